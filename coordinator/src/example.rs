@@ -1,0 +1,249 @@
+//! The example batch: a small real git repository with four worktrees, laid
+//! out from `worktrees.example/`, which is embedded in the binary.
+
+use crate::machine::Allowance;
+use crate::run::Plan;
+use git2::{IndexAddOption, Repository, RepositoryInitOptions, Signature};
+use harness_worker::settings::{LoopFlags, Settings, SettingsError};
+use include_dir::{Dir, include_dir};
+use premath_kernel::trajectory::action;
+use premath_memory::roots::MemoryRoots;
+use premath_memory::{IssueMemory, OpenOptions, Trajectory, clock};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+static EXAMPLE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../worktrees.example");
+
+const LANES: usize = 4;
+
+/// An example that is ready to run.
+#[derive(Debug)]
+pub struct LaidOut {
+    /// The repository root.
+    pub repository: PathBuf,
+    /// The batch on it.
+    pub plan: Plan,
+}
+
+/// The example could not be laid out.
+#[derive(Debug, thiserror::Error)]
+pub enum ExampleError {
+    /// The folder is in use.
+    #[error("{0} is there and not empty")]
+    NotEmpty(PathBuf),
+    /// A file operation failed.
+    #[error("cannot write the example to {path}")]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Git refused.
+    #[error("cannot make the example's repository")]
+    Git(#[from] git2::Error),
+    /// Its settings do not resolve.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+}
+
+impl ExampleError {
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NotEmpty(_) => Some("name a new folder, or none for a temporary one".to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// Lays the example out in a new folder, a temporary one where none is named.
+///
+/// # Errors
+///
+/// [`ExampleError`].
+pub fn lay_out(dir: Option<&Path>) -> Result<LaidOut, ExampleError> {
+    let folder = match dir {
+        Some(dir) => dir.to_path_buf(),
+        None => temporary()?,
+    };
+    let failed = |source| ExampleError::Io {
+        path: folder.clone(),
+        source,
+    };
+    fs::create_dir_all(&folder).map_err(failed)?;
+    if fs::read_dir(&folder).map_err(failed)?.next().is_some() {
+        return Err(ExampleError::NotEmpty(folder));
+    }
+    let folder = fs::canonicalize(&folder).map_err(failed)?;
+    let repository = folder.join("wordkit");
+    write(&repository).map_err(failed)?;
+    let git = commit(&repository)?;
+    let worktrees: Vec<PathBuf> = (1..=LANES)
+        .map(|n| {
+            let name = format!("lane-{n}");
+            let path = folder.join(&name);
+            git.worktree(&name, &path, None).map(|_| path)
+        })
+        .collect::<Result<_, _>>()?;
+    let roots = MemoryRoots::at(&repository);
+    // Named one by one, so that nothing of the caller's environment gets in.
+    let flags = LoopFlags {
+        repo_root: Some(repository.clone()),
+        issues_path: Some(roots.issues),
+        trajectory_path: Some(roots.trajectory),
+        work_cmd: Some("sh tools/agent.sh".to_owned()),
+        verify_cmd: Some("sh tests/run.sh".to_owned()),
+        witness_ref_prefix: Some("worker://loop".to_owned()),
+        host_action_transport: Some("mcp".to_owned()),
+        config: Some(repository.join("harness.toml")),
+        ..LoopFlags::default()
+    };
+    let settings = Settings::resolve(&flags, clock::now().wall)?;
+    Ok(LaidOut {
+        plan: Plan {
+            settings,
+            worktrees,
+            worker_prefix: "worker".to_owned(),
+            allowance: Allowance {
+                rounds: None,
+                steps_per_dispatch: 1,
+                stop_on_failure: false,
+            },
+            new_batch: false,
+        },
+        repository,
+    })
+}
+
+fn temporary() -> Result<PathBuf, ExampleError> {
+    let stamp = clock::now().wall.as_microsecond();
+    let path = std::env::temp_dir().join(format!("premath-example-{stamp}"));
+    match fs::create_dir(&path) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(ExampleError::Io { path, source }),
+    }
+}
+
+/// Writes the project and its issues.
+fn write(repository: &Path) -> io::Result<()> {
+    fs::create_dir_all(repository.join(".premath"))?;
+    if let Some(project) = EXAMPLE.get_dir("project") {
+        write_dir(project, project.path(), repository)?;
+    }
+    for (name, target) in [
+        ("harness.toml", "harness.toml"),
+        ("issues.jsonl", ".premath/issues.jsonl"),
+    ] {
+        if let Some(file) = EXAMPLE.get_file(name) {
+            fs::write(repository.join(target), file.contents())?;
+        }
+    }
+    Ok(())
+}
+
+fn write_dir(dir: &Dir<'_>, root: &Path, target: &Path) -> io::Result<()> {
+    for file in dir.files() {
+        let relative = file.path().strip_prefix(root).unwrap_or(file.path());
+        let path = target.join(relative);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(path, file.contents())?;
+    }
+    dir.dirs().try_for_each(|dir| write_dir(dir, root, target))
+}
+
+fn commit(path: &Path) -> Result<Repository, git2::Error> {
+    let repository = Repository::init_opts(
+        path,
+        RepositoryInitOptions::new()
+            .initial_head("main")
+            .mkdir(true),
+    )?;
+    {
+        let mut index = repository.index()?;
+        index.add_all(["*"], IndexAddOption::FORCE, None)?;
+        index.write()?;
+        let tree = repository.find_tree(index.write_tree()?)?;
+        let author = Signature::now("Premath Harness example", "example@localhost")?;
+        repository.commit(Some("HEAD"), &author, &author, "wordkit", &tree, &[])?;
+    }
+    Ok(repository)
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    issues: Vec<ExpectedIssue>,
+}
+
+#[derive(Deserialize)]
+struct ExpectedIssue {
+    id: String,
+    status: String,
+    attempts: usize,
+}
+
+/// Compares what the batch came to with what `expected.json` says; returns the
+/// number of issues.
+///
+/// # Errors
+///
+/// The differences, one line each.
+pub fn compare(repository: &Path) -> Result<usize, Vec<String>> {
+    let roots = MemoryRoots::at(repository);
+    let said = |error: &dyn std::fmt::Display| vec![error.to_string()];
+    let text = EXAMPLE
+        .get_file("expected.json")
+        .map_or(&b""[..], |file| file.contents());
+    let expected: Expected = serde_json::from_slice(text).map_err(|e| said(&e))?;
+    let memory = IssueMemory::open(&roots.issues, &OpenOptions::default()).map_err(|e| said(&e))?;
+    let rows = Trajectory::open(&roots.trajectory)
+        .map_err(|e| said(&e))?
+        .rows()
+        .map_err(|e| said(&e))?;
+    let mut attempts: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.action == action::WORKER_LOOP) {
+        *attempts
+            .entry(row.issue_id.as_deref().unwrap_or(""))
+            .or_default() += 1;
+    }
+    let statuses: BTreeMap<String, String> = memory
+        .view(|view| {
+            view.rows()
+                .map(|row| {
+                    (
+                        row.issue.id.to_string(),
+                        row.issue.status.as_str().to_owned(),
+                    )
+                })
+                .collect()
+        })
+        .map_err(|e| said(&e))?;
+    let mut differences = Vec::new();
+    for issue in &expected.issues {
+        let status = statuses.get(&issue.id).map_or("missing", String::as_str);
+        let count = attempts.get(issue.id.as_str()).copied().unwrap_or(0);
+        if (status, count) != (issue.status.as_str(), issue.attempts) {
+            differences.push(format!(
+                "{} is {status} after {count} attempt(s), expected {} after {}",
+                issue.id, issue.status, issue.attempts
+            ));
+        }
+    }
+    if statuses.len() != expected.issues.len() {
+        differences.push(format!(
+            "there are {} issues, expected {}",
+            statuses.len(),
+            expected.issues.len()
+        ));
+    }
+    if differences.is_empty() {
+        Ok(expected.issues.len())
+    } else {
+        Err(differences)
+    }
+}

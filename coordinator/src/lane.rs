@@ -1,0 +1,122 @@
+//! A lane's thread: boots its worktree, takes steps as they are handed to it,
+//! and tells the coordinator.
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use harness_worker::batch::Batch;
+use harness_worker::lane::{BootError, BootReport, Lane, StepReport};
+use premath_memory::Claimed;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// What a lane tells.
+#[derive(Debug)]
+pub(crate) enum LaneNews {
+    /// It is ready.
+    Booted(Box<BootReport>),
+    /// It cannot be used.
+    BootFailed(Box<BootError>),
+    /// A step is over.
+    StepEnded(Box<StepReport>),
+    /// Its thread panicked, in the middle of a step where a claim is given.
+    Panicked {
+        claim: Option<Box<Claimed>>,
+        message: String,
+    },
+}
+
+/// A lane as the coordinator holds it.
+#[derive(Debug)]
+pub(crate) struct LaneHandle {
+    /// Gone once the lane is retired.
+    work: Option<Sender<Box<Claimed>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a lane needs to begin.
+#[derive(Clone, Debug)]
+pub(crate) struct LanePlan {
+    pub(crate) worker_id: String,
+    pub(crate) worktree: PathBuf,
+    pub(crate) tolerate_cycle: bool,
+}
+
+impl LaneHandle {
+    /// Starts a lane's thread; what it tells goes through `tell`.
+    pub(crate) fn start(
+        batch: Arc<Batch>,
+        plan: LanePlan,
+        tell: impl Fn(LaneNews) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (work, claims) = bounded::<Box<Claimed>>(1);
+        let thread = std::thread::Builder::new()
+            .name(plan.worker_id.clone())
+            .spawn(move || {
+                let current = std::cell::RefCell::new(None);
+                let run = AssertUnwindSafe(|| live(batch, &plan, &claims, &tell, &current));
+                if let Err(panic) = catch_unwind(run) {
+                    let message = panic
+                        .downcast_ref::<&str>()
+                        .map(|text| (*text).to_owned())
+                        .or_else(|| panic.downcast_ref::<String>().cloned())
+                        .unwrap_or_else(|| "no message".to_owned());
+                    tell(LaneNews::Panicked {
+                        claim: current.take(),
+                        message,
+                    });
+                }
+            })?;
+        Ok(Self {
+            work: Some(work),
+            thread: Some(thread),
+        })
+    }
+
+    /// Hands a claim over; `false` where the lane is gone.
+    pub(crate) fn dispatch(&self, claim: Box<Claimed>) -> Result<(), Box<Claimed>> {
+        match &self.work {
+            Some(work) => work.send(claim).map_err(|unsent| unsent.0),
+            None => Err(claim),
+        }
+    }
+
+    /// Tells the lane that there is no more work.
+    pub(crate) fn retire(&mut self) {
+        self.work = None;
+    }
+
+    /// Waits for the lane's thread.
+    pub(crate) fn join(&mut self) {
+        self.retire();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn live(
+    batch: Arc<Batch>,
+    plan: &LanePlan,
+    claims: &Receiver<Box<Claimed>>,
+    tell: &impl Fn(LaneNews),
+    current: &std::cell::RefCell<Option<Box<Claimed>>>,
+) {
+    let booted = Lane::boot(batch, &plan.worker_id, &plan.worktree, plan.tolerate_cycle);
+    let mut lane = match booted {
+        Ok((lane, report)) => {
+            tell(LaneNews::Booted(Box::new(report)));
+            lane
+        }
+        Err(error) => return tell(LaneNews::BootFailed(Box::new(error))),
+    };
+    for claim in claims {
+        current.replace(Some(claim.clone()));
+        let report = lane.step(&claim);
+        current.replace(None);
+        tell(LaneNews::StepEnded(Box::new(report)));
+    }
+    if let Err(error) = lane.finish() {
+        tracing::warn!(worker = %plan.worker_id, %error, "the lane's last session was not written");
+    }
+}

@@ -1,0 +1,7 @@
+//! Passes, lanes and reporting: a batch over several worktrees.
+
+pub mod example;
+mod lane;
+pub mod machine;
+pub mod report;
+pub mod run;

@@ -1,0 +1,488 @@
+//! The coordinator's core: a value that turns events into effects
+//! (HARNESS-RUNTIME 7).
+//!
+//! It knows no thread, no file and no clock. The shell performs the effects
+//! and tells what came of them.
+
+use jiff::Timestamp;
+use premath_kernel::failure::FailureClass;
+use std::collections::BTreeMap;
+
+/// A lane's place in sorted worktree order, from 0.
+pub type LaneIndex = usize;
+
+/// What happened in the world. `C` is a claim, which the core passes on.
+#[derive(Debug)]
+pub enum Event<C> {
+    /// A lane is ready for its first step.
+    Booted(LaneIndex),
+    /// A lane cannot be used; nothing was dispatched to it.
+    BootFailed {
+        /// The lane.
+        lane: LaneIndex,
+        /// Why.
+        class: FailureClass,
+    },
+    /// A pass was made.
+    Passed(Pass<C>),
+    /// A lane's step is over.
+    StepEnded {
+        /// The lane.
+        lane: LaneIndex,
+        /// Whether the issue ended well.
+        succeeded: bool,
+        /// Whether the lane cannot go on.
+        lane_lost: bool,
+        /// Whether issue memory or trajectory cannot be used any more.
+        store_lost: bool,
+    },
+    /// A lane's thread panicked, with the claim it was working on.
+    Panicked {
+        /// The lane.
+        lane: LaneIndex,
+        /// What it was working on.
+        claim: Option<C>,
+    },
+    /// The time came that an effect asked for.
+    Woke,
+    /// A person asked for an end: no new work from here on.
+    Interrupted,
+    /// Issue memory or trajectory cannot be used any more.
+    StoreLost,
+}
+
+/// What a pass found.
+#[derive(Debug)]
+pub struct Pass<C> {
+    /// A claim for each lane that got one.
+    pub claims: BTreeMap<LaneIndex, C>,
+    /// When the next issue that waits for its retry may be claimed.
+    pub next_retry: Option<Timestamp>,
+}
+
+/// What is to be done in the world.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Effect<C> {
+    /// Make a pass for the lanes of [`Machine::idle`].
+    Pass,
+    /// Hand a claim to a lane.
+    Dispatch {
+        /// The lane.
+        lane: LaneIndex,
+        /// The claim.
+        claim: C,
+    },
+    /// Give a claim back that its lane cannot.
+    Release(C),
+    /// Tell a lane that there is no more work.
+    Retire(LaneIndex),
+    /// Send [`Event::Woke`] at a time.
+    WakeAt(Timestamp),
+    /// Nothing is left to do.
+    Finish,
+}
+
+/// How long a lane goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Dispatches a lane may get; `None` until nothing is left.
+    pub rounds: Option<u64>,
+    /// Steps a dispatch may have.
+    pub steps_per_dispatch: u64,
+    /// Whether the first failure ends the batch.
+    pub stop_on_failure: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LaneState {
+    Booting,
+    Idle,
+    Busy,
+    /// It finished or was given up, and gets no more work.
+    Retired,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    state: LaneState,
+    dispatches: u64,
+    steps_left: u64,
+}
+
+/// The state of a batch.
+#[derive(Debug)]
+pub struct Machine {
+    lanes: Vec<Lane>,
+    allowance: Allowance,
+    passing: bool,
+    /// Something changed since the last pass began.
+    stale: bool,
+    draining: bool,
+    store_lost: bool,
+    lanes_lost: usize,
+    startup_refused: bool,
+    dispatched: bool,
+    finished: bool,
+    waiting_until: Option<Timestamp>,
+}
+
+impl Machine {
+    /// Begins with lanes that boot.
+    pub fn new(lanes: usize, allowance: Allowance) -> Self {
+        let lane = Lane {
+            state: LaneState::Booting,
+            dispatches: 0,
+            steps_left: 0,
+        };
+        Self {
+            lanes: vec![lane; lanes],
+            allowance,
+            passing: false,
+            stale: true,
+            draining: false,
+            store_lost: false,
+            lanes_lost: 0,
+            startup_refused: false,
+            dispatched: false,
+            finished: false,
+            waiting_until: None,
+        }
+    }
+
+    /// Returns the lanes that wait for work, in order.
+    pub fn idle(&self) -> Vec<LaneIndex> {
+        self.lanes
+            .iter()
+            .enumerate()
+            .filter(|(_, lane)| lane.state == LaneState::Idle)
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// Returns how many lanes had to be given up.
+    pub const fn lanes_lost(&self) -> usize {
+        self.lanes_lost
+    }
+
+    /// Tells whether memory or trajectory were lost in the middle.
+    pub const fn store_lost(&self) -> bool {
+        self.store_lost
+    }
+
+    /// Tells whether a startup verification refused before anything was
+    /// dispatched.
+    pub const fn refused_at_startup(&self) -> bool {
+        self.startup_refused && !self.dispatched
+    }
+
+    /// Takes an event in and says what is to be done, in order.
+    pub fn handle<C>(&mut self, event: Event<C>, now: Timestamp) -> Vec<Effect<C>> {
+        let mut effects = Vec::new();
+        match event {
+            Event::Booted(lane) => self.lanes[lane].state = LaneState::Idle,
+            Event::BootFailed { lane, class } => {
+                self.startup_refused |= class == FailureClass::StartupCheckFailed;
+                self.lose(lane);
+            }
+            Event::Passed(pass) => self.passed(pass, now, &mut effects),
+            Event::StepEnded {
+                lane,
+                succeeded,
+                lane_lost,
+                store_lost,
+            } => {
+                self.lanes[lane].state = LaneState::Idle;
+                self.stale = true;
+                self.store_lost |= store_lost;
+                self.draining |= store_lost || (!succeeded && self.allowance.stop_on_failure);
+                if lane_lost {
+                    self.lose(lane);
+                    effects.push(Effect::Retire(lane));
+                }
+            }
+            Event::Panicked { lane, claim } => {
+                self.lose(lane);
+                self.stale = true;
+                effects.extend(claim.map(Effect::Release));
+            }
+            Event::Woke => {
+                self.waiting_until = None;
+                self.stale = true;
+            }
+            Event::Interrupted => self.draining = true,
+            Event::StoreLost => {
+                self.store_lost = true;
+                self.draining = true;
+                self.passing = false;
+            }
+        }
+        self.go_on(&mut effects);
+        effects
+    }
+
+    fn lose(&mut self, lane: LaneIndex) {
+        self.lanes[lane].state = LaneState::Retired;
+        self.lanes_lost += 1;
+    }
+
+    fn passed<C>(&mut self, pass: Pass<C>, now: Timestamp, effects: &mut Vec<Effect<C>>) {
+        self.passing = false;
+        let mut claims = pass.claims;
+        for lane in self.idle() {
+            let state = &mut self.lanes[lane];
+            let Some(claim) = claims.remove(&lane) else {
+                // Nothing for it: its dispatch is over.
+                state.steps_left = 0;
+                continue;
+            };
+            if state.steps_left == 0 {
+                state.dispatches += 1;
+                state.steps_left = self.allowance.steps_per_dispatch.max(1);
+            }
+            state.steps_left -= 1;
+            state.state = LaneState::Busy;
+            self.dispatched = true;
+            effects.push(Effect::Dispatch { lane, claim });
+        }
+        // A claim for a lane that went away in the meantime.
+        effects.extend(claims.into_values().map(Effect::Release));
+        self.waiting_until = pass.next_retry.map(|at| at.max(now));
+    }
+
+    /// Decides what follows from where things stand.
+    fn go_on<C>(&mut self, effects: &mut Vec<Effect<C>>) {
+        if self.finished
+            || self
+                .lanes
+                .iter()
+                .any(|lane| lane.state == LaneState::Booting)
+        {
+            // The first pass is for all lanes, in order, whichever boots first.
+            return;
+        }
+        if self.draining {
+            self.retire_idle(effects);
+        } else {
+            self.retire_used_up(effects);
+        }
+        let busy = self.lanes.iter().any(|lane| lane.state == LaneState::Busy);
+        let idle = !self.idle().is_empty();
+        if !self.passing && idle && self.stale {
+            self.passing = true;
+            self.stale = false;
+            effects.push(Effect::Pass);
+        } else if !self.passing && idle {
+            match self.waiting_until {
+                Some(at) => effects.push(Effect::WakeAt(at)),
+                // A busy lane's end may make something ready.
+                None if busy => {}
+                None => self.retire_idle(effects),
+            }
+        }
+        let over = self
+            .lanes
+            .iter()
+            .all(|lane| lane.state == LaneState::Retired);
+        if over && !self.passing {
+            self.finished = true;
+            effects.push(Effect::Finish);
+        }
+    }
+
+    fn retire_idle<C>(&mut self, effects: &mut Vec<Effect<C>>) {
+        for lane in self.idle() {
+            self.lanes[lane].state = LaneState::Retired;
+            effects.push(Effect::Retire(lane));
+        }
+    }
+
+    /// Retires lanes whose dispatches are used up.
+    fn retire_used_up<C>(&mut self, effects: &mut Vec<Effect<C>>) {
+        let Some(rounds) = self.allowance.rounds else {
+            return;
+        };
+        for lane in self.idle() {
+            let state = self.lanes[lane];
+            if state.steps_left == 0 && state.dispatches >= rounds {
+                self.lanes[lane].state = LaneState::Retired;
+                effects.push(Effect::Retire(lane));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn machine(lanes: usize) -> Machine {
+        Machine::new(
+            lanes,
+            Allowance {
+                rounds: None,
+                steps_per_dispatch: 1,
+                stop_on_failure: false,
+            },
+        )
+    }
+
+    fn passed(claims: &[(LaneIndex, &'static str)]) -> Event<&'static str> {
+        Event::Passed(Pass {
+            claims: claims.iter().copied().collect(),
+            next_retry: None,
+        })
+    }
+
+    fn ended(lane: LaneIndex) -> Event<&'static str> {
+        Event::StepEnded {
+            lane,
+            succeeded: true,
+            lane_lost: false,
+            store_lost: false,
+        }
+    }
+
+    fn dispatch(lane: LaneIndex, claim: &'static str) -> Effect<&'static str> {
+        Effect::Dispatch { lane, claim }
+    }
+
+    #[test]
+    fn the_first_pass_waits_for_every_boot_and_dispatches_in_order() {
+        let mut m = machine(2);
+        assert_eq!(m.handle::<&str>(Event::Booted(1), NOW), []);
+        assert_eq!(m.handle::<&str>(Event::Booted(0), NOW), [Effect::Pass]);
+        assert_eq!(
+            m.handle(passed(&[(1, "b"), (0, "a")]), NOW),
+            [dispatch(0, "a"), dispatch(1, "b")]
+        );
+    }
+
+    #[test]
+    fn an_idle_lane_never_waits_for_a_busy_one() {
+        let mut m = machine(2);
+        m.handle::<&str>(Event::Booted(0), NOW);
+        m.handle::<&str>(Event::Booted(1), NOW);
+        m.handle(passed(&[(0, "a"), (1, "b")]), NOW);
+        assert_eq!(m.handle(ended(1), NOW), [Effect::Pass]);
+        assert_eq!(m.handle(passed(&[(1, "c")]), NOW), [dispatch(1, "c")]);
+    }
+
+    #[test]
+    fn a_lane_without_work_waits_while_another_may_still_make_some() {
+        let mut m = machine(2);
+        m.handle::<&str>(Event::Booted(0), NOW);
+        m.handle::<&str>(Event::Booted(1), NOW);
+        assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
+        assert_eq!(m.handle(ended(0), NOW), [Effect::Pass]);
+        assert_eq!(
+            m.handle(passed(&[]), NOW),
+            [Effect::Retire(0), Effect::Retire(1), Effect::Finish]
+        );
+    }
+
+    #[test]
+    fn a_batch_waits_for_a_retry_and_then_passes_again() {
+        let mut m = machine(1);
+        m.handle::<&str>(Event::Booted(0), NOW);
+        let later: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let waiting = Event::Passed(Pass::<&str> {
+            claims: BTreeMap::new(),
+            next_retry: Some(later),
+        });
+        assert_eq!(m.handle(waiting, NOW), [Effect::WakeAt(later)]);
+        assert_eq!(m.handle::<&str>(Event::Woke, later), [Effect::Pass]);
+    }
+
+    #[test]
+    fn an_interrupt_retires_the_idle_and_lets_the_busy_finish() {
+        let mut m = machine(2);
+        m.handle::<&str>(Event::Booted(0), NOW);
+        m.handle::<&str>(Event::Booted(1), NOW);
+        m.handle(passed(&[(0, "a")]), NOW);
+        assert_eq!(
+            m.handle::<&str>(Event::Interrupted, NOW),
+            [Effect::Retire(1)]
+        );
+        assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0), Effect::Finish]);
+    }
+
+    #[test]
+    fn a_claim_made_while_the_interrupt_came_is_given_back() {
+        let mut m = machine(1);
+        m.handle::<&str>(Event::Booted(0), NOW);
+        assert_eq!(
+            m.handle::<&str>(Event::Interrupted, NOW),
+            [Effect::Retire(0)]
+        );
+        assert_eq!(
+            m.handle(passed(&[(0, "a")]), NOW),
+            [Effect::Release("a"), Effect::Finish]
+        );
+    }
+
+    #[test]
+    fn a_panic_costs_its_lane_and_its_claim_and_never_the_batch() {
+        let mut m = machine(2);
+        m.handle::<&str>(Event::Booted(0), NOW);
+        m.handle::<&str>(Event::Booted(1), NOW);
+        m.handle(passed(&[(0, "a"), (1, "b")]), NOW);
+        let effects = m.handle(
+            Event::Panicked {
+                lane: 0,
+                claim: Some("a"),
+            },
+            NOW,
+        );
+        assert_eq!(effects, [Effect::Release("a")]);
+        assert_eq!(m.handle(ended(1), NOW), [Effect::Pass]);
+        assert_eq!(m.handle(passed(&[(1, "a")]), NOW), [dispatch(1, "a")]);
+        assert_eq!(m.lanes_lost(), 1);
+    }
+
+    #[test]
+    fn rounds_and_steps_bound_a_lane() {
+        let mut m = Machine::new(
+            1,
+            Allowance {
+                rounds: Some(2),
+                steps_per_dispatch: 2,
+                stop_on_failure: false,
+            },
+        );
+        m.handle::<&str>(Event::Booted(0), NOW);
+        for _ in 0..3 {
+            assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
+            assert_eq!(m.handle(ended(0), NOW), [Effect::Pass]);
+        }
+        assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
+        assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0), Effect::Finish]);
+    }
+
+    #[test]
+    fn a_lost_store_ends_the_batch_after_what_runs() {
+        let mut m = machine(2);
+        m.handle::<&str>(Event::Booted(0), NOW);
+        m.handle::<&str>(Event::Booted(1), NOW);
+        m.handle(passed(&[(0, "a"), (1, "b")]), NOW);
+        assert_eq!(m.handle::<&str>(Event::StoreLost, NOW), []);
+        assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0)]);
+        assert_eq!(m.handle(ended(1), NOW), [Effect::Retire(1), Effect::Finish]);
+        assert!(m.store_lost());
+    }
+
+    #[test]
+    fn lanes_that_all_fail_to_boot_end_the_batch() {
+        let mut m = machine(1);
+        let effects = m.handle::<&str>(
+            Event::BootFailed {
+                lane: 0,
+                class: FailureClass::StartupCheckFailed,
+            },
+            NOW,
+        );
+        assert_eq!(effects, [Effect::Finish]);
+        assert!(m.refused_at_startup());
+    }
+}

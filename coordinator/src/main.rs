@@ -1,0 +1,273 @@
+//! The `harness-coordinator` binary. Its hidden mode is a lane's supervisor.
+
+use clap::{Parser, Subcommand};
+use harness_coordinator::example;
+use harness_coordinator::machine::Allowance;
+use harness_coordinator::report::{HumanReporter, JsonReporter, Reporter};
+use harness_coordinator::run::{Bell, Line, Plan, run};
+use harness_worker::exit;
+use harness_worker::interrupt::Interrupt;
+use harness_worker::settings::{FileSettings, LoopFlags, Settings};
+use harness_worker::supervisor;
+use premath_kernel::plain::plain;
+use premath_memory::{clock, roots};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::error::Error;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Hands ready issues out to git worktrees, a worker in each, until nothing is
+/// ready, waits for a retry, or runs.
+///
+/// Exit codes: 0 every issue that was worked on ended well, or nothing was
+/// ready; 1 at least one ended otherwise, or a lane was given up; 2 usage,
+/// configuration, or input that cannot be read; 3 refused before dispatch
+/// (a circle of dependencies, a policy mismatch, startup verification);
+/// 4 issue memory or trajectory lost in the middle; 130/143 interrupted and
+/// drained.
+#[derive(Debug, Parser)]
+#[command(version, about, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    flags: LoopFlags,
+    /// A worktree to work in; may be given again [default: $PREMATH_WORKTREES, comma-separated]
+    #[arg(long, value_name = "DIR")]
+    worktree: Vec<PathBuf>,
+    /// Dispatches a lane may get, each of up to --max-steps-per-worker steps
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: Option<u64>,
+    /// Go on until nothing is ready, waits for a retry, or runs (the default without --rounds)
+    #[arg(long, conflicts_with = "rounds")]
+    until_done: bool,
+    /// The prefix of worker ids [default: worker]
+    #[arg(long, value_name = "PREFIX")]
+    worker_prefix: Option<String>,
+    /// Steps a dispatch may have [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_steps_per_worker: Option<u64>,
+    /// Begin a new batch although one was cut
+    #[arg(long)]
+    new_batch: bool,
+    /// Print events as JSON lines on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Lays a small repository out and runs a batch on it: no agent, no network
+    Example {
+        /// Where to; a new folder [default: a temporary one]
+        dir: Option<PathBuf>,
+        /// Print events as JSON lines on stdout
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|mode| mode == supervisor::MODE)
+    {
+        return supervisor::main();
+    }
+    let arguments = Arguments::parse();
+    harness_worker::log::begin();
+    ExitCode::from(match &arguments.command {
+        Some(Command::Example { dir, json }) => show_example(dir.as_deref(), *json),
+        None => batch(&arguments),
+    })
+}
+
+fn batch(arguments: &Arguments) -> u8 {
+    if std::env::var_os("PREMATH_STEP_ID").is_some_and(|id| !id.is_empty()) {
+        say(
+            "error: this is the inside of a step (PREMATH_STEP_ID is set); a batch cannot start here",
+        );
+        return exit::USAGE;
+    }
+    let settings = match Settings::resolve(&arguments.flags, clock::now().wall) {
+        Ok(settings) => settings,
+        Err(error) => return failed(&error, error.hint(), error.exit_code()),
+    };
+    let file = match FileSettings::load(
+        arguments.flags.config.as_deref(),
+        &settings.roots.repository,
+    ) {
+        Ok(file) => file.coordinator,
+        Err(error) => return failed(&error, None, exit::USAGE),
+    };
+    let worktrees = match worktrees(arguments, &file.worktrees, &settings.roots.repository) {
+        Ok(worktrees) => worktrees,
+        Err(detail) => {
+            say(&format!("error: {}", plain(&detail)));
+            say(
+                "hint: `git worktree add ../lane-1` makes a worktree; name it with --worktree, PREMATH_WORKTREES, or worktrees under [coordinator] in harness.toml",
+            );
+            return exit::USAGE;
+        }
+    };
+    if let Err(error) = settings.refuse_shared_projections(worktrees.len()) {
+        return failed(&error, error.hint(), error.exit_code());
+    }
+    let interrupt = Interrupt::new(settings.limits.drain_grace);
+    let rounds = if arguments.until_done {
+        None
+    } else {
+        arguments.rounds.or(file.rounds)
+    };
+    let plan = Plan {
+        worktrees,
+        worker_prefix: arguments
+            .worker_prefix
+            .clone()
+            .or(file.worker_prefix)
+            .unwrap_or_else(|| "worker".to_owned()),
+        allowance: Allowance {
+            rounds,
+            steps_per_dispatch: arguments
+                .max_steps_per_worker
+                .or(file.max_steps_per_worker)
+                .unwrap_or(1),
+            stop_on_failure: settings.stop_on_failure,
+        },
+        new_batch: arguments.new_batch,
+        settings,
+    };
+    perform(plan, interrupt, arguments.json)
+}
+
+/// Runs a plan with signals and a reporter.
+fn perform(plan: Plan, interrupt: Interrupt, json: bool) -> u8 {
+    let (line, bell) = Line::new();
+    if let Err(error) = listen(interrupt.clone(), bell) {
+        return failed(&error, None, exit::USAGE);
+    }
+    match run(plan, interrupt, line, &mut *reporter(json)) {
+        Ok(summary) => summary.exit_code,
+        Err(error) => failed(&error, error.hint(), error.exit_code()),
+    }
+}
+
+fn reporter(json: bool) -> Box<dyn Reporter> {
+    if json {
+        Box::new(JsonReporter::new(std::io::stdout()))
+    } else {
+        Box::new(HumanReporter::new(std::io::stderr()))
+    }
+}
+
+/// The lanes' worktrees: absolute, sorted, each once, each of this repository.
+fn worktrees(
+    arguments: &Arguments,
+    configured: &[PathBuf],
+    repository: &Path,
+) -> Result<Vec<PathBuf>, String> {
+    let variable = std::env::var("PREMATH_WORKTREES").unwrap_or_default();
+    let named: Vec<PathBuf> = if !arguments.worktree.is_empty() {
+        arguments.worktree.clone()
+    } else if !variable.trim().is_empty() {
+        variable
+            .split(',')
+            .map(str::trim)
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from)
+            .collect()
+    } else {
+        configured
+            .iter()
+            .map(|path| repository.join(path))
+            .collect()
+    };
+    if named.is_empty() {
+        return Err("there is no worktree to work in".to_owned());
+    }
+    let mut all = Vec::new();
+    for path in named {
+        let full = std::fs::canonicalize(&path)
+            .map_err(|error| format!("worktree {}: {error}", path.display()))?;
+        let main = roots::main_worktree(&full).map_err(|error| error.to_string())?;
+        let ours = roots::main_worktree(repository).map_err(|error| error.to_string())?;
+        if main.is_none() || main != ours {
+            return Err(format!(
+                "worktree {} is not one of the repository {}",
+                path.display(),
+                repository.display()
+            ));
+        }
+        all.push(full);
+    }
+    all.sort();
+    if let Some(twice) = all.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("worktree {} is named twice", twice[0].display()));
+    }
+    Ok(all)
+}
+
+fn show_example(dir: Option<&Path>, json: bool) -> u8 {
+    let laid_out = match example::lay_out(dir) {
+        Ok(laid_out) => laid_out,
+        Err(error) => return failed(&error, error.hint(), exit::USAGE),
+    };
+    say(&format!(
+        "example laid out in {}",
+        laid_out.repository.display()
+    ));
+    let interrupt = Interrupt::new(laid_out.plan.settings.limits.drain_grace);
+    let repository = laid_out.repository.clone();
+    let code = perform(laid_out.plan, interrupt, json);
+    if code > exit::FAILED {
+        return code;
+    }
+    match example::compare(&repository) {
+        Ok(count) => {
+            say(&format!("all {count} issues ended as the example expects"));
+            say(&format!(
+                "look around: {} (.premath/issues.jsonl, .premath/harness_trajectory.jsonl, artifacts/)",
+                repository.display()
+            ));
+            exit::OK
+        }
+        Err(differences) => {
+            for difference in differences {
+                say(&format!("not as expected: {}", plain(&difference)));
+            }
+            exit::FAILED
+        }
+    }
+}
+
+fn listen(interrupt: Interrupt, bell: Bell) -> std::io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for signal in signals.forever() {
+                interrupt.signal(u64::try_from(signal).unwrap_or(0));
+                bell.ring();
+            }
+        })
+        .map(drop)
+}
+
+fn failed(error: &dyn Error, hint: Option<String>, code: u8) -> u8 {
+    let mut text = format!("error: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    say(&plain(&text));
+    if let Some(hint) = hint {
+        say(&format!("hint: {}", plain(&hint)));
+    }
+    code
+}
+
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

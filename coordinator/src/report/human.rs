@@ -1,0 +1,250 @@
+//! Lines for a person, on stderr, and the table at the end.
+
+use super::{Notice, Reporter, Summary};
+use harness_worker::interrupt::Level;
+use harness_worker::lane::{StepEnding, StepReport};
+use premath_kernel::plain::plain;
+use std::io::Write;
+use std::time::Duration;
+
+/// Writes lines.
+#[derive(Debug)]
+pub struct HumanReporter<W> {
+    out: W,
+}
+
+impl<W: Write> HumanReporter<W> {
+    /// Writes to a stream; what cannot be written is not missed.
+    pub const fn new(out: W) -> Self {
+        Self { out }
+    }
+
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.out, "{text}");
+    }
+}
+
+impl<W: Write> Reporter for HumanReporter<W> {
+    fn notice(&mut self, notice: &Notice<'_>) {
+        match notice {
+            Notice::BatchStarted {
+                batch_id,
+                resumed,
+                lanes,
+                mode,
+                issues_path,
+            } => {
+                let verb = if *resumed { "goes on" } else { "begins" };
+                self.line(&format!(
+                    "batch {batch_id} {verb}: {lanes} lane(s), issues in {}",
+                    issues_path.display()
+                ));
+                self.line(&format!(
+                    "mode {}: {} (instruction envelopes are not checked by this version)",
+                    mode.name(),
+                    plain(mode.reason())
+                ));
+            }
+            Notice::LaneBooted {
+                worker_id,
+                worktree,
+                report,
+            } => {
+                let mut text = format!("{worker_id} ready in {}", worktree.display());
+                if let Some(branch) = &report.salvage {
+                    text.push_str(&format!(", a cut step is kept on {branch}"));
+                }
+                self.line(&text);
+                for warning in &report.warnings {
+                    self.line(&format!("  warning: {}", plain(warning)));
+                }
+            }
+            Notice::LaneGivenUp {
+                worker_id,
+                worktree,
+                class,
+                detail,
+                hint,
+            } => {
+                self.line(&format!(
+                    "{worker_id} given up ({}): {class}: {}",
+                    worktree.display(),
+                    plain(detail)
+                ));
+                if let Some(hint) = hint {
+                    self.line(&format!("  hint: {}", plain(hint)));
+                }
+            }
+            Notice::Dispatched { worker_id, claim } => self.line(&format!(
+                "{worker_id} takes {} {}",
+                plain(&claim.claim.issue_id),
+                plain(&claim.row.text_of("title"))
+            )),
+            Notice::StepEnded { worker_id, report } => {
+                self.line(&format!(
+                    "{worker_id} {} {} after {}{}",
+                    plain(&report.issue_id),
+                    ending(report),
+                    seconds(Duration::from_millis(report.duration_ms)),
+                    reasons(report)
+                ));
+            }
+            Notice::Cycle { path } => self.line(&format!(
+                "a circle among the active issues, its members are held: {}",
+                plain(&path.join(" -> "))
+            )),
+            Notice::Waiting { until } => {
+                self.line(&format!(
+                    "nothing is ready; the next retry is at {until:.0}"
+                ));
+            }
+            Notice::Interrupted { level } => self.line(match level {
+                Level::Kill => "interrupted again: running steps are ended",
+                _ => "interrupted: no new work, running steps finish (once more ends them)",
+            }),
+            Notice::StoreLost { detail } => self.line(&format!("error: {}", plain(detail))),
+        }
+    }
+
+    fn summary(&mut self, summary: &Summary) {
+        let mut rows: Vec<[String; 6]> = vec![[
+            "issue".into(),
+            "outcome".into(),
+            "attempts".into(),
+            "lane".into(),
+            "class".into(),
+            "where".into(),
+        ]];
+        let mut issues: Vec<_> = summary.issues.iter().collect();
+        issues.sort_by(|a, b| a.2.issue_id.cmp(&b.2.issue_id));
+        for (worker, attempts, report) in issues {
+            let place = report
+                .commit
+                .as_ref()
+                .map(|id| format!("commit {}", &id[..id.len().min(10)]))
+                .or_else(|| report.salvage.clone())
+                .unwrap_or_else(|| "-".to_owned());
+            rows.push([
+                plain(&report.issue_id).into_owned(),
+                ending(report),
+                attempts.to_string(),
+                worker.clone(),
+                report
+                    .failure_classes
+                    .first()
+                    .map_or_else(|| "-".to_owned(), |class| plain(class).into_owned()),
+                place,
+            ]);
+        }
+        self.line("");
+        if rows.len() > 1 {
+            for line in table(&rows) {
+                self.line(&line);
+            }
+            self.line("");
+        }
+        let mut failed: Vec<&StepReport> = summary
+            .issues
+            .iter()
+            .map(|(_, _, report)| report)
+            .filter(|report| !report.succeeded() && report.said.is_some())
+            .collect();
+        failed.sort_by(|a, b| a.issue_id.cmp(&b.issue_id));
+        for report in &failed {
+            if let Some((said, output)) = &report.said {
+                self.line(&format!("{}: {}", plain(&report.issue_id), plain(said)));
+                self.line(&format!("  its output is in {}", output.display()));
+            }
+        }
+        if !failed.is_empty() {
+            self.line("");
+        }
+        let closed = summary
+            .issues
+            .iter()
+            .filter(|(_, _, report)| report.succeeded())
+            .count();
+        let counts: Vec<String> = summary
+            .counts
+            .iter()
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        self.line(&format!(
+            "{closed} of {} worked on closed in {}; issue memory: {}",
+            summary.issues.len(),
+            seconds(summary.elapsed),
+            counts.join(", ")
+        ));
+        if summary.lanes_lost > 0 {
+            self.line(&format!(
+                "{} lane(s) had to be given up",
+                summary.lanes_lost
+            ));
+        }
+        if let Some(path) = &summary.cycle {
+            self.line(&format!("held by a circle: {}", plain(&path.join(" -> "))));
+        }
+    }
+}
+
+/// One line a row, columns as wide as their widest cell.
+fn table(rows: &[[String; 6]]) -> Vec<String> {
+    let mut widths = [0; 6];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    rows.iter()
+        .map(|row| {
+            let cells: Vec<String> = row
+                .iter()
+                .zip(widths)
+                .map(|(cell, width)| format!("{cell:<width$}"))
+                .collect();
+            cells.join("  ").trim_end().to_owned()
+        })
+        .collect()
+}
+
+fn ending(report: &StepReport) -> String {
+    match &report.ending {
+        StepEnding::LeaseLost => report.result_class.clone(),
+        ending => plain(&ending.to_string()).into_owned(),
+    }
+}
+
+fn reasons(report: &StepReport) -> String {
+    let mut text = String::new();
+    if !report.failure_classes.is_empty() {
+        text.push_str(&format!(": {}", plain(&report.failure_classes.join(", "))));
+        text.push_str(&format!(" (attempt {})", report.attempt));
+    }
+    if let Some((said, _)) = &report.said {
+        text.push_str(&format!(": {}", plain(&shortened(said))));
+    }
+    if let Some(branch) = &report.salvage {
+        text.push_str(&format!(", kept on {branch}"));
+    }
+    if !report.discovered.is_empty() {
+        text.push_str(&format!(", filed {}", plain(&report.discovered.join(", "))));
+    }
+    text
+}
+
+/// What is said on a line that has more to say.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 120;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    if duration < Duration::from_secs(60) {
+        format!("{:.1}s", duration.as_secs_f64())
+    } else {
+        humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string()
+    }
+}

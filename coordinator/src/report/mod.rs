@@ -1,0 +1,119 @@
+//! What a person or a program sees of a batch while it runs, and at its end.
+//!
+//! Notices are a contract; reporters only consume them.
+
+mod human;
+mod json;
+
+pub use human::HumanReporter;
+pub use json::JsonReporter;
+
+use harness_worker::interrupt::Level;
+use harness_worker::lane::{BootReport, StepReport};
+use premath_kernel::authority::MutationMode;
+use premath_kernel::failure::FailureClass;
+use premath_memory::Claimed;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// Something that happened in a batch.
+#[derive(Debug)]
+pub enum Notice<'a> {
+    /// The batch began or goes on.
+    BatchStarted {
+        /// Its id.
+        batch_id: &'a str,
+        /// Whether it was cut before.
+        resumed: bool,
+        /// How many lanes it has.
+        lanes: usize,
+        /// What its changes rest on.
+        mode: &'a MutationMode,
+        /// Issue memory.
+        issues_path: &'a Path,
+    },
+    /// A lane is ready.
+    LaneBooted {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// Its worktree.
+        worktree: &'a Path,
+        /// What boot found.
+        report: &'a BootReport,
+    },
+    /// A lane gets no more work.
+    LaneGivenUp {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// Its worktree.
+        worktree: &'a Path,
+        /// Why.
+        class: FailureClass,
+        /// Why, for a person.
+        detail: &'a str,
+        /// What a person can do.
+        hint: Option<&'a str>,
+    },
+    /// A lane got an issue.
+    Dispatched {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// The claim.
+        claim: &'a Claimed,
+    },
+    /// A step is over.
+    StepEnded {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// What it came to.
+        report: &'a StepReport,
+    },
+    /// A circle appeared; its members are held.
+    Cycle {
+        /// The circle, the first id again at the end.
+        path: &'a [String],
+    },
+    /// Nothing runs until an issue may be tried again.
+    Waiting {
+        /// When that is.
+        until: jiff::Timestamp,
+    },
+    /// A person asked for an end.
+    Interrupted {
+        /// How far.
+        level: Level,
+    },
+    /// Issue memory or trajectory cannot be used any more.
+    StoreLost {
+        /// Why.
+        detail: &'a str,
+    },
+}
+
+/// What a batch came to.
+#[derive(Debug)]
+pub struct Summary {
+    /// The batch's id.
+    pub batch_id: String,
+    /// The exit code.
+    pub exit_code: u8,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// By issue: the last worker, the attempts in this batch, the last report.
+    pub issues: Vec<(String, u32, StepReport)>,
+    /// How many lanes had to be given up.
+    pub lanes_lost: usize,
+    /// A circle among the active issues, where there is one.
+    pub cycle: Option<Vec<String>>,
+    /// All issues of memory, by what they are.
+    pub counts: BTreeMap<&'static str, usize>,
+}
+
+/// Somebody who is told.
+pub trait Reporter {
+    /// Tells what happened.
+    fn notice(&mut self, notice: &Notice<'_>);
+    /// Tells what the batch came to.
+    fn summary(&mut self, summary: &Summary);
+}

@@ -1,0 +1,484 @@
+//! The shell around the core: threads, channels, passes, and the reporter.
+
+use crate::lane::{LaneHandle, LaneNews, LanePlan};
+use crate::machine::{Allowance, Effect, Event, LaneIndex, Machine, Pass};
+use crate::report::{Notice, Reporter, Summary};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use harness_worker::batch::{Batch, BatchError, Opening, RecoverAt};
+use harness_worker::exit;
+use harness_worker::interrupt::Interrupt;
+use harness_worker::lane::{BootError, StepReport};
+use harness_worker::settings::Settings;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::graph::Scope;
+use premath_kernel::trajectory::{StepRow, action};
+use premath_memory::{Claimed, Compaction, StoreError, clock};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often issue memory is looked at for an idle lane where nothing of ours
+/// happens.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// What a coordinator runs.
+#[derive(Debug)]
+pub struct Plan {
+    /// What the batch is run with.
+    pub settings: Settings,
+    /// The lanes' worktrees, sorted.
+    pub worktrees: Vec<PathBuf>,
+    /// The prefix of worker ids.
+    pub worker_prefix: String,
+    /// How long lanes go on.
+    pub allowance: Allowance,
+    /// Begin afresh although a batch was cut.
+    pub new_batch: bool,
+}
+
+/// A batch that could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Memory or trajectory cannot be used, or the graph has a circle.
+    #[error(transparent)]
+    Batch(#[from] BatchError),
+    /// A thread cannot be started.
+    #[error("cannot start a lane's thread")]
+    Thread(#[source] std::io::Error),
+}
+
+impl RunError {
+    /// Returns the exit code.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Batch(error) => error.exit_code(),
+            Self::Thread(_) => exit::USAGE,
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Batch(error) => error.hint(),
+            Self::Thread(_) => None,
+        }
+    }
+}
+
+/// What reaches the coordinator's one channel.
+enum News {
+    Lane(LaneIndex, LaneNews),
+    Interrupted,
+}
+
+/// Lets signals reach a coordinator that runs.
+#[derive(Clone, Debug)]
+pub struct Bell {
+    send: Sender<News>,
+}
+
+impl std::fmt::Debug for News {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("News")
+    }
+}
+
+impl Bell {
+    /// Tells the coordinator to look at the interrupt.
+    pub fn ring(&self) {
+        let _ = self.send.send(News::Interrupted);
+    }
+}
+
+/// The channel between signals and a coordinator that is yet to run.
+#[derive(Debug)]
+pub struct Line {
+    send: Sender<News>,
+    news: Receiver<News>,
+}
+
+impl Line {
+    /// Makes the channel.
+    pub fn new() -> (Self, Bell) {
+        let (send, news) = unbounded();
+        let bell = Bell { send: send.clone() };
+        (Self { send, news }, bell)
+    }
+}
+
+/// Runs a batch to its end.
+///
+/// # Errors
+///
+/// [`RunError`] where it could not begin; nothing was dispatched then.
+pub fn run(
+    plan: Plan,
+    interrupt: Interrupt,
+    line: Line,
+    reporter: &mut dyn Reporter,
+) -> Result<Summary, RunError> {
+    let started = Instant::now();
+    let opening = Opening::Coordinator {
+        afresh: plan.new_batch,
+    };
+    let batch = Arc::new(Batch::open(
+        plan.settings,
+        &plan.worktrees,
+        opening,
+        interrupt.clone(),
+    )?);
+    reporter.notice(&Notice::BatchStarted {
+        batch_id: batch.id(),
+        resumed: batch.is_resumed(),
+        lanes: plan.worktrees.len(),
+        mode: &batch.settings.mode,
+        issues_path: batch.memory.path(),
+    });
+    let mut shell = Shell {
+        batch: batch.clone(),
+        machine: Machine::new(plan.worktrees.len(), plan.allowance),
+        lanes: Vec::new(),
+        plans: Vec::new(),
+        reporter,
+        wake_at: None,
+        waiting_said: None,
+        pass_wanted: false,
+        cycle_reported: None,
+        reports: BTreeMap::new(),
+    };
+    for (index, worktree) in plan.worktrees.iter().enumerate() {
+        let plan = LanePlan {
+            worker_id: format!("{}.{}", plan.worker_prefix, index + 1),
+            worktree: worktree.clone(),
+            tolerate_cycle: batch.is_resumed(),
+        };
+        let send = line.send.clone();
+        let handle = LaneHandle::start(batch.clone(), plan.clone(), move |news| {
+            let _ = send.send(News::Lane(index, news));
+        })
+        .map_err(RunError::Thread)?;
+        shell.lanes.push(handle);
+        shell.plans.push(plan);
+    }
+    shell.until_done(&line.news);
+    Ok(shell.end(started.elapsed()))
+}
+
+struct Shell<'a> {
+    batch: Arc<Batch>,
+    machine: Machine,
+    lanes: Vec<LaneHandle>,
+    plans: Vec<LanePlan>,
+    reporter: &'a mut dyn Reporter,
+    wake_at: Option<jiff::Timestamp>,
+    /// The wait that was told of last.
+    waiting_said: Option<jiff::Timestamp>,
+    pass_wanted: bool,
+    cycle_reported: Option<Vec<String>>,
+    /// The last report of each issue, with the lane.
+    reports: BTreeMap<String, (LaneIndex, StepReport)>,
+}
+
+impl Shell<'_> {
+    fn until_done(&mut self, news: &Receiver<News>) {
+        let mut finished = false;
+        while !finished {
+            if self.pass_wanted && news.is_empty() {
+                self.pass_wanted = false;
+                let event = self.pass();
+                finished |= self.feed(event);
+                continue;
+            }
+            let received = match self.wake_at {
+                None => news.recv_timeout(LOOK_AGAIN),
+                Some(at) => {
+                    let wait = Duration::try_from(at.duration_since(clock::now().wall));
+                    // The wall clock may jump: look again after a while.
+                    news.recv_timeout(wait.unwrap_or(Duration::ZERO).min(LOOK_AGAIN))
+                }
+            };
+            match received {
+                Ok(news) => {
+                    if let Some(event) = self.heard(news) {
+                        finished |= self.feed(event);
+                    }
+                }
+                // Also where nobody of ours says anything: somebody files an
+                // issue, another's lease ends.
+                Err(RecvTimeoutError::Timeout) => {
+                    if self.wake_at.is_some_and(|at| clock::now().wall >= at) {
+                        self.wake_at = None;
+                    }
+                    if !self.machine.idle().is_empty() {
+                        finished |= self.feed(Event::Woke);
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Feeds an event to the core and performs what it says.
+    fn feed(&mut self, event: Event<Claimed>) -> bool {
+        let mut finished = false;
+        for effect in self.machine.handle(event, clock::now().wall) {
+            match effect {
+                Effect::Pass => {
+                    self.pass_wanted = true;
+                    self.wake_at = None;
+                }
+                Effect::Dispatch { lane, claim } => self.dispatch(lane, claim),
+                Effect::Release(claim) => self.release(&claim),
+                Effect::Retire(lane) => self.lanes[lane].retire(),
+                Effect::WakeAt(at) => {
+                    if self.waiting_said.is_none_or(|said| said < at) {
+                        self.reporter.notice(&Notice::Waiting { until: at });
+                    }
+                    self.waiting_said = Some(at);
+                    self.wake_at = Some(at);
+                }
+                Effect::Finish => finished = true,
+            }
+        }
+        finished
+    }
+
+    fn heard(&mut self, news: News) -> Option<Event<Claimed>> {
+        let (lane, news) = match news {
+            News::Interrupted => {
+                self.reporter.notice(&Notice::Interrupted {
+                    level: self.batch.interrupt.level(),
+                });
+                return Some(Event::Interrupted);
+            }
+            News::Lane(lane, news) => (lane, news),
+        };
+        let plan = &self.plans[lane];
+        match news {
+            LaneNews::Booted(report) => {
+                self.reporter.notice(&Notice::LaneBooted {
+                    worker_id: &plan.worker_id,
+                    worktree: &plan.worktree,
+                    report: &report,
+                });
+                Some(Event::Booted(lane))
+            }
+            LaneNews::BootFailed(error) => {
+                let class = error.class();
+                self.given_up(lane, class, &chain(&*error), error.hint());
+                if matches!(*error, BootError::Store(StoreError::Corrupt { .. })) {
+                    self.feed(Event::StoreLost);
+                }
+                Some(Event::BootFailed { lane, class })
+            }
+            LaneNews::StepEnded(report) => {
+                self.reporter.notice(&Notice::StepEnded {
+                    worker_id: &plan.worker_id,
+                    report: &report,
+                });
+                if let Some((class, detail)) = &report.lane_lost {
+                    self.given_up(lane, *class, detail, None);
+                }
+                if let Some(detail) = &report.store_lost {
+                    self.reporter.notice(&Notice::StoreLost { detail });
+                }
+                let event = Event::StepEnded {
+                    lane,
+                    succeeded: report.succeeded(),
+                    lane_lost: report.lane_lost.is_some(),
+                    store_lost: report.store_lost.is_some(),
+                };
+                self.reports
+                    .insert(report.issue_id.clone(), (lane, *report));
+                Some(event)
+            }
+            LaneNews::Panicked { claim, message } => {
+                self.given_up(lane, FailureClass::LanePanicked, &message, None);
+                Some(Event::Panicked {
+                    lane,
+                    claim: claim.map(|claim| *claim),
+                })
+            }
+        }
+    }
+
+    fn given_up(
+        &mut self,
+        lane: LaneIndex,
+        class: FailureClass,
+        detail: &str,
+        hint: Option<String>,
+    ) {
+        let worker_id = self.plans[lane].worker_id.clone();
+        self.reporter.notice(&Notice::LaneGivenUp {
+            worker_id: &worker_id,
+            worktree: &self.plans[lane].worktree.clone(),
+            class,
+            detail,
+            hint: hint.as_deref(),
+        });
+        let now = clock::now().wall;
+        let id = format!("coordinator.{}.lane_given_up.{worker_id}", self.batch.id());
+        let mut row = StepRow::new(id, action::LANE_GIVEN_UP, "failed", now);
+        row.batch_id = Some(self.batch.id().to_owned());
+        row.worker_id = Some(worker_id);
+        row.failure_classes = vec![class.as_str().to_owned()];
+        row.next_step = Some(detail.to_owned());
+        row.started_at = Some(now.into());
+        if let Err(error) = self.batch.record(&row) {
+            tracing::error!(%error, "the lane's end was not recorded");
+        }
+    }
+
+    /// Diagnoses, looks at the frontier, and claims for each idle lane in
+    /// order, in one transaction.
+    fn pass(&mut self) -> Event<Claimed> {
+        let idle = self.machine.idle();
+        let workers: Vec<String> = idle
+            .iter()
+            .map(|lane| self.plans[*lane].worker_id.clone())
+            .collect();
+        let passed = self.diagnose().and_then(|()| {
+            let claims = self.batch.claim_next(&workers)?;
+            let next_retry = match workers.first() {
+                Some(worker) => self.batch.next_retry(worker)?,
+                None => None,
+            };
+            Ok::<_, BatchError>((claims, next_retry))
+        });
+        match passed {
+            Ok((claims, next_retry)) => Event::Passed(Pass {
+                claims: idle
+                    .into_iter()
+                    .zip(claims)
+                    .filter_map(|(lane, claim)| Some((lane, claim?)))
+                    .collect(),
+                next_retry,
+            }),
+            Err(error) => {
+                let detail = chain(&error);
+                self.reporter.notice(&Notice::StoreLost { detail: &detail });
+                Event::StoreLost
+            }
+        }
+    }
+
+    /// `dep_diagnostics(active)` before the pass: a circle that appeared in the
+    /// middle holds its members and is said once.
+    fn diagnose(&mut self) -> Result<(), BatchError> {
+        let diagnosis = self.batch.memory.diagnose(Scope::Active)?;
+        let path: Option<Vec<String>> = diagnosis
+            .cycle_path
+            .map(|path| path.iter().map(ToString::to_string).collect());
+        if path.is_some() && path != self.cycle_reported {
+            self.reporter.notice(&Notice::Cycle {
+                path: path.as_deref().unwrap_or_default(),
+            });
+        }
+        self.cycle_reported = path;
+        Ok(())
+    }
+
+    fn dispatch(&mut self, lane: LaneIndex, claim: Claimed) {
+        self.reporter.notice(&Notice::Dispatched {
+            worker_id: &self.plans[lane].worker_id,
+            claim: &claim,
+        });
+        if let Err(claim) = self.lanes[lane].dispatch(Box::new(claim)) {
+            // Its thread ended; the panic that ended it is on its way.
+            self.release(&claim);
+        }
+    }
+
+    fn release(&self, claim: &Claimed) {
+        self.batch.put_down(&claim.claim);
+        let released = self.batch.memory.release(
+            &self.batch.lease_authority(),
+            &claim.claim.issue_id,
+            claim.claim.key(),
+            None,
+        );
+        if let Err(error) = released {
+            tracing::warn!(issue = %claim.claim.issue_id, %error, "the lease was not given back");
+        }
+    }
+
+    /// Joins the lanes, compacts, closes the batch and sums up.
+    fn end(mut self, elapsed: Duration) -> Summary {
+        for lane in &mut self.lanes {
+            lane.join();
+        }
+        let endings = self.batch.endings();
+        let failed = endings.values().any(|(_, ended)| *ended == Some(false));
+        let signal = self.batch.interrupt.last_signal();
+        let exit_code = if let Some(signal) = signal {
+            if signal == 2 {
+                exit::INTERRUPTED
+            } else {
+                exit::TERMINATED
+            }
+        } else if self.machine.store_lost() {
+            exit::STORE
+        } else if self.machine.refused_at_startup() {
+            exit::REFUSED
+        } else if failed || self.machine.lanes_lost() > 0 {
+            exit::FAILED
+        } else {
+            exit::OK
+        };
+        if !self.machine.store_lost()
+            && let Err(error) = self.batch.memory.compact(Compaction::Now)
+        {
+            tracing::warn!(%error, "issue memory was not compacted");
+        }
+        self.batch.sweep_shared();
+        let result_class = match exit_code {
+            exit::OK => "completed",
+            exit::INTERRUPTED | exit::TERMINATED => "interrupted",
+            _ => "failed",
+        };
+        if let Err(error) = self.batch.recover_rows(RecoverAt::End) {
+            tracing::error!(%error, "closed issues without a row were not looked for");
+        }
+        if let Err(error) = self.batch.end(result_class) {
+            tracing::error!(%error, "the batch's end was not recorded");
+        }
+        let counts = self
+            .batch
+            .memory
+            .view(|view| view.counts())
+            .unwrap_or_default();
+        let summary = Summary {
+            batch_id: self.batch.id().to_owned(),
+            exit_code,
+            elapsed,
+            issues: self
+                .reports
+                .into_values()
+                .map(|(lane, report)| {
+                    let attempts = endings.get(&report.issue_id).map_or(0, |(failed, ended)| {
+                        failed + u32::from(*ended == Some(true))
+                    });
+                    (self.plans[lane].worker_id.clone(), attempts, report)
+                })
+                .collect(),
+            lanes_lost: self.machine.lanes_lost(),
+            cycle: self.cycle_reported,
+            counts,
+        };
+        self.reporter.summary(&summary);
+        summary
+    }
+}
+
+/// An error with its causes, on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,260 @@
+//! What a command answers, and the only place that prints.
+//!
+//! Data goes to stdout, as lines or as one JSON document; everything else to
+//! stderr. Text from outside has its control characters escaped on the way.
+
+use crate::error::CliError;
+use crate::exit;
+use crate::terminal::plain;
+use premath_kernel::plain::plain_json;
+use serde_json::{Map, Value};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What a command found or did.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    document: Map<String, Value>,
+    /// What stands under `items`, each as its own JSON text: of a list as long
+    /// as issue memory, generic values would take many times its size.
+    items: Option<Vec<Box<str>>>,
+    text: String,
+    notes: Vec<String>,
+    refused: bool,
+}
+
+impl Answer {
+    /// Returns an answer: the fields of its JSON document, and its lines for a
+    /// person, whose foreign parts went through [`plain`].
+    pub(crate) fn new(document: Value, text: impl Into<String>) -> Self {
+        Self {
+            document: match document {
+                Value::Object(fields) => fields,
+                _ => Map::new(),
+            },
+            items: None,
+            text: text.into(),
+            notes: Vec::new(),
+            refused: false,
+        }
+    }
+
+    /// Adds a list to the document, as `items`.
+    pub(crate) fn items(mut self, items: impl Iterator<Item = Value>) -> Self {
+        self.items = Some(items.map(|item| item.to_string().into()).collect());
+        self
+    }
+
+    /// Adds a line for stderr.
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Makes the exit code that of a failed check where `refused`.
+    pub(crate) fn refused(mut self, refused: bool) -> Self {
+        self.refused = refused;
+        self
+    }
+}
+
+/// The file that a command works on, under its name in answers.
+#[derive(Debug)]
+struct Place {
+    key: &'static str,
+    path: PathBuf,
+}
+
+/// A command that has run.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    action: &'static str,
+    place: Option<Place>,
+    when_refused: Option<(&'static str, Value)>,
+    result: Result<Answer, CliError>,
+}
+
+impl Finished {
+    /// Takes the result of a command that works on no one file.
+    pub(crate) fn new(action: &'static str, result: Result<Answer, CliError>) -> Self {
+        Self {
+            action,
+            place: None,
+            when_refused: None,
+            result,
+        }
+    }
+
+    /// Performs a command on the file that `path` resolves to, which stands in
+    /// the answer under `key`, refusals included.
+    pub(crate) fn on(
+        action: &'static str,
+        key: &'static str,
+        path: Result<PathBuf, CliError>,
+        perform: impl FnOnce(&Path) -> Result<Answer, CliError>,
+    ) -> Self {
+        match path {
+            Ok(path) => {
+                let result = perform(&path);
+                Self {
+                    place: Some(Place { key, path }),
+                    ..Self::new(action, result)
+                }
+            }
+            Err(error) => Self::new(action, Err(error)),
+        }
+    }
+
+    /// Adds a field to the document of a refusal.
+    pub(crate) fn when_refused(mut self, key: &'static str, value: impl Into<Value>) -> Self {
+        self.when_refused = Some((key, value.into()));
+        self
+    }
+
+    fn document(&self) -> Value {
+        let mut document = match &self.result {
+            Ok(answer) => answer.document.clone(),
+            Err(error) => {
+                let mut refusal = Map::new();
+                refusal.insert("error".into(), error.chain().into());
+                let classes: Vec<_> = error.class().iter().map(|class| class.as_str()).collect();
+                refusal.insert("failureClasses".into(), classes.into());
+                if let Some((key, value)) = &self.when_refused {
+                    refusal.insert((*key).into(), value.clone());
+                }
+                refusal
+            }
+        };
+        document.insert("action".into(), self.action.into());
+        if let Some(place) = &self.place {
+            document.insert(place.key.into(), place.path.display().to_string().into());
+        }
+        Value::Object(document)
+    }
+
+    fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut document = self.document();
+        let items = self.result.as_ref().ok().and_then(|a| a.items.as_ref());
+        let Some(items) = items.filter(|items| !items.is_empty()) else {
+            if items.is_some() {
+                document[ITEMS] = Value::Array(Vec::new());
+            }
+            return out.write_all(plain_json(&format!("{document:#}\n")).as_bytes());
+        };
+        document[ITEMS] = PLACE.into();
+        let text = format!("{document:#}\n");
+        // No string has a raw line end, so this can stand in one place only.
+        let (head, tail) = text
+            .split_once(&format!("\n  \"{ITEMS}\": \"{PLACE}\""))
+            .ok_or_else(|| io::Error::other("the list has no place in the document"))?;
+        write!(out, "{}\n  \"{ITEMS}\": [", plain_json(head))?;
+        for (index, item) in items.iter().enumerate() {
+            let item: Value = serde_json::from_str(item)?;
+            let text = format!("{item:#}").replace('\n', "\n    ");
+            let comma = if index == 0 { "" } else { "," };
+            write!(out, "{comma}\n    {}", plain_json(&text))?;
+        }
+        write!(out, "\n  ]{}", plain_json(tail))
+    }
+}
+
+/// The name of the list in a document.
+const ITEMS: &str = "items";
+/// What stands in the list's place while the rest is written.
+const PLACE: &str = "(the list)";
+
+/// Prints what a command came to and returns its exit code.
+pub(crate) fn deliver(finished: Finished, json: bool) -> ExitCode {
+    let (mut code, printed) = match &finished.result {
+        Ok(answer) => {
+            for note in &answer.notes {
+                complain("", note);
+            }
+            let code = if answer.refused {
+                exit::REFUSED
+            } else {
+                exit::OK
+            };
+            (code, put(&finished, &answer.text, json))
+        }
+        Err(error) => {
+            complain(error.prefix(), &error.chain());
+            if let Some(hint) = error.hint() {
+                complain("hint: ", &hint);
+            }
+            (error.exit_code(), put(&finished, "", json))
+        }
+    };
+    if let Err(error) = printed {
+        complain("error: ", &format!("cannot write to stdout: {error}"));
+        code = code.max(exit::REFUSED);
+    }
+    ExitCode::from(code)
+}
+
+/// Writes the data to stdout; a reader that went away is none of our business.
+fn put(finished: &Finished, text: &str, json: bool) -> io::Result<()> {
+    let mut stdout = BufWriter::new(io::stdout().lock());
+    let written = if json {
+        finished.write_json(&mut stdout)
+    } else {
+        stdout.write_all(text.as_bytes())
+    };
+    match written.and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn complain(prefix: &str, text: &str) {
+    // Nobody is left to tell where stderr cannot be written.
+    let _ = writeln!(io::stderr().lock(), "{prefix}{}", plain(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_list_stands_in_the_document_as_if_it_were_one_value() {
+        let items = [
+            json!({"id": "a", "n": [1, {"x": "(the list)\n"}]}),
+            json!({}),
+        ];
+        for count in 0..=items.len() {
+            let answer = |document| Answer::new(document, "");
+            let listed = answer(json!({"count": count, "z": "\"items\": "}));
+            let whole =
+                answer(json!({"count": count, "z": "\"items\": ", "items": items[..count]}));
+            let [streamed, whole] =
+                [listed.items(items[..count].iter().cloned()), whole].map(|answer| {
+                    let mut text = Vec::new();
+                    let finished = Finished::new("issue.list", Ok(answer));
+                    finished.write_json(&mut text).unwrap();
+                    String::from_utf8(text).unwrap()
+                });
+            assert_eq!(streamed, whole);
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_action_place_and_classes() {
+        let finished = Finished::on(
+            "issue.claim",
+            "issuesPath",
+            Ok(PathBuf::from("/x/issues.jsonl")),
+            |_| Err(CliError::InsideStep),
+        )
+        .when_refused("claimed", false);
+        let document = finished.document();
+        assert_eq!(document["action"], "issue.claim");
+        assert_eq!(document["issuesPath"], "/x/issues.jsonl");
+        assert_eq!(document["claimed"], false);
+        assert_eq!(
+            document["failureClasses"],
+            json!(["mutation.use_evidence_missing"])
+        );
+    }
+}

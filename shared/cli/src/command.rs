@@ -1,0 +1,77 @@
+//! The command line as a whole.
+
+use crate::answer::Finished;
+use crate::dep::DepArgs;
+use crate::feature::FeatureArgs;
+use crate::init::InitArgs;
+use crate::issue::IssueArgs;
+use crate::join_check::JoinCheckArgs;
+use crate::session::SessionArgs;
+use crate::trajectory::TrajectoryArgs;
+use clap::{Parser, Subcommand};
+
+/// Work with the issues, sessions and evidence of Premath Harness.
+///
+/// Issues live in `.premath/issues.jsonl` at the root of the repository, whichever
+/// worktree a command runs in. `premath init` lays a repository out;
+/// `harness-coordinator` then works through the issues.
+#[derive(Debug, Parser)]
+#[command(
+    name = "premath",
+    version,
+    propagate_version = true,
+    after_help = "Exit codes: 0 done, 1 refused or a check failed, 2 usage or input that cannot be read."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Answer with one JSON document on stdout
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Lay out a repository: harness.toml, .premath/ and the mise tasks
+    Init(InitArgs),
+    /// Look at issues and change them
+    Issue(IssueArgs),
+    /// Change what issues wait for, and diagnose the graph
+    Dep(DepArgs),
+    /// Read and write a worktree's session, and see how to go on from it
+    HarnessSession(SessionArgs),
+    /// Read, write and check a worktree's feature ledger
+    HarnessFeature(FeatureArgs),
+    /// Append to the trajectory of steps and query it
+    HarnessTrajectory(TrajectoryArgs),
+    /// Judge the evidence of one turn by the typestate gate
+    HarnessJoinCheck(JoinCheckArgs),
+}
+
+impl Command {
+    /// Runs the command; `json` says which of its two forms the answer is
+    /// read in, so that a long one is made in that form alone.
+    pub(crate) fn run(self, json: bool) -> Finished {
+        match self {
+            Self::Init(args) => args.run(),
+            Self::Issue(args) => args.run(json),
+            Self::Dep(args) => args.run(),
+            Self::HarnessSession(args) => args.run(),
+            Self::HarnessFeature(args) => args.run(),
+            Self::HarnessTrajectory(args) => args.run(),
+            Self::HarnessJoinCheck(args) => args.run(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,282 @@
+//! `premath dep …`
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::issue::view::{edge_item, item};
+use crate::operator::Reason;
+use crate::paths;
+use crate::terminal::plain;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+use premath_kernel::graph::{Diagnosis, Scope};
+use premath_memory::{DependencyEdit, OperatorEdit};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The words that an edge may have: the first three hold an issue until the
+/// other is done, `parent-child` points from a child to its parent, the rest
+/// only inform.
+const KINDS: [&str; 10] = [
+    "blocks",
+    "conditional-blocks",
+    "waits-for",
+    "parent-child",
+    "related",
+    "relates-to",
+    "discovered-from",
+    "duplicates",
+    "supersedes",
+    "replies-to",
+];
+
+fn kinds() -> PossibleValuesParser {
+    PossibleValuesParser::new(KINDS)
+}
+
+/// Arguments of `premath dep`.
+#[derive(Debug, Args)]
+pub(crate) struct DepArgs {
+    /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
+    #[arg(long, global = true, value_name = "PATH")]
+    issues: Option<PathBuf>,
+    #[command(subcommand)]
+    command: DepCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum DepCommand {
+    /// Make an issue depend on another; refused where it closes a circle
+    Add(AddArgs),
+    /// Take an edge away
+    Remove(RemoveArgs),
+    /// Give an edge another type
+    Replace(ReplaceArgs),
+    /// Tell whether the graph can end: circles, dangling edges, issues that are never ready
+    Diagnostics(DiagnosticsArgs),
+}
+
+/// Two issues.
+#[derive(Debug, Args)]
+struct Ends {
+    /// The issue that has the edge
+    issue: String,
+    /// The issue that it depends on
+    depends_on: String,
+}
+
+#[derive(Debug, Args)]
+struct AddArgs {
+    #[command(flatten)]
+    ends: Ends,
+    /// What the edge does
+    #[arg(long = "type", default_value = "blocks", value_parser = kinds(), value_name = "TYPE")]
+    kind: String,
+    /// Who adds it
+    #[arg(long, value_name = "NAME")]
+    created_by: Option<String>,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+#[derive(Debug, Args)]
+struct RemoveArgs {
+    #[command(flatten)]
+    ends: Ends,
+    /// Which edge between the two; any word that another tracker may have left
+    #[arg(long = "type", default_value = "blocks", value_name = "TYPE")]
+    kind: String,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+#[derive(Debug, Args)]
+struct ReplaceArgs {
+    #[command(flatten)]
+    ends: Ends,
+    /// The type that it has
+    #[arg(long, default_value = "blocks", value_name = "TYPE")]
+    from_type: String,
+    /// The type that it gets
+    #[arg(long, value_parser = kinds(), value_name = "TYPE")]
+    to_type: String,
+    /// Who replaces it
+    #[arg(long, value_name = "NAME")]
+    created_by: Option<String>,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+#[derive(Debug, Args)]
+struct DiagnosticsArgs {
+    /// Which issues to look at
+    #[arg(long, value_enum, default_value_t = ScopeArg::Active)]
+    graph_scope: ScopeArg,
+    /// Exit 1 where this does not hold
+    #[arg(long, value_enum)]
+    require: Option<RequireArg>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ScopeArg {
+    /// Issues that are not closed
+    Active,
+    /// All issues
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RequireArg {
+    /// Nothing waits for itself
+    Acyclic,
+}
+
+impl DepArgs {
+    pub(crate) fn run(self) -> Finished {
+        let command = self.command;
+        let action = match command {
+            DepCommand::Add(_) => "dep.add",
+            DepCommand::Remove(_) => "dep.remove",
+            DepCommand::Replace(_) => "dep.replace",
+            DepCommand::Diagnostics(_) => "dep.diagnostics",
+        };
+        Finished::on(
+            action,
+            "issuesPath",
+            paths::issues(self.issues),
+            |path| match command {
+                DepCommand::Add(args) => args.perform(path),
+                DepCommand::Remove(args) => args.perform(path),
+                DepCommand::Replace(args) => args.perform(path),
+                DepCommand::Diagnostics(args) => args.perform(path),
+            },
+        )
+    }
+}
+
+/// Makes the change; `edge` is what the answer says of it.
+fn edit(
+    path: &Path,
+    ends: Ends,
+    edit: DependencyEdit,
+    reason: Reason,
+    edge: Value,
+    text: &str,
+) -> Result<Answer, CliError> {
+    let authority = reason.authority()?;
+    let memory = paths::open(path, false)?;
+    let row = memory.operate(
+        authority,
+        OperatorEdit::Dependency {
+            id: ends.issue,
+            depends_on: ends.depends_on,
+            edit,
+        },
+    )?;
+    Ok(Answer::new(
+        json!({"dependency": edge, "issue": item(&row)}),
+        format!("{}\n", plain(text)),
+    ))
+}
+
+impl AddArgs {
+    fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let Ends { issue, depends_on } = &self.ends;
+        let edge = edge_item(issue, depends_on, &self.kind, self.created_by.as_deref());
+        let text = format!("added {issue} -> {depends_on} ({})", self.kind);
+        let change = DependencyEdit::Add {
+            kind: self.kind,
+            created_by: self.created_by,
+        };
+        edit(path, self.ends, change, self.reason, edge, &text)
+    }
+}
+
+impl RemoveArgs {
+    fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let Ends { issue, depends_on } = &self.ends;
+        let edge = edge_item(issue, depends_on, &self.kind, None);
+        let text = format!("removed {issue} -> {depends_on} ({})", self.kind);
+        let change = DependencyEdit::Remove { kind: self.kind };
+        edit(path, self.ends, change, self.reason, edge, &text)
+    }
+}
+
+impl ReplaceArgs {
+    fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let Ends { issue, depends_on } = &self.ends;
+        let edge = json!({
+            "issueId": issue,
+            "dependsOnId": depends_on,
+            "fromType": self.from_type,
+            "toType": self.to_type,
+            "createdBy": self.created_by.as_deref().unwrap_or(""),
+        });
+        let text = format!(
+            "replaced {issue} -> {depends_on} ({} -> {})",
+            self.from_type, self.to_type
+        );
+        let change = DependencyEdit::Replace {
+            from: self.from_type,
+            to: self.to_type,
+            created_by: self.created_by,
+        };
+        edit(path, self.ends, change, self.reason, edge, &text)
+    }
+}
+
+impl DiagnosticsArgs {
+    fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let scope = match self.graph_scope {
+            ScopeArg::Active => Scope::Active,
+            ScopeArg::Full => Scope::Full,
+        };
+        let memory = paths::open(path, false)?;
+        let found = memory.diagnose(scope)?;
+        let failed = match self.require {
+            Some(RequireArg::Acyclic) => found.has_cycle,
+            None => false,
+        };
+        let document = json!({
+            "graphScope": scope,
+            "integrity": {"hasCycle": found.has_cycle, "cyclePath": found.cycle_path},
+            "cycles": found.cycles,
+            "dangling": found.dangling,
+            "selfLoops": found.self_loops,
+            "duplicateEdges": found.duplicate_edges,
+            "neverReady": found.never_ready,
+        });
+        Ok(Answer::new(document, text(&found)).refused(failed))
+    }
+}
+
+fn text(found: &Diagnosis) -> String {
+    let joined = |ids: &[Arc<str>], by: &str| plain(&ids.join(by)).into_owned();
+    let mut text = match &found.cycle_path {
+        Some(path) => format!("cycle: {}\n", joined(path, " -> ")),
+        None => "no cycle\n".to_owned(),
+    };
+    for cycle in &found.cycles {
+        let _ = writeln!(text, "wait for each other: {}", joined(cycle, ", "));
+    }
+    for edge in &found.dangling {
+        let (id, target) = (plain(&edge.issue_id), plain(&edge.depends_on_id));
+        let _ = writeln!(text, "dangling: {id} -> {target}, which does not exist");
+    }
+    for id in &found.self_loops {
+        let _ = writeln!(text, "waits for itself: {}", plain(id));
+    }
+    for duplicate in &found.duplicate_edges {
+        let (id, target) = (
+            plain(&duplicate.edge.issue_id),
+            plain(&duplicate.edge.depends_on_id),
+        );
+        let (kind, count) = (plain(&duplicate.kind), duplicate.count);
+        let _ = writeln!(text, "duplicate: {id} -> {target} ({kind}), {count} times");
+    }
+    if !found.never_ready.is_empty() {
+        let _ = writeln!(text, "never ready: {}", joined(&found.never_ready, ", "));
+    }
+    text
+}

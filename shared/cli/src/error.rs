@@ -1,0 +1,199 @@
+//! What can go wrong in a command, and what it means to the caller.
+
+use crate::exit;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::feature::LedgerError;
+use premath_kernel::turn::EvidenceError;
+use premath_memory::projection::ProjectionError;
+use premath_memory::{ChangeError, StoreError, TrajectoryFileError};
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+/// A command could not do what it was told.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// A step's command tried to change issues by itself.
+    #[error("a step is running (PREMATH_STEP_ID is set): its harness alone changes issues")]
+    InsideStep,
+    /// A step's command has nowhere to leave its request.
+    #[error("a step is running, but PREMATH_OUTBOX names no file to leave the request in")]
+    NoOutbox,
+    /// The arguments do not fit together.
+    #[error("{0}")]
+    Usage(String),
+    /// Issue memory was not changed.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// A file of the harness could not be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A session or ledger could not be used.
+    #[error(transparent)]
+    Projection(#[from] ProjectionError),
+    /// A feature could not be written.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The trajectory could not be used.
+    #[error(transparent)]
+    Trajectory(#[from] TrajectoryFileError),
+    /// What was to be read is not there.
+    #[error("there is no {what} at {path}")]
+    Absent {
+        /// What it would be, as in `session`.
+        what: &'static str,
+        /// Where it was looked for.
+        path: PathBuf,
+        /// The command that makes one.
+        made_by: &'static str,
+    },
+    /// Evidence cannot be judged, for it cannot be read.
+    #[error("harness_join_check_invalid: {path}")]
+    Evidence {
+        /// The input.
+        path: PathBuf,
+        /// What does not fit.
+        source: EvidenceError,
+    },
+    /// The file with the evidence cannot be read.
+    #[error("harness_join_check_invalid: cannot read {path}")]
+    EvidenceFile {
+        /// The input.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A file of the user could not be used.
+    #[error("cannot {operation} {path}")]
+    File {
+        /// What was tried, as in `read`.
+        operation: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+impl CliError {
+    /// Returns the error with all its causes, in one line.
+    pub(crate) fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        text
+    }
+
+    /// Returns what stands before the error; evidence errors begin with their
+    /// own word (`contracts.md` 2).
+    pub(crate) const fn prefix(&self) -> &'static str {
+        match self {
+            Self::Evidence { .. } | Self::EvidenceFile { .. } => "",
+            _ => "error: ",
+        }
+    }
+
+    /// Returns the failure class, where the contracts name one.
+    pub(crate) fn class(&self) -> Option<FailureClass> {
+        match self {
+            Self::InsideStep => Some(FailureClass::MutationUseEvidenceMissing),
+            Self::NoOutbox => Some(FailureClass::OutboxInvalid),
+            Self::Change(error) => Some(error.class()),
+            Self::Store(error) => Some(error.class()),
+            Self::Projection(error) => Some(error.class()),
+            Self::Ledger(error) => Some(error.class()),
+            Self::Trajectory(error) => Some(error.class()),
+            Self::Usage(_)
+            | Self::Absent { .. }
+            | Self::Evidence { .. }
+            | Self::EvidenceFile { .. }
+            | Self::File { .. } => None,
+        }
+    }
+
+    /// Returns the exit code.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::InsideStep | Self::NoOutbox => exit::REFUSED,
+            Self::Change(ChangeError::Refused(_) | ChangeError::Invalid(_)) => exit::REFUSED,
+            Self::Change(ChangeError::Store(error))
+            | Self::Store(error)
+            | Self::Projection(ProjectionError::Store(error))
+            | Self::Trajectory(TrajectoryFileError::Store(error)) => store_code(error),
+            Self::Usage(_)
+            | Self::Projection(ProjectionError::Session { .. } | ProjectionError::Ledger { .. })
+            | Self::Ledger(_)
+            | Self::Trajectory(TrajectoryFileError::Row(_))
+            | Self::Absent { .. }
+            | Self::Evidence { .. }
+            | Self::EvidenceFile { .. } => exit::USAGE,
+            Self::File { operation, .. } => io_code(operation),
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::InsideStep => Some(
+                "`premath issue discover` leaves a request, which is filed when the step's turn \
+                 passes the gate"
+                    .to_owned(),
+            ),
+            Self::Change(ChangeError::Store(error))
+            | Self::Store(error)
+            | Self::Projection(ProjectionError::Store(error))
+            | Self::Trajectory(TrajectoryFileError::Store(error)) => error.hint(),
+            Self::Change(ChangeError::Refused(refusal)) => match refusal.class {
+                FailureClass::LeaseNotFound => Some("`premath issue list` shows all".to_owned()),
+                FailureClass::DependencyCycle => {
+                    Some("`premath dep diagnostics` shows what waits for what".to_owned())
+                }
+                _ => None,
+            },
+            Self::Absent { made_by, .. } => Some(format!("`premath {made_by}` makes one")),
+            _ => None,
+        }
+    }
+}
+
+/// Input that cannot be read is a usage error; a write that failed is a failure.
+fn store_code(error: &StoreError) -> u8 {
+    match error {
+        StoreError::Missing { .. }
+        | StoreError::Corrupt { .. }
+        | StoreError::NetworkFilesystem { .. }
+        | StoreError::Repository { .. } => exit::USAGE,
+        StoreError::Io { operation, .. } => io_code(operation),
+        StoreError::LockBusy { .. } | StoreError::LockIo { .. } | StoreError::Poisoned { .. } => {
+            exit::REFUSED
+        }
+    }
+}
+
+fn io_code(operation: &str) -> u8 {
+    match operation {
+        "read" | "open" | "find" => exit::USAGE,
+        _ => exit::REFUSED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_usage_and_what_cannot_be_written_is_a_failure() {
+        for (operation, code) in [("read", 2), ("find", 2), ("write", 1), ("sync", 1)] {
+            let error = CliError::from(StoreError::Io {
+                operation,
+                path: "x".into(),
+                source: io::Error::other("cause"),
+            });
+            assert_eq!(error.exit_code(), code, "{operation}");
+            assert_eq!(error.chain(), format!("cannot {operation} x: cause"));
+        }
+    }
+}

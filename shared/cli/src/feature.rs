@@ -1,0 +1,243 @@
+//! `premath harness-feature …` (HARNESS-RUNTIME 5)
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::paths;
+use crate::session::given;
+use crate::terminal::{plain, table};
+use clap::{Args, Subcommand, ValueEnum};
+use premath_kernel::canonical::value_of;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::feature::{FeatureLedger, FeatureStatus, FeatureWrite, LedgerFinding};
+use premath_memory::{clock, projection};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `premath harness-feature`.
+#[derive(Debug, Args)]
+pub(crate) struct FeatureArgs {
+    /// The ledger [default: .premath/harness_feature_ledger.json of this worktree]
+    #[arg(long, global = true, value_name = "FILE")]
+    path: Option<PathBuf>,
+    #[command(subcommand)]
+    command: FeatureCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum FeatureCommand {
+    /// Show the ledger
+    Read,
+    /// Write one feature; what is not given stays, an empty text clears
+    Write(WriteArgs),
+    /// Check the ledger's rules
+    Check(CheckArgs),
+    /// Name the feature to work on: in progress first, then pending, each by id
+    Next,
+}
+
+#[derive(Debug, Args)]
+struct WriteArgs {
+    /// The feature
+    #[arg(long, value_name = "ID")]
+    feature_id: String,
+    /// How far it is [default for a new one: pending]
+    #[arg(long, value_enum)]
+    status: Option<StatusArg>,
+    /// The issue that it belongs to
+    #[arg(long, value_name = "ID")]
+    issue_id: Option<String>,
+    /// What it is about
+    #[arg(long, value_name = "TEXT")]
+    summary: Option<String>,
+    /// The session that writes; a field of the ledger
+    #[arg(long, value_name = "REF")]
+    session_ref: Option<String>,
+    /// An instruction that it is done under (repeatable; those given replace)
+    #[arg(long = "instruction-ref", value_name = "REF")]
+    instruction_refs: Vec<String>,
+    /// What proves it (repeatable; those given replace)
+    #[arg(long = "verification-ref", value_name = "REF")]
+    verification_refs: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// Also require that every feature is completed
+    #[arg(long)]
+    require_closure: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum StatusArg {
+    Pending,
+    #[value(alias = "in-progress")]
+    InProgress,
+    Blocked,
+    Completed,
+}
+
+impl From<StatusArg> for FeatureStatus {
+    fn from(status: StatusArg) -> Self {
+        match status {
+            StatusArg::Pending => Self::Pending,
+            StatusArg::InProgress => Self::InProgress,
+            StatusArg::Blocked => Self::Blocked,
+            StatusArg::Completed => Self::Completed,
+        }
+    }
+}
+
+impl FeatureArgs {
+    pub(crate) fn run(self) -> Finished {
+        let command = self.command;
+        let action = match command {
+            FeatureCommand::Read => "harness-feature.read",
+            FeatureCommand::Write(_) => "harness-feature.write",
+            FeatureCommand::Check(_) => "harness-feature.check",
+            FeatureCommand::Next => "harness-feature.next",
+        };
+        Finished::on(
+            action,
+            "path",
+            paths::ledger(self.path),
+            |path| match command {
+                FeatureCommand::Read => read(path),
+                FeatureCommand::Write(args) => args.perform(path),
+                FeatureCommand::Check(args) => args.perform(path),
+                FeatureCommand::Next => next(path),
+            },
+        )
+    }
+}
+
+fn required(path: &Path) -> Result<FeatureLedger, CliError> {
+    projection::read_ledger(path)?.ok_or_else(|| CliError::Absent {
+        what: "feature ledger",
+        path: path.to_path_buf(),
+        made_by: "harness-feature write",
+    })
+}
+
+fn read(path: &Path) -> Result<Answer, CliError> {
+    let ledger = required(path)?;
+    Ok(Answer::new(
+        json!({"ledger": value_of(&ledger)}),
+        listed(&ledger),
+    ))
+}
+
+fn listed(ledger: &FeatureLedger) -> String {
+    let rows: Vec<_> = ledger
+        .features
+        .iter()
+        .map(|feature| {
+            [
+                feature.feature_id.clone(),
+                feature.status.clone(),
+                feature.issue_id.clone().unwrap_or_else(|| "-".to_owned()),
+                feature.summary.clone().unwrap_or_default(),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    table(["FEATURE", "STATUS", "ISSUE", "SUMMARY"], &rows)
+}
+
+impl WriteArgs {
+    fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let prior = projection::read_ledger(path)?;
+        let id = self.feature_id.trim().to_owned();
+        let write = FeatureWrite {
+            feature_id: self.feature_id,
+            status: self.status.map(FeatureStatus::from),
+            issue_id: self.issue_id,
+            summary: self.summary,
+            session_ref: self.session_ref,
+            instruction_refs: given(self.instruction_refs),
+            verification_refs: given(self.verification_refs),
+        };
+        let ledger = FeatureLedger::write(prior, write, clock::now().wall)?;
+        projection::write_ledger(path, &ledger)?;
+        Ok(Answer::new(
+            json!({"featureId": id, "ledger": value_of(&ledger)}),
+            format!("wrote {}\n", plain(&id)),
+        ))
+    }
+}
+
+impl CheckArgs {
+    fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let ledger = required(path)?;
+        let findings = ledger.check(self.require_closure);
+        let classes: BTreeSet<FailureClass> = findings.iter().map(|f| f.class).collect();
+        let passed = findings.is_empty();
+        let document = json!({
+            "checkKind": "premath.harness.feature_ledger.check.v1",
+            "result": if passed { "accepted" } else { "rejected" },
+            "requireClosure": self.require_closure,
+            "failureClasses": classes,
+            "errors": findings.iter().map(finding_item).collect::<Vec<_>>(),
+            "summary": summary(&ledger),
+            "nextFeatureId": ledger.next_feature(),
+        });
+        let mut text = format!(
+            "{}: {} features\n",
+            if passed { "ok" } else { "failed" },
+            ledger.features.len()
+        );
+        for finding in &findings {
+            let id = finding.feature_id.as_deref().unwrap_or("ledger");
+            let (id, detail) = (plain(id), plain(&finding.detail));
+            let _ = writeln!(text, "  {} {id}: {detail}", finding.class);
+        }
+        Ok(Answer::new(document, text).refused(!passed))
+    }
+}
+
+fn finding_item(finding: &LedgerFinding) -> Value {
+    let mut item = json!({"class": finding.class, "message": finding.detail});
+    if let Some(id) = &finding.feature_id {
+        item["featureId"] = id.as_str().into();
+    }
+    item
+}
+
+fn summary(ledger: &FeatureLedger) -> Value {
+    let count = |status| {
+        let features = ledger.features.iter();
+        features
+            .filter(|f| f.known_status() == Some(status))
+            .count()
+    };
+    json!({
+        "featureCount": ledger.features.len(),
+        "pendingCount": count(FeatureStatus::Pending),
+        "inProgressCount": count(FeatureStatus::InProgress),
+        "blockedCount": count(FeatureStatus::Blocked),
+        "completedCount": count(FeatureStatus::Completed),
+        "closureComplete": ledger.closure_complete(),
+    })
+}
+
+fn next(path: &Path) -> Result<Answer, CliError> {
+    let ledger = projection::read_ledger(path)?;
+    let feature = ledger.as_ref().and_then(FeatureLedger::next_feature);
+    let document = json!({
+        "exists": ledger.is_some(),
+        "featureId": feature,
+        "nextFeatureId": feature,
+        "closureComplete": ledger.as_ref().map(FeatureLedger::closure_complete),
+        "featureCount": ledger.as_ref().map(|ledger| ledger.features.len()),
+    });
+    let text = match (feature, &ledger) {
+        (Some(id), _) => format!("{}\n", plain(id)),
+        (None, Some(_)) => "no feature to work on\n".to_owned(),
+        (None, None) => "no feature to work on: there is no ledger\n".to_owned(),
+    };
+    Ok(Answer::new(document, text))
+}

@@ -1,0 +1,239 @@
+//! `premath init`: lays out a repository, and overwrites nothing.
+
+mod mise;
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::paths;
+use crate::terminal::plain;
+use clap::Args;
+use premath_memory::roots::{MemoryRoots, exclude_from_status, main_worktree};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+const CONFIG: &str = include_str!("harness.toml");
+
+/// Arguments of `premath init`.
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The repository, or any folder in it; made where it is not there
+    #[arg(default_value = ".")]
+    dir: PathBuf,
+}
+
+/// What was done, by name below the root.
+#[derive(Debug, Default)]
+struct Report {
+    wrote: Vec<String>,
+    left: Vec<(String, String)>,
+}
+
+impl Report {
+    fn leave(&mut self, name: &str, reason: impl Into<String>) {
+        self.left.push((name.to_owned(), reason.into()));
+    }
+}
+
+impl InitArgs {
+    pub(crate) fn run(self) -> Finished {
+        let root = root(&self.dir);
+        Finished::on("init", "path", root, |root| lay_out(root, &self.dir))
+    }
+}
+
+/// The repository root that the folder belongs to: where every command looks.
+fn root(dir: &Path) -> Result<PathBuf, CliError> {
+    fs::create_dir_all(dir).map_err(failed("make", dir))?;
+    Ok(MemoryRoots::discover(dir)?.repository)
+}
+
+fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CliError {
+    let path = path.to_path_buf();
+    move |source| CliError::File {
+        operation,
+        path,
+        source,
+    }
+}
+
+fn lay_out(root: &Path, dir: &Path) -> Result<Answer, CliError> {
+    let mut report = Report::default();
+    write_config(root, &mut report)?;
+    make_issue_memory(root, &mut report)?;
+    add_tasks(root, &mut report)?;
+    let is_git = main_worktree(root)?.is_some();
+    if is_git {
+        exclude_from_status(root)?;
+    }
+    let left: Vec<_> = report
+        .left
+        .iter()
+        .map(|(path, reason)| json!({"path": path, "reason": reason}))
+        .collect();
+    let document = json!({"wrote": report.wrote, "left": left, "gitExclude": is_git});
+    let answer = Answer::new(document, text(root, &report, is_git));
+    let asked = fs::canonicalize(dir).map_err(failed("find", dir))?;
+    Ok(if asked == root {
+        answer
+    } else {
+        answer.note(format!(
+            "note: the repository's root is {}, and the harness lives there",
+            root.display()
+        ))
+    })
+}
+
+fn text(root: &Path, report: &Report, is_git: bool) -> String {
+    let mut text = format!("{}\n", plain(&root.display().to_string()));
+    for name in &report.wrote {
+        let _ = writeln!(text, "  wrote  {name}");
+    }
+    for (name, reason) in &report.left {
+        let _ = writeln!(text, "  left   {name}: {}", plain(reason));
+    }
+    if is_git {
+        text.push_str("git status passes over sessions, locks and streams of the harness\n");
+    } else {
+        text.push_str("this is no git repository yet; lanes are git worktrees\n");
+    }
+    if report.wrote.iter().any(|name| name == "harness.toml") {
+        text.push_str(
+            "next: set work_cmd, verify_cmd and worktrees in harness.toml, file issues with \
+             `premath issue add`,\nthen `mise run harness-coordinator-loop`, or plain \
+             `harness-coordinator`\n",
+        );
+    }
+    text
+}
+
+fn write_config(root: &Path, report: &mut Report) -> Result<(), CliError> {
+    let path = root.join("harness.toml");
+    let opened = OpenOptions::new().write(true).create_new(true).open(&path);
+    match opened {
+        Ok(mut file) => {
+            file.write_all(CONFIG.as_bytes())
+                .map_err(failed("write", &path))?;
+            report.wrote.push("harness.toml".to_owned());
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            report.leave("harness.toml", "it is there");
+            Ok(())
+        }
+        Err(error) => Err(failed("create", &path)(error)),
+    }
+}
+
+fn make_issue_memory(root: &Path, report: &mut Report) -> Result<(), CliError> {
+    let path = MemoryRoots::at(root).issues;
+    let name = ".premath/issues.jsonl";
+    if fs::symlink_metadata(&path).is_ok() {
+        report.leave(name, "it is there");
+        return Ok(());
+    }
+    paths::open(&path, true)?;
+    report.wrote.push(name.to_owned());
+    Ok(())
+}
+
+fn add_tasks(root: &Path, report: &mut Report) -> Result<(), CliError> {
+    let is_there = |name: &&str| fs::symlink_metadata(root.join(name)).is_ok();
+    let there = mise::FILES.into_iter().find(is_there);
+    let name = there.unwrap_or(mise::FILES[0]);
+    let path = root.join(name);
+    let text = match there {
+        Some(_) => fs::read_to_string(&path).map_err(failed("read", &path))?,
+        None => String::new(),
+    };
+    match mise::plan(&text) {
+        mise::Plan::Complete => report.leave(name, "it has the tasks"),
+        mise::Plan::LeaveAlone(reason) => report.leave(name, reason),
+        mise::Plan::Append(added) => {
+            let mut file = OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(&path)
+                .map_err(failed("write", &path))?;
+            file.write_all(added.as_bytes())
+                .map_err(failed("write", &path))?;
+            report.wrote.push(match there {
+                Some(_) => format!("{name} (added the tasks)"),
+                None => name.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CONFIG;
+
+    /// The template with its keys set and its prose gone; of alternatives the
+    /// last one, as an example shows the most special one last.
+    fn every_key_set() -> toml::Table {
+        let mut lines: Vec<(String, String)> = Vec::new();
+        let mut section = String::new();
+        for line in CONFIG.lines() {
+            let line = match line.strip_prefix('#') {
+                Some(prose) if prose.starts_with(' ') || prose.is_empty() => continue,
+                Some(key) => key,
+                None => line,
+            };
+            if line.starts_with('[') {
+                section = line.to_owned();
+            }
+            let name = format!("{section}.{}", line.split('=').next().unwrap_or(line));
+            lines.retain(|(known, _)| *known != name || line.is_empty());
+            lines.push((name, line.to_owned()));
+        }
+        let text: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
+        text.join("\n").parse().unwrap()
+    }
+
+    #[test]
+    fn the_template_sets_the_mutation_mode_and_nothing_else() {
+        let table: toml::Table = CONFIG.parse().unwrap();
+        let set: Vec<_> = table
+            .iter()
+            .flat_map(|(section, keys)| {
+                let keys = keys.as_table().unwrap().keys();
+                keys.map(move |key| format!("{section}.{key}"))
+            })
+            .collect();
+        assert_eq!(set, ["batch.mutation_mode", "batch.override_reason"]);
+    }
+
+    #[test]
+    fn the_template_shows_every_key() {
+        let table = every_key_set();
+        for (section, keys) in [
+            (
+                "batch",
+                "work_cmd verify_cmd boot_cmd stop_cmd startup_cmd mutation_mode override_reason \
+                 support_until retry_policy issue_types labels assignee lease_ttl on_failure \
+                 witness_ref_prefix",
+            ),
+            (
+                "coordinator",
+                "worktrees worker_prefix max_steps_per_worker rounds drain_grace",
+            ),
+            (
+                "supervision",
+                "step_limit verify_limit grace output_cap_bytes",
+            ),
+            ("backoff", "fixed_short exponential_short"),
+            ("env", "drop allow"),
+            ("prompt", "template"),
+        ] {
+            let mut expected: Vec<_> = keys.split_whitespace().collect();
+            expected.sort_unstable();
+            let mut found: Vec<_> = table[section].as_table().unwrap().keys().collect();
+            found.sort_unstable();
+            assert_eq!(found, expected, "{section}");
+        }
+    }
+}

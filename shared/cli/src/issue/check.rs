@@ -1,0 +1,175 @@
+//! `premath issue check`: what is wrong with issue memory, as far as it can be
+//! read.
+
+use crate::answer::Answer;
+use crate::error::CliError;
+use crate::paths;
+use crate::terminal::plain;
+use clap::Args;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::graph::{Diagnosis, Scope};
+use premath_kernel::issue::Status;
+use premath_kernel::lease::{self, LeaseState, Observation};
+use premath_memory::{IssueRow, clock};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+
+/// What to check by.
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Warn of notes longer than this many characters
+    #[arg(long, default_value_t = 2000, value_name = "CHARS")]
+    note_warn_threshold: usize,
+}
+
+impl CheckArgs {
+    pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let memory = paths::open(path, false)?;
+        let diagnosis = memory.diagnose(Scope::Active)?;
+        let seen = clock::observe();
+        Ok(memory.view(|view| {
+            let mut warnings = Vec::new();
+            for row in view.rows() {
+                warn(row, self.note_warn_threshold, &seen, &mut warnings);
+            }
+            report(view.rows().count(), errors(&diagnosis), warnings)
+        })?)
+    }
+}
+
+/// One thing that a check found.
+#[derive(Debug, PartialEq, Eq)]
+struct Finding {
+    class: FailureClass,
+    issue_id: String,
+    message: String,
+}
+
+impl Finding {
+    fn new(class: FailureClass, issue_id: &str, message: String) -> Self {
+        Self {
+            class,
+            issue_id: issue_id.to_owned(),
+            message,
+        }
+    }
+
+    fn item(&self) -> Value {
+        json!({"class": self.class, "issueId": self.issue_id, "message": self.message})
+    }
+}
+
+/// What keeps active issues from ever becoming ready.
+fn errors(diagnosis: &Diagnosis) -> Vec<Finding> {
+    let mut errors = Vec::new();
+    for edge in &diagnosis.dangling {
+        errors.push(Finding::new(
+            FailureClass::IssueGraphDependencyDangling,
+            &edge.issue_id,
+            format!("waits for {}, which does not exist", edge.depends_on_id),
+        ));
+    }
+    for id in &diagnosis.self_loops {
+        errors.push(Finding::new(
+            FailureClass::IssueGraphDependencySelfLoop,
+            id,
+            "waits for itself".to_owned(),
+        ));
+    }
+    // A circle of one is a self-loop, and named as such.
+    for cycle in diagnosis.cycles.iter().filter(|cycle| cycle.len() > 1) {
+        errors.push(Finding::new(
+            FailureClass::DependencyCycle,
+            &cycle[0],
+            format!("wait for each other: {}", cycle.join(", ")),
+        ));
+    }
+    errors
+}
+
+/// What is odd about one issue.
+fn warn(row: &IssueRow, threshold: usize, seen: &Observation<'_>, found: &mut Vec<Finding>) {
+    let issue = &row.issue;
+    let mut warn = |class, message| found.push(Finding::new(class, &issue.id, message));
+    let length = row.text_of("notes").chars().count();
+    if length > threshold {
+        warn(
+            FailureClass::IssueGraphNotesLarge,
+            format!("notes have {length} characters, more than {threshold}"),
+        );
+    }
+    if let Status::Other(word) = &issue.status {
+        warn(
+            FailureClass::IssueGraphStatusUnknown,
+            format!("no rule knows the status `{word}`: the issue is never ready"),
+        );
+    }
+    let until = issue.lease.as_ref().map_or("", |lease| &lease.expires_at);
+    match lease::state(Some(issue), seen) {
+        LeaseState::Unleased if issue.status == Status::InProgress => warn(
+            FailureClass::LeaseMissing,
+            "in progress without a lease: nobody can claim it".to_owned(),
+        ),
+        LeaseState::Stale => warn(
+            FailureClass::LeaseStale,
+            format!("the lease is over (it was good until {until})"),
+        ),
+        LeaseState::InvalidExpiresAt => warn(
+            FailureClass::LeaseInvalidExpiresAt,
+            format!("the lease's expiry `{until}` is no time: nobody can claim the issue"),
+        ),
+        LeaseState::Contended => warn(
+            FailureClass::LeaseContentionActive,
+            "the lease does not fit the issue's status and assignee".to_owned(),
+        ),
+        // No rule looks at the lease of a closed issue.
+        LeaseState::ClosedWithLease
+        | LeaseState::MissingIssue
+        | LeaseState::Released
+        | LeaseState::Unleased
+        | LeaseState::Active => {}
+    }
+}
+
+fn report(issues: usize, errors: Vec<Finding>, warnings: Vec<Finding>) -> Answer {
+    let classes = |findings: &[Finding]| -> BTreeSet<FailureClass> {
+        findings.iter().map(|finding| finding.class).collect()
+    };
+    let items = |findings: &[Finding]| findings.iter().map(Finding::item).collect::<Vec<_>>();
+    let document = json!({
+        "checkKind": "premath.issue_graph.check.v1",
+        "result": if errors.is_empty() { "accepted" } else { "rejected" },
+        "checkCount": issues,
+        "errorCount": errors.len(),
+        "warningCount": warnings.len(),
+        "failureClasses": classes(&errors),
+        "warningClasses": classes(&warnings),
+        "errors": items(&errors),
+        "warnings": items(&warnings),
+        "summary": {
+            "issueCount": issues,
+            "errorCount": errors.len(),
+            "warningCount": warnings.len(),
+        },
+    });
+    let mut text = format!(
+        "{}: {issues} issues, {} errors, {} warnings\n",
+        if errors.is_empty() { "ok" } else { "failed" },
+        errors.len(),
+        warnings.len()
+    );
+    for (word, findings) in [("error", &errors), ("warning", &warnings)] {
+        for finding in findings {
+            let _ = writeln!(
+                text,
+                "  {word} {} {}: {}",
+                finding.class,
+                plain(&finding.issue_id),
+                plain(&finding.message)
+            );
+        }
+    }
+    Answer::new(document, text).refused(!errors.is_empty())
+}

@@ -1,0 +1,239 @@
+//! Commands by which a person holds and gives back leases.
+//!
+//! Such a lease ends by time: the claiming process is gone when its lease
+//! begins, so it names no holder (`contracts.md` 4).
+
+use super::view::{item, lease_text, line};
+use super::write::words;
+use crate::answer::Answer;
+use crate::error::CliError;
+use crate::operator::Reason;
+use crate::paths;
+use crate::terminal::plain;
+use clap::Args;
+use premath_kernel::issue::{Selection, TypeSelection};
+use premath_kernel::lease::{AssigneeRule, ClaimRequest, LeaseKey, TTL_DEFAULT, Term};
+use premath_memory::{ClaimScope, Claimed, IssueRow};
+use serde_json::json;
+use std::path::Path;
+use std::time::Duration;
+
+/// Who claims, and for how long.
+#[derive(Debug, Args)]
+struct Wish {
+    /// Who claims: the lease's owner, and the issue's assignee from then on
+    #[arg(long, value_name = "NAME")]
+    assignee: String,
+    /// The lease's id; by default made of issue and owner
+    #[arg(long)]
+    lease_id: Option<String>,
+    #[command(flatten)]
+    ttl: Ttl,
+    /// Take issues that are assigned to somebody else too
+    #[arg(long)]
+    any_assignee: bool,
+}
+
+#[derive(Debug, Args)]
+struct Ttl {
+    /// How long the lease lives, 30 to 86400
+    #[arg(long, default_value_t = TTL_DEFAULT.as_secs(), value_name = "SECONDS")]
+    lease_ttl_seconds: u64,
+}
+
+impl Ttl {
+    const fn term(&self) -> Term {
+        Term::Ttl(Duration::from_secs(self.lease_ttl_seconds))
+    }
+}
+
+impl Wish {
+    fn request(self) -> ClaimRequest {
+        ClaimRequest {
+            claimant: self.assignee.trim().to_owned(),
+            lease_id: self.lease_id,
+            term: self.ttl.term(),
+            assignees: if self.any_assignee {
+                AssigneeRule::Any
+            } else {
+                AssigneeRule::Unassigned
+            },
+            holder: None,
+            generation_floor: 0,
+        }
+    }
+}
+
+/// The issue to claim.
+#[derive(Debug, Args)]
+pub(super) struct ClaimArgs {
+    /// The issue
+    id: String,
+    #[command(flatten)]
+    wish: Wish,
+}
+
+impl ClaimArgs {
+    pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let authority = Reason::default().authority()?.lease_authority();
+        let memory = paths::open(path, false)?;
+        let claimed = memory.claim(&authority, &self.id, self.wish.request())?;
+        Ok(taken(&claimed))
+    }
+}
+
+/// Which issues come into question.
+#[derive(Debug, Args)]
+pub(super) struct ClaimNextArgs {
+    #[command(flatten)]
+    wish: Wish,
+    /// Only issues of these types, separated by commas; `all` for every type
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "all",
+        value_name = "TYPES"
+    )]
+    issue_types: Vec<String>,
+    /// Only issues with one of these labels, separated by commas
+    #[arg(long, value_delimiter = ',')]
+    labels: Vec<String>,
+}
+
+impl ClaimNextArgs {
+    pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let authority = Reason::default().authority()?.lease_authority();
+        let scope = ClaimScope {
+            selection: selection(self.issue_types, self.labels),
+            ..ClaimScope::default()
+        };
+        let memory = paths::open(path, false)?;
+        let wishes = vec![self.wish.request()];
+        let claimed = memory.claim_next(&authority, wishes, &scope)?;
+        Ok(match claimed.into_iter().next().flatten() {
+            Some(claimed) => taken(&claimed),
+            None => Answer::new(
+                json!({"claimed": false, "issue": null}),
+                "nothing to claim\n",
+            ),
+        })
+    }
+}
+
+fn selection(types: Vec<String>, labels: Vec<String>) -> Selection {
+    let types = words(types);
+    Selection {
+        types: if types.is_empty() || types.iter().any(|word| word == "all") {
+            TypeSelection::All
+        } else {
+            TypeSelection::Only(types)
+        },
+        labels: words(labels),
+    }
+}
+
+fn taken(claimed: &Claimed) -> Answer {
+    let mut document = json!({"claimed": true, "issue": item(&claimed.row)});
+    if let Some(before) = &claimed.claim.taken_over {
+        document["takenOver"] = json!({"owner": before.owner, "generation": before.generation});
+    }
+    Answer::new(document, with_lease("claimed", &claimed.row))
+}
+
+fn with_lease(verb: &str, row: &IssueRow) -> String {
+    let mut text = line(verb, row);
+    if let Some(lease) = &row.issue.lease {
+        text.push_str(&format!("  {}\n", plain(&lease_text(lease))));
+    }
+    text
+}
+
+/// What is known of the lease; what is not given is not compared.
+#[derive(Debug, Args)]
+struct Key {
+    /// The issue
+    id: String,
+    /// The lease must have this id
+    #[arg(long)]
+    lease_id: Option<String>,
+    /// The lease must belong to this owner
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+    /// The lease must have this generation
+    #[arg(long, value_name = "N")]
+    generation: Option<u64>,
+}
+
+impl Key {
+    fn split(self) -> (String, LeaseKey) {
+        let key = LeaseKey {
+            lease_id: self.lease_id,
+            owner: self.owner,
+            generation: self.generation,
+        };
+        (self.id, key)
+    }
+}
+
+/// The lease to renew.
+#[derive(Debug, Args)]
+pub(super) struct RenewArgs {
+    #[command(flatten)]
+    key: Key,
+    #[command(flatten)]
+    ttl: Ttl,
+}
+
+impl RenewArgs {
+    pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let authority = Reason::default().authority()?.lease_authority();
+        let memory = paths::open(path, false)?;
+        let (id, key) = self.key.split();
+        let row = memory.renew(&authority, &id, key, self.ttl.term())?;
+        Ok(Answer::new(
+            json!({"issue": item(&row)}),
+            with_lease("renewed", &row),
+        ))
+    }
+}
+
+/// The lease to give back.
+#[derive(Debug, Args)]
+pub(super) struct ReleaseArgs {
+    #[command(flatten)]
+    key: Key,
+}
+
+impl ReleaseArgs {
+    pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let authority = Reason::default().authority()?.lease_authority();
+        let memory = paths::open(path, false)?;
+        let (id, key) = self.key.split();
+        let row = memory.release(&authority, &id, key, None)?;
+        Ok(Answer::new(
+            json!({"issue": item(&row)}),
+            line("released", &row),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_wins_and_stray_commas_select_nothing() {
+        let texts = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            selection(texts(&["task", "all"]), vec![]),
+            Selection::everything()
+        );
+        assert_eq!(
+            selection(texts(&["", " "]), vec![]),
+            Selection::everything()
+        );
+        let only = selection(texts(&["bug", ""]), texts(&[" ui"]));
+        assert_eq!(only.types, TypeSelection::Only(vec!["bug".to_owned()]));
+        assert_eq!(only.labels, ["ui"]);
+    }
+}

@@ -1,0 +1,110 @@
+//! `premath issue …`
+
+mod check;
+mod lease;
+mod outbox;
+mod query;
+pub(crate) mod view;
+mod write;
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::paths;
+use clap::{Args, Subcommand};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `premath issue`.
+#[derive(Debug, Args)]
+pub(crate) struct IssueArgs {
+    /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
+    #[arg(long, global = true, value_name = "PATH")]
+    issues: Option<PathBuf>,
+    #[command(subcommand)]
+    command: IssueCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum IssueCommand {
+    /// File an issue
+    Add(write::AddArgs),
+    /// List issues by id, closed ones included
+    List(query::ListArgs),
+    /// Show one issue with all that holds it
+    Show(query::ShowArgs),
+    /// List the issues that can be worked on now, soonest first
+    Ready,
+    /// List the issues that something holds, and what it is
+    Blocked,
+    /// Check issue memory for cycles, dangling edges and stale leases
+    Check(check::CheckArgs),
+    /// Set fields of an issue; an empty text clears one
+    Update(write::UpdateArgs),
+    /// Lease an issue to work on it
+    Claim(lease::ClaimArgs),
+    /// Lease the next ready issue, by priority, then id
+    ClaimNext(lease::ClaimNextArgs),
+    /// Move a lease's expiry
+    Renew(lease::RenewArgs),
+    /// Give a lease back; the issue is open again
+    Release(lease::ReleaseArgs),
+    /// File an issue that was found while working on another
+    ///
+    /// Inside a step the request goes to the step's outbox and is filed when its turn passes the gate.
+    Discover(write::DiscoverArgs),
+    /// Write issue memory anew: sorted, one row an issue
+    Compact,
+}
+
+impl IssueArgs {
+    pub(crate) fn run(self, json: bool) -> Finished {
+        let command = self.command;
+        let action = command.action();
+        let claims = matches!(command, IssueCommand::Claim(_) | IssueCommand::ClaimNext(_));
+        let finished = Finished::on(action, "issuesPath", paths::issues(self.issues), |path| {
+            command.perform(path, json)
+        });
+        if claims {
+            finished.when_refused("claimed", false)
+        } else {
+            finished
+        }
+    }
+}
+
+impl IssueCommand {
+    const fn action(&self) -> &'static str {
+        match self {
+            Self::Add(_) => "issue.add",
+            Self::List(_) => "issue.list",
+            Self::Show(_) => "issue.show",
+            Self::Ready => "issue.ready",
+            Self::Blocked => "issue.blocked",
+            Self::Check(_) => "issue.check",
+            Self::Update(_) => "issue.update",
+            Self::Claim(_) => "issue.claim",
+            Self::ClaimNext(_) => "issue.claim_next",
+            Self::Renew(_) => "issue.lease_renew",
+            Self::Release(_) => "issue.lease_release",
+            Self::Discover(_) => "issue.discover",
+            Self::Compact => "issue.compact",
+        }
+    }
+
+    fn perform(self, path: &Path, json: bool) -> Result<Answer, CliError> {
+        match self {
+            Self::Add(args) => args.perform(path),
+            Self::List(args) => args.perform(path, json),
+            Self::Show(args) => args.perform(path),
+            Self::Ready => query::ready(path, json),
+            Self::Blocked => query::blocked(path),
+            Self::Check(args) => args.perform(path),
+            Self::Update(args) => args.perform(path),
+            Self::Claim(args) => args.perform(path),
+            Self::ClaimNext(args) => args.perform(path),
+            Self::Renew(args) => args.perform(path),
+            Self::Release(args) => args.perform(path),
+            Self::Discover(args) => args.perform(path),
+            Self::Compact => write::compact(path),
+        }
+    }
+}

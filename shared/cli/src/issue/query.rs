@@ -1,0 +1,214 @@
+//! Commands that look at issues.
+
+use super::view::{edge_item, hold_item, holds_text, issue_table, item, lease_text};
+use crate::answer::Answer;
+use crate::error::CliError;
+use crate::paths;
+use crate::terminal::{block, plain, table};
+use clap::Args;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::graph::Hold;
+use premath_kernel::issue::{EdgeKind, Status};
+use premath_kernel::lease::{self, LeaseRefusal};
+use premath_memory::{ChangeError, IssueRow, View, clock};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Which issues to list.
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Only those of this status
+    #[arg(long)]
+    status: Option<String>,
+    /// Only those assigned to this name; "" for nobody
+    #[arg(long, value_name = "NAME")]
+    assignee: Option<String>,
+    /// Only those of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    issue_type: Option<String>,
+    /// Only those with this label
+    #[arg(long)]
+    label: Option<String>,
+}
+
+impl ListArgs {
+    pub(super) fn perform(self, path: &Path, json: bool) -> Result<Answer, CliError> {
+        let status = self.status.as_deref().map(Status::parse);
+        let wanted = |row: &&IssueRow| {
+            let issue = &row.issue;
+            status.as_ref().is_none_or(|s| *s == issue.status)
+                && self
+                    .assignee
+                    .as_deref()
+                    .is_none_or(|a| a == &*issue.assignee)
+                && self
+                    .issue_type
+                    .as_deref()
+                    .is_none_or(|t| t == &*issue.issue_type)
+                && (self.label.as_deref()).is_none_or(|l| issue.labels.iter().any(|x| **x == *l))
+        };
+        listed(path, json, |view| view.rows().filter(wanted).collect())
+    }
+}
+
+pub(super) fn ready(path: &Path, json: bool) -> Result<Answer, CliError> {
+    listed(path, json, |view| view.ready().collect())
+}
+
+fn listed<'p>(
+    path: &'p Path,
+    json: bool,
+    choose: impl for<'v> FnOnce(&View<'v>) -> Vec<&'v IssueRow>,
+) -> Result<Answer, CliError> {
+    let memory = paths::open(path, false)?;
+    Ok(memory.view(|view| {
+        let rows = choose(&view);
+        let document = json!({"count": rows.len()});
+        if json {
+            Answer::new(document, "").items(rows.into_iter().map(item))
+        } else {
+            Answer::new(document, issue_table(rows))
+        }
+    })?)
+}
+
+pub(super) fn blocked(path: &Path) -> Result<Answer, CliError> {
+    let memory = paths::open(path, false)?;
+    Ok(memory.view(|view| {
+        let mut items = Vec::new();
+        let mut lines = Vec::new();
+        for row in view.rows().filter(|row| !row.issue.status.is_terminal()) {
+            let holds = view.graph().holds(&row.issue.id);
+            let by_hand = row.issue.status == Status::Blocked;
+            if holds.is_empty() && !by_hand {
+                continue;
+            }
+            lines.push([
+                row.issue.id.to_string(),
+                format!("p{}", row.issue.priority),
+                row.issue.status.as_str().to_owned(),
+                row.text_of("title"),
+                match holds_text(view.graph(), &row.issue.id) {
+                    text if text.is_empty() => "(set aside by its status)".to_owned(),
+                    text => text,
+                },
+            ]);
+            items.push(blocked_item(row, &holds, by_hand, &view));
+        }
+        let text = if lines.is_empty() {
+            String::new()
+        } else {
+            table(["ID", "PRIO", "STATUS", "TITLE", "HELD BY"], &lines)
+        };
+        Answer::new(json!({"count": items.len(), "items": items}), text)
+    })?)
+}
+
+fn blocked_item(row: &IssueRow, holds: &[Hold], by_hand: bool, view: &View<'_>) -> Value {
+    let mut blocked = item(row);
+    blocked["manualBlocked"] = by_hand.into();
+    blocked["blockedBy"] = holds.iter().map(|hold| hold_item(hold, view)).collect();
+    // The issue's own edges that hold it, as rows of others name them.
+    let fields = row.value();
+    let edges = fields.get("dependencies").and_then(Value::as_array);
+    blocked["blockers"] = edges
+        .into_iter()
+        .flatten()
+        .zip(row.issue.dependencies.iter())
+        .filter(|(_, dependency)| matches!(dependency.kind, EdgeKind::Holds(_)))
+        .filter_map(|(edge, dependency)| {
+            let target = view.issue(&dependency.depends_on);
+            if target.is_some_and(|issue| issue.status.is_terminal()) {
+                return None;
+            }
+            let mut blocker = edge_item(
+                &row.issue.id,
+                &dependency.depends_on,
+                dependency.kind.as_str(),
+                edge.get("created_by").and_then(Value::as_str),
+            );
+            blocker["blockerStatus"] = json!(target.map(|issue| issue.status.as_str()));
+            blocker["blockerMissing"] = target.is_none().into();
+            Some(blocker)
+        })
+        .collect();
+    blocked
+}
+
+/// Which issue to show.
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// The issue
+    id: String,
+}
+
+impl ShowArgs {
+    pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let memory = paths::open(path, false)?;
+        memory.view(|view| match view.row(&self.id) {
+            Some(row) => Ok(shown(row, &view)),
+            None => Err(not_found(&self.id)),
+        })?
+    }
+}
+
+fn not_found(id: &str) -> CliError {
+    CliError::Change(ChangeError::Refused(LeaseRefusal {
+        class: FailureClass::LeaseNotFound,
+        detail: format!("there is no issue {id}"),
+    }))
+}
+
+fn shown(row: &IssueRow, view: &View<'_>) -> Answer {
+    let issue = &row.issue;
+    let state = lease::state(Some(issue), &clock::observe());
+    let ready = view.graph().is_ready(&issue.id);
+    let holds = view.graph().holds(&issue.id);
+    let document = json!({
+        "issue": item(row),
+        "leaseState": state.as_str(),
+        "ready": ready,
+        "blockedBy": holds.iter().map(|hold| hold_item(hold, view)).collect::<Vec<_>>(),
+    });
+    let status = match issue.status.as_str() {
+        status if ready => format!("{status} (ready)"),
+        status => status.to_owned(),
+    };
+    let lease = match &issue.lease {
+        Some(lease) => format!("{}: {}", state.as_str(), lease_text(lease)),
+        None => String::new(),
+    };
+    let mut text = format!("{}  {}\n", plain(&issue.id), plain(&row.text_of("title")));
+    for (name, value) in [
+        ("status", status),
+        ("priority", issue.priority.to_string()),
+        ("type", issue.issue_type.to_string()),
+        ("assignee", issue.assignee.to_string()),
+        ("owner", row.text_of("owner")),
+        ("labels", issue.labels.join(", ")),
+        ("lease", lease),
+        ("held by", holds_text(view.graph(), &issue.id)),
+        ("retry at", row.text_of("retry_at")),
+        ("closed by", row.text_of("closed_by_step")),
+        ("created", row.text_of("created_at")),
+        ("updated", row.text_of("updated_at")),
+        ("closed", row.text_of("closed_at")),
+    ] {
+        if !value.is_empty() {
+            let _ = writeln!(text, "{name:<10}{}", plain(&value));
+        }
+    }
+    for (name, field) in [
+        ("description", "description"),
+        ("design", "design"),
+        ("acceptance criteria", "acceptance_criteria"),
+        ("notes", "notes"),
+    ] {
+        let value = row.text_of(field);
+        if !value.trim().is_empty() {
+            let _ = write!(text, "\n{name}\n{}", block(&value));
+        }
+    }
+    Answer::new(document, text)
+}

@@ -1,0 +1,248 @@
+//! Commands by which a person changes issues.
+
+use super::outbox;
+use super::view::{edge_item, item, line};
+use crate::answer::Answer;
+use crate::error::CliError;
+use crate::operator::{Reason, step_id};
+use crate::paths;
+use clap::Args;
+use premath_kernel::issue::Status;
+use premath_memory::{Compaction, IssueEdit, NewIssue, OperatorEdit};
+use serde_json::json;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The issue to file.
+#[derive(Debug, Args)]
+pub(super) struct AddArgs {
+    /// What the issue is about, in a line
+    title: String,
+    /// Where it stands
+    #[arg(long, default_value = "open")]
+    status: String,
+    #[command(flatten)]
+    fields: NewFields,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+/// What a new issue may have beside its title.
+#[derive(Debug, Args)]
+pub(super) struct NewFields {
+    /// Its id [default: the next number behind the ids that are there]
+    #[arg(long)]
+    pub(super) id: Option<String>,
+    /// What is to be done
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    pub(super) description: String,
+    /// When it counts as done
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    pub(super) acceptance_criteria: String,
+    /// Notes
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    pub(super) notes: String,
+    /// Smaller is sooner
+    #[arg(
+        long,
+        default_value_t = premath_kernel::issue::DEFAULT_PRIORITY,
+        allow_negative_numbers = true
+    )]
+    pub(super) priority: i64,
+    /// Its type; any word
+    #[arg(
+        long = "type",
+        default_value = premath_kernel::issue::DEFAULT_TYPE,
+        value_name = "TYPE"
+    )]
+    pub(super) issue_type: String,
+    /// Its labels, separated by commas
+    #[arg(long, value_delimiter = ',')]
+    pub(super) labels: Vec<String>,
+    /// Who it is assigned to
+    #[arg(long, default_value = "", value_name = "NAME")]
+    pub(super) assignee: String,
+    /// Who answers for it
+    #[arg(long, default_value = "", value_name = "NAME")]
+    pub(super) owner: String,
+}
+
+impl NewFields {
+    fn into_issue(self, title: String, status: Option<String>) -> NewIssue {
+        NewIssue {
+            id: self.id,
+            title,
+            description: self.description,
+            acceptance_criteria: self.acceptance_criteria,
+            notes: self.notes,
+            status,
+            priority: Some(self.priority),
+            issue_type: Some(self.issue_type),
+            assignee: self.assignee,
+            owner: self.owner,
+            labels: words(self.labels),
+        }
+    }
+}
+
+/// Drops the empty words that stray commas make.
+pub(super) fn words(given: Vec<String>) -> Vec<String> {
+    let trimmed = given.into_iter().map(|word| word.trim().to_owned());
+    trimmed.filter(|word| !word.is_empty()).collect()
+}
+
+pub(super) fn titled(title: &str) -> Result<(), CliError> {
+    if title.trim().is_empty() {
+        return Err(CliError::Usage("the title must not be empty".to_owned()));
+    }
+    Ok(())
+}
+
+/// Tells of a status word that nothing acts on: it may be a slip.
+fn with_status_note(answer: Answer, status: Option<&str>) -> Answer {
+    match status.map(Status::parse) {
+        Some(Status::Other(word)) => answer.note(format!(
+            "warning: no rule knows the status `{word}`: it is kept, and the issue is never ready"
+        )),
+        _ => answer,
+    }
+}
+
+impl AddArgs {
+    pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let authority = self.reason.authority()?;
+        titled(&self.title)?;
+        let new = self
+            .fields
+            .into_issue(self.title, Some(self.status.clone()));
+        let memory = paths::open(path, true)?;
+        let row = memory.operate(authority, OperatorEdit::Add(new))?;
+        let answer = Answer::new(json!({"issue": item(&row)}), line("added", &row));
+        Ok(with_status_note(answer, Some(&self.status)))
+    }
+}
+
+/// The issue that was found.
+#[derive(Debug, Args)]
+pub(super) struct DiscoverArgs {
+    /// The issue that was being worked on
+    parent: String,
+    /// What the new one is about, in a line
+    title: String,
+    #[command(flatten)]
+    fields: NewFields,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+impl DiscoverArgs {
+    pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        titled(&self.title)?;
+        if let Some(step) = step_id() {
+            return outbox::request(&step, self.parent, self.title, self.fields);
+        }
+        let authority = self.reason.authority()?;
+        let new = self.fields.into_issue(self.title, None);
+        let memory = paths::open(path, false)?;
+        let parent = self.parent;
+        let edit = OperatorEdit::Discover {
+            parent: parent.clone(),
+            new,
+        };
+        let row = memory.operate(authority, edit)?;
+        let edge = edge_item(&row.issue.id, &parent, "discovered-from", None);
+        Ok(Answer::new(
+            json!({"queued": false, "issue": item(&row), "dependency": edge}),
+            line("added", &row),
+        ))
+    }
+}
+
+/// The fields to set.
+#[derive(Debug, Args)]
+pub(super) struct UpdateArgs {
+    /// The issue
+    id: String,
+    /// What it is about, in a line
+    #[arg(long)]
+    title: Option<String>,
+    /// What is to be done
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// Notes; they replace those that are there
+    #[arg(long, value_name = "TEXT")]
+    notes: Option<String>,
+    /// Notes from a file; `-` reads stdin
+    #[arg(long, value_name = "FILE", conflicts_with = "notes")]
+    notes_file: Option<PathBuf>,
+    /// Where it stands: any status but in_progress clears the lease
+    #[arg(long)]
+    status: Option<String>,
+    /// Smaller is sooner
+    #[arg(long, allow_negative_numbers = true)]
+    priority: Option<i64>,
+    /// Who it is assigned to
+    #[arg(long, value_name = "NAME")]
+    assignee: Option<String>,
+    /// Who answers for it
+    #[arg(long, value_name = "NAME")]
+    owner: Option<String>,
+    #[command(flatten)]
+    reason: Reason,
+}
+
+impl UpdateArgs {
+    pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let authority = self.reason.authority()?;
+        let notes = match self.notes_file {
+            Some(file) => Some(read_text(&file)?),
+            None => self.notes,
+        };
+        let edit = IssueEdit {
+            title: self.title,
+            description: self.description,
+            notes,
+            status: self.status.clone(),
+            priority: self.priority,
+            assignee: self.assignee,
+            owner: self.owner,
+        };
+        if edit == IssueEdit::default() {
+            return Err(CliError::Usage("no field to set was given".to_owned()));
+        }
+        let memory = paths::open(path, false)?;
+        let update = OperatorEdit::Update { id: self.id, edit };
+        let row = memory.operate(authority, update)?;
+        let answer = Answer::new(json!({"issue": item(&row)}), line("updated", &row));
+        Ok(with_status_note(answer, self.status.as_deref()))
+    }
+}
+
+fn read_text(file: &Path) -> Result<String, CliError> {
+    let read = if file == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        std::fs::read_to_string(file)
+    };
+    read.map_err(|source| CliError::File {
+        operation: "read",
+        path: file.to_path_buf(),
+        source,
+    })
+}
+
+pub(super) fn compact(path: &Path) -> Result<Answer, CliError> {
+    Reason::default().authority()?;
+    let memory = paths::open(path, false)?;
+    let changed = memory.compact(Compaction::Now)?;
+    let count = memory.view(|view| view.rows().count())?;
+    Ok(Answer::new(
+        json!({"changed": changed, "count": count}),
+        if changed {
+            format!("compacted: {count} issues, one row each\n")
+        } else {
+            format!("nothing to compact: {count} issues, one row each\n")
+        },
+    ))
+}

@@ -1,0 +1,71 @@
+//! Which files a command works on (`contracts.md` 6).
+
+use crate::error::CliError;
+use premath_memory::roots::{LaneRoots, MemoryRoots, worktree_root};
+use premath_memory::{IssueMemory, OpenOptions};
+use std::ffi::OsString;
+use std::mem::ManuallyDrop;
+use std::path::{Path, PathBuf};
+
+/// Returns an environment variable that is set and not empty.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Returns issue memory's path: the one given, `PREMATH_ISSUES_PATH`, or that
+/// of the repository root.
+pub(crate) fn issues(given: Option<PathBuf>) -> Result<PathBuf, CliError> {
+    match given.or_else(|| variable("PREMATH_ISSUES_PATH").map(PathBuf::from)) {
+        Some(path) => Ok(path),
+        None => Ok(MemoryRoots::discover(Path::new("."))?.issues),
+    }
+}
+
+/// Returns the trajectory's path: the one given, or that of the repository root.
+pub(crate) fn trajectory(given: Option<PathBuf>) -> Result<PathBuf, CliError> {
+    match given {
+        Some(path) => Ok(path),
+        None => Ok(MemoryRoots::discover(Path::new("."))?.trajectory),
+    }
+}
+
+/// Returns the session's path: the one given, `PREMATH_HARNESS_SESSION_PATH`,
+/// or that of this worktree.
+pub(crate) fn session(given: Option<PathBuf>) -> Result<PathBuf, CliError> {
+    match given.or_else(|| variable("PREMATH_HARNESS_SESSION_PATH").map(PathBuf::from)) {
+        Some(path) => Ok(path),
+        None => Ok(lane()?.session),
+    }
+}
+
+/// Returns the feature ledger's path: the one given, or that of this worktree.
+pub(crate) fn ledger(given: Option<PathBuf>) -> Result<PathBuf, CliError> {
+    match given {
+        Some(path) => Ok(path),
+        None => Ok(lane()?.ledger),
+    }
+}
+
+fn lane() -> Result<LaneRoots, CliError> {
+    let here = Path::new(".");
+    let root = match worktree_root(here)? {
+        Some(root) => root,
+        // Without a repository the folder is its own root.
+        None => MemoryRoots::discover(here)?.repository,
+    };
+    Ok(LaneRoots::at(&root))
+}
+
+/// Opens issue memory; `create` makes the file where it is not there.
+///
+/// It is never dropped: the process ends with its answer, and to take a
+/// hundred thousand issues apart before would only delay that.
+pub(crate) fn open(path: &Path, create: bool) -> Result<ManuallyDrop<IssueMemory>, CliError> {
+    let options = OpenOptions {
+        create,
+        insist_on_network_filesystem: variable("PREMATH_ALLOW_NETWORK_FS")
+            .is_some_and(|value| value == "1"),
+        ..OpenOptions::default()
+    };
+    Ok(ManuallyDrop::new(IssueMemory::open(path, &options)?))
+}

@@ -1,0 +1,223 @@
+//! `premath harness-session …` (HARNESS-RUNTIME 4)
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::paths;
+use crate::terminal::plain;
+use clap::{Args, Subcommand, ValueEnum};
+use premath_kernel::bootstrap::bootstrap;
+use premath_kernel::canonical::value_of;
+use premath_kernel::reference::RefSet;
+use premath_kernel::session::{self, Session, SessionState, SessionWrite};
+use premath_memory::{clock, projection};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `premath harness-session`.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArgs {
+    /// The session [default: $PREMATH_HARNESS_SESSION_PATH, else .premath/harness_session.json of this worktree]
+    #[arg(long, global = true, value_name = "FILE")]
+    path: Option<PathBuf>,
+    #[command(subcommand)]
+    command: SessionCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SessionCommand {
+    /// Show the session
+    Read,
+    /// Write the session; what is not given stays, an empty text clears
+    Write(WriteArgs),
+    /// Tell how the next session goes on: resume what was stopped, or attach to what is active
+    Bootstrap(BootstrapArgs),
+}
+
+#[derive(Debug, Args)]
+struct WriteArgs {
+    /// Override the session's id
+    #[arg(long, value_name = "ID")]
+    session_id: Option<String>,
+    /// Whether somebody works in it from now on
+    #[arg(long, value_enum, default_value_t = StateArg::Stopped)]
+    state: StateArg,
+    /// The issue that it is about
+    #[arg(long, value_name = "ID")]
+    issue_id: Option<String>,
+    /// What happened
+    #[arg(long, value_name = "TEXT")]
+    summary: Option<String>,
+    /// What comes next
+    #[arg(long, value_name = "TEXT")]
+    next_step: Option<String>,
+    /// An instruction that it acts under (repeatable; those given replace)
+    #[arg(long = "instruction-ref", value_name = "REF")]
+    instruction_refs: Vec<String>,
+    /// A witness that it left (repeatable; those given replace)
+    #[arg(long = "witness-ref", value_name = "REF")]
+    witness_refs: Vec<String>,
+    /// A part of its site lineage (repeatable; those given replace)
+    #[arg(long = "lineage-ref", value_name = "REF")]
+    lineage_refs: Vec<String>,
+    /// Issue memory, to record its path and the digest of what it holds now
+    #[arg(long, value_name = "PATH")]
+    issues: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct BootstrapArgs {
+    /// The feature ledger [default: .premath/harness_feature_ledger.json of this worktree]
+    #[arg(long, value_name = "FILE")]
+    feature_ledger: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StateArg {
+    /// Somebody works in it
+    Active,
+    /// It was handed off
+    Stopped,
+}
+
+impl SessionArgs {
+    pub(crate) fn run(self) -> Finished {
+        let command = self.command;
+        let action = match command {
+            SessionCommand::Read => "harness-session.read",
+            SessionCommand::Write(_) => "harness-session.write",
+            SessionCommand::Bootstrap(_) => "harness-session.bootstrap",
+        };
+        Finished::on(
+            action,
+            "path",
+            paths::session(self.path),
+            |path| match command {
+                SessionCommand::Read => Ok(answer(&required(path)?)),
+                SessionCommand::Write(args) => args.perform(path),
+                SessionCommand::Bootstrap(args) => args.perform(path),
+            },
+        )
+    }
+}
+
+fn required(path: &Path) -> Result<Session, CliError> {
+    projection::read_session(path)?.ok_or_else(|| CliError::Absent {
+        what: "session",
+        path: path.to_path_buf(),
+        made_by: "harness-session write",
+    })
+}
+
+fn answer(session: &Session) -> Answer {
+    let mut text = format!(
+        "{} {}\n",
+        plain(&session.session_id),
+        session.state.as_str()
+    );
+    for (name, value) in [
+        ("issue", &session.issue_id),
+        ("summary", &session.summary),
+        ("next step", &session.next_step),
+    ] {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{name:<10}{}", plain(value));
+        }
+    }
+    let _ = writeln!(
+        text,
+        "{:<10}{}",
+        "updated",
+        plain(session.updated_at.as_str())
+    );
+    Answer::new(json!({"session": value_of(session)}), text)
+}
+
+/// Returns refs that were given, `None` where none were.
+pub(crate) fn given(refs: Vec<String>) -> Option<RefSet> {
+    (!refs.is_empty()).then(|| refs.into_iter().collect())
+}
+
+impl WriteArgs {
+    fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let prior = projection::read_session(path)?;
+        let mut note = None;
+        let mut snapshot = None;
+        if let Some(issues) = &self.issues {
+            let taken = paths::open(issues, false)
+                .and_then(|memory| Ok(memory.view(|view| view.snapshot_ref())?));
+            match taken {
+                Ok(taken) => snapshot = Some(taken),
+                Err(error) => note = Some(format!("warning: no snapshot ref: {}", error.chain())),
+            }
+        }
+        let write = SessionWrite {
+            session_id: self.session_id,
+            state: match self.state {
+                StateArg::Active => SessionState::Active,
+                StateArg::Stopped => SessionState::Stopped,
+            },
+            issue_id: self.issue_id,
+            summary: self.summary,
+            next_step: self.next_step,
+            instruction_refs: given(self.instruction_refs),
+            witness_refs: given(self.witness_refs),
+            lineage_refs: given(self.lineage_refs),
+            issues_path: self.issues.map(|path| {
+                let path = std::path::absolute(&path).unwrap_or(path);
+                path.display().to_string()
+            }),
+            issues_snapshot_ref: snapshot,
+            ..SessionWrite::default()
+        };
+        let session = session::write(prior, write, clock::now().wall);
+        projection::write_session(path, &session)?;
+        let answer = answer(&session);
+        Ok(match note {
+            Some(note) => answer.note(note),
+            None => answer,
+        })
+    }
+}
+
+impl BootstrapArgs {
+    fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let session = required(path)?;
+        let ledger_path = paths::ledger(self.feature_ledger)?;
+        let ledger = projection::read_ledger(&ledger_path)?;
+        let start = bootstrap(&session, ledger.as_ref());
+        let mut document = value_of(&start);
+        if let Value::Object(fields) = &mut document {
+            for absent in [
+                "resumeIssueId",
+                "nextStep",
+                "summary",
+                "issuesPath",
+                "issuesSnapshotRef",
+            ] {
+                fields.entry(absent).or_insert(Value::Null);
+            }
+            fields.insert("stoppedAt".into(), value_of(&session.stopped_at));
+            fields.insert("sessionRef".into(), path.display().to_string().into());
+            fields.insert(
+                "featureLedgerRef".into(),
+                ledger_path.display().to_string().into(),
+            );
+        }
+        let mut text = format!(
+            "{} {}\n",
+            document["mode"].as_str().unwrap_or_default(),
+            plain(&start.session_id)
+        );
+        for (name, value) in [
+            ("issue", &start.resume_issue_id),
+            ("next step", &start.next_step),
+            ("feature", &start.next_feature_id),
+        ] {
+            if let Some(value) = value {
+                let _ = writeln!(text, "{name:<10}{}", plain(value));
+            }
+        }
+        Ok(Answer::new(document, text))
+    }
+}

@@ -1,0 +1,62 @@
+//! Text from outside, made fit for a terminal (`contracts.md` 11).
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+pub(crate) use premath_kernel::plain::plain;
+
+/// Returns text of several lines, each one plain and indented.
+pub(crate) fn block(text: &str) -> String {
+    text.lines().fold(String::new(), |mut block, line| {
+        let line = format!("  {}", plain(&line.replace('\t', "    ")));
+        let _ = writeln!(block, "{}", line.trim_end());
+        block
+    })
+}
+
+/// Returns rows as lines with aligned columns; the last one is not padded.
+pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
+    let rows: Vec<[Cow<'_, str>; N]> = std::iter::once(head.map(Cow::Borrowed))
+        .chain(
+            rows.iter()
+                .map(|row| row.each_ref().map(|cell| plain(cell))),
+        )
+        .collect();
+    let mut widths = [0; N];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let mut text = String::new();
+    for row in &rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            let _ = write!(line, "{cell:width$}  ");
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_keeps_its_lines_and_escapes_within_them() {
+        assert_eq!(block("a\n\n\tb\u{1b}"), "  a\n\n      b\\u{1b}\n");
+    }
+
+    #[test]
+    fn columns_are_aligned_by_characters() {
+        let rows = [
+            ["a".to_owned(), "x".to_owned()],
+            ["\u{e9}\u{e9}\u{e9}".to_owned(), String::new()],
+        ];
+        assert_eq!(
+            table(["ID", "T"], &rows),
+            "ID   T\na    x\n\u{e9}\u{e9}\u{e9}\n"
+        );
+    }
+}

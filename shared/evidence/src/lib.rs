@@ -1,0 +1,13 @@
+//! What commands and agents did, made into evidence that the kernel's gate can
+//! judge.
+//!
+//! Invariant: values in, values out. Nothing here spawns, reads a file or
+//! knows the time.
+
+mod escalation;
+mod policy;
+mod shell;
+
+pub use escalation::{EscalationFacts, escalation_turn};
+pub use policy::TurnPolicies;
+pub use shell::{CallEnd, ShellCall, ShellTurn, shell_turn};

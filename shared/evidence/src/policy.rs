@@ -1,0 +1,121 @@
+//! The policies that a turn of the harness's own is bound to.
+
+use premath_kernel::authority::StepIdentity;
+use premath_kernel::canonical;
+use premath_kernel::turn::mutation::{session_ref, trajectory_ref};
+use premath_kernel::turn::{
+    ActionMode, CallSpecRow, Evidence, ExecutionPattern, ProtocolState, QueueRow, RenderRow,
+    StateViewRow,
+};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The digests that stand in a turn's call spec, each over the text of the
+/// rule that this crate follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnPolicies {
+    /// The active mutation policy's digest.
+    pub mutation: String,
+    /// The governance policy's digest: that of the retry policy in force.
+    pub governance: String,
+}
+
+fn render_policy() -> String {
+    canonical::digest(&json!({
+        "policy": "premath.harness.render.v1",
+        "operatorPayload": "digest of exit and output streams",
+        "reminder": "digest of exit and failure class",
+        "injectionPoint": "tool_response",
+    }))
+}
+
+fn queue_policy() -> String {
+    canonical::digest(&json!({
+        "policy": "premath.harness.reminder_queue.v1",
+        "reduction": "the failure class of every failed call, in call order, each once",
+    }))
+}
+
+fn view_policy() -> String {
+    canonical::digest(&json!({
+        "policy": "premath.harness.state_view.v1",
+        "view": "the end of every call, by call id",
+    }))
+}
+
+fn decomposition_policy() -> String {
+    canonical::digest(&json!({
+        "policy": "premath.harness.decomposition.v1",
+        "split": "never: one step is one chain of calls",
+    }))
+}
+
+/// One call as the folds over a turn see it.
+pub(crate) struct Seen<'a> {
+    pub(crate) call_id: &'a str,
+    pub(crate) result_digest: &'a str,
+    pub(crate) failure: Option<&'a str>,
+}
+
+/// Starts the evidence of a turn: its binding, and the render rows, queue
+/// reduction and state view that are folds over its calls.
+pub(crate) fn evidence_of(
+    step: &StepIdentity,
+    call_id: &str,
+    model_ref: &str,
+    normalizer_id: &str,
+    policies: &TurnPolicies,
+    calls: &[Seen<'_>],
+) -> Evidence {
+    let call_spec = CallSpecRow {
+        call_id: call_id.to_owned(),
+        model_ref: model_ref.to_owned(),
+        action_mode: ActionMode::Code,
+        execution_pattern: ExecutionPattern::Chain,
+        normalizer_id: normalizer_id.to_owned(),
+        mutation_policy_digest: policies.mutation.clone(),
+        governance_policy_digest: policies.governance.clone(),
+        tool_render_protocol_digest: render_policy(),
+        reminder_queue_policy_digest: queue_policy(),
+        state_view_policy_digest: view_policy(),
+        decomposition_policy_digest: decomposition_policy(),
+        text_adapter_profile: None,
+        further: BTreeMap::new(),
+    };
+    let mut evidence = Evidence::new(call_spec, ProtocolState::ended("end_turn"));
+    evidence.tool_render = calls
+        .iter()
+        .map(|call| RenderRow {
+            tool_call_id: call.call_id.to_owned(),
+            operator_payload_digest: call.result_digest.to_owned(),
+            reminder_render_digest: canonical::digest(&json!({"failureClass": call.failure})),
+            injection_point: "tool_response".to_owned(),
+            policy_digest: render_policy(),
+        })
+        .collect();
+    let mut reminders: Vec<&str> = Vec::new();
+    for failure in calls.iter().filter_map(|call| call.failure) {
+        if !reminders.contains(&failure) {
+            reminders.push(failure);
+        }
+    }
+    evidence.reminder_queue = vec![QueueRow {
+        queue_id: "queue/step".to_owned(),
+        reduced_digest: canonical::digest(&reminders),
+        policy_digest: queue_policy(),
+    }];
+    let view: BTreeMap<&str, &str> = calls
+        .iter()
+        .map(|call| (call.call_id, call.failure.unwrap_or("ok")))
+        .collect();
+    let trajectory = trajectory_ref(step);
+    evidence.state_views = vec![StateViewRow {
+        view_id: "state/step".to_owned(),
+        view_digest: canonical::digest(&view),
+        policy_digest: view_policy(),
+        source_refs: BTreeSet::from([trajectory.clone()]),
+    }];
+    evidence.session_refs = BTreeSet::from([session_ref(step)]);
+    evidence.trajectory_refs = BTreeSet::from([trajectory]);
+    evidence
+}

@@ -1,0 +1,262 @@
+//! The `shell` adapter: the harness itself ran the work and the verify
+//! command, and both are tool calls (`agents.md`).
+
+use crate::policy::{Seen, TurnPolicies, evidence_of};
+use premath_kernel::authority::StepIdentity;
+use premath_kernel::canonical;
+use premath_kernel::turn::{
+    Constraints, JoinCheckInput, RequestRow, ResultRow, TruncationConstraints, UseRow,
+};
+use serde_json::json;
+
+/// The normaliser that shell evidence is bound to.
+const NORMALIZER: &str = "premath.harness.shell.v1";
+const TOOL: &str = "shell.exec";
+
+/// One command that the harness ran, as far as the gate needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShellCall {
+    /// Which command of the step: `work` or `verify`.
+    pub phase: &'static str,
+    /// The digest of the command line.
+    pub command_digest: String,
+    /// The working directory, absolute.
+    pub workdir: String,
+    /// The exit code, where it ended by itself.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The digest of all that it wrote to stdout.
+    pub stdout_sha256: String,
+    /// The digest of all that it wrote to stderr.
+    pub stderr_sha256: String,
+    /// Whether the kept output was cut in the middle, with the marker.
+    pub truncated: bool,
+    /// How it ended; `None` where no end was seen.
+    pub end: Option<CallEnd>,
+    /// The reference of its witness file: what its use rests on.
+    pub witness_ref: String,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallEnd {
+    /// Exit code 0.
+    Ok,
+    /// Anything else.
+    Error {
+        /// The failure class.
+        class: String,
+        /// Whether another try may help.
+        retryable: bool,
+        /// What it said last.
+        message: String,
+    },
+}
+
+/// A step's turn by the shell adapter.
+#[derive(Clone, Debug)]
+pub struct ShellTurn<'a> {
+    /// The step.
+    pub step: &'a StepIdentity,
+    /// The policies in force.
+    pub policies: &'a TurnPolicies,
+    /// The commands that were run, in their order.
+    pub calls: &'a [ShellCall],
+}
+
+impl ShellTurn<'_> {
+    /// Returns the tool call id of a phase.
+    pub fn call_id(&self, phase: &str) -> String {
+        format!("{}/{phase}", self.step.step_id())
+    }
+}
+
+/// Makes the evidence of a step that ran shell commands.
+///
+/// A call without an end has a request and no result, and fails closed.
+pub fn shell_turn(turn: &ShellTurn<'_>) -> JoinCheckInput {
+    let rows: Vec<(String, String)> = turn
+        .calls
+        .iter()
+        .map(|call| (turn.call_id(call.phase), result_digest(call)))
+        .collect();
+    let seen: Vec<Seen<'_>> = turn
+        .calls
+        .iter()
+        .zip(&rows)
+        .filter_map(|(call, (id, digest))| {
+            let failure = match call.end.as_ref()? {
+                CallEnd::Ok => None,
+                CallEnd::Error { class, .. } => Some(class.as_str()),
+            };
+            Some(Seen {
+                call_id: id,
+                result_digest: digest,
+                failure,
+            })
+        })
+        .collect();
+    let mut evidence = evidence_of(
+        turn.step,
+        &turn.step.step_id(),
+        TOOL,
+        NORMALIZER,
+        turn.policies,
+        &seen,
+    );
+    for (call, (id, digest)) in turn.calls.iter().zip(&rows) {
+        evidence.tool_requests.push(RequestRow {
+            schema_digest: Some(call.command_digest.clone()),
+            ..RequestRow::new(id, TOOL)
+        });
+        let Some(end) = &call.end else { continue };
+        let result = match end {
+            CallEnd::Ok => ResultRow::ok(id, digest),
+            CallEnd::Error {
+                class,
+                retryable,
+                message,
+            } => ResultRow {
+                result_digest: Some(digest.clone()),
+                ..ResultRow::error(id, class, *retryable, message)
+            },
+        };
+        evidence.tool_results.push(result);
+        evidence.tool_use.push(UseRow {
+            result_digest: Some(digest.clone()),
+            ..UseRow::consumed(id, &call.witness_ref)
+        });
+    }
+    let truncated = turn.calls.iter().any(|call| call.truncated);
+    let mut input = JoinCheckInput::new(evidence);
+    input.constraints = Constraints {
+        // The supervisor cuts in the middle and leaves the marker; the whole
+        // stream is in the digest.
+        truncation_constraints: truncated.then_some(TruncationConstraints {
+            required: true,
+            valid: true,
+        }),
+        ..Constraints::default()
+    };
+    input
+}
+
+fn result_digest(call: &ShellCall) -> String {
+    canonical::digest(&json!({
+        "exitCode": call.exit_code,
+        "signal": call.signal,
+        "workdir": call.workdir,
+        "commandDigest": call.command_digest,
+        "stdoutSha256": call.stdout_sha256,
+        "stderrSha256": call.stderr_sha256,
+        "truncated": call.truncated,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use premath_kernel::authority::MutationMode;
+    use premath_kernel::failure::FailureClass;
+    use premath_kernel::turn::{CallSpec, Close, JoinClosed, MutationBinding};
+    use std::collections::BTreeSet;
+
+    fn step() -> StepIdentity {
+        StepIdentity {
+            issue_id: "x".into(),
+            worker_id: "worker.1".into(),
+            owner: "worker.1".into(),
+            lease_id: "l".into(),
+            generation: 1,
+            session_id: "hs1_20260101T000000Z_x".into(),
+        }
+    }
+
+    fn mode() -> MutationMode {
+        MutationMode::human_override("test", None, jiff::Timestamp::UNIX_EPOCH).unwrap()
+    }
+
+    fn call(phase: &'static str, end: Option<CallEnd>) -> ShellCall {
+        ShellCall {
+            phase,
+            command_digest: "sha256:c".into(),
+            workdir: "/w".into(),
+            exit_code: Some(0),
+            signal: None,
+            stdout_sha256: "o".into(),
+            stderr_sha256: "e".into(),
+            truncated: false,
+            end,
+            witness_ref: format!("ciwitness://{phase}"),
+        }
+    }
+
+    fn join(calls: &[ShellCall]) -> Result<JoinClosed, BTreeSet<FailureClass>> {
+        let policies = TurnPolicies {
+            mutation: mode().policy_digest(),
+            governance: "pol1_x".into(),
+        };
+        let step = step();
+        let turn = ShellTurn {
+            step: &step,
+            policies: &policies,
+            calls,
+        };
+        CallSpec::bind(&shell_turn(&turn))
+            .unwrap()
+            .requests()
+            .results()
+            .tool_use()
+            .join()
+            .map_err(|refused| refused.into_parts().1)
+    }
+
+    fn admit(joined: JoinClosed) -> Result<(), BTreeSet<FailureClass>> {
+        let binding = MutationBinding::of_mode(
+            step(),
+            &mode(),
+            Some(format!("{}/verify", step().step_id())),
+        );
+        joined
+            .admit::<Close>(&binding)
+            .map(drop)
+            .map_err(|refused| refused.into_parts().1)
+    }
+
+    #[test]
+    fn work_and_verification_that_passed_may_close() {
+        let joined = join(&[
+            call("work", Some(CallEnd::Ok)),
+            call("verify", Some(CallEnd::Ok)),
+        ])
+        .unwrap();
+        assert_eq!(admit(joined), Ok(()));
+    }
+
+    #[test]
+    fn a_verification_that_failed_or_never_ran_may_not() {
+        let failed = CallEnd::Error {
+            class: "check_failed".into(),
+            retryable: false,
+            message: "no".into(),
+        };
+        for calls in [
+            vec![
+                call("work", Some(CallEnd::Ok)),
+                call("verify", Some(failed)),
+            ],
+            vec![call("work", Some(CallEnd::Ok))],
+        ] {
+            let classes = admit(join(&calls).unwrap()).unwrap_err();
+            assert!(classes.contains(&FailureClass::CheckFailed), "{classes:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_whose_end_was_not_seen_fails_closed() {
+        let classes = join(&[call("work", None)]).unwrap_err();
+        assert!(classes.contains(&FailureClass::ToolResultMissing));
+        assert!(classes.contains(&FailureClass::ToolJoinIncomplete));
+    }
+}

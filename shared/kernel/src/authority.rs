@@ -1,0 +1,239 @@
+//! Who may change an issue (`contracts.md` 8).
+//!
+//! Three values exist, and no fourth: a `MutationReady`
+//! for a worker's change, a [`LeaseAuthority`] for lease operations, an
+//! [`OperatorOverride`] for a person at the keyboard.
+
+use crate::canonical;
+use crate::failure::FailureClass;
+use serde::Serialize;
+
+/// The step that a turn belongs to, and the lease that it runs under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepIdentity {
+    /// The issue that the step works on.
+    pub issue_id: String,
+    /// The worker that does it, as in `worker.1`.
+    pub worker_id: String,
+    /// The lease's owner: the assignee that claimed.
+    pub owner: String,
+    /// The lease's id.
+    pub lease_id: String,
+    /// The lease's generation: the fencing token.
+    pub generation: u64,
+    /// The session that the step is recorded in.
+    pub session_id: String,
+}
+
+impl StepIdentity {
+    /// Returns `<worker>.<issue>.<generation>`, which no two attempts share.
+    pub fn step_id(&self) -> String {
+        format!("{}.{}.{}", self.worker_id, self.issue_id, self.generation)
+    }
+}
+
+/// What a batch's changes rest on (`contracts.md` 8).
+///
+/// `instruction-linked` is not here yet: an instruction envelope cannot be
+/// checked by this build, and a mode that checks nothing would be a lie.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "mode", rename_all = "kebab-case")]
+pub enum MutationMode {
+    /// A person's reason, good until an epoch where one is given.
+    HumanOverride(HumanOverride),
+}
+
+/// A person's admitted override; made by [`MutationMode::human_override`] alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HumanOverride {
+    reason: String,
+    support_until: Option<String>,
+    active_epoch: String,
+}
+
+/// A mutation mode that cannot be admitted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModeError {
+    /// The override has no reason.
+    #[error("human override needs a reason")]
+    ReasonMissing,
+    /// The epoch is not `YYYY-MM`.
+    #[error("epoch `{0}` is not of the form YYYY-MM")]
+    EpochInvalid(String),
+    /// The epoch is over.
+    #[error("the override was good until {support_until}, and it is {active_epoch}")]
+    EpochPassed {
+        /// The last month in which it was good.
+        support_until: String,
+        /// The month it is.
+        active_epoch: String,
+    },
+}
+
+impl ModeError {
+    /// Returns the failure class.
+    pub const fn class(&self) -> FailureClass {
+        FailureClass::MutationModeInvalid
+    }
+}
+
+impl MutationMode {
+    /// Admits a person's override.
+    ///
+    /// # Errors
+    ///
+    /// A blank reason, an epoch that is not `YYYY-MM`, or one that is over.
+    pub fn human_override(
+        reason: &str,
+        support_until: Option<&str>,
+        now: jiff::Timestamp,
+    ) -> Result<Self, ModeError> {
+        let reason = reason.trim();
+        if reason.is_empty() {
+            return Err(ModeError::ReasonMissing);
+        }
+        let active_epoch = format!("{now:.0}").chars().take(7).collect::<String>();
+        let support_until = support_until.map(str::trim).filter(|e| !e.is_empty());
+        if let Some(until) = support_until {
+            if !is_epoch(until) {
+                return Err(ModeError::EpochInvalid(until.to_owned()));
+            }
+            if until < active_epoch.as_str() {
+                return Err(ModeError::EpochPassed {
+                    support_until: until.to_owned(),
+                    active_epoch,
+                });
+            }
+        }
+        Ok(Self::HumanOverride(HumanOverride {
+            reason: reason.to_owned(),
+            support_until: support_until.map(str::to_owned),
+            active_epoch,
+        }))
+    }
+
+    /// Returns the mode's name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::HumanOverride(_) => "human-override",
+        }
+    }
+
+    /// Returns the reason, empty where the mode needs none.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::HumanOverride(over) => &over.reason,
+        }
+    }
+
+    /// Returns the month in which the batch runs, empty where the mode has none.
+    pub fn active_epoch(&self) -> &str {
+        match self {
+            Self::HumanOverride(over) => &over.active_epoch,
+        }
+    }
+
+    /// Returns the last month in which the mode is good, empty where none is given.
+    pub fn support_until(&self) -> &str {
+        match self {
+            Self::HumanOverride(over) => over.support_until.as_deref().unwrap_or(""),
+        }
+    }
+
+    /// Returns the digest that a turn's `mutationPolicyDigest` must equal.
+    pub fn policy_digest(&self) -> String {
+        canonical::digest(self)
+    }
+
+    /// Grants lease operations to whoever acts under this mode.
+    pub fn lease_authority(&self) -> LeaseAuthority {
+        LeaseAuthority { _mint: () }
+    }
+}
+
+fn is_epoch(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() == 7
+        && bytes[4] == b'-'
+        && bytes[..4].iter().all(u8::is_ascii_digit)
+        && matches!(&bytes[5..], [b'0', b'1'..=b'9'] | [b'1', b'0'..=b'2'])
+}
+
+/// The right to claim, renew and release leases.
+///
+/// Granted by [`MutationMode::lease_authority`] to a loop and by
+/// [`OperatorOverride::lease_authority`] to a person.
+#[derive(Clone, Debug)]
+pub struct LeaseAuthority {
+    _mint: (),
+}
+
+/// A person's decision to change an issue without a gate.
+///
+/// Exists in the `premath` command alone; a lint bans the constructor
+/// elsewhere.
+#[derive(Debug)]
+pub struct OperatorOverride {
+    operator: String,
+    reason: Option<String>,
+}
+
+impl OperatorOverride {
+    /// Records who decides and, where given, why.
+    pub fn new(operator: impl Into<String>, reason: Option<String>) -> Self {
+        Self {
+            operator: operator.into(),
+            reason: reason.filter(|r| !r.trim().is_empty()),
+        }
+    }
+
+    /// Returns the person's name.
+    pub fn operator(&self) -> &str {
+        &self.operator
+    }
+
+    /// Returns the reason, where one was given.
+    pub fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// Grants lease operations.
+    pub fn lease_authority(&self) -> LeaseAuthority {
+        LeaseAuthority { _mint: () }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> jiff::Timestamp {
+        "2026-03-05T10:00:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn an_override_needs_a_reason_and_a_live_epoch() {
+        assert_eq!(
+            MutationMode::human_override(" ", None, now()),
+            Err(ModeError::ReasonMissing)
+        );
+        assert!(matches!(
+            MutationMode::human_override("x", Some("2026-02"), now()),
+            Err(ModeError::EpochPassed { .. })
+        ));
+        assert!(matches!(
+            MutationMode::human_override("x", Some("2026-13"), now()),
+            Err(ModeError::EpochInvalid(_))
+        ));
+        let mode = MutationMode::human_override("x", Some("2026-03"), now()).unwrap();
+        assert_eq!(mode.active_epoch(), "2026-03");
+    }
+
+    #[test]
+    fn another_reason_is_another_policy() {
+        let a = MutationMode::human_override("a", None, now()).unwrap();
+        let b = MutationMode::human_override("b", None, now()).unwrap();
+        assert_ne!(a.policy_digest(), b.policy_digest());
+    }
+}

@@ -1,0 +1,81 @@
+//! Canonical JSON and the digests over it (`contracts.md` 1).
+//!
+//! Keys are sorted by bytes, there is no white space, strings and numbers are
+//! written as `serde_json` writes them.
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// Returns the canonical JSON text of a value.
+///
+/// A [`Value`]'s objects are sorted maps, so a struct goes through one first.
+pub fn canonical(value: &impl Serialize) -> String {
+    // `to_string` of a `Value` writes the same text, through a formatter.
+    canonical_value(&value_of(value))
+}
+
+/// Returns the `sha256:` digest of a value's canonical JSON: `D(v)`.
+pub fn digest(value: &impl Serialize) -> String {
+    format!("sha256:{}", ref_digest(value))
+}
+
+/// Returns the bare hexadecimal digest of a value's canonical JSON: `H(v)`.
+pub fn ref_digest(value: &impl Serialize) -> String {
+    sha256_hex(canonical(value).as_bytes())
+}
+
+/// Returns the canonical JSON text of a value that is generic JSON already:
+/// its objects are sorted maps, so nothing is copied.
+pub fn canonical_value(value: &Value) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Returns the lower-case hexadecimal SHA-256 of bytes.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Returns bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 0xf)]));
+    }
+    text
+}
+
+/// Returns a value as generic JSON.
+///
+/// Kernel types serialise to JSON without fail: they have string keys only
+/// and no foreign `Serialize`; should one ever not, it reads as `null`, which
+/// no digest of ours has.
+pub fn value_of(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or(Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn keys_are_sorted_by_bytes_at_every_depth() {
+        let value = json!({"b": {"z": 1, "a": [true, null]}, "a": "x"});
+        assert_eq!(
+            canonical(&value),
+            r#"{"a":"x","b":{"a":[true,null],"z":1}}"#
+        );
+    }
+
+    #[test]
+    fn the_digest_of_the_empty_object_is_that_of_its_two_bytes() {
+        assert_eq!(digest(&json!({})), format!("sha256:{}", sha256_hex(b"{}")));
+        assert_eq!(
+            sha256_hex(b""),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+    }
+}

@@ -1,0 +1,256 @@
+//! Every failure class, once.
+//!
+//! A class is a stable, machine-readable name of one way to fail. The table
+//! below is the only place where a class's text stands; everything else names
+//! the variant.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! classes {
+    ($( $(#[doc = $section:literal])* [$family:ident] $( $variant:ident = $text:literal, $source:literal, $meaning:literal; )+ )+) => {
+        /// A stable, machine-readable name of one way to fail.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum FailureClass {
+            $( $( #[doc = $meaning] $variant, )+ )+
+        }
+
+        impl FailureClass {
+            /// Every class, in the order of the table.
+            pub const ALL: &'static [Self] = &[ $( $( Self::$variant, )+ )+ ];
+
+            /// Returns the text that stands in files and answers.
+            pub const fn as_str(self) -> &'static str {
+                match self { $( $( Self::$variant => $text, )+ )+ }
+            }
+
+            /// Returns what the class means, in one sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $( $( Self::$variant => $meaning, )+ )+ }
+            }
+
+            /// Returns the document and section that the class comes from.
+            pub const fn source(self) -> &'static str {
+                match self { $( $( Self::$variant => $source, )+ )+ }
+            }
+
+            /// Returns the family that the class belongs to.
+            pub const fn family(self) -> Family {
+                match self { $( $( Self::$variant => Family::$family, )+ )+ }
+            }
+        }
+    };
+}
+
+/// What a class speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// The turn: tool calls, protocol, context, mutation, governance.
+    Typestate,
+    /// Leases and the storage that holds them.
+    Lease,
+    /// What a command of the step did.
+    Execution,
+    /// The loop itself: lanes, worktrees, policy, escalation.
+    Loop,
+    /// The feature ledger's check.
+    Ledger,
+    /// The check of issue memory.
+    IssueGraph,
+}
+
+classes! {
+    [Typestate]
+    ToolSchemaInvalid = "tool.schema_invalid", "HARNESS-TYPESTATE 8", "A tool row does not have the typed shape that it must have, such as a complete error envelope.";
+    ToolUnknownOrDisallowed = "tool.unknown_or_disallowed", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A requested tool is not in the policy's list.";
+    ToolDiscoveryMismatch = "tool.discovery_mismatch", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A discovered tool does not match the catalog that it was found in.";
+    ToolDiscoveryUnresolved = "tool.discovery_unresolved", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A discovered tool carries no resolvable search reference.";
+    ToolExampleDigestMismatch = "tool.example_digest_mismatch", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The usage examples of a tool are not the bound ones.";
+    ToolCallerNotAllowed = "tool.caller_not_allowed", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A tool was called by somebody who may not call it.";
+    ToolResultMissing = "tool.result_missing", "HARNESS-TYPESTATE 8", "A requested tool call has no terminal result.";
+    ToolResultOrphan = "tool.result_orphan", "HARNESS-TYPESTATE 8", "A result belongs to no requested tool call.";
+    ToolJoinIncomplete = "tool.join_incomplete", "HARNESS-TYPESTATE 8", "Requests, results and uses do not close over each other; derived from another class.";
+    ToolUseMissing = "tool.use_missing", "HARNESS-TYPESTATE 8", "A terminal result has no disposition.";
+    ToolUseUnknownResult = "tool.use_unknown_result", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A disposition speaks of another result than the call's.";
+    ToolUseWithoutResult = "tool.use_without_result", "HARNESS-TYPESTATE 8", "A disposition stands where there is no terminal result.";
+    ToolParallelPolicyViolation = "tool.parallel_policy_violation", "TOOL-CALLING-HARNESS-TYPESTATE 7", "More tool calls ran side by side than the policy admits.";
+    ToolProgrammaticCallerEdgeInvalid = "tool.programmatic_caller_edge_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A call made from code has no valid parent call.";
+    ToolResponseTruncationPolicyViolation = "tool.response_truncation_policy_violation", "HARNESS-TYPESTATE 8", "A result was cut in a way that the policy does not admit.";
+    ProtocolStopReasonUnhandled = "protocol.stop_reason_unhandled", "HARNESS-TYPESTATE 8", "The turn stopped for a reason that the protocol does not handle.";
+    ProtocolParallelTransportOrderInvalid = "protocol.parallel_transport_order_invalid", "HARNESS-TYPESTATE 8", "Calls and outputs were not transported in the order that the policy demands.";
+    RuntimeShellBoundaryViolation = "runtime.shell_boundary_violation", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A shell result carries no valid evidence of its boundary.";
+    RuntimeCompactionStateInvalid = "runtime.compaction_state_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A compaction did not carry forward what it must.";
+    ContextQueuePolicyViolation = "context.queue_policy_violation", "HARNESS-TYPESTATE 8", "Reminder queue, render or state view rows are missing or bound to another policy.";
+    ContextInjectionPointMissing = "context.injection_point_missing", "HARNESS-TYPESTATE 8", "A result was used without its render row, or no state view is present.";
+    ContextScopeViolation = "context.scope_violation", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A role read or wrote outside its context scope.";
+    CoordinationDecompositionPolicyViolation = "coordination.decomposition_policy_violation", "HARNESS-TYPESTATE 8", "The turn was split up in a way that the decomposition policy does not admit.";
+    GovernanceClaimIdInvalid = "governance.claim_id_invalid", "HARNESS-TYPESTATE 8", "The governance claim is not the one that this contract knows.";
+    GovernancePolicyPackageUnpinned = "governance.policy_package_unpinned", "HARNESS-TYPESTATE 8", "Governance is claimed, but its policy package is not pinned.";
+    GovernancePolicyPackageMismatch = "governance.policy_package_mismatch", "HARNESS-TYPESTATE 8", "The bound policy package is not the expected one.";
+    GovernanceGuardrailStageMissing = "governance.guardrail_stage_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A guardrail stage left no decision.";
+    GovernanceGuardrailStageOrderInvalid = "governance.guardrail_stage_order_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 7", "Guardrail stages were decided out of order.";
+    GovernanceEvalGateUnmet = "governance.eval_gate_unmet", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The evaluation gate's thresholds are not met.";
+    GovernanceEvalLineageMissing = "governance.eval_lineage_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The evaluation carries no lineage.";
+    GovernanceSelfEvolutionRetryMissing = "governance.self_evolution_retry_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A self-evolving change has no retry rule.";
+    GovernanceSelfEvolutionEscalationMissing = "governance.self_evolution_escalation_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A self-evolving change has no escalation rule.";
+    GovernanceSelfEvolutionRollbackMissing = "governance.self_evolution_rollback_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A self-evolving change has no way back.";
+    GovernanceRedteamGateUnmet = "governance.redteam_gate_unmet", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The adversarial regression gate is not met.";
+    GovernanceTraceModeViolation = "governance.trace_mode_violation", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The run was traced in a mode that the policy does not admit.";
+    GovernanceRiskTierProfileMissing = "governance.risk_tier_profile_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The risk tier has no bound control profile.";
+    HandoffRequiredArtifactMissing = "handoff.required_artifact_missing", "HARNESS-TYPESTATE 8", "A handoff lacks an artifact that it requires.";
+    HandoffTargetNotAllowed = "handoff.target_not_allowed", "HARNESS-TYPESTATE 8", "A handoff goes to a target that is not allowed.";
+    HandoffReturnPathMissing = "handoff.return_path_missing", "HARNESS-TYPESTATE 8", "A handoff lacks the way back that it requires.";
+    MutationPolicyDigestMismatch = "mutation.policy_digest_mismatch", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The turn was bound to another mutation policy than the active one.";
+    MutationCapabilityClaimMissing = "mutation.capability_claim_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The batch has no claim for this kind of change.";
+    MutationUseEvidenceMissing = "mutation.use_evidence_missing", "HARNESS-TYPESTATE 8", "The change lacks the evidence of use, or the witness linkage, that it must rest on.";
+
+    [Lease]
+    LeaseContentionActive = "lease_contention_active", "contracts 4", "Somebody holds the issue's lease, or the issue is not free to claim.";
+    LeaseOwnerMismatch = "lease_owner_mismatch", "contracts 4", "The lease belongs to another owner.";
+    LeaseIdMismatch = "lease_id_mismatch", "contracts 4", "The lease has another id.";
+    LeaseGenerationMismatch = "lease_generation_mismatch", "contracts 4", "The issue was leased again since: the generation moved on.";
+    LeaseStale = "lease_stale", "contracts 4", "The lease has expired.";
+    LeaseMissing = "lease_missing", "contracts 4", "The issue has no lease.";
+    LeaseNotFound = "lease_not_found", "contracts 4", "There is no such issue.";
+    LeaseIssueClosed = "lease_issue_closed", "contracts 4", "The issue is closed.";
+    LeaseBindingAmbiguous = "lease_binding_ambiguous", "contracts 4", "The request names its lease in two ways that disagree.";
+    LeaseInvalidAssignee = "lease_invalid_assignee", "contracts 4", "The assignee is empty.";
+    LeaseInvalidTtl = "lease_invalid_ttl", "contracts 4", "The time to live is not within 30 to 86,400 seconds.";
+    LeaseInvalidExpiresAt = "lease_invalid_expires_at", "contracts 4", "The expiry is not a future RFC 3339 time.";
+    LeaseInvalidPayload = "lease_invalid_payload", "contracts 4", "The request lacks a field, or one has the wrong type.";
+    LeaseMutationLockBusy = "lease_mutation_lock_busy", "contracts 4", "The lock of issue memory was held by somebody for longer than the wait.";
+    LeaseMutationLockIo = "lease_mutation_lock_io", "contracts 4", "The lock of issue memory cannot be used.";
+    LeaseMutationStoreIo = "lease_mutation_store_io", "contracts 4", "Issue memory cannot be read or written.";
+    TransportUnknownAction = "transport_unknown_action", "contracts 4", "There is no such transport action.";
+    IssueMemoryCorrupt = "issue_memory_corrupt", "contracts 4", "A line of issue memory cannot be read; nothing is written until a person looked.";
+
+    [Execution]
+    ExecutorUnavailable = "executor_unavailable", "contracts 7", "The command could not be started.";
+    GateTimeout = "gate_timeout", "contracts 7", "The command ran over its time and was killed with its group.";
+    NetworkTimeout = "network_timeout", "contracts 7", "The command says that the network timed out.";
+    FlakyExecution = "flaky_execution", "contracts 7", "The command ended in a way that a second run may mend.";
+    FlakyIo = "flaky_io", "contracts 7", "A file operation failed in a way that a second run may mend.";
+    WorkFailed = "work_failed", "contracts 7", "The work command ended with an error of its own.";
+    CheckFailed = "check_failed", "contracts 7", "The verification did not pass.";
+    WorkUnproven = "work_unproven", "HARNESS-RUNTIME 3.2", "What the step left is not what was verified, or does not go on from where the step began.";
+    StartupCheckFailed = "startup_check_failed", "contracts 7", "The startup verification did not pass; nothing was changed.";
+    HookFailed = "hook_failed", "HARNESS-RUNTIME 3", "A boot or stop hook ended with an error.";
+
+    [Loop]
+    WorktreeDirty = "worktree_dirty", "HARNESS-RUNTIME 3.2", "The worktree holds changes that no step of ours made; the lane is given up.";
+    WorktreeBusy = "worktree_busy", "HARNESS-RUNTIME 7", "Another harness process holds the worktree.";
+    WorktreeInvalid = "worktree_invalid", "HARNESS-RUNTIME 7", "The worktree is missing or is not one of the repository's.";
+    WorktreeRepository = "worktree_repository", "HARNESS-RUNTIME 3.2", "Git refused an operation in the worktree.";
+    LanePanicked = "lane_panicked", "HARNESS-RUNTIME 7", "A lane's thread panicked; its issue is released by the guard.";
+    SupervisorLost = "supervisor_lost", "HARNESS-RUNTIME 3.2", "The lane's supervisor process ended while a command ran.";
+    StepInterrupted = "step_interrupted", "HARNESS-RUNTIME 3.3", "The step was cut by an interrupt of the batch; it uses up no attempt.";
+    HarnessDied = "harness_died", "contracts 7", "The harness died during the step; it uses up no attempt.";
+    DependencyCycle = "dependency_cycle", "HARNESS-RUNTIME 3.1", "The active issues wait for each other in a circle.";
+    InstructionModeUnavailable = "instruction_mode_unavailable", "contracts 8", "Instruction-linked mutation needs an instruction envelope that this build cannot check yet.";
+    MutationModeInvalid = "mutation_mode_invalid", "contracts 8", "Human override needs a reason, and an epoch that has not passed.";
+    OutboxInvalid = "outbox_invalid", "contracts 8", "A line of the step's outbox is no request that can be filed.";
+    RetryPolicyInvalid = "retry_policy_invalid", "contracts 7", "The retry policy artifact cannot be read.";
+    RetryPolicyDigestMismatch = "retry_policy_digest_mismatch", "contracts 7", "The retry policy's digest is not that of its content.";
+    EscalationIssueContextUnbound = "escalation_issue_context_unbound", "contracts 7", "No source says which issue the escalation is about.";
+    EscalationIssueContextAmbiguous = "escalation_issue_context_ambiguous", "contracts 7", "The sources disagree on which issue the escalation is about.";
+    EscalationSessionInvalid = "escalation_session_invalid", "contracts 7", "The session that should name the issue is broken.";
+    EscalationSessionReadFailed = "escalation_session_read_failed", "contracts 7", "The session that should name the issue cannot be read.";
+    HostActionMcpTransportRequired = "control_plane_host_action_mcp_transport_required", "contracts 4", "Renew and release are not available on the local transport.";
+    TrajectoryCorrupt = "trajectory_corrupt", "HARNESS-RUNTIME 6", "A line of the trajectory cannot be read; nothing is written until a person looked.";
+    ProjectionStoreIo = "projection_store_io", "HARNESS-RUNTIME 2", "A projection or witness file cannot be read or written.";
+    ProjectionInvalid = "projection_invalid", "HARNESS-RUNTIME 4", "A projection file does not have the shape that its kind demands.";
+
+    [Ledger]
+    LedgerEmpty = "harness_feature_ledger.empty", "contracts 6", "The ledger has no feature.";
+    LedgerFeatureIdEmpty = "harness_feature_ledger.feature_id.empty", "contracts 6", "A feature has no id.";
+    LedgerFeatureIdDuplicate = "harness_feature_ledger.feature_id.duplicate", "contracts 6", "Two features bear one id.";
+    LedgerStatusInvalid = "harness_feature_ledger.status.invalid", "contracts 6", "A feature's status is not pending, in_progress, blocked or completed.";
+    LedgerInProgressNonContractible = "harness_feature_ledger.in_progress.non_contractible", "contracts 6", "More than one feature is in progress.";
+    LedgerCompletedMissingVerificationRef = "harness_feature_ledger.completed_missing_verification_ref", "contracts 6", "A completed feature names no verification.";
+    LedgerInstructionRefEmpty = "harness_feature_ledger.instruction_ref.empty", "contracts 6", "An instruction reference is empty.";
+    LedgerVerificationRefEmpty = "harness_feature_ledger.verification_ref.empty", "contracts 6", "A verification reference is empty.";
+    LedgerUpdatedAtEmpty = "harness_feature_ledger.updated_at.empty", "contracts 6", "The ledger has no time of change.";
+    LedgerFeatureUpdatedAtEmpty = "harness_feature_ledger.feature.updated_at.empty", "contracts 6", "A feature has no time of change.";
+    LedgerClosureIncomplete = "harness_feature_ledger.closure_incomplete", "contracts 6", "Closure is required and a feature is not completed.";
+
+    [IssueGraph]
+    IssueGraphNotesLarge = "issue_graph.notes.large", "contracts 9", "An issue's notes are longer than the threshold.";
+    IssueGraphStatusUnknown = "issue_graph.status.unknown", "contracts 3", "An issue has a status that no rule knows; it is kept and never ready.";
+    IssueGraphDependencyDangling = "issue_graph.dependency.dangling", "contracts 3", "An edge that holds an issue points to one that does not exist.";
+    IssueGraphDependencySelfLoop = "issue_graph.dependency.self_loop", "contracts 3", "An issue waits for itself.";
+}
+
+impl Ord for FailureClass {
+    /// Orders by text, as every answer lists them.
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl PartialOrd for FailureClass {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for FailureClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// No class bears this text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no failure class")]
+pub struct UnknownClass(pub String);
+
+impl FromStr for FailureClass {
+    type Err = UnknownClass;
+
+    fn from_str(text: &str) -> Result<Self, UnknownClass> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|class| class.as_str() == text)
+            .ok_or_else(|| UnknownClass(text.to_owned()))
+    }
+}
+
+impl Serialize for FailureClass {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for FailureClass {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_class_has_one_text_that_reads_back() {
+        let texts: BTreeSet<_> = FailureClass::ALL.iter().map(|c| c.as_str()).collect();
+        assert_eq!(texts.len(), FailureClass::ALL.len());
+        for class in FailureClass::ALL {
+            assert_eq!(class.as_str().parse(), Ok(*class));
+        }
+    }
+
+    #[test]
+    fn the_typestate_documents_name_42_classes() {
+        let count = FailureClass::ALL
+            .iter()
+            .filter(|c| c.family() == Family::Typestate)
+            .count();
+        assert_eq!(count, 42);
+    }
+}

@@ -1,0 +1,28 @@
+//! The pure core of Premath Harness.
+//!
+//! Everything that decides is here: issues and their graph, lease rules, the
+//! turn chain and its gate, policies, digests, projections.
+//!
+//! Invariant: no clock, file, process, thread or environment. Time is an
+//! argument.
+
+pub mod authority;
+pub mod bootstrap;
+pub mod canonical;
+pub mod escalation;
+pub mod failure;
+pub mod feature;
+pub mod field;
+pub mod graph;
+pub mod handoff;
+pub mod issue;
+pub mod lease;
+pub mod plain;
+pub mod reference;
+pub mod retry;
+pub mod session;
+pub mod stamp;
+pub mod time;
+pub mod token;
+pub mod trajectory;
+pub mod turn;

@@ -1,0 +1,90 @@
+//! The trajectory: one append-only row a step, and what is read from it
+//! (HARNESS-RUNTIME 6).
+
+mod batch;
+mod kpi;
+mod projection;
+mod row;
+
+pub use batch::{
+    BatchHistory, BatchHolder, BatchRecord, IssueRecord, OpenBatch, TAKE_OVER_BOUND, batch_end_row,
+    batch_id, batch_resume_row, batch_start_row, take_over_row,
+};
+pub use kpi::{KPI_KIND, KPI_WINDOW, KpiDecision, Throughput, throughput};
+pub use projection::{
+    PROJECTION_KIND, Projection, ProjectionMode, TrajectoryCounts, UnknownMode, project,
+};
+pub use row::{RetryRecord, STEP_KIND, StepRow, TrajectoryError, Verification};
+
+/// What a row speaks of, by its `action`.
+pub mod action {
+    /// One step of a worker.
+    pub const WORKER_LOOP: &str = "worker.loop";
+    /// A coordinator opened a batch.
+    pub const BATCH_START: &str = "coordinator.batch_start";
+    /// A coordinator took up a batch whose coordinator was gone.
+    pub const BATCH_RESUME: &str = "coordinator.batch_resume";
+    /// A batch is over.
+    pub const BATCH_END: &str = "coordinator.batch_end";
+    /// A step was cut by the death of its harness, and somebody found it.
+    pub const TAKE_OVER: &str = "coordinator.take_over";
+    /// A coordinator refused to dispatch.
+    pub const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
+    /// A lane was given up.
+    pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
+}
+
+/// Returns whether a result class counts as success (`contracts.md` 6).
+///
+/// Everything else is failed.
+pub fn is_success(result_class: &str) -> bool {
+    const SUCCESS: [&str; 6] = [
+        "accepted",
+        "verified_accept",
+        "completed",
+        "success",
+        "ok",
+        "passed",
+    ];
+    SUCCESS.contains(&normal(result_class).as_str())
+}
+
+/// Returns whether a result class asks for a retry (`contracts.md` 6).
+pub fn is_retry_needed(result_class: &str) -> bool {
+    const MARKS: [&str; 5] = ["retry", "transient", "timeout", "network", "rate_limit"];
+    let class = normal(result_class);
+    MARKS.iter().any(|mark| class.contains(mark))
+}
+
+/// Returns a result class trimmed, lower-cased, `-` read as `_`.
+fn normal(result_class: &str) -> String {
+    result_class.trim().to_ascii_lowercase().replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_classes_read_as_the_contract_says() {
+        for (class, success, retry) in [
+            ("completed", true, false),
+            ("Verified-Accept", true, false),
+            (" OK ", true, false),
+            ("passed", true, false),
+            ("okay", false, false),
+            ("failed", false, false),
+            ("retry_needed_lease_active", false, true),
+            ("Gate-Timeout", false, true),
+            ("rate-limit", false, true),
+            ("failed_lease_lost", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!(
+                (is_success(class), is_retry_needed(class)),
+                (success, retry),
+                "{class}"
+            );
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a turn is held to beside its own evidence (`contracts.md` 2).
+//!
+//! Each block is optional and only checked where present; MutationReady is
+//! stricter and demands some of them.
+
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// The constraint blocks that stand beside `evidence`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Constraints {
+    /// The governance claim and what its policy package is pinned to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub governance_profile: Option<GovernanceProfile>,
+    /// What is known of the transport.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol_constraints: Option<ProtocolConstraints>,
+    /// What a handoff must satisfy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff_constraints: Option<HandoffConstraints>,
+    /// What is known of cut results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncation_constraints: Option<TruncationConstraints>,
+    /// What splitting the turn up must satisfy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decomposition_constraints: Option<DecompositionConstraints>,
+}
+
+/// The governance claim (`HARNESS-TYPESTATE 8`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GovernanceProfile {
+    /// The claim; any but [`GOVERNANCE_CLAIM`] is refused, claimed or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim_id: Option<String>,
+    /// Whether it is claimed.
+    pub claimed: bool,
+    /// Where the policy comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy_provenance: Option<PolicyProvenance>,
+}
+
+/// The only governance claim that this contract knows.
+pub const GOVERNANCE_CLAIM: &str = "profile.doctrine_inf_governance.v0";
+
+/// Where a governance policy comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyProvenance {
+    /// Whether the package is pinned.
+    pub pinned: bool,
+    /// The package.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub package_ref: Option<String>,
+    /// The digest that it should have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_digest: Option<String>,
+    /// The digest that it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_digest: Option<String>,
+}
+
+/// What is known of the transport.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProtocolConstraints {
+    /// Whether calls and outputs came in the order that the policy demands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel_transport_order_valid: Option<bool>,
+}
+
+/// What a handoff must satisfy; binds also when none is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HandoffConstraints {
+    /// Artifacts that must go with it.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub required_artifact_refs: BTreeSet<String>,
+    /// Who may take over; anybody where empty.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub allowed_targets: BTreeSet<String>,
+    /// Whether there must be a way back.
+    pub require_return_path: bool,
+}
+
+/// What is known of cut results.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TruncationConstraints {
+    /// Whether the policy applies.
+    pub required: bool,
+    /// Whether it was kept.
+    pub valid: bool,
+}
+
+/// What splitting the turn up must satisfy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DecompositionConstraints {
+    /// Whether it is admitted at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admissible: Option<bool>,
+    /// The pattern that the turn must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_execution_pattern: Option<String>,
+    /// The decomposition policy that the turn must be bound to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_policy_digest: Option<String>,
+}

@@ -1,0 +1,59 @@
+//! The turn: evidence, its normal form, the gate, and the chain of types.
+//!
+//! ```text
+//!  JoinCheckInput ── CallSpec::bind ──▶ CallSpec        input errors end here
+//!                                          │ requests()
+//!                                       ToolRequests
+//!                                          │ results()
+//!                                       ToolResults
+//!                                          │ tool_use()
+//!                                       ToolUse
+//!                                          │ join()              ──▶ Refused<ToolUse>
+//!                                       JoinClosed
+//!                                          │ admit::<C>(binding) ──▶ Refused<JoinClosed>
+//!                                       MutationReady<C>      by value, to memory
+//! ```
+//!
+//! Every state has private fields and one way in: the step from the state
+//! before it, which is used up. A refusal gives the value back with *all*
+//! its classes; nothing short-circuits (`HARNESS-TYPESTATE 2`, `5`, `6`).
+//!
+//! [`join_check`](join_check::join_check) is the same judgement as a report,
+//! for `premath harness-join-check`; it mints nothing.
+
+pub mod chain;
+pub mod constraints;
+mod envelope;
+pub mod evidence;
+mod gate;
+mod input;
+pub mod join_check;
+pub mod mutation;
+pub mod normal;
+mod path;
+mod reader;
+mod rows;
+mod state;
+pub mod word;
+
+pub use chain::{CallSpec, JoinClosed, Refused, ToolRequests, ToolResults, ToolUse};
+pub use constraints::{
+    Constraints, DecompositionConstraints, GovernanceProfile, HandoffConstraints, PolicyProvenance,
+    ProtocolConstraints, TruncationConstraints,
+};
+pub use evidence::{
+    CallSpecRow, Evidence, HandoffPacket, ProtocolState, QueueRow, RenderRow, RequestRow,
+    ResultRow, StateViewRow, UseRow,
+};
+pub use gate::{join_classes, mutation_classes};
+pub use input::{JoinCheckInput, ParsedInput};
+pub use join_check::{JoinCheck, join_check};
+pub use mutation::{
+    Block, Change, ClaimSet, Close, Discover, MutationBinding, MutationReady, MutationWitness,
+};
+pub use normal::{Digests, Normalized, normalize};
+pub use path::EvidenceError;
+pub use word::{ActionMode, Disposition, ExecutionPattern, ResultStatus};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! The right to change one issue in one way (`HARNESS-TYPESTATE 6`, `contracts.md` 8).
+
+use super::normal::Normalized;
+use crate::authority::{MutationMode, StepIdentity};
+use crate::{canonical, reference, token};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A kind of change to an issue. Sealed: there are [`Close`], [`Block`] and
+/// [`Discover`].
+pub trait Change: sealed::Sealed + std::fmt::Debug {
+    /// The kind's name, as in `mutation-ready://<issue>/<name>/…`.
+    const NAME: &'static str;
+    /// The claim that an instruction must make for it (`contracts.md` 8).
+    const CLAIM: &'static str;
+    /// Whether a verification must have passed.
+    const NEEDS_VERIFICATION: bool;
+}
+
+/// Closing the step's issue; needs a verification that passed.
+#[derive(Debug)]
+pub enum Close {}
+
+/// Setting the step's issue blocked.
+#[derive(Debug)]
+pub enum Block {}
+
+/// Filing an issue that the step discovered.
+#[derive(Debug)]
+pub enum Discover {}
+
+impl sealed::Sealed for Close {}
+impl sealed::Sealed for Block {}
+impl sealed::Sealed for Discover {}
+
+impl Change for Close {
+    const NAME: &'static str = "close";
+    const CLAIM: &'static str = "capabilities.change_morphisms.issue_update";
+    const NEEDS_VERIFICATION: bool = true;
+}
+
+impl Change for Block {
+    const NAME: &'static str = "block";
+    const CLAIM: &'static str = "capabilities.change_morphisms.issue_update";
+    const NEEDS_VERIFICATION: bool = false;
+}
+
+impl Change for Discover {
+    const NAME: &'static str = "discover";
+    const CLAIM: &'static str = "capabilities.change_morphisms.issue_discover";
+    const NEEDS_VERIFICATION: bool = false;
+}
+
+/// The claims that a change may rest on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimSet(Claims);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Claims {
+    All,
+    Named(BTreeSet<String>),
+}
+
+/// The claim that covers every change, with or without `.all` behind it.
+const EVERY_CHANGE: &str = "capabilities.change_morphisms";
+
+impl ClaimSet {
+    /// Covers every change: a person answers for it under
+    /// [`MutationMode::HumanOverride`].
+    pub const fn operator_override() -> Self {
+        Self(Claims::All)
+    }
+
+    /// Covers what an instruction claims, each claim trimmed.
+    pub fn named<T: AsRef<str>>(claims: impl IntoIterator<Item = T>) -> Self {
+        Self(Claims::Named(
+            claims
+                .into_iter()
+                .map(|claim| claim.as_ref().trim().to_owned())
+                .collect(),
+        ))
+    }
+
+    /// Returns the claims that a mode rests on.
+    pub const fn of_mode(mode: &MutationMode) -> Self {
+        match mode {
+            MutationMode::HumanOverride(_) => Self::operator_override(),
+        }
+    }
+
+    /// Tells whether a claim of [`Change::CLAIM`] is covered (`contracts.md` 8).
+    pub fn covers(&self, claim: &str) -> bool {
+        match &self.0 {
+            Claims::All => true,
+            Claims::Named(claims) => {
+                let all = format!("{EVERY_CHANGE}.all");
+                [claim, EVERY_CHANGE, &all]
+                    .iter()
+                    .any(|claim| claims.contains(*claim))
+            }
+        }
+    }
+}
+
+/// What a turn is held against when it asks to change an issue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MutationBinding {
+    /// The step that the turn belongs to.
+    pub step: StepIdentity,
+    /// The digest of the mutation policy that is active.
+    pub mutation_policy_digest: String,
+    /// The claims that the change may rest on.
+    pub claims: ClaimSet,
+    /// The `toolCallId` of the verification's result; closing needs one.
+    pub verification: Option<String>,
+}
+
+impl MutationBinding {
+    /// Binds a step to what its mode rests on.
+    pub fn of_mode(step: StepIdentity, mode: &MutationMode, verification: Option<String>) -> Self {
+        Self {
+            step,
+            mutation_policy_digest: mode.policy_digest(),
+            claims: ClaimSet::of_mode(mode),
+            verification,
+        }
+    }
+
+    /// Returns the reference that `sessionRefs` must hold.
+    pub fn session_ref(&self) -> String {
+        session_ref(&self.step)
+    }
+
+    /// Returns the reference that `trajectoryRefs` must hold.
+    pub fn trajectory_ref(&self) -> String {
+        trajectory_ref(&self.step)
+    }
+}
+
+/// Returns the reference of a step's session: `session://<session id>`, the
+/// id encoded (`contracts.md` 2, 11).
+pub fn session_ref(step: &StepIdentity) -> String {
+    reference::session(&step.session_id)
+}
+
+/// Returns the reference of a step's trajectory row:
+/// `trajectory://step/<step id>`, the id encoded (`contracts.md` 2, 11).
+pub fn trajectory_ref(step: &StepIdentity) -> String {
+    reference::trajectory_step(&step.step_id())
+}
+
+/// The right to change the issue of one step in one way, once.
+///
+/// Minted by [`JoinClosed::admit`](super::chain::JoinClosed::admit) alone and
+/// used up by whoever writes the change. It cannot be
+/// copied, defaulted, read from a file or used for another kind of change;
+/// `tests/tests/compile_fail` proves it.
+#[derive(Debug)]
+#[must_use = "a right that is not used changes nothing"]
+pub struct MutationReady<C: Change> {
+    step: StepIdentity,
+    witness: MutationWitness,
+    change: PhantomData<fn() -> C>,
+}
+
+/// The facts that a change rests on, as they are written down and digested.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct MutationWitness {
+    /// `mutation-ready`.
+    pub kind: &'static str,
+    /// [`Change::NAME`].
+    pub change: &'static str,
+    /// The issue.
+    pub issue_id: String,
+    /// The step.
+    pub step_id: String,
+    /// The step's session.
+    pub session_id: String,
+    /// The lease that the step runs under.
+    pub lease_id: String,
+    /// The lease's owner.
+    pub lease_owner: String,
+    /// The lease's generation.
+    pub lease_generation: u64,
+    /// The turn's binding.
+    pub call_spec_digest: String,
+    /// The turn's closed join.
+    pub join_set_digest: String,
+    /// The active mutation policy.
+    pub mutation_policy_digest: String,
+    /// The verification that passed, where the change needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification_call_id: Option<String>,
+}
+
+impl<C: Change> MutationReady<C> {
+    /// Mints the right. Only the chain calls it, after the gate found nothing.
+    pub(super) fn mint(turn: &Normalized, binding: &MutationBinding) -> Self {
+        let step = &binding.step;
+        let verification = binding.verification.as_deref().map(str::trim);
+        let witness = MutationWitness {
+            kind: "mutation-ready",
+            change: C::NAME,
+            issue_id: step.issue_id.clone(),
+            step_id: step.step_id(),
+            session_id: step.session_id.clone(),
+            lease_id: step.lease_id.clone(),
+            lease_owner: step.owner.clone(),
+            lease_generation: step.generation,
+            call_spec_digest: turn.digests.call_spec_digest.clone(),
+            join_set_digest: turn.digests.join_set_digest.clone(),
+            mutation_policy_digest: binding.mutation_policy_digest.clone(),
+            verification_call_id: verification
+                .filter(|_| C::NEEDS_VERIFICATION)
+                .map(str::to_owned),
+        };
+        Self {
+            step: step.clone(),
+            witness,
+            change: PhantomData,
+        }
+    }
+
+    /// Returns the step whose issue may be changed.
+    pub const fn step(&self) -> &StepIdentity {
+        &self.step
+    }
+
+    /// Returns the digest of the closed join that the right rests on.
+    pub fn join_set_digest(&self) -> &str {
+        &self.witness.join_set_digest
+    }
+
+    /// Returns the facts that the right rests on, for the record.
+    pub const fn witness(&self) -> &MutationWitness {
+        &self.witness
+    }
+
+    /// Returns `mutation-ready://<issue>/<change>/<H of the facts>`.
+    pub fn witness_ref(&self) -> String {
+        format!(
+            "mutation-ready://{}/{}/{}",
+            token::encode(&self.step.issue_id),
+            C::NAME,
+            canonical::ref_digest(&self.witness)
+        )
+    }
+}

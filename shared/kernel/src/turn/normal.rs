@@ -1,0 +1,175 @@
+//! The normal form of a turn and its ten digests
+//! (`HARNESS-TYPESTATE 4`, `contracts.md` 2).
+
+pub use super::envelope::ErrorEnvelope;
+use super::evidence::{
+    CallSpecRow, Evidence, HandoffPacket, ProtocolState, QueueRow, RenderRow, RequestRow,
+    StateViewRow, UseRow,
+};
+use super::path::{EvidenceError, Path};
+use super::rows::{self, QUEUES, RENDERS, REQUESTS, RESULTS, USES, VIEWS};
+use super::state::JoinSet;
+pub use super::state::{ContextState, JoinState};
+use super::word::ResultStatus;
+use crate::canonical;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// The kind of the normal form.
+pub const NORMALIZED_KIND: &str = "premath.harness.typestate_normalized.v1";
+
+/// A turn in normal form: equal turns have equal bytes.
+///
+/// Rows are sorted by their key and stand once; strings are trimmed; empty
+/// lists and absent options are left out. [`normalize`] is the only maker.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Normalized {
+    /// The version of the kind: 1.
+    pub schema: u64,
+    /// [`NORMALIZED_KIND`].
+    pub kind: &'static str,
+    /// The binding.
+    pub call_spec: CallSpecRow,
+    /// Requested calls, by `toolCallId`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_requests: Vec<RequestRow>,
+    /// Their ends, by `toolCallId`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_results: Vec<NormalResult>,
+    /// What became of them, by `toolCallId`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_use: Vec<UseRow>,
+    /// Why the turn stopped.
+    pub protocol_state: ProtocolState,
+    /// A transfer, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<HandoffPacket>,
+    /// How results were shown, by `toolCallId`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_render: Vec<RenderRow>,
+    /// Reminder queues, by `queueId`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reminder_queue: Vec<QueueRow>,
+    /// State views, by `viewId`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub state_views: Vec<StateViewRow>,
+    /// The ten digests.
+    pub digests: Digests,
+    /// How requests, results and uses lie over each other.
+    pub join_state: JoinState,
+    /// What the next turn would be rebuilt from.
+    pub context_state: ContextState,
+    /// The sessions that witness the turn.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub session_refs: BTreeSet<String>,
+    /// The trajectory rows that witness the turn.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub trajectory_refs: BTreeSet<String>,
+    /// The calls with an error that lacks a part of its envelope. A fact for
+    /// the gate: the normal form has filled the gap, so it cannot tell.
+    #[serde(skip)]
+    pub(super) untyped_errors: BTreeSet<String>,
+}
+
+/// The end of one tool call in normal form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NormalResult {
+    /// The call's identity.
+    pub tool_call_id: String,
+    /// How it ended.
+    pub status: ResultStatus,
+    /// The digest of what it gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_digest: Option<String>,
+    /// The error's envelope.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorEnvelope>,
+}
+
+/// The digests of a turn: nine blocks and the join over them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "each is the digest of the block it names")]
+pub struct Digests {
+    pub call_spec_digest: String,
+    pub request_set_digest: String,
+    pub result_set_digest: String,
+    pub use_set_digest: String,
+    pub tool_render_set_digest: String,
+    pub reminder_queue_set_digest: String,
+    pub state_view_set_digest: String,
+    pub protocol_state_digest: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff_digest: Option<String>,
+    pub join_set_digest: String,
+}
+
+/// Brings evidence into its normal form and digests it.
+///
+/// # Errors
+///
+/// An empty required string, a further call spec field that nobody knows, or
+/// two rows of one key that disagree; with the path of the field.
+pub fn normalize(evidence: &Evidence) -> Result<Normalized, EvidenceError> {
+    let root = Path::Root;
+    let at = root.field("evidence");
+    let call_spec = rows::call_spec(&evidence.call_spec, &at.field("callSpec"))?;
+    let tool_requests = rows::set(&evidence.tool_requests, &at.field("toolRequests"), REQUESTS)?;
+    let tool_results = rows::set(&evidence.tool_results, &at.field("toolResults"), RESULTS)?;
+    let tool_use = rows::set(&evidence.tool_use, &at.field("toolUse"), USES)?;
+    let protocol_state =
+        rows::protocol_state(&evidence.protocol_state, &at.field("protocolState"))?;
+    let handoff = match &evidence.handoff {
+        Some(packet) => Some(rows::handoff(packet, &at.field("handoff"))?),
+        None => None,
+    };
+    let tool_render = rows::set(&evidence.tool_render, &at.field("toolRender"), RENDERS)?;
+    let reminder_queue = rows::set(&evidence.reminder_queue, &at.field("reminderQueue"), QUEUES)?;
+    let state_views = rows::set(&evidence.state_views, &at.field("stateViews"), VIEWS)?;
+
+    let join_state = JoinState::of(&tool_requests, &tool_results, &tool_use);
+    let context_state = ContextState::of(
+        &call_spec,
+        protocol_state.continuation_allowed,
+        &join_state.result_call_ids,
+        &tool_render,
+        &reminder_queue,
+        &state_views,
+    );
+    let mut digests = Digests {
+        call_spec_digest: canonical::digest(&call_spec),
+        request_set_digest: canonical::digest(&tool_requests),
+        result_set_digest: canonical::digest(&tool_results),
+        use_set_digest: canonical::digest(&tool_use),
+        tool_render_set_digest: canonical::digest(&tool_render),
+        reminder_queue_set_digest: canonical::digest(&reminder_queue),
+        state_view_set_digest: canonical::digest(&state_views),
+        protocol_state_digest: canonical::digest(&protocol_state),
+        handoff_digest: handoff.as_ref().map(canonical::digest),
+        join_set_digest: String::new(),
+    };
+    digests.join_set_digest =
+        canonical::digest(&JoinSet::of(&digests, &join_state, &context_state));
+    Ok(Normalized {
+        schema: 1,
+        kind: NORMALIZED_KIND,
+        call_spec,
+        tool_requests,
+        tool_results,
+        tool_use,
+        protocol_state,
+        handoff,
+        tool_render,
+        reminder_queue,
+        state_views,
+        digests,
+        join_state,
+        context_state,
+        session_refs: rows::refs(&evidence.session_refs),
+        trajectory_refs: rows::refs(&evidence.trajectory_refs),
+        untyped_errors: rows::untyped_errors(&evidence.tool_results),
+    })
+}

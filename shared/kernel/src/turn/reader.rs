@@ -1,0 +1,293 @@
+//! Reads JSON objects field by field, with the place of every fault.
+
+use super::path::{EvidenceError, Path};
+use super::word::Word;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// The fields of one object; what nobody takes is unknown.
+pub(super) struct Fields<'p> {
+    path: &'p Path<'p>,
+    map: Map<String, Value>,
+    unknown: &'p Unknown,
+}
+
+/// The paths of the fields that nobody took, gathered from every depth.
+pub(super) type Unknown = RefCell<BTreeSet<String>>;
+
+impl<'p> Fields<'p> {
+    fn open(value: Value, path: &'p Path<'p>, unknown: &'p Unknown) -> Result<Self, EvidenceError> {
+        match value {
+            Value::Object(map) => Ok(Self { path, map, unknown }),
+            other => Err(path.error(format!("must be an object, not {}", kind(&other)))),
+        }
+    }
+
+    /// Takes a required string as it stands; normalisation looks into it.
+    pub(super) fn string(&mut self, name: &str) -> Result<String, EvidenceError> {
+        match self.map.remove(name) {
+            Some(Value::String(text)) => Ok(text),
+            other => Err(self.fault(name, "must be a non-empty string", other)),
+        }
+    }
+
+    /// Takes an optional string; null reads as absent.
+    pub(super) fn optional_string(&mut self, name: &str) -> Result<Option<String>, EvidenceError> {
+        match self.map.remove(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            other => Err(self.fault(name, "must be a string", other)),
+        }
+    }
+
+    /// Takes a word of a closed set.
+    pub(super) fn word<W: Word>(&mut self, name: &str) -> Result<W, EvidenceError> {
+        match self.optional_word(name)? {
+            Some(word) => Ok(word),
+            None => Err(self.fault(name, &format!("must be one of {}", W::ADMITTED), None)),
+        }
+    }
+
+    /// Takes an optional word; null and the empty string read as absent.
+    pub(super) fn optional_word<W: Word>(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<W>, EvidenceError> {
+        let Some(text) = self.optional_string(name)? else {
+            return Ok(None);
+        };
+        let word = text.trim().to_ascii_lowercase();
+        if word.is_empty() {
+            return Ok(None);
+        }
+        W::read(&word).map(Some).ok_or_else(|| {
+            let expected = format!("must be one of {}, not {}", W::ADMITTED, excerpt(&text));
+            self.path.field(name).error(expected)
+        })
+    }
+
+    /// Takes a boolean that is false where absent; null is a fault.
+    pub(super) fn flag(&mut self, name: &str) -> Result<bool, EvidenceError> {
+        match self.map.remove(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            other => Err(self.fault(name, "must be true or false", other)),
+        }
+    }
+
+    /// Takes a boolean that must be there.
+    pub(super) fn required_flag(&mut self, name: &str) -> Result<bool, EvidenceError> {
+        match self.map.remove(name) {
+            Some(Value::Bool(flag)) => Ok(flag),
+            other => Err(self.fault(name, "must be true or false", other)),
+        }
+    }
+
+    /// Takes an optional boolean; null reads as absent.
+    pub(super) fn optional_flag(&mut self, name: &str) -> Result<Option<bool>, EvidenceError> {
+        match self.map.remove(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            other => Err(self.fault(name, "must be true or false", other)),
+        }
+    }
+
+    /// Takes a list that is empty where absent; null is a fault.
+    pub(super) fn list(&mut self, name: &str) -> Result<Vec<Value>, EvidenceError> {
+        match self.map.remove(name) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(items)) => Ok(items),
+            other => Err(self.fault(name, "must be a list", other)),
+        }
+    }
+
+    /// Takes a list of strings as a set.
+    pub(super) fn refs(&mut self, name: &str) -> Result<BTreeSet<String>, EvidenceError> {
+        let path = self.path.field(name);
+        self.list(name)?
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| match item {
+                Value::String(text) => Ok(text),
+                other => Err(path
+                    .row(index)
+                    .error(format!("must be a string, not {}", kind(&other)))),
+            })
+            .collect()
+    }
+
+    /// Takes a list of rows, each read by `row`.
+    pub(super) fn rows<T>(
+        &mut self,
+        name: &str,
+        row: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+    ) -> Result<Vec<T>, EvidenceError> {
+        let path = self.path.field(name);
+        self.list(name)?
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| read(item, &path.row(index), self.unknown, &row))
+            .collect()
+    }
+
+    /// Takes an object that must be there, read by `object`.
+    pub(super) fn object<T>(
+        &mut self,
+        name: &str,
+        object: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+    ) -> Result<T, EvidenceError> {
+        match self.map.remove(name) {
+            Some(value @ Value::Object(_)) => {
+                read(value, &self.path.field(name), self.unknown, object)
+            }
+            other => Err(self.fault(name, "must be an object", other)),
+        }
+    }
+
+    /// Takes an optional object; null reads as absent.
+    pub(super) fn optional_object<T>(
+        &mut self,
+        name: &str,
+        object: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+    ) -> Result<Option<T>, EvidenceError> {
+        match self.map.remove(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => read(value, &self.path.field(name), self.unknown, object).map(Some),
+        }
+    }
+
+    /// Takes any value; null reads as absent.
+    pub(super) fn payload(&mut self, name: &str) -> Option<Value> {
+        self.map.remove(name).filter(|value| !value.is_null())
+    }
+
+    fn fault(&self, name: &str, expected: &str, found: Option<Value>) -> EvidenceError {
+        let expected = match found {
+            None => format!("is missing: {expected}"),
+            Some(value) => format!("{expected}, not {}", kind(&value)),
+        };
+        self.path.field(name).error(expected)
+    }
+}
+
+/// Reads one object and notes the fields that were left.
+pub(super) fn read<T>(
+    value: Value,
+    path: &Path<'_>,
+    unknown: &Unknown,
+    object: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+) -> Result<T, EvidenceError> {
+    let mut fields = Fields::open(value, path, unknown)?;
+    let read = object(&mut fields)?;
+    unknown
+        .borrow_mut()
+        .extend(fields.map.keys().map(|name| path.field(name).any_row()));
+    Ok(read)
+}
+
+const fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Returns the head of a text from outside, quoted and escaped.
+pub(super) fn excerpt(text: &str) -> String {
+    let head: String = text.chars().take(40).collect();
+    let more = if head.len() < text.len() { "…" } else { "" };
+    format!("{head:?}{more}")
+}
+
+/// The fields whose values are anybody's JSON, in which the last of two equal
+/// keys counts, as it does for every reader of such a value.
+const FREE: &[&str] = &["payload", "rawError"];
+
+/// Parses one JSON document and refuses a key that stands twice in an object
+/// of the contract: two readers would see two different turns.
+pub(super) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = Strict.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+struct Strict;
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(Self)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(name) = entries.next_key::<String>()? {
+            let value = if FREE.contains(&name.as_str()) {
+                entries.next_value::<Value>()?
+            } else {
+                entries.next_value_seed(Self)?
+            };
+            if map.contains_key(&name) {
+                return Err(A::Error::custom(format_args!(
+                    "the field {} stands twice in one object",
+                    excerpt(&name)
+                )));
+            }
+            map.insert(name, value);
+        }
+        Ok(Value::Object(map))
+    }
+}

@@ -1,0 +1,116 @@
+//! The closed vocabularies of a turn.
+//!
+//! Words are read trimmed and in any ASCII letter case, and written as here.
+
+use serde::{Serialize, Serializer};
+
+/// A closed set of words, one variant each.
+pub(super) trait Word: Sized {
+    /// The admitted words, as they are named to a person.
+    const ADMITTED: &'static str;
+
+    /// Reads a word that is already trimmed and lower-cased.
+    fn read(word: &str) -> Option<Self>;
+}
+
+macro_rules! words {
+    (
+        $(#[$meta:meta])* $name:ident admits $admitted:literal {
+            $( $(#[$doc:meta])* $variant:ident = $text:literal $(| $alias:literal)*, )+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name { $( $(#[$doc])* $variant, )+ }
+
+        impl $name {
+            /// Every word, in the order of the specification.
+            pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
+
+            /// Returns the word as it stands in the normal form.
+            pub const fn as_str(self) -> &'static str {
+                match self { $( Self::$variant => $text, )+ }
+            }
+        }
+
+        impl Word for $name {
+            const ADMITTED: &'static str = $admitted;
+
+            fn read(word: &str) -> Option<Self> {
+                match word {
+                    $( $text $(| $alias)* => Some(Self::$variant), )+
+                    _ => None,
+                }
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// How the model acts in a turn (`HARNESS-TYPESTATE 7`).
+    ActionMode admits "code, json, text" {
+        /// Code that may call many tools in one action.
+        Code = "code",
+        /// One structured call an action object.
+        Json = "json",
+        /// Free text: no tool calls, except through a named adapter profile.
+        Text = "text",
+    }
+}
+
+words! {
+    /// How the turn is arranged (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`).
+    ExecutionPattern admits
+        "single, chain, route, parallel, orchestrator_workers, evaluator_optimizer" {
+        /// One call of the model.
+        Single = "single",
+        /// Calls one after another.
+        Chain = "chain",
+        /// One call that picks the next.
+        Route = "route",
+        /// Branches side by side.
+        Parallel = "parallel",
+        /// An orchestrator that hands work to workers.
+        OrchestratorWorkers = "orchestrator_workers",
+        /// One that does and one that judges, in a loop.
+        EvaluatorOptimizer = "evaluator_optimizer",
+    }
+}
+
+impl ExecutionPattern {
+    /// Tells whether the pattern splits the turn up (`HARNESS-TYPESTATE 5`).
+    pub const fn decomposes(self) -> bool {
+        matches!(self, Self::Parallel | Self::OrchestratorWorkers)
+    }
+}
+
+words! {
+    /// How a tool call ended.
+    ResultStatus admits "ok, error" {
+        /// It did what it should.
+        Ok = "ok",
+        /// It failed, and says so in an error envelope.
+        Error = "error",
+    }
+}
+
+words! {
+    /// What became of a result (`contracts.md` 2).
+    Disposition admits
+        "consumed, observed (or observed_only), discarded (or discarded_with_reason), retry_scheduled" {
+        /// Something was built on it; needs a provenance.
+        Consumed = "consumed",
+        /// It was looked at and nothing rests on it.
+        Observed = "observed" | "observed_only",
+        /// It was thrown away; needs a reason.
+        Discarded = "discarded" | "discarded_with_reason",
+        /// The call will be made again.
+        RetryScheduled = "retry_scheduled",
+    }
+}

@@ -1,0 +1,270 @@
+//! Artifact files: written to a temporary name and renamed, so that a reader
+//! never sees half of one (`storage.md`).
+
+use crate::clock;
+use crate::error::StoreError;
+use crate::lock::LockFile;
+use premath_kernel::lease::{Holder, Life};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const TEMPORARY: &str = ".premath-tmp-";
+
+/// The mode of new files: any of them may hold what an agent said.
+const PRIVATE: u32 = 0o600;
+
+/// Names a temporary file beside a path after this process, so that a later
+/// one can tell whether its maker is gone.
+fn temporary_beside(path: &Path) -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let me = clock::this_process();
+    let (pid, started) = me.map_or((std::process::id(), 0), |me| (me.pid, me.started));
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    path.with_file_name(format!("{TEMPORARY}{pid}-{started}-{number}"))
+}
+
+/// Refuses the files of authority and trajectory, which change under their own
+/// locks alone: they are the ones with a lock beside them.
+fn refuse_locked(path: &Path) -> Result<(), StoreError> {
+    let name = path.file_name().unwrap_or_default();
+    if name == "issues.jsonl" || LockFile::path_beside(path).exists() {
+        let cause = io::Error::new(io::ErrorKind::PermissionDenied, "it is no artifact");
+        return Err(StoreError::io("write", path)(cause));
+    }
+    Ok(())
+}
+
+fn write_temporary(path: &Path, content: &[u8], durable: bool) -> Result<PathBuf, StoreError> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(StoreError::io("make the folder of", path))?;
+    }
+    let temporary = temporary_beside(path);
+    let attempt = || -> io::Result<()> {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE)
+            .open(&temporary)?;
+        file.write_all(content)?;
+        // Keep who may read a file that is replaced.
+        if let Ok(meta) = fs::metadata(path) {
+            file.set_permissions(meta.permissions())?;
+        }
+        if durable {
+            file.sync_all()?;
+        }
+        Ok(())
+    };
+    if let Err(error) = attempt() {
+        let _ = fs::remove_file(&temporary);
+        return Err(StoreError::io("write", path)(error));
+    }
+    Ok(temporary)
+}
+
+fn rename(temporary: &Path, path: &Path) -> Result<(), StoreError> {
+    fs::rename(temporary, path).map_err(|error| {
+        let _ = fs::remove_file(temporary);
+        StoreError::io("rename to", path)(error)
+    })
+}
+
+/// Writes a file whole or not at all.
+///
+/// # Errors
+///
+/// [`StoreError::Io`]; the old file is as it was.
+pub fn write(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    refuse_locked(path)?;
+    let temporary = write_temporary(path, content, false)?;
+    rename(&temporary, path)
+}
+
+/// Writes a file whole or not at all, and has it on the disk when it returns:
+/// the file is synced, renamed, and the folder is synced.
+pub(crate) fn write_durably(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    let temporary = write_temporary(path, content, true)?;
+    rename(&temporary, path)?;
+    sync_folder_of(path)
+}
+
+/// Makes a file's name durable.
+pub(crate) fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
+    // The folder of a bare file name reads as an empty path, which is no folder.
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(StoreError::io("sync the folder of", path))
+}
+
+/// Reads a file; `None` where there is none.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("read", path)(error)),
+    }
+}
+
+/// Writes over a file that only we and our own child read, one after the
+/// other: in place, so that no new file is made. Never through a link.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub fn overwrite(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    let regular = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+    if !regular {
+        remove(path)?;
+    }
+    open_stream(path)?
+        .write_all(content)
+        .map_err(StoreError::io("write", path))
+}
+
+/// Opens a file for the output of a command, mode 0600, empty.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub fn open_stream(path: &Path) -> Result<File, StoreError> {
+    refuse_locked(path)?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(StoreError::io("make the folder of", path))?;
+    }
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(PRIVATE)
+        .custom_flags(no_follow())
+        .open(path)
+        .map_err(StoreError::io("open", path))
+}
+
+/// Appends a line to a file, mode 0600 where it is new, in one write.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub fn append_line(path: &Path, line: &str) -> Result<(), StoreError> {
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(StoreError::io("append to", path))?;
+    file.write_all(format!("{line}\n").as_bytes())
+        .map_err(StoreError::io("append to", path))
+}
+
+fn no_follow() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0)
+}
+
+/// Removes a file or a folder with all that is in it; none there is fine.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub fn remove(path: &Path) -> Result<(), StoreError> {
+    refuse_locked(path)?;
+    let result = match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(StoreError::io("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes the temporary files of processes that are gone from a folder.
+///
+/// # Errors
+///
+/// [`StoreError::Io`] where the folder cannot be read.
+pub fn sweep(folder: &Path) -> Result<(), StoreError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StoreError::io("read", folder)(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(StoreError::io("read", folder))?;
+        let name = entry.file_name();
+        let Some(maker) = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)) else {
+            continue;
+        };
+        let mut parts = maker.split('-').map(str::parse::<u64>);
+        let (Some(Ok(pid)), Some(Ok(started))) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let Some(me) = clock::this_process() else {
+            continue;
+        };
+        let maker = Holder {
+            pid: u32::try_from(pid).unwrap_or(0),
+            started,
+            ..me
+        };
+        if clock::life(&maker) == Life::Dead {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dead_makers_temporary_file_is_swept_and_a_live_ones_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let dead = folder.path().join(format!("{TEMPORARY}4194300-1-0"));
+        let alive = temporary_beside(&folder.path().join("x"));
+        fs::write(&dead, "").unwrap();
+        fs::write(&alive, "").unwrap();
+        sweep(folder.path()).unwrap();
+        assert!(!dead.exists());
+        assert!(alive.exists());
+    }
+
+    #[test]
+    fn a_written_file_is_whole_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep").join("x.json");
+        write(&path, b"1").unwrap();
+        write_durably(&path, b"22").unwrap();
+        assert_eq!(read(&path).unwrap().unwrap(), b"22");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        assert!(read(&folder.path().join("none")).unwrap().is_none());
+    }
+
+    #[test]
+    fn lines_are_appended_to_a_file_that_only_its_owner_reads() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("outbox.jsonl");
+        append_line(&path, "1").unwrap();
+        append_line(&path, "2").unwrap();
+        assert_eq!(read(&path).unwrap().unwrap(), b"1\n2\n");
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

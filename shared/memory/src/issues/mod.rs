@@ -1,0 +1,317 @@
+//! Issue memory: the only authority over issues (`storage.md`,
+//! `contracts.md` 3 and 4).
+//!
+//! A transaction locks, refreshes, decides by the kernel's rules, commits with
+//! one write and one sync, and checks that the path still names the file. The
+//! changes that the threads of a process ask for at the same time share one
+//! transaction.
+//!
+//! Invariant: an issue changes only through a method that takes an authority
+//! value.
+
+mod change;
+mod commit;
+mod leases;
+mod state;
+
+pub use change::{ClaimScope, Claimed, DependencyEdit, IssueEdit, NewIssue, OperatorEdit};
+pub use state::View;
+
+use crate::error::{ChangeError, StoreError};
+use crate::journal::{Journal, Tail};
+use crate::lock::{LOCK_WAIT, LockFile, refuse_network_filesystem};
+use crate::row::IssueRow;
+use change::{Change, Outcome};
+use commit::Queue;
+use premath_kernel::authority::{LeaseAuthority, OperatorOverride};
+use premath_kernel::graph::{Diagnosis, Scope};
+use premath_kernel::lease::{ClaimRequest, LeaseKey, Term};
+use premath_kernel::turn::{Block, Close, Discover, MutationReady};
+use state::State;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How issue memory is opened.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// Make the file where it is not there.
+    pub create: bool,
+    /// How long the lock is waited for.
+    pub lock_wait: Duration,
+    /// Use it on a network filesystem too.
+    pub insist_on_network_filesystem: bool,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            create: false,
+            lock_wait: LOCK_WAIT,
+            insist_on_network_filesystem: false,
+        }
+    }
+}
+
+/// The issues of a repository, shared by the threads of a process.
+#[derive(Debug)]
+pub struct IssueMemory {
+    path: PathBuf,
+    lock: LockFile,
+    lock_wait: Duration,
+    state: Mutex<State>,
+    queue: Queue,
+}
+
+/// When a compaction takes place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compaction {
+    /// Always: on command, or at a clean end of a batch.
+    Now,
+    /// Where superseded bytes exceed live ones and 1 MiB.
+    WhereItPays,
+}
+
+impl IssueMemory {
+    /// Opens issue memory and reads it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`], [`StoreError::Corrupt`] with line and column,
+    /// [`StoreError::NetworkFilesystem`], or an I/O error.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self, StoreError> {
+        if options.create {
+            Journal::new(path).create()?;
+        }
+        // Whoever comes by a link must find the same lock, and a compaction
+        // must not put a file in the link's place.
+        let path = std::fs::canonicalize(path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => StoreError::Missing {
+                path: path.to_path_buf(),
+            },
+            _ => StoreError::io("find", path)(source),
+        })?;
+        refuse_network_filesystem(&path, options.insist_on_network_filesystem)?;
+        let memory = Self {
+            lock: LockFile::beside(&path),
+            lock_wait: options.lock_wait,
+            state: Mutex::new(State::new(Journal::new(&path))),
+            queue: Queue::default(),
+            path,
+        };
+        memory.state().refresh(Tail::Peek)?;
+        Ok(memory)
+    }
+
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A transaction that panics forgets all that it read (`commit`).
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what is new in the file, without the lock, and looks at it.
+    ///
+    /// # Errors
+    ///
+    /// As [`IssueMemory::open`].
+    pub fn view<R>(&self, look: impl FnOnce(View<'_>) -> R) -> Result<R, StoreError> {
+        let mut state = self.state();
+        state.refresh(Tail::Peek)?;
+        Ok(look(View::of(&state)))
+    }
+
+    /// Diagnoses the dependency graph; the answer is kept until an edge or a
+    /// status that matters changes.
+    ///
+    /// # Errors
+    ///
+    /// As [`IssueMemory::open`].
+    pub fn diagnose(&self, scope: Scope) -> Result<Diagnosis, StoreError> {
+        let mut state = self.state();
+        state.refresh(Tail::Peek)?;
+        Ok(state.diagnose(scope))
+    }
+
+    /// Claims an issue for each wish, in the order of the wishes, in one
+    /// transaction: the next one by priority, then id, that the scope admits;
+    /// `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Store`], or a refusal of the request itself.
+    pub fn claim_next(
+        &self,
+        _authority: &LeaseAuthority,
+        wishes: Vec<ClaimRequest>,
+        scope: &ClaimScope,
+    ) -> Result<Vec<Option<Claimed>>, ChangeError> {
+        let changes = wishes
+            .into_iter()
+            .map(|request| Change::ClaimNext {
+                request,
+                scope: scope.clone(),
+            })
+            .collect();
+        self.commit(changes)
+            .into_iter()
+            .map(|outcome| {
+                outcome.map(|outcome| match outcome {
+                    Outcome::Claimed(claimed) => claimed.map(|claimed| *claimed),
+                    Outcome::Changed(_) => None,
+                })
+            })
+            .collect()
+    }
+
+    /// Claims one issue.
+    ///
+    /// # Errors
+    ///
+    /// The refusals of [`premath_kernel::lease::claim`], `lease_not_found`, or
+    /// [`ChangeError::Store`].
+    pub fn claim(
+        &self,
+        _authority: &LeaseAuthority,
+        issue_id: &str,
+        request: ClaimRequest,
+    ) -> Result<Claimed, ChangeError> {
+        let change = Change::Claim {
+            issue_id: issue_id.to_owned(),
+            request,
+        };
+        match self.commit_one(change)? {
+            Outcome::Claimed(Some(claimed)) => Ok(*claimed),
+            Outcome::Claimed(None) | Outcome::Changed(_) => {
+                Err(ChangeError::Invalid("the claim had no outcome".to_owned()))
+            }
+        }
+    }
+
+    /// Moves a lease's expiry.
+    ///
+    /// # Errors
+    ///
+    /// The refusals of [`premath_kernel::lease::renew`], or [`ChangeError::Store`].
+    pub fn renew(
+        &self,
+        _authority: &LeaseAuthority,
+        issue_id: &str,
+        key: LeaseKey,
+        term: Term,
+    ) -> Result<IssueRow, ChangeError> {
+        self.change_one(Change::Renew {
+            issue_id: issue_id.to_owned(),
+            key,
+            term,
+        })
+    }
+
+    /// Gives a lease back; the issue may be claimed again from `retry_at`.
+    ///
+    /// # Errors
+    ///
+    /// The refusals of [`premath_kernel::lease::release`], or [`ChangeError::Store`].
+    pub fn release(
+        &self,
+        _authority: &LeaseAuthority,
+        issue_id: &str,
+        key: LeaseKey,
+        retry_at: Option<jiff::Timestamp>,
+    ) -> Result<IssueRow, ChangeError> {
+        self.change_one(Change::Release {
+            issue_id: issue_id.to_owned(),
+            key,
+            retry_at,
+        })
+    }
+
+    /// Closes the issue that a turn is ready to close, under its lease.
+    ///
+    /// # Errors
+    ///
+    /// The refusals of [`premath_kernel::lease::fence`], or [`ChangeError::Store`].
+    pub fn close(&self, ready: MutationReady<Close>) -> Result<IssueRow, ChangeError> {
+        self.change_one(Change::Close(ready))
+    }
+
+    /// Blocks the issue of an escalation, with notes added to its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`IssueMemory::close`].
+    pub fn block(
+        &self,
+        ready: MutationReady<Block>,
+        notes: String,
+    ) -> Result<IssueRow, ChangeError> {
+        self.change_one(Change::Block { ready, notes })
+    }
+
+    /// Files an issue that a step or its escalation discovered.
+    ///
+    /// The new issue is linked `discovered-from` the step's.
+    ///
+    /// # Errors
+    ///
+    /// As [`IssueMemory::close`]; [`ChangeError::Invalid`] for an id that is taken.
+    pub fn discover(
+        &self,
+        ready: MutationReady<Discover>,
+        new: NewIssue,
+    ) -> Result<IssueRow, ChangeError> {
+        self.change_one(Change::Discover { ready, new })
+    }
+
+    /// Makes a person's change.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError::Invalid`] where it does not fit what is there, or
+    /// [`ChangeError::Store`].
+    pub fn operate(
+        &self,
+        authority: OperatorOverride,
+        edit: OperatorEdit,
+    ) -> Result<IssueRow, ChangeError> {
+        self.change_one(Change::Operate { authority, edit })
+    }
+
+    fn change_one(&self, change: Change) -> Result<IssueRow, ChangeError> {
+        match self.commit_one(change)? {
+            Outcome::Changed(row) => Ok(*row),
+            Outcome::Claimed(_) => Err(ChangeError::Invalid("the change had no row".to_owned())),
+        }
+    }
+
+    fn commit_one(&self, change: Change) -> Result<Outcome, ChangeError> {
+        self.commit(vec![change])
+            .pop()
+            .unwrap_or_else(|| Err(ChangeError::Invalid("nothing was committed".to_owned())))
+    }
+
+    /// Writes the file anew: sorted, one row an issue, comments first.
+    ///
+    /// Returns whether the file changed.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`]; the old file is as it was.
+    pub fn compact(&self, when: Compaction) -> Result<bool, StoreError> {
+        let _held = self.lock.acquire(self.lock_wait)?;
+        let mut state = self.state();
+        if when == Compaction::Now {
+            // What is written anew is what stands there now, also where
+            // somebody edited in place what this process had read.
+            state.journal.forget();
+        }
+        state.refresh(Tail::Repair)?;
+        state.compact(when)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! Issue memory and artifact files: the only crate that touches the files of
+//! authority and projection, and the only one that takes locks.
+//!
+//! Invariant: nothing outside this crate may assume that issue memory is a
+//! file; a second store will come.
+
+pub mod artifact;
+pub mod clock;
+mod error;
+mod issues;
+mod journal;
+mod lock;
+pub mod projection;
+pub mod roots;
+mod row;
+mod snapshot;
+mod trajectory;
+
+pub use error::{ChangeError, StoreError};
+pub use issues::{
+    ClaimScope, Claimed, Compaction, DependencyEdit, IssueEdit, IssueMemory, NewIssue, OpenOptions,
+    OperatorEdit, View,
+};
+pub use lock::{LOCK_WAIT, WorktreeLock};
+pub use row::IssueRow;
+pub use trajectory::{Trajectory, TrajectoryFileError};

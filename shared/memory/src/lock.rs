@@ -1,0 +1,318 @@
+//! File locks: flock on a file of its own, never unlinked (`storage.md`).
+
+use crate::clock;
+use crate::error::StoreError;
+use fs2::FileExt;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a lock is waited for where nothing else is said.
+pub const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// A lock file that may be locked again and again; made at the first time, so
+/// that who only looks needs no right to write.
+#[derive(Debug)]
+pub(crate) struct LockFile {
+    path: PathBuf,
+    file: OnceLock<File>,
+    /// flock does not tell the threads of one descriptor apart.
+    turn: Mutex<()>,
+}
+
+/// A held lock; dropping it unlocks.
+#[derive(Debug)]
+pub(crate) struct Held<'a> {
+    file: &'a File,
+    /// The descriptor that holds it, where it is not the lock file's own.
+    waited: Option<File>,
+    _turn: MutexGuard<'a, ()>,
+}
+
+/// How many waits a lock is worth that goes from hand to hand.
+const HANDS_MAX: usize = 6;
+
+/// How long a lock is tried for before a thread queues for it.
+const TRY: Duration = Duration::from_millis(1);
+
+impl LockFile {
+    /// Names a lock file.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self {
+            path,
+            file: OnceLock::new(),
+            turn: Mutex::new(()),
+        }
+    }
+
+    /// Names the lock file beside a data file: `<name>.flock`.
+    pub(crate) fn beside(path: &Path) -> Self {
+        Self::at(Self::path_beside(path))
+    }
+
+    /// Returns the path of the lock file beside a data file.
+    pub(crate) fn path_beside(path: &Path) -> PathBuf {
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(".flock");
+        path.with_file_name(name)
+    }
+
+    fn file(&self) -> io::Result<&File> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let file = open(&self.path)?;
+        Ok(self.file.get_or_init(|| file))
+    }
+
+    /// Takes the lock, waiting at most `wait`.
+    pub(crate) fn acquire(&self, wait: Duration) -> Result<Held<'_>, StoreError> {
+        let started = Instant::now();
+        let failed = |source| StoreError::LockIo {
+            path: self.path.clone(),
+            source,
+        };
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = self.file().map_err(failed)?;
+        loop {
+            match FileExt::try_lock_exclusive(file) {
+                Ok(()) => {
+                    sign(file);
+                    return Ok(Held {
+                        file,
+                        waited: None,
+                        _turn: turn,
+                    });
+                }
+                Err(error)
+                    if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(source) => return Err(failed(source)),
+            }
+            if started.elapsed() >= TRY.min(wait) {
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        // Whoever only tries again and again can starve behind those that come
+        // later: the rest of the wait is spent in the kernel's own queue. Even
+        // there luck decides, so a lock that goes from hand to hand is waited
+        // for longer than one that somebody sits on.
+        for _ in 0..HANDS_MAX {
+            let before = signature(file);
+            match queue_for(&self.path, wait).map_err(failed)? {
+                Some(waited) => {
+                    sign(file);
+                    return Ok(Held {
+                        file,
+                        waited: Some(waited),
+                        _turn: turn,
+                    });
+                }
+                None if wait.is_zero() || signature(file) == before => break,
+                None => {}
+            }
+        }
+        Err(StoreError::LockBusy {
+            path: self.path.clone(),
+            waited: started.elapsed(),
+            holder: holder_of(&signature(file)),
+        })
+    }
+}
+
+/// Writes who holds the lock and since when, for those that wait; a failure
+/// costs only the name. One process that takes it again and again writes once
+/// a second.
+fn sign(file: &File) {
+    let (pid, now) = (std::process::id(), clock::now().boot_ms);
+    let before = signature(file);
+    let mut words = before.split_whitespace().skip(1).step_by(2);
+    let (by, since) = (words.next(), words.next());
+    let is_mine = by.and_then(|word| word.parse().ok()) == Some(pid);
+    let is_fresh = since
+        .and_then(|word| word.parse::<u64>().ok())
+        .is_some_and(|since| now.saturating_sub(since) < 1_000);
+    if !(is_mine && is_fresh) {
+        let text = format!("pid {pid:>10} since {now:>20}\n");
+        let _ = file.write_all_at(text.as_bytes(), 0);
+    }
+}
+
+fn signature(file: &File) -> String {
+    let mut bytes = [0; 64];
+    let read = file.read_at(&mut bytes, 0).unwrap_or(0);
+    String::from_utf8_lossy(&bytes[..read]).trim().to_owned()
+}
+
+fn holder_of(signature: &str) -> String {
+    match signature.split_whitespace().nth(1) {
+        Some(pid) => format!("pid {pid}"),
+        None => "an unknown process".to_owned(),
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Explicitly: a child between fork and exec shares the descriptor.
+        let _ = FileExt::unlock(self.waited.as_ref().unwrap_or(self.file));
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o644)
+        .open(path)
+}
+
+/// Has a thread wait for the lock on a descriptor of its own, so that a wait
+/// that was given up can never unlock what somebody here holds; `None` where
+/// the time is over first.
+fn queue_for(path: &Path, wait: Duration) -> io::Result<Option<File>> {
+    if wait.is_zero() {
+        return Ok(None);
+    }
+    let file = open(path)?;
+    let (send, receive) = sync_channel::<io::Result<File>>(0);
+    std::thread::Builder::new()
+        .name("lock-wait".to_owned())
+        .spawn(move || {
+            let locked = loop {
+                match FileExt::lock_exclusive(&file) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    locked => break locked,
+                }
+            };
+            // Nobody takes it any more: the descriptor, and with it the lock, goes.
+            let _ = send.send(locked.map(|()| file));
+        })?;
+    match receive.recv_timeout(wait) {
+        Ok(locked) => locked.map(Some),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
+    }
+}
+
+/// The lock of a lane on its worktree, held for the lane's life.
+///
+/// The lane's supervisor process shares it: as long as a child of a dead
+/// harness may live, nobody else gets the worktree. It lies in the worktree's
+/// own git folder, out of the way of what works in the tree.
+#[derive(Debug)]
+pub struct WorktreeLock {
+    file: File,
+}
+
+impl WorktreeLock {
+    /// Locks a worktree, waiting at most `wait` for a dying predecessor.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockBusy`] where another process holds it,
+    /// [`StoreError::Repository`] where it is no worktree.
+    pub fn acquire(worktree: &Path, wait: Duration) -> Result<Self, StoreError> {
+        let repository =
+            git2::Repository::open(worktree).map_err(|error| StoreError::Repository {
+                path: worktree.to_path_buf(),
+                detail: error.message().to_owned(),
+            })?;
+        let path = repository.path().join("premath-lane.flock");
+        let failed = |source| StoreError::LockIo {
+            path: path.clone(),
+            source,
+        };
+        let lock = LockFile::at(path.clone());
+        let mut held = lock.acquire(wait)?;
+        let file = match held.waited.take() {
+            Some(waited) => waited,
+            None => held.file.try_clone().map_err(failed)?,
+        };
+        // The lock stays with the descriptor that goes on.
+        std::mem::forget(held);
+        Ok(Self { file })
+    }
+
+    /// Returns a second descriptor of the same lock, for the supervisor.
+    ///
+    /// # Errors
+    ///
+    /// The process has no descriptor left.
+    pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
+        Ok(self.file.try_clone()?.into())
+    }
+}
+
+/// Refuses filesystems whose flock is not what it seems.
+pub(crate) fn refuse_network_filesystem(path: &Path, insist: bool) -> Result<(), StoreError> {
+    const NETWORK: [(i64, &str); 7] = [
+        (0x6969, "nfs"),
+        (0x517B, "smb"),
+        (0xFF53_4D42, "cifs"),
+        (0xFE53_4D42, "smb2"),
+        (0x0102_1997, "9p"),
+        (0x00C3_6400, "ceph"),
+        (0x5346_414F, "afs"),
+    ];
+    if insist {
+        return Ok(());
+    }
+    let Ok(stat) = rustix::fs::statfs(path) else {
+        return Ok(());
+    };
+    #[expect(
+        clippy::unnecessary_cast,
+        reason = "the field's type differs between targets"
+    )]
+    let kind = stat.f_type as i64 & 0xFFFF_FFFF;
+    match NETWORK.iter().find(|(magic, _)| *magic == kind) {
+        Some((_, name)) => Err(StoreError::NetworkFilesystem {
+            path: path.to_path_buf(),
+            kind: name,
+        }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_holder_is_told_who_the_first_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.flock");
+        let first = LockFile::at(path.clone());
+        let second = LockFile::at(path.clone());
+        let held = first.acquire(LOCK_WAIT).unwrap();
+        let error = second.acquire(Duration::from_millis(5)).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains(&format!("pid {}", std::process::id()))
+        );
+        drop(held);
+        second.acquire(LOCK_WAIT).unwrap();
+    }
+
+    #[test]
+    fn a_worktree_lock_lives_as_long_as_its_last_descriptor() {
+        let folder = tempfile::tempdir().unwrap();
+        git2::Repository::init(folder.path()).unwrap();
+        let lock = WorktreeLock::acquire(folder.path(), Duration::ZERO).unwrap();
+        let shared = lock.share().unwrap();
+        drop(lock);
+        assert!(WorktreeLock::acquire(folder.path(), Duration::ZERO).is_err());
+        drop(shared);
+        assert!(WorktreeLock::acquire(folder.path(), Duration::ZERO).is_ok());
+    }
+}

@@ -1,0 +1,286 @@
+//! Where things live (`contracts.md` 6, HARNESS-RUNTIME 3.1).
+//!
+//! Issue memory, trajectory and `artifacts/` belong to the repository root:
+//! the main worktree, whichever worktree a command runs in. Session and
+//! feature ledger belong to the worktree of their worker.
+
+use crate::artifact;
+use crate::error::StoreError;
+use git2::Repository;
+use std::path::{Path, PathBuf};
+
+/// The canonical roots of a repository's memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryRoots {
+    /// The repository root: the main worktree.
+    pub repository: PathBuf,
+    /// `.premath/issues.jsonl`.
+    pub issues: PathBuf,
+    /// `.premath/harness_trajectory.jsonl`.
+    pub trajectory: PathBuf,
+    /// `artifacts/ciwitness`.
+    pub witnesses: PathBuf,
+    /// `artifacts/streams`.
+    pub streams: PathBuf,
+    /// `artifacts/observation/latest.json`.
+    pub observation: PathBuf,
+}
+
+impl MemoryRoots {
+    /// Finds the roots from any folder of a repository.
+    ///
+    /// Where there is no repository, the folder itself is the root.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Repository`] where a repository is there and cannot be read.
+    pub fn discover(folder: &Path) -> Result<Self, StoreError> {
+        let folder = absolute(folder)?;
+        Ok(Self::at(&main_worktree(&folder)?.unwrap_or(folder)))
+    }
+
+    /// Names the roots below a repository root.
+    pub fn at(repository: &Path) -> Self {
+        let premath = repository.join(".premath");
+        let artifacts = repository.join("artifacts");
+        Self {
+            repository: repository.to_path_buf(),
+            issues: premath.join("issues.jsonl"),
+            trajectory: premath.join("harness_trajectory.jsonl"),
+            witnesses: artifacts.join("ciwitness"),
+            streams: artifacts.join("streams"),
+            observation: artifacts.join("observation").join("latest.json"),
+        }
+    }
+
+    /// Removes what killed processes left half-written, and makes sure that
+    /// the folders are there.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`].
+    pub fn prepare(&self) -> Result<(), StoreError> {
+        for folder in [
+            self.issues.parent(),
+            self.trajectory.parent(),
+            Some(&*self.witnesses),
+        ] {
+            let Some(folder) = folder else { continue };
+            std::fs::create_dir_all(folder).map_err(StoreError::io("make", folder))?;
+            artifact::sweep(folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// The files of a worker in its worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneRoots {
+    /// `.premath/harness_session.json`.
+    pub session: PathBuf,
+    /// `.premath/harness_feature_ledger.json`.
+    pub ledger: PathBuf,
+    /// `.premath/step`: what a running step's commands read and leave.
+    pub step: PathBuf,
+}
+
+impl LaneRoots {
+    /// Names the files below a worktree.
+    pub fn at(worktree: &Path) -> Self {
+        let premath = worktree.join(".premath");
+        Self {
+            session: premath.join("harness_session.json"),
+            ledger: premath.join("harness_feature_ledger.json"),
+            step: premath.join("step"),
+        }
+    }
+
+    /// Makes the folder and removes what killed processes left half-written.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`].
+    pub fn prepare(&self) -> Result<(), StoreError> {
+        let Some(folder) = self.session.parent() else {
+            return Ok(());
+        };
+        // One that is there before any step of ours is somebody's own.
+        if std::fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_symlink()) {
+            let cause = std::io::Error::other("it is a link; a lane needs a folder of its own");
+            return Err(StoreError::io("use", folder)(cause));
+        }
+        self.secure()?;
+        artifact::sweep(folder)
+    }
+
+    /// Makes sure that the folders are folders: a link that a command put in
+    /// their place would lead our files elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`].
+    pub fn secure(&self) -> Result<(), StoreError> {
+        let folders = [
+            self.session.parent(),
+            self.ledger.parent(),
+            Some(&*self.step),
+        ];
+        for folder in folders.into_iter().flatten() {
+            match std::fs::symlink_metadata(folder) {
+                Ok(meta) if meta.is_dir() => continue,
+                Ok(_) => std::fs::remove_file(folder).map_err(StoreError::io("remove", folder))?,
+                Err(_) => {}
+            }
+            std::fs::create_dir_all(folder).map_err(StoreError::io("make", folder))?;
+        }
+        Ok(())
+    }
+}
+
+/// Names of ours that git is to pass over, in every worktree.
+const PASSED_OVER: [&str; 7] = [
+    "/.premath/harness_session.json",
+    "/.premath/harness_feature_ledger.json",
+    "/.premath/step/",
+    "/.premath/issues.jsonl.flock",
+    "/.premath/harness_trajectory.jsonl.flock",
+    "/.premath/*.torn-*",
+    "/artifacts/streams/",
+];
+
+/// Keeps our files out of the git status of every worktree, by exact name in
+/// the repository's `info/exclude`; what stands there already stays.
+///
+/// # Errors
+///
+/// [`StoreError::Repository`] or [`StoreError::Io`].
+pub fn exclude_from_status(worktree: &Path) -> Result<(), StoreError> {
+    let repository = open(worktree)?;
+    let path = repository.commondir().join("info").join("exclude");
+    // Bytes, not text: what stands there is the user's.
+    let mut new = artifact::read(&path)?.unwrap_or_default();
+    let missing: Vec<&str> = PASSED_OVER
+        .into_iter()
+        .filter(|name| {
+            !new.split(|byte| *byte == b'\n')
+                .any(|line| line.trim_ascii() == name.as_bytes())
+        })
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !new.is_empty() && !new.ends_with(b"\n") {
+        new.push(b'\n');
+    }
+    new.extend_from_slice(b"# Premath Harness\n");
+    for name in missing {
+        new.extend_from_slice(name.as_bytes());
+        new.push(b'\n');
+    }
+    artifact::write(&path, &new)
+}
+
+/// Returns the main worktree of the repository that a folder is in; `None`
+/// where it is in none.
+///
+/// # Errors
+///
+/// [`StoreError::Repository`] where a repository is there and cannot be read,
+/// or has no worktree.
+pub fn main_worktree(folder: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let repository = match Repository::discover(folder) {
+        Ok(repository) => repository,
+        Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
+        Err(error) => return Err(refused(folder, &error)),
+    };
+    let main = Repository::open(repository.commondir()).map_err(|e| refused(folder, &e))?;
+    match main.workdir() {
+        Some(root) => absolute(root).map(Some),
+        None => Err(StoreError::Repository {
+            path: folder.to_path_buf(),
+            detail: "the repository is bare; name the root with --repo-root".to_owned(),
+        }),
+    }
+}
+
+/// Returns the root of the worktree that a folder is in, linked or main;
+/// `None` where it is in no repository.
+///
+/// # Errors
+///
+/// [`StoreError::Repository`] where a repository is there and cannot be read,
+/// or has no worktree.
+pub fn worktree_root(folder: &Path) -> Result<Option<PathBuf>, StoreError> {
+    match Repository::discover(folder) {
+        Ok(repository) => match repository.workdir() {
+            Some(root) => absolute(root).map(Some),
+            None => Err(StoreError::Repository {
+                path: folder.to_path_buf(),
+                detail: "the repository is bare: it has no worktree".to_owned(),
+            }),
+        },
+        Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+        Err(error) => Err(refused(folder, &error)),
+    }
+}
+
+fn open(worktree: &Path) -> Result<Repository, StoreError> {
+    Repository::open(worktree).map_err(|error| refused(worktree, &error))
+}
+
+fn refused(path: &Path, error: &git2::Error) -> StoreError {
+    StoreError::Repository {
+        path: path.to_path_buf(),
+        detail: error.message().to_owned(),
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
+    std::fs::canonicalize(path).map_err(StoreError::io("find", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_linked_worktree_has_the_memory_of_the_main_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let main = folder.path().join("main");
+        let repository = Repository::init(&main).unwrap();
+        let signature = git2::Signature::now("t", "t@localhost").unwrap();
+        let tree = repository.treebuilder(None).unwrap().write().unwrap();
+        let tree = repository.find_tree(tree).unwrap();
+        repository
+            .commit(Some("HEAD"), &signature, &signature, "first", &tree, &[])
+            .unwrap();
+        let lane = folder.path().join("lane");
+        repository.worktree("lane", &lane, None).unwrap();
+        let main = main.canonicalize().unwrap();
+        assert_eq!(
+            MemoryRoots::discover(&lane).unwrap(),
+            MemoryRoots::at(&main)
+        );
+        let below = lane.join("below");
+        std::fs::create_dir(&below).unwrap();
+        assert_eq!(
+            worktree_root(&below).unwrap(),
+            Some(lane.canonicalize().unwrap())
+        );
+        exclude_from_status(&lane).unwrap();
+        exclude_from_status(&main).unwrap();
+        let text = std::fs::read_to_string(main.join(".git/info/exclude")).unwrap();
+        assert_eq!(text.matches("/.premath/step/").count(), 1);
+    }
+
+    #[test]
+    fn without_a_repository_the_folder_is_the_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        assert_eq!(worktree_root(&root).unwrap(), None);
+        assert_eq!(
+            MemoryRoots::discover(&root).unwrap(),
+            MemoryRoots::at(&root)
+        );
+    }
+}

@@ -1,0 +1,258 @@
+//! The trajectory: append-only, one write a row, synced before the step counts
+//! as recorded (`storage.md`, HARNESS-RUNTIME 6).
+
+use crate::error::StoreError;
+use crate::journal::{Journal, Line, Refreshed, Tail};
+use crate::lock::{LOCK_WAIT, LockFile};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::trajectory::{StepRow, TrajectoryError, action};
+use std::collections::HashSet;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How often a row is written again because the file was replaced under it.
+const REDO_MAX: usize = 8;
+
+/// The trajectory of a repository, shared by the threads of a process.
+#[derive(Debug)]
+pub struct Trajectory {
+    path: PathBuf,
+    lock: LockFile,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    journal: Journal,
+    /// Step ids of worker rows; looked up, never iterated.
+    steps: HashSet<Box<str>>,
+}
+
+/// The trajectory could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TrajectoryFileError {
+    /// The row is not one.
+    #[error(transparent)]
+    Row(#[from] TrajectoryError),
+    /// The file could not be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl TrajectoryFileError {
+    /// Returns the failure class.
+    pub const fn class(&self) -> FailureClass {
+        match self {
+            Self::Row(error) => error.class(),
+            Self::Store(StoreError::Corrupt { .. }) => FailureClass::TrajectoryCorrupt,
+            Self::Store(_) => FailureClass::ProjectionStoreIo,
+        }
+    }
+}
+
+impl Trajectory {
+    /// Opens the trajectory; a file that is not there is empty.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockIo`] where the folder cannot be made or locked in.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self {
+            path: path.to_path_buf(),
+            lock: LockFile::beside(path),
+            state: Mutex::new(State {
+                journal: Journal::new(path),
+                steps: HashSet::new(),
+            }),
+        })
+    }
+
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends a row; it is on the disk when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError`]; the file is as it was.
+    pub fn append(&self, row: &StepRow) -> Result<(), TrajectoryFileError> {
+        self.append_where(row, |_| true).map(drop)
+    }
+
+    /// Appends a step's row where there is none with its id yet; returns
+    /// whether it did.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trajectory::append`].
+    pub fn append_if_absent(&self, row: &StepRow) -> Result<bool, TrajectoryFileError> {
+        self.append_where(row, |steps| !steps.contains(&*row.step_id))
+    }
+
+    fn append_where(
+        &self,
+        row: &StepRow,
+        wanted: impl Fn(&HashSet<Box<str>>) -> bool,
+    ) -> Result<bool, TrajectoryFileError> {
+        let mut line = row.line()?.into_bytes();
+        line.push(b'\n');
+        let mut state = self.state();
+        let _held = self.lock.acquire(LOCK_WAIT)?;
+        // Again where somebody put another file in its place in the meantime.
+        let mut written = false;
+        for _ in 0..REDO_MAX {
+            state.journal.create()?;
+            state.refresh(Tail::Repair)?;
+            if !wanted(&state.steps) {
+                return Ok(false);
+            }
+            state.journal.append(&line)?;
+            written = state.journal.is_current();
+            if written {
+                break;
+            }
+            state.journal.forget();
+        }
+        if !written {
+            let cause = std::io::Error::other("the file is replaced again and again");
+            return Err(StoreError::io("keep hold of", &self.path)(cause).into());
+        }
+        if row.action == action::WORKER_LOOP {
+            state.steps.insert(row.step_id.as_str().into());
+        }
+        Ok(true)
+    }
+
+    /// Tells whether a step has its row.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError::Store`].
+    pub fn has_step(&self, step_id: &str) -> Result<bool, TrajectoryFileError> {
+        let mut state = self.state();
+        if self.path.exists() {
+            state.refresh(Tail::Peek)?;
+        }
+        Ok(state.steps.contains(step_id))
+    }
+
+    /// Reads all rows in the order of the file.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError::Store`], with line and field of a row that
+    /// cannot be read.
+    pub fn rows(&self) -> Result<Vec<StepRow>, TrajectoryFileError> {
+        let mut rows = Vec::new();
+        let mut journal = Journal::new(&self.path);
+        if self.path.exists() {
+            journal.refresh(
+                Tail::Peek,
+                |_| (),
+                |line| {
+                    rows.extend(read_line(&self.path, &line)?);
+                    Ok(())
+                },
+            )?;
+        }
+        Ok(rows)
+    }
+}
+
+impl State {
+    fn refresh(&mut self, tail: Tail) -> Result<(), StoreError> {
+        let Self { journal, steps } = self;
+        let path = journal.path().to_path_buf();
+        let steps = std::cell::RefCell::new(steps);
+        journal.refresh(
+            tail,
+            |refreshed| {
+                if refreshed == Refreshed::Anew {
+                    steps.borrow_mut().clear();
+                }
+            },
+            |line| {
+                if let Some(row) = read_line(&path, &line)?
+                    && row.action == action::WORKER_LOOP
+                {
+                    steps.borrow_mut().insert(row.step_id.into());
+                }
+                Ok(())
+            },
+        )
+    }
+}
+
+fn read_line(path: &Path, line: &Line<'_>) -> Result<Option<StepRow>, StoreError> {
+    if line.bytes.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    StepRow::parse(line.bytes).map(Some).map_err(|error| {
+        let mut detail = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            detail = format!("{detail}: {error}");
+            cause = error.source();
+        }
+        StoreError::Corrupt {
+            path: path.to_path_buf(),
+            line: line.number,
+            column: 1,
+            detail,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(step: &str) -> StepRow {
+        StepRow::new(
+            step,
+            action::WORKER_LOOP,
+            "completed",
+            jiff::Timestamp::UNIX_EPOCH,
+        )
+    }
+
+    #[test]
+    fn a_steps_row_is_written_once_whoever_writes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let (a, b) = (
+            Trajectory::open(&path).unwrap(),
+            Trajectory::open(&path).unwrap(),
+        );
+        assert!(a.rows().unwrap().is_empty());
+        assert!(a.append_if_absent(&row("s1")).unwrap());
+        assert!(!b.append_if_absent(&row("s1")).unwrap());
+        assert!(b.append_if_absent(&row("s2")).unwrap());
+        b.append(&row("s2")).unwrap();
+        assert!(a.has_step("s2").unwrap());
+        assert_eq!(a.rows().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_torn_row_is_cut_and_a_corrupt_one_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let line = row("s1").line().unwrap();
+        std::fs::write(&path, format!("{line}\n{{\"schema\":1,\"st")).unwrap();
+        let trajectory = Trajectory::open(&path).unwrap();
+        assert!(!trajectory.append_if_absent(&row("s1")).unwrap());
+        assert!(trajectory.append_if_absent(&row("s2")).unwrap());
+        assert_eq!(trajectory.rows().unwrap().len(), 2);
+        std::fs::write(&path, format!("{{\"schema\":2}}\n{line}\n")).unwrap();
+        let error = trajectory.rows().unwrap_err();
+        assert_eq!(error.class(), FailureClass::TrajectoryCorrupt);
+        assert!(error.to_string().contains("t.jsonl:1:1: "), "{error}");
+    }
+}

@@ -1,0 +1,175 @@
+//! Durable claims, beside a bare loop that appends the same bytes and syncs.
+
+use crate::Sizes;
+use crate::figure::{self, Wrong, median, timed};
+use crate::scratch;
+use premath_kernel::authority::{LeaseAuthority, MutationMode};
+use premath_kernel::lease::{AssigneeRule, ClaimRequest, Term};
+use premath_memory::{ClaimScope, IssueMemory, OpenOptions, clock};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// In how many parts claims and baseline take turns.
+const TURNS: usize = 10;
+const THREADS: usize = 4;
+const SMALL: usize = 1_000;
+
+pub(crate) fn measure(sizes: Sizes, folder: &Path) -> Result<(), Wrong> {
+    for threads in [1, THREADS] {
+        let folder = folder.join(format!("claims-{threads}"));
+        let mut claimer = Claimer::on(&folder, sizes.claims)?;
+        let mut bare = Bare::beside(&claimer)?;
+        let (mut claims, mut appends, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..TURNS {
+            let (lines, claimed) = claimer.claim(sizes.claims / TURNS, threads)?;
+            let appended = bare.append(&lines)?;
+            claims.push(claimed);
+            appends.push(appended);
+            ratios.push(claimed / appended);
+        }
+        let all: BTreeSet<String> = claimer.claimed.iter().cloned().collect();
+        if all.len() != sizes.claims / TURNS * TURNS {
+            return Err(Wrong::because("an issue was claimed twice, or none"));
+        }
+        figure::show(
+            &format!("claims of {} issues, {threads} thread(s)", sizes.claims),
+            &rate(median(claims)),
+            &rate(median(appends)),
+            median(ratios),
+            ">= 0.60 of bare append + fdatasync",
+        );
+    }
+    // The same number of claims on both, in turns.
+    let mut large = Claimer::on(&folder.join("claims-large"), sizes.large)?;
+    let mut small = Claimer::on(&folder.join("claims-small"), SMALL)?;
+    let (mut at_large, mut at_small, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        let (_, slow) = large.claim(SMALL / TURNS, 1)?;
+        let (_, fast) = small.claim(SMALL / TURNS, 1)?;
+        at_large.push(slow);
+        at_small.push(fast);
+        ratios.push(fast / slow);
+    }
+    figure::show(
+        &format!("a claim at {} issues, against {SMALL}", sizes.large),
+        &figure::time(median(at_large).recip()),
+        &figure::time(median(at_small).recip()),
+        median(ratios),
+        "<= 1.3",
+    );
+    Ok(())
+}
+
+fn rate(per_second: f64) -> String {
+    format!("{per_second:.0} /s")
+}
+
+/// Issue memory from which issues are claimed, as lanes do it.
+struct Claimer {
+    memory: IssueMemory,
+    authority: LeaseAuthority,
+    claimed: Vec<String>,
+}
+
+impl Claimer {
+    fn on(folder: &Path, count: usize) -> Result<Self, Wrong> {
+        let path = folder.join("issues.jsonl");
+        scratch::issues(&path, count, |_| None)?;
+        let mode = MutationMode::human_override("benchmark", None, clock::now().wall)?;
+        Ok(Self {
+            memory: IssueMemory::open(&path, &OpenOptions::default())?,
+            authority: mode.lease_authority(),
+            claimed: Vec::new(),
+        })
+    }
+
+    /// Claims issues one by one; returns the rows that were written and how
+    /// many a second it were.
+    fn claim(&mut self, count: usize, threads: usize) -> Result<(Vec<String>, f64), Wrong> {
+        let before = fs::metadata(self.memory.path())?.len();
+        let (ids, elapsed) = timed(|| {
+            std::thread::scope(|scope| {
+                let workers: Vec<_> = (0..threads)
+                    .map(|thread| {
+                        let share = (count + thread) / threads;
+                        let this = &*self;
+                        scope.spawn(move || this.claim_some(&format!("lane-{thread}"), share))
+                    })
+                    .collect();
+                let mut ids = Vec::new();
+                for worker in workers {
+                    let claimed = worker.join();
+                    ids.extend(claimed.map_err(|_| Wrong::because("a thread panicked"))??);
+                }
+                Ok(ids)
+            })
+        })?;
+        self.claimed.extend(ids);
+        let written = fs::read(self.memory.path())?;
+        let written = &written[usize::try_from(before)?..];
+        let lines: Vec<String> = String::from_utf8_lossy(written)
+            .split_inclusive('\n')
+            .map(str::to_owned)
+            .collect();
+        if lines.len() != count {
+            return Err(Wrong::because(format!(
+                "{count} claims wrote {} rows",
+                lines.len()
+            )));
+        }
+        Ok((lines, count as f64 / elapsed.as_secs_f64()))
+    }
+
+    fn claim_some(&self, worker: &str, count: usize) -> Result<Vec<String>, Wrong> {
+        let scope = ClaimScope::default();
+        let mut ids = Vec::with_capacity(count);
+        for _ in 0..count {
+            let wish = ClaimRequest {
+                generation_floor: 0,
+                claimant: worker.to_owned(),
+                lease_id: None,
+                term: Term::Ttl(Duration::from_secs(3_600)),
+                assignees: AssigneeRule::default(),
+                holder: clock::this_process(),
+            };
+            let claims = self
+                .memory
+                .claim_next(&self.authority, vec![wish], &scope)?;
+            let claimed = claims.into_iter().flatten().next();
+            let claimed = claimed.ok_or_else(|| Wrong::because("there was nothing to claim"))?;
+            ids.push(claimed.claim.issue_id);
+        }
+        Ok(ids)
+    }
+}
+
+/// The baseline: a file that the same rows are appended to.
+struct Bare {
+    file: File,
+}
+
+impl Bare {
+    /// Begins with the same bytes as the memory has.
+    fn beside(claimer: &Claimer) -> Result<Self, Wrong> {
+        let path: PathBuf = claimer.memory.path().with_file_name("bare.jsonl");
+        fs::copy(claimer.memory.path(), &path)?;
+        let file = File::options().append(true).open(&path)?;
+        file.sync_all()?;
+        Ok(Self { file })
+    }
+
+    /// Appends lines one by one, each synced; returns how many a second.
+    fn append(&mut self, lines: &[String]) -> Result<f64, Wrong> {
+        let ((), elapsed) = timed(|| {
+            for line in lines {
+                self.file.write_all(line.as_bytes())?;
+                self.file.sync_data()?;
+            }
+            Ok(())
+        })?;
+        Ok(lines.len() as f64 / elapsed.as_secs_f64())
+    }
+}

@@ -1,0 +1,74 @@
+//! Figures, and how they are printed.
+
+use std::time::{Duration, Instant};
+
+/// The work itself went wrong, so that its figure means nothing.
+#[derive(Debug)]
+pub(crate) struct Wrong(String);
+
+impl Wrong {
+    pub(crate) fn because(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<E: std::error::Error> From<E> for Wrong {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Prints the head of the table.
+pub(crate) fn head() {
+    line("what", "figure", "baseline", "ratio", "target");
+}
+
+/// Prints a figure beside its baseline.
+pub(crate) fn show(name: &str, figure: &str, baseline: &str, ratio: f64, target: &str) {
+    line(name, figure, baseline, &format!("{ratio:.2}"), target);
+}
+
+/// Prints a figure that explains another and has no target.
+pub(crate) fn note(name: &str, figure: &str) {
+    line(name, figure, "", "", "");
+}
+
+fn line(name: &str, figure: &str, baseline: &str, ratio: &str, target: &str) {
+    let text = format!("{name:<64} {figure:>10} {baseline:>10} {ratio:>6}  {target}");
+    println!("{}", text.trim_end());
+}
+
+/// Runs something and tells how long it took.
+pub(crate) fn timed<R>(work: impl FnOnce() -> Result<R, Wrong>) -> Result<(R, Duration), Wrong> {
+    let started = Instant::now();
+    let result = work()?;
+    Ok((result, started.elapsed()))
+}
+
+/// Returns the value in the middle.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// A time for a person.
+pub(crate) fn time(seconds: f64) -> String {
+    if seconds < 1e-3 {
+        format!("{:.0} us", seconds * 1e6)
+    } else if seconds < 1.0 {
+        format!("{:.1} ms", seconds * 1e3)
+    } else {
+        format!("{seconds:.2} s")
+    }
+}
+
+/// A size for a person.
+pub(crate) fn size(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}

@@ -1,0 +1,86 @@
+//! Measures what the harness costs, each figure beside a baseline of the same
+//! run, because the machine may be shared.
+//!
+//! A benchmark is no test: a ratio over its target is printed and nothing
+//! else. It fails only where the work itself went wrong.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a person at a terminal"
+)]
+
+mod batch;
+mod claims;
+mod figure;
+mod graph;
+mod memory;
+mod programs;
+mod scratch;
+
+use figure::Wrong;
+use programs::Programs;
+use std::process::ExitCode;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    /// Runs of which the median is taken.
+    runs: usize,
+    /// Issues of a batch.
+    batch: usize,
+    /// Issues of the memory whose claims are measured.
+    claims: usize,
+    /// Issues of the large memory, chain and file.
+    large: usize,
+}
+
+const FULL: Sizes = Sizes {
+    runs: 7,
+    batch: 100,
+    claims: 10_000,
+    large: 100_000,
+};
+
+const QUICK: Sizes = Sizes {
+    runs: 3,
+    batch: 24,
+    claims: 1_000,
+    large: 10_000,
+};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let sizes = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => FULL,
+        ["--quick"] => QUICK,
+        [memory::HOLD, path] => return ended(memory::hold(path)),
+        _ => {
+            eprintln!("usage: premath-bench [--quick]");
+            return ExitCode::from(2);
+        }
+    };
+    ended(run(sizes))
+}
+
+fn ended(result: Result<(), Wrong>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(wrong) => {
+            eprintln!("error: {wrong}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(sizes: Sizes) -> Result<(), Wrong> {
+    let programs = Programs::build()?;
+    // Beside the build, which is on a real disk where /tmp may be memory.
+    let folder = tempfile::tempdir_in(programs.folder())?;
+    figure::head();
+    let folder = folder.path();
+    batch::measure(sizes, &programs, &folder.join("batch"))?;
+    claims::measure(sizes, &folder.join("claims"))?;
+    graph::measure(sizes, &programs, &folder.join("graph"))?;
+    memory::measure(sizes, &programs, &folder.join("memory"))
+}

@@ -1,0 +1,35 @@
+//! Support for tests that run the real binaries on real repositories.
+//!
+//! A [`Scratch`] is a folder with a git repository and worktrees in it; a
+//! [`Run`] starts one of the binaries there with nothing of the caller's
+//! environment, and ends as an [`Ended`].
+//!
+//! | variable | what it does |
+//! |---|---|
+//! | `PREMATH_TESTS=long` | races and campaigns in full length |
+//! | `PREMATH_TESTS_SEED` | repeats a campaign that named its seed |
+//! | `PREMATH_TESTS_BINARIES` | a folder of binaries to test instead of freshly built ones |
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "test support: what is not there fails the test that asked for it"
+)]
+
+mod binaries;
+mod dice;
+mod length;
+mod processes;
+mod run;
+mod scratch;
+mod tracker;
+mod wait;
+
+pub use binaries::{Binaries, binaries, command, workspace};
+pub use dice::Dice;
+pub use length::{Length, skipped};
+pub use processes::processes_in;
+pub use run::{Ended, Run, Running};
+pub use scratch::Scratch;
+pub use tracker::{Rows, issue, last_rows, parse_rows};
+pub use wait::{PATIENCE, until};

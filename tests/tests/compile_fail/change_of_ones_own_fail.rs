@@ -1,0 +1,14 @@
+//! The kinds of change are the kernel's to name.
+
+use premath_kernel::turn::Change;
+
+#[derive(Debug)]
+enum Delete {}
+
+impl Change for Delete {
+    const NAME: &'static str = "delete";
+    const CLAIM: &'static str = "";
+    const NEEDS_VERIFICATION: bool = false;
+}
+
+fn main() {}

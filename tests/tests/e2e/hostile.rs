@@ -1,0 +1,129 @@
+//! Ids and titles from outside (`contracts.md` 11).
+
+use premath_tests::{Scratch, issue};
+use std::fs;
+use std::path::Path;
+
+const HOSTILE: [&str; 12] = [
+    "a/../b",
+    "../../escape",
+    "..",
+    "$(touch pwned)",
+    "`touch pwned`",
+    "; touch pwned #",
+    "-rf",
+    "x\ny: forged",
+    "\u{1b}[31mred\u{1b}[0m",
+    "refs/heads/main.lock",
+    "per%2fcent",
+    "späce \u{202e}over",
+];
+
+/// Everything below a folder, links not followed.
+fn everything(folder: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        found.push(path.to_string_lossy().into_owned());
+        if path.is_dir() && !path.is_symlink() {
+            everything(&path, found);
+        }
+    }
+}
+
+fn laid_out() -> Scratch {
+    let rows: Vec<_> = HOSTILE
+        .iter()
+        .map(|id| {
+            let mut row = issue(id);
+            row["title"] = format!("title {id}").into();
+            row
+        })
+        .collect();
+    Scratch::with_issues(2, &rows)
+}
+
+#[test]
+fn hostile_ids_and_titles_are_harmless_when_steps_close() {
+    let scratch = laid_out();
+    let work = r#"printf '%s|' "$PREMATH_ISSUE_ID" "$PREMATH_ISSUE_TITLE" >> src/log.txt"#;
+    scratch.batch(work, "true").end().exits(0);
+    for id in HOSTILE {
+        assert_eq!(scratch.issue(id)["status"], "closed", "{id:?}");
+        assert_eq!(scratch.steps_of(id).len(), 1, "{id:?}");
+    }
+    harmless(&scratch);
+}
+
+#[test]
+fn hostile_ids_and_titles_are_harmless_when_steps_fail() {
+    let scratch = laid_out();
+    scratch
+        .batch("echo left > src/left.txt; exit 1", "true")
+        .end()
+        .exits(1);
+    let branches = scratch.branches();
+    let salvage = branches
+        .iter()
+        .filter(|name| name.starts_with("harness/salvage/"));
+    assert_eq!(salvage.count(), HOSTILE.len(), "{branches:#?}");
+    assert_eq!(branches.len(), HOSTILE.len() + 3, "{branches:#?}");
+    harmless(&scratch);
+}
+
+/// Nothing was run, nothing lies outside, git is whole.
+#[track_caller]
+fn harmless(scratch: &Scratch) {
+    let mut files = Vec::new();
+    everything(&scratch.folder(), &mut files);
+    let ran: Vec<_> = files
+        .iter()
+        .filter(|path| path.ends_with("/pwned"))
+        .collect();
+    assert!(ran.is_empty(), "{ran:?}");
+    for path in &files {
+        assert!(!path.contains(['\u{1b}', '\n']), "{path:?}");
+    }
+    let mut top: Vec<String> = fs::read_dir(scratch.folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    top.sort();
+    assert_eq!(top, ["lane-1", "lane-2", "repo", "runs"]);
+    scratch
+        .git_command(["fsck", "--strict", "--no-dangling"])
+        .end()
+        .exits(0);
+    scratch.no_process_left();
+}
+
+#[test]
+fn escape_sequences_never_reach_a_terminal_raw() {
+    let scratch = laid_out();
+    let people: Vec<_> = [
+        scratch.premath(["issue", "list"]),
+        scratch.premath(["issue", "ready"]),
+        scratch.premath(["issue", "show", "\u{1b}[31mred\u{1b}[0m"]),
+        scratch.premath(["issue", "show", "\u{1b}[31mnobody"]),
+        scratch
+            .run(&premath_tests::binaries().coordinator)
+            .args(["--override-reason", "test", "--work-cmd", "true"])
+            .args(["--verify-cmd", "printf '\\033[31mno\\n' >&2; exit 1"])
+            .arg("--worktree")
+            .arg(&scratch.lanes[0]),
+        scratch.premath(["issue", "blocked"]),
+        scratch.premath(["harness-trajectory", "query", "--mode", "failed"]),
+    ]
+    .into_iter()
+    .map(premath_tests::Run::end)
+    .collect();
+    for ended in people {
+        for text in [&ended.stdout, &ended.stderr] {
+            assert!(!text.contains('\u{1b}'), "{text:?}");
+            assert!(!text.contains('\u{202e}'), "{text:?}");
+            assert!(
+                !text.lines().any(|line| line.starts_with("y: forged")),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The binaries from end to end, on real repositories with scripted agents.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests: what is not there fails the test that asked for it"
+)]
+
+mod boots;
+mod commands;
+mod hostile;
+mod interrupts;
+mod mise;
+mod namespace;
+mod race;
+mod recovery;
+mod refusals;
+mod steps;
+mod stopped;
+mod together;
+mod tracker;

@@ -1,0 +1,170 @@
+//! What a killed harness left, one thing at a time.
+
+use premath_tests::{PATIENCE, Scratch, issue, until};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+
+/// The first fails; the others say that they run, and end when told to.
+const WORK: &str = r#"[ "$PREMATH_ISSUE_ID" != a ] || exit 1
+echo part > src/part.txt; touch "$HOME/started"
+until [ -e "$HOME/go" ]; do sleep 0.05; done"#;
+
+/// Kills a batch in the middle of its second issue.
+fn killed() -> Scratch {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let batch = scratch.batch(WORK, "true").start();
+    let started = scratch.folder().join("started");
+    until(PATIENCE, || started.exists().then_some(())).expect("the work starts");
+    batch.signal(Signal::KILL);
+    batch.wait();
+    scratch.no_process_left();
+    scratch
+}
+
+fn names_in(scratch: &Scratch, part: &str) -> Vec<String> {
+    fs::read_dir(scratch.root.join(".premath"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains(part))
+        .collect()
+}
+
+#[test]
+fn a_resumed_batch_leaves_alone_what_had_used_its_attempts_up() {
+    let scratch = killed();
+    fs::write(scratch.folder().join("go"), "").unwrap();
+    let ended = scratch.batch(WORK, "true").end().exits(1);
+    assert_eq!(ended.events()[0]["resumed"], true);
+    assert_eq!(scratch.steps_of("a").len(), 1, "it was dispatched again");
+    assert_eq!(scratch.issue("b")["status"], "closed");
+}
+
+#[test]
+fn a_new_batch_tries_again_what_an_older_one_had_given_up() {
+    let scratch = killed();
+    fs::write(scratch.folder().join("go"), "").unwrap();
+    scratch
+        .batch(WORK, "true")
+        .arg("--new-batch")
+        .end()
+        .exits(1);
+    assert_eq!(scratch.steps_of("a").len(), 2);
+}
+
+#[test]
+fn a_dead_holders_lease_is_taken_over_at_once_and_that_is_recorded() {
+    let scratch = killed();
+    assert_eq!(scratch.issue("b")["status"], "in_progress");
+    fs::write(scratch.folder().join("go"), "").unwrap();
+    scratch.batch(WORK, "true").end().exits(1);
+    let row = scratch.issue("b");
+    assert_eq!(row["closed_by_step"], "worker.1.b.2");
+    let rows = scratch.trajectory();
+    let taken: Vec<&Value> = rows
+        .iter()
+        .filter(|row| row["action"] == "coordinator.take_over")
+        .collect();
+    assert_eq!(taken.len(), 1, "{rows:#?}");
+    assert_eq!(taken[0]["issueId"], "b");
+}
+
+#[test]
+fn what_a_cut_step_left_is_kept_aside_and_the_lane_goes_back() {
+    let scratch = killed();
+    assert!(scratch.lanes[0].join("src/part.txt").exists());
+    let run = scratch.batch("true", "true").end().exits(0);
+    let salvage = &run.events()[1]["salvage"];
+    assert_eq!(salvage, "harness/salvage/b/1", "{}", run.stdout);
+    assert_eq!(
+        scratch
+            .file_on("harness/salvage/b/1", "src/part.txt")
+            .as_deref(),
+        Some("part\n")
+    );
+    assert!(!scratch.lanes[0].join("src/part.txt").exists());
+    assert_eq!(scratch.file_on("lane-1", "src/part.txt"), None);
+}
+
+#[test]
+fn a_closed_issue_whose_row_was_not_written_gets_it_once() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    scratch.batch("true", "true").end().exits(0);
+    let lost = |row: &Value| row["issueId"] == "b" && row["action"] == "worker.loop";
+    let kept: String = scratch
+        .trajectory()
+        .iter()
+        .filter(|row| !lost(row))
+        .map(|row| format!("{row}\n"))
+        .collect();
+    fs::write(scratch.trajectory_path(), kept).unwrap();
+    scratch.batch("true", "true").end().exits(0);
+    scratch.batch("true", "true").end().exits(0);
+    let rows = scratch.steps_of("b");
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["resultClass"], "completed");
+    assert_eq!(rows[0]["recovered"], true);
+    assert_eq!(rows[0]["stepId"], scratch.issue("b")["closed_by_step"]);
+}
+
+#[test]
+fn a_torn_tail_of_issue_memory_is_kept_aside_and_costs_no_row() {
+    let scratch = Scratch::new(1);
+    let text = format!("{}\n{}\n{{\"id\":\"a\",\"tit", issue("a"), issue("b"));
+    scratch.write_issues(text.as_bytes());
+    scratch.batch("true", "true").end().exits(0);
+    let issues = scratch.issues();
+    assert!(issues.values().all(|row| row["status"] == "closed"));
+    assert_eq!(issues["a"]["title"], "issue a");
+    let aside = names_in(&scratch, "issues.jsonl.torn-");
+    assert_eq!(aside.len(), 1, "{aside:?}");
+    let torn = fs::read_to_string(scratch.root.join(".premath").join(&aside[0])).unwrap();
+    assert!(torn.starts_with("{\"id\":\"a\",\"tit"), "{torn}");
+}
+
+#[test]
+fn a_last_row_without_its_newline_counts() {
+    let scratch = Scratch::new(1);
+    let text = format!("{}\n{}", issue("a"), issue("b"));
+    scratch.write_issues(text.as_bytes());
+    scratch.batch("true", "true").end().exits(0);
+    assert_eq!(scratch.issues().len(), 2);
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    assert_eq!(names_in(&scratch, ".torn-"), [""; 0]);
+}
+
+#[test]
+fn a_torn_tail_of_the_trajectory_is_kept_aside_and_costs_no_row() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    scratch.batch("true", "true").end().exits(0);
+    let before = scratch.trajectory();
+    let mut text = fs::read(scratch.trajectory_path()).unwrap();
+    text.extend_from_slice(b"{\"stepId\":\"worker.1.");
+    fs::write(scratch.trajectory_path(), text).unwrap();
+    scratch.batch("true", "true").end().exits(0);
+    assert_eq!(scratch.trajectory()[..before.len()], before[..]);
+    assert_eq!(
+        names_in(&scratch, "harness_trajectory.jsonl.torn-").len(),
+        1
+    );
+}
+
+#[test]
+fn locks_that_a_killed_git_left_do_not_stop_the_lane() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    // What `git commit` leaves where KILL meets it in its middle.
+    let work = r#"echo "$PREMATH_ISSUE_ID" > "src/$PREMATH_ISSUE_ID.txt"
+[ "$PREMATH_ISSUE_ID" = a ] || { git add -A && git commit -qm own; exit; }
+own=$(git rev-parse --git-dir) shared=$(git rev-parse --git-common-dir)
+touch "$own/index.lock" "$own/HEAD.lock" "$own/AUTO_MERGE.lock" "$shared/refs/heads/lane-1.lock"
+exit 1"#;
+    scratch.batch(work, "true").end().exits(1);
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    assert_eq!(scratch.messages_on("lane-1"), ["own\n"]);
+    assert_eq!(
+        scratch
+            .file_on("harness/salvage/a/1", "src/a.txt")
+            .as_deref(),
+        Some("a\n")
+    );
+}

@@ -1,0 +1,175 @@
+//! What is refused before dispatch, and commands that never end.
+
+use premath_tests::{Ended, Run, Scratch, issue, workspace};
+use serde_json::{Value, json};
+use std::fs;
+use std::time::Duration;
+
+fn blocked_by(id: &str, blocker: &str) -> Value {
+    let mut row = issue(id);
+    row["dependencies"] = json!([{"issue_id": id, "depends_on_id": blocker, "type": "blocks"}]);
+    row
+}
+
+/// Runs what must be refused, and checks that nothing was touched.
+#[track_caller]
+fn refused(scratch: &Scratch, run: Run, code: i32) -> Ended {
+    let before = scratch.issue_bytes();
+    let ended = run.end().exits(code);
+    assert!(
+        before == scratch.issue_bytes(),
+        "issue memory was touched:\n{}",
+        String::from_utf8_lossy(&scratch.issue_bytes())
+    );
+    assert_eq!(scratch.steps(), Vec::<Value>::new());
+    ended
+}
+
+#[test]
+fn a_cycle_is_named_and_refuses_the_batch() {
+    let rows = [
+        blocked_by("c-1", "c-2"),
+        blocked_by("c-2", "c-3"),
+        blocked_by("c-3", "c-1"),
+        issue("free"),
+    ];
+    let scratch = Scratch::with_issues(1, &rows);
+    refused(&scratch, scratch.batch("true", "true"), 3).says("c-1 -> c-2 -> c-3 -> c-1");
+    assert!(!scratch.trajectory_path().exists(), "rows were written");
+}
+
+#[test]
+fn a_cycle_refuses_a_single_worker_too() {
+    let rows = [blocked_by("c-1", "c-2"), blocked_by("c-2", "c-1")];
+    let scratch = Scratch::with_issues(1, &rows);
+    refused(&scratch, scratch.worker(0, "w", "true", "true"), 3).says("c-1 -> c-2 -> c-1");
+}
+
+#[test]
+fn a_corrupt_line_in_the_middle_is_named_and_the_file_untouched() {
+    let scratch = Scratch::new(1);
+    let text = format!(
+        "{}\n{{\"id\": \"b\", nonsense}}\n{}\n",
+        issue("a"),
+        issue("c")
+    );
+    scratch.write_issues(text.as_bytes());
+    for run in [
+        scratch.batch("true", "true"),
+        scratch.worker(0, "w", "true", "true"),
+    ] {
+        let ended = refused(&scratch, run, 2);
+        assert!(
+            ended.stderr.contains("issues.jsonl:2:13: "),
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+fn a_missing_issue_memory_is_an_input_error() {
+    let scratch = Scratch::new(1);
+    scratch
+        .batch("true", "true")
+        .end()
+        .exits(2)
+        .says("issues.jsonl");
+    assert!(!scratch.issues_path().exists());
+}
+
+#[test]
+fn a_missing_work_command_is_a_usage_error() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    refused(&scratch, scratch.batch("", "true"), 2).says("there is no work command");
+}
+
+#[test]
+fn a_missing_verify_command_is_a_usage_error() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    refused(&scratch, scratch.batch("true", ""), 2).says("there is no verify command");
+}
+
+#[test]
+fn an_unknown_configuration_key_suggests_the_near_one() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    fs::write(
+        scratch.root.join("harness.toml"),
+        "[batch]\nlaese_ttl = \"1h\"\n",
+    )
+    .unwrap();
+    refused(&scratch, scratch.batch("true", "true"), 2).says("did you mean `lease_ttl`?");
+}
+
+#[test]
+fn a_batch_without_worktrees_is_a_usage_error() {
+    let scratch = Scratch::with_issues(0, &[issue("a")]);
+    refused(&scratch, scratch.batch("true", "true"), 2).says("no worktree");
+}
+
+#[test]
+fn a_worktree_of_another_repository_is_a_usage_error() {
+    let scratch = Scratch::with_issues(0, &[issue("a")]);
+    let other = Scratch::new(1);
+    refused(&scratch, scratch.batch_on(&other.lanes, "true", "true"), 2)
+        .says("is not one of the repository");
+}
+
+#[test]
+fn a_retry_policy_whose_digest_does_not_match_is_refused() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let path = "worktrees.example/project/policies/control/harness-retry-policy-v1.json";
+    let text = fs::read_to_string(workspace().join(path)).unwrap();
+    let mut policy: Value = serde_json::from_str(&text).unwrap();
+    policy["defaultRule"]["maxAttempts"] = 9.into();
+    fs::write(scratch.root.join("policy.json"), policy.to_string()).unwrap();
+    let config = "[batch]\nretry_policy = \"policy.json\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    refused(&scratch, scratch.batch("true", "true"), 3).says("policy.json");
+}
+
+#[test]
+fn instruction_linked_mode_is_refused_in_plain_words() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let run = scratch
+        .batch("true", "true")
+        .args(["--mutation-mode", "instruction-linked"]);
+    refused(&scratch, run, 3).says("not available in this version");
+}
+
+#[test]
+fn an_override_without_a_reason_is_a_usage_error() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let run = scratch
+        .batch("true", "true")
+        .args(["--override-reason", " "]);
+    // The flag is given twice, so clap speaks first; either way it is usage.
+    refused(&scratch, run, 2);
+}
+
+#[test]
+fn a_hung_work_command_is_killed_with_its_group_and_the_batch_goes_on() {
+    let rows = [issue("hung"), issue("well-1"), issue("well-2")];
+    let scratch = Scratch::with_issues(1, &rows);
+    let config = "[supervision]\nstep_limit = \"300ms\"\ngrace = \"200ms\"\n\
+                  [backoff]\nexponential_short = \"1ms\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    // It ignores TERM, and so does what it starts, of which one leaves the group.
+    let work = r#"[ "$PREMATH_ISSUE_ID" = hung ] || exit 0
+trap '' TERM
+sleep 1000 &
+setsid sleep 1000 &
+sleep 1000"#;
+    let ended = scratch.batch(work, "true").end().exits(1);
+    let rows = scratch.steps_of("hung");
+    assert_eq!(rows.len(), 3, "{}", ended.stderr);
+    for row in rows {
+        assert_eq!(row["failureClasses"], json!(["gate_timeout"]));
+    }
+    assert_eq!(scratch.issue("hung")["status"], "open");
+    for id in ["well-1", "well-2"] {
+        assert_eq!(scratch.issue(id)["status"], "closed");
+    }
+    assert!(ended.took < Duration::from_secs(60));
+    scratch.no_process_left();
+}

@@ -1,0 +1,313 @@
+//! What a step leaves behind, and what it does not.
+
+use premath_tests::{Scratch, issue, workspace};
+use serde_json::Value;
+use std::fs;
+
+const EDIT: &str = r#"echo "$PREMATH_ISSUE_ID" > "src/$PREMATH_ISSUE_ID.txt""#;
+
+fn fast_retries(scratch: &Scratch) {
+    let config = "[backoff]\nfixed_short = \"1ms\"\nexponential_short = \"1ms\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+}
+
+/// The lane is on its own branch, without a change of anybody.
+#[track_caller]
+fn is_back(scratch: &Scratch) {
+    let git = git2::Repository::open(&scratch.lanes[0]).unwrap();
+    let head = git.find_reference("HEAD").unwrap();
+    assert_eq!(
+        head.symbolic_target().unwrap(),
+        Some("refs/heads/lane-1"),
+        "the lane left its branch"
+    );
+    let mut options = git2::StatusOptions::new();
+    options.include_untracked(true);
+    let changes: Vec<String> = git
+        .statuses(Some(&mut options))
+        .unwrap()
+        .iter()
+        .map(|entry| entry.path().unwrap_or("?").to_owned())
+        .collect();
+    assert_eq!(changes, [""; 0], "the lane is not clean");
+}
+
+#[test]
+fn a_dirty_worktree_is_given_up_and_its_changes_stay() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let lane = &scratch.lanes[0];
+    fs::write(lane.join("mine.txt"), "a person's\n").unwrap();
+    fs::write(lane.join("README.md"), "edited\n").unwrap();
+    let ended = scratch.batch(EDIT, "true").end().exits(1);
+    let given_up = &ended.events()[1];
+    assert_eq!(given_up["failureClass"], "worktree_dirty", "{given_up}");
+    assert_eq!(scratch.steps(), Vec::<Value>::new());
+    assert_eq!(scratch.issue("a"), issue("a"));
+    let read = |name: &str| fs::read_to_string(lane.join(name)).unwrap();
+    assert_eq!(read("mine.txt"), "a person's\n");
+    assert_eq!(read("README.md"), "edited\n");
+}
+
+#[test]
+fn what_the_work_leaves_uncommitted_is_committed_with_trailers() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    scratch.batch(EDIT, "true").end().exits(0);
+    let messages = scratch.messages_on("lane-1");
+    assert_eq!(messages.len(), 1);
+    assert_eq!(
+        messages[0],
+        "a: issue a\n\nIssue: a\nLease: lease1_a_worker_1#1\nStep: worker.1.a.1\n"
+    );
+    assert_eq!(
+        scratch.file_on("lane-1", "src/a.txt").as_deref(),
+        Some("a\n")
+    );
+    is_back(&scratch);
+}
+
+#[test]
+fn what_the_work_commits_itself_stays_as_it_is() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let work = format!("{EDIT}; git add -A; git commit -qm 'own words'");
+    scratch.batch(&work, "true").end().exits(0);
+    assert_eq!(scratch.messages_on("lane-1"), ["own words\n"]);
+    is_back(&scratch);
+}
+
+#[test]
+fn work_that_does_nothing_makes_no_commit() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    scratch.batch("true", "true").end().exits(0);
+    assert_eq!(scratch.messages_on("lane-1"), [""; 0]);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert_eq!(scratch.branches(), ["lane-1", "main"]);
+}
+
+#[test]
+fn work_that_switches_the_branch_and_fails_finds_the_lane_on_its_own_again() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let work = format!("git switch -qc elsewhere; {EDIT}; git add -A; git commit -qm x; exit 1");
+    scratch.batch(&work, "true").end().exits(1);
+    is_back(&scratch);
+    assert_eq!(scratch.messages_on("lane-1"), [""; 0]);
+    assert!(
+        scratch
+            .file_on("harness/salvage/a/1", "src/a.txt")
+            .is_some()
+    );
+}
+
+/// It may be brought back and closed, or refused and kept aside; it is never
+/// closed with its work elsewhere.
+#[test]
+fn work_that_switches_the_branch_and_passes_is_not_lost_to_the_lane() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    fast_retries(&scratch);
+    let work = format!("git switch -qc elsewhere; {EDIT}");
+    scratch.batch(&work, "true").end();
+    is_back(&scratch);
+    let branch = if scratch.issue("a")["status"] == "closed" {
+        "lane-1"
+    } else {
+        "harness/salvage/a/1"
+    };
+    assert!(scratch.file_on(branch, "src/a.txt").is_some(), "lost");
+}
+
+#[test]
+fn what_a_failed_step_leaves_is_kept_aside_and_the_lane_goes_back() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let work = "mkdir -p new/deep ignored; echo committed > src/one.txt; git add -A; \
+                git commit -qm one; echo loose > new/deep/two.txt; echo gone > README.md; \
+                rm src/base.txt; echo cache > ignored/cache; exit 1";
+    scratch.batch(work, "true").end().exits(1);
+    is_back(&scratch);
+    let salvage = "harness/salvage/a/1";
+    let kept = |path: &str| scratch.file_on(salvage, path);
+    assert_eq!(kept("src/one.txt").as_deref(), Some("committed\n"));
+    assert_eq!(kept("new/deep/two.txt").as_deref(), Some("loose\n"));
+    assert_eq!(kept("README.md").as_deref(), Some("gone\n"));
+    assert_eq!(kept("src/base.txt"), None);
+    let lane = &scratch.lanes[0];
+    assert!(lane.join("src/base.txt").exists());
+    assert!(!lane.join("new").exists());
+    assert!(lane.join("ignored/cache").exists(), "ignored files stay");
+    assert_eq!(scratch.messages_on("lane-1"), [""; 0]);
+}
+
+#[test]
+fn a_failed_verification_is_retried_with_its_words_in_the_prompt() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let policy = "worktrees.example/project/policies/control/harness-retry-policy-v1.json";
+    fs::copy(workspace().join(policy), scratch.root.join("policy.json")).unwrap();
+    let config = "[batch]\nretry_policy = \"policy.json\"\n[backoff]\nfixed_short = \"1ms\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    let work = r#"cp "$PREMATH_PROMPT_FILE" "$HOME/prompt-$PREMATH_LEASE_GENERATION"
+echo "$PREMATH_LEASE_GENERATION" > src/a.txt"#;
+    let verify = "grep -q 2 src/a.txt || { echo 'the flux is inverted' >&2; exit 1; }";
+    scratch.batch(work, verify).end().exits(0);
+    let prompt = |number: u32| {
+        fs::read_to_string(scratch.folder().join(format!("prompt-{number}"))).unwrap()
+    };
+    assert!(!prompt(1).contains("flux"));
+    assert!(prompt(2).contains("the flux is inverted"), "{}", prompt(2));
+    assert!(prompt(2).contains("check_failed"), "{}", prompt(2));
+    assert_eq!(
+        scratch
+            .file_on("harness/salvage/a/1", "src/a.txt")
+            .as_deref(),
+        Some("1\n")
+    );
+    let steps = scratch.steps_of("a");
+    assert_eq!(steps.len(), 2);
+    assert_eq!(steps[0]["resultClass"], "retry_needed_lease_active");
+    assert_eq!(steps[1]["resultClass"], "completed");
+}
+
+#[test]
+fn an_issue_whose_verification_fails_for_good_is_blocked_with_notes() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    scratch.batch(EDIT, "exit 1").end().exits(1);
+    let row = scratch.issue("a");
+    assert_eq!(row["status"], "blocked");
+    assert!(row["notes"].as_str().unwrap().contains("check_failed"));
+    assert!(row.get("lease").is_none(), "{row}");
+    is_back(&scratch);
+}
+
+#[test]
+fn an_issue_whose_attempts_are_used_up_is_not_dispatched_again_by_another_lane() {
+    let rows: Vec<_> = (0..40).map(|n| issue(&format!("u-{n:02}"))).collect();
+    let scratch = Scratch::with_issues(4, &rows);
+    scratch.batch("exit 1", "true").end().exits(1);
+    for (id, row) in scratch.issues() {
+        assert_eq!(scratch.steps_of(&id).len(), 1, "{id} was dispatched again");
+        assert_eq!(row["status"], "open");
+    }
+}
+
+#[test]
+fn work_that_moves_to_a_branch_without_the_lanes_commits_is_not_closed() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let work = format!(
+        "{EDIT}; if [ $PREMATH_ISSUE_ID = b ]; then git stash -qu; \
+         git switch -q --detach main; git stash pop -q; fi"
+    );
+    fast_retries(&scratch);
+    scratch.batch(&work, "true").end().exits(1);
+    is_back(&scratch);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert_ne!(scratch.issue("b")["status"], "closed");
+    assert!(scratch.file_on("lane-1", "src/a.txt").is_some(), "lost");
+    assert!(
+        scratch
+            .file_on("harness/salvage/b/1", "src/b.txt")
+            .is_some()
+    );
+}
+
+#[test]
+fn work_that_drops_the_commits_of_an_earlier_step_is_not_closed() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let work = format!("[ $PREMATH_ISSUE_ID = a ] || git reset -q --hard main; {EDIT}");
+    fast_retries(&scratch);
+    scratch.batch(&work, "true").end().exits(1);
+    is_back(&scratch);
+    assert_ne!(scratch.issue("b")["status"], "closed");
+    assert!(scratch.file_on("lane-1", "src/a.txt").is_some(), "lost");
+}
+
+#[test]
+fn a_process_that_the_work_leaks_is_gone_before_the_next_step() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let work = r#"if [ "$PREMATH_ISSUE_ID" = a ]; then
+  setsid sh -c 'echo $$ > "$HOME/leaked"; exec sleep 1000' >/dev/null 2>&1 &
+  until [ -s "$HOME/leaked" ]; do sleep 0.01; done
+elif kill -0 "$(cat "$HOME/leaked")"; then
+  echo alive > "$HOME/seen"
+else
+  echo gone > "$HOME/seen"
+fi"#;
+    scratch.batch(work, "true").end().exits(0);
+    let seen = fs::read_to_string(scratch.folder().join("seen")).unwrap();
+    assert_eq!(seen, "gone\n");
+    scratch.no_process_left();
+}
+
+#[test]
+fn a_follow_up_is_filed_when_its_step_closes() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let work = r#"[ "$PREMATH_ISSUE_ID" = a ] || exit 0
+"$E2E_PREMATH" issue discover a 'found on the way' --priority 1"#;
+    scratch.batch(work, "true").end().exits(0);
+    let issues = scratch.issues();
+    let found: Vec<&Value> = issues
+        .values()
+        .filter(|row| row["title"] == "found on the way")
+        .collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0]["dependencies"][0]["depends_on_id"], "a");
+    assert_eq!(found[0]["dependencies"][0]["type"], "discovered-from");
+    assert_eq!(found[0]["status"], "closed", "it was worked on too");
+}
+
+#[test]
+fn a_follow_up_of_a_step_that_fails_is_not_filed() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let work = r#""$E2E_PREMATH" issue discover a 'found on the way'"#;
+    scratch.batch(work, "exit 1").end().exits(1);
+    assert_eq!(scratch.issues().len(), 1);
+}
+
+#[test]
+fn a_step_cannot_change_an_issue_by_itself() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let work = r#"[ "$PREMATH_ISSUE_ID" = a ] || exit 0
+"$E2E_PREMATH" issue update b --title changed --json > "$HOME/answer"
+echo $? > "$HOME/code""#;
+    scratch.batch(work, "true").end().exits(0);
+    let read = |name: &str| fs::read_to_string(scratch.folder().join(name)).unwrap();
+    assert_eq!(read("code"), "1\n");
+    let answer: Value = serde_json::from_str(&read("answer")).unwrap();
+    assert_eq!(
+        answer["failureClasses"],
+        serde_json::json!(["mutation.use_evidence_missing"])
+    );
+    assert_eq!(scratch.issue("b")["title"], "issue b");
+}
+
+#[test]
+fn a_step_cannot_start_a_batch() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let coordinator = premath_tests::binaries().coordinator.display().to_string();
+    let work =
+        format!("'{coordinator}' --work-cmd true --verify-cmd true; echo $? > \"$HOME/code\"");
+    scratch.batch(&work, "true").end().exits(0);
+    let code = fs::read_to_string(scratch.folder().join("code")).unwrap();
+    assert_eq!(code, "2\n");
+}
+
+#[test]
+fn commands_read_nothing_from_the_harness_stdin() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let work = r#"cat > "$HOME/read"; pwd > "$HOME/where""#;
+    scratch.batch(work, "true").end().exits(0);
+    let read = |name: &str| fs::read_to_string(scratch.folder().join(name)).unwrap();
+    assert_eq!(read("read"), "");
+    assert_eq!(read("where").trim(), scratch.lanes[0].to_str().unwrap());
+}
+
+#[test]
+fn what_stands_in_premath_and_artifacts_is_never_committed_or_cleaned() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let work = format!(
+        "{EDIT}; mkdir -p artifacts .premath; echo x > artifacts/mine; echo x > .premath/mine; \
+         [ $PREMATH_ISSUE_ID = a ]"
+    );
+    scratch.batch(&work, "true").end().exits(1);
+    for path in ["artifacts/mine", ".premath/mine"] {
+        assert_eq!(scratch.file_on("lane-1", path), None, "{path}");
+        assert!(scratch.lanes[0].join(path).exists(), "{path} was removed");
+    }
+    assert_eq!(scratch.issue("a")["status"], "closed");
+}

@@ -1,0 +1,62 @@
+//! Two coordinators on one repository.
+
+use premath_tests::{PATIENCE, Scratch, issue, until};
+use std::collections::BTreeSet;
+use std::fs;
+
+#[test]
+fn two_coordinators_on_their_own_worktrees_close_every_issue_once() {
+    let rows: Vec<_> = (0..24).map(|n| issue(&format!("t-{n:02}"))).collect();
+    let scratch = Scratch::with_issues(4, &rows);
+    let work = r#"echo x > "src/$PREMATH_ISSUE_ID.txt""#;
+    let [first, second] = [(0..2, "a"), (2..4, "b")].map(|(lanes, prefix)| {
+        scratch
+            .batch_on(&scratch.lanes[lanes], work, "true")
+            .args(["--worker-prefix", prefix])
+            .start()
+    });
+    first.wait().exits(0);
+    second.wait().exits(0);
+    let steps = scratch.steps();
+    assert_eq!(steps.len(), 24);
+    let distinct: BTreeSet<_> = steps
+        .iter()
+        .map(|row| row["issueId"].as_str().unwrap())
+        .collect();
+    assert_eq!(distinct.len(), 24);
+    for (id, row) in scratch.issues() {
+        assert_eq!(row["status"], "closed");
+        assert_eq!(row["lease_generation"], 1, "{id} was claimed twice");
+    }
+    let messages: Vec<String> = (1..=4)
+        .flat_map(|lane| scratch.messages_on(&format!("lane-{lane}")))
+        .collect();
+    assert_eq!(messages.len(), 24);
+    scratch.no_process_left();
+}
+
+#[test]
+fn a_worktree_that_another_coordinator_works_in_is_left_to_it() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let work = r#"touch "$HOME/started"; until [ -e "$HOME/go" ]; do sleep 0.05; done"#;
+    let first = scratch.batch(work, "true").start();
+    let started = scratch.folder().join("started");
+    until(PATIENCE, || started.exists().then_some(())).expect("the work starts");
+    let second = scratch
+        .batch("echo second > src/second.txt", "true")
+        .end()
+        .exits(1);
+    let busy = second
+        .events()
+        .into_iter()
+        .find(|event| event["event"] == "lane.given_up")
+        .expect("the lane is given up");
+    assert_eq!(busy["failureClass"], "worktree_busy");
+    fs::write(scratch.folder().join("go"), "").unwrap();
+    first.wait().exits(0);
+    assert!(!scratch.lanes[0].join("src/second.txt").exists());
+    for id in ["a", "b"] {
+        assert_eq!(scratch.issue(id)["lease_generation"], 1);
+        assert_eq!(scratch.issue(id)["status"], "closed");
+    }
+}

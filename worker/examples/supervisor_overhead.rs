@@ -1,0 +1,71 @@
+//! Measures what a command costs through the supervisor, against a plain spawn.
+//!
+//! `cargo run --release -p harness-worker --example supervisor_overhead`
+
+use harness_worker::supervisor::{self, Supervisor, shell};
+use std::error::Error;
+use std::fs::File;
+use std::io::Write;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+const RUNS: u32 = 200;
+/// The best of so many rounds counts: the others measure the machine's load.
+const ROUNDS: u32 = 10;
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|mode| mode == supervisor::MODE)
+    {
+        return Ok(supervisor::main());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let mut out = std::io::stdout().lock();
+    let (mut plainly, mut supervisedly) = (Duration::MAX, Duration::MAX);
+    for _ in 0..ROUNDS {
+        plainly = plainly.min(plain()?);
+        supervisedly = supervisedly.min(runtime.block_on(supervised())?);
+    }
+    writeln!(
+        out,
+        "plain {plainly:?}, supervised {supervisedly:?} a run: {:?} more, ratio {:.2}",
+        supervisedly.saturating_sub(plainly),
+        supervisedly.as_secs_f64() / plainly.as_secs_f64(),
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the yardstick is a plain spawn")]
+fn plain() -> Result<Duration, Box<dyn Error>> {
+    let started = Instant::now();
+    for _ in 0..RUNS {
+        let output = Command::new("/bin/sh")
+            .args(["-c", "true"])
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .output()?;
+        assert!(output.status.success());
+    }
+    Ok(started.elapsed() / RUNS)
+}
+
+async fn supervised() -> Result<Duration, Box<dyn Error>> {
+    let lock = tempfile::tempfile()?;
+    let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    let mut supervisor = Supervisor::start(&std::env::current_exe()?, lock.into())?;
+    let started = Instant::now();
+    for _ in 0..RUNS {
+        let (stdout, stderr): (File, File) = (stdout.try_clone()?, stderr.try_clone()?);
+        let exit = supervisor
+            .begin(shell("true"), stdout, stderr)
+            .await?
+            .wait()
+            .await?;
+        assert!(exit.succeeded());
+    }
+    Ok(started.elapsed() / RUNS)
+}

@@ -1,0 +1,16 @@
+//! Exit codes of the loops (`contracts.md` 10).
+
+/// Every issue that was worked on ended well, or nothing was ready.
+pub const OK: u8 = 0;
+/// At least one issue ended otherwise, or a lane had to be given up.
+pub const FAILED: u8 = 1;
+/// Usage, configuration, or input that cannot be read, found before dispatch.
+pub const USAGE: u8 = 2;
+/// Refused before dispatch: a cycle, a policy mismatch, startup verification.
+pub const REFUSED: u8 = 3;
+/// Issue memory or trajectory cannot be read or written any more.
+pub const STORE: u8 = 4;
+/// Interrupted by SIGINT and drained.
+pub const INTERRUPTED: u8 = 130;
+/// Interrupted by SIGTERM and drained.
+pub const TERMINATED: u8 = 143;

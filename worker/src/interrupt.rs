@@ -1,0 +1,118 @@
+//! What the person at the keyboard asked for: nothing, drain, or kill.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// How far an interrupt goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Go on.
+    None,
+    /// No new work; running steps finish within the drain grace.
+    Drain,
+    /// End running steps now.
+    Kill,
+}
+
+/// A flag that `main`'s signals raise and every lane looks at.
+#[derive(Clone, Debug)]
+pub struct Interrupt {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    epoch: Instant,
+    drain_grace: Duration,
+    /// 0, or one more than the milliseconds from `epoch` to the first signal.
+    drained_at: AtomicU64,
+    signals: AtomicU64,
+    last_signal: AtomicU64,
+}
+
+impl Interrupt {
+    /// Makes a flag that is down.
+    pub fn new(drain_grace: Duration) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                epoch: Instant::now(),
+                drain_grace,
+                drained_at: AtomicU64::new(0),
+                signals: AtomicU64::new(0),
+                last_signal: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// Records a signal: the first drains, a further one kills.
+    pub fn signal(&self, number: u64) -> Level {
+        let elapsed = self.elapsed_ms() + 1;
+        let _ =
+            self.inner
+                .drained_at
+                .compare_exchange(0, elapsed, Ordering::SeqCst, Ordering::SeqCst);
+        self.inner.last_signal.store(number, Ordering::SeqCst);
+        if self.inner.signals.fetch_add(1, Ordering::SeqCst) == 0 {
+            Level::Drain
+        } else {
+            Level::Kill
+        }
+    }
+
+    /// Returns how far the interrupt goes now; a drain whose grace is over kills.
+    pub fn level(&self) -> Level {
+        match self.inner.signals.load(Ordering::SeqCst) {
+            0 => Level::None,
+            1 => {
+                let drained_at = self
+                    .inner
+                    .drained_at
+                    .load(Ordering::SeqCst)
+                    .saturating_sub(1);
+                let running = Duration::from_millis(self.elapsed_ms().saturating_sub(drained_at));
+                if running >= self.inner.drain_grace {
+                    Level::Kill
+                } else {
+                    Level::Drain
+                }
+            }
+            _ => Level::Kill,
+        }
+    }
+
+    /// Returns the number of the last signal; `None` where there was none.
+    pub fn last_signal(&self) -> Option<u64> {
+        match self.inner.last_signal.load(Ordering::SeqCst) {
+            0 => None,
+            number => Some(number),
+        }
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.inner.epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_signal_drains_and_the_second_kills() {
+        let interrupt = Interrupt::new(Duration::from_secs(600));
+        assert_eq!(interrupt.level(), Level::None);
+        assert_eq!(interrupt.signal(2), Level::Drain);
+        assert_eq!(interrupt.level(), Level::Drain);
+        assert_eq!(interrupt.signal(15), Level::Kill);
+        assert_eq!(interrupt.level(), Level::Kill);
+        assert_eq!(interrupt.last_signal(), Some(15));
+    }
+
+    #[test]
+    fn a_drain_whose_grace_is_over_kills() {
+        let interrupt = Interrupt::new(Duration::ZERO);
+        interrupt.signal(2);
+        assert_eq!(interrupt.level(), Level::Kill);
+    }
+}

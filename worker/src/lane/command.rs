@@ -1,0 +1,385 @@
+//! A command of the lane: run under its supervisor, watched, classified,
+//! witnessed (`contracts.md` 7, `agents.md`).
+
+use super::Lane;
+use super::watch::LeaseWatch;
+use crate::environment;
+use crate::interrupt::Level;
+use crate::supervisor::{Exit, ExitCause, SupervisorError, shell};
+use crate::tree::TreeState;
+use crate::witness::{self, CommandFacts};
+use premath_evidence::{CallEnd, ShellCall};
+use premath_kernel::canonical;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::retry::{self, class_words};
+use premath_memory::{StoreError, artifact, clock};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a running command's lease and the interrupt are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The exit code by which a command says that trying again may help
+/// (`EX_TEMPFAIL`).
+const TEMPFAIL: i32 = 75;
+/// The exit codes of a shell that could not start a command.
+const NOT_STARTED: [i32; 2] = [126, 127];
+
+/// Which command of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Boot,
+    Startup,
+    Work,
+    Verify,
+    Stop,
+}
+
+impl Phase {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Boot => "boot",
+            Self::Startup => "startup",
+            Self::Work => "work",
+            Self::Verify => "verify",
+            Self::Stop => "stop",
+        }
+    }
+
+    /// How far an interrupt must go to end the command: before the first step
+    /// there is nothing to finish.
+    const fn cut_at(self) -> Level {
+        match self {
+            Self::Boot | Self::Startup => Level::Drain,
+            Self::Work | Self::Verify | Self::Stop => Level::Kill,
+        }
+    }
+
+    /// The class of a failure that has no better one.
+    const fn class(self) -> FailureClass {
+        match self {
+            Self::Boot | Self::Stop => FailureClass::HookFailed,
+            Self::Startup => FailureClass::StartupCheckFailed,
+            Self::Work => FailureClass::WorkFailed,
+            Self::Verify => FailureClass::CheckFailed,
+        }
+    }
+}
+
+/// Why a command was ended by us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// The lease could not be relied on any more.
+    Lease(FailureClass),
+    /// A person asked for it.
+    Interrupt,
+}
+
+/// A command that is over.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) cut: Option<Cut>,
+    /// Empty where it passed.
+    pub(super) classes: Vec<String>,
+    pub(super) call: ShellCall,
+    pub(super) witness_ref: String,
+    /// HEAD and tree as the command left them.
+    pub(super) after: TreeState,
+    /// Processes that could not be ended: the worktree cannot be trusted.
+    pub(super) survivors: u32,
+}
+
+impl Ran {
+    pub(super) fn passed(&self) -> bool {
+        self.classes.is_empty() && self.cut.is_none()
+    }
+}
+
+/// A command could not be run or witnessed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CommandError {
+    #[error(transparent)]
+    Supervisor(#[from] SupervisorError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Tree(#[from] crate::tree::TreeError),
+}
+
+impl CommandError {
+    pub(super) fn class(&self) -> FailureClass {
+        match self {
+            Self::Supervisor(error) => error.class(),
+            Self::Store(_) => FailureClass::ProjectionStoreIo,
+            Self::Tree(error) => error.class(),
+        }
+    }
+}
+
+/// What a command belongs to.
+pub(super) struct Occasion<'a> {
+    pub(super) step_id: &'a str,
+    pub(super) issue_id: &'a str,
+    pub(super) generation: u64,
+    pub(super) variables: &'a [(&'a str, OsString)],
+}
+
+impl Lane {
+    /// Runs a command to its end and writes its witness.
+    pub(super) fn run(
+        &mut self,
+        phase: Phase,
+        command: &str,
+        occasion: &Occasion<'_>,
+        before: Option<TreeState>,
+        mut watch: Option<&mut LeaseWatch>,
+    ) -> Result<Ran, CommandError> {
+        // What is known is not looked at again: a look hashes all that changed.
+        let before = match before {
+            Some(known) => known,
+            None => self.tree.state()?,
+        };
+        let limits = &self.batch.settings.limits;
+        let mut spec = shell(command);
+        spec.cwd.clone_from(&self.worktree);
+        spec.env = environment::of_command(
+            std::env::vars_os(),
+            &self.batch.settings.environment,
+            occasion.variables,
+        );
+        spec.limit = if phase == Phase::Work {
+            limits.step
+        } else {
+            limits.verify
+        };
+        spec.grace = limits.grace;
+        spec.output_cap = limits.output_cap;
+        let names = spec
+            .env
+            .iter()
+            .map(|(name, _)| name.to_string_lossy().into_owned())
+            .collect::<Vec<_>>();
+        let streams = &self.batch.settings.roots.streams;
+        let stdout = witness::file(streams, occasion.step_id, phase.name(), "stdout");
+        let stderr = witness::file(streams, occasion.step_id, phase.name(), "stderr");
+        let (out, err) = (
+            artifact::open_stream(&stdout)?,
+            artifact::open_stream(&stderr)?,
+        );
+        let started_at = clock::now().wall;
+        let interrupt = self.batch.interrupt.clone();
+        let supervisor = &mut self.supervisor;
+        let (exit, mut cut) = self.runtime.block_on(async {
+            let mut running = supervisor.begin(spec, out, err).await?;
+            let mut cut = None;
+            let mut look = tokio::time::interval(LOOK);
+            loop {
+                tokio::select! {
+                    biased;
+                    exit = running.wait() => {
+                        return Ok::<(Exit, Option<Cut>), SupervisorError>((exit?, cut));
+                    }
+                    _ = look.tick() => {}
+                }
+                if cut.is_none()
+                    && let Some(watch) = watch.as_deref_mut()
+                    && let Err(class) = watch.look()
+                {
+                    cut = Some(Cut::Lease(class));
+                    running.stop(true).await?;
+                }
+                if cut.is_none() && interrupt.level() >= phase.cut_at() {
+                    cut = Some(Cut::Interrupt);
+                    running.stop(false).await?;
+                }
+            }
+        })?;
+        let finished_at = clock::now().wall;
+        // A process that was stopped for long wakes up to an exit and a lease
+        // that is over: the lease counts.
+        if cut.is_none()
+            && let Some(watch) = watch
+            && let Err(class) = watch.look()
+        {
+            cut = Some(Cut::Lease(class));
+        }
+        // What ended by itself before the signal reached it was not cut.
+        if cut == Some(Cut::Interrupt) && exit.cause != ExitCause::Stopped {
+            cut = None;
+        }
+        let classes = match cut {
+            Some(Cut::Lease(class)) => vec![class.as_str().to_owned()],
+            Some(Cut::Interrupt) => vec![FailureClass::StepInterrupted.as_str().to_owned()],
+            None => self.classify(phase, &exit, &stdout, &stderr),
+        };
+        let after = self.tree.state()?;
+        self.witnessed(
+            phase,
+            command,
+            occasion,
+            &Outcome {
+                exit: &exit,
+                classes,
+                cut,
+                names: &names,
+                started_at,
+                finished_at,
+                before: &before,
+                after: &after,
+                stdout: &stdout,
+                stderr: &stderr,
+            },
+        )
+    }
+
+    /// Names the classes of an end (`contracts.md` 7); none where it passed.
+    fn classify(&self, phase: Phase, exit: &Exit, stdout: &Path, stderr: &Path) -> Vec<String> {
+        if exit.succeeded() {
+            return Vec::new();
+        }
+        // What the harness knows by itself comes before what the command says.
+        let own = match &exit.cause {
+            ExitCause::SpawnFailed { .. } => Some(FailureClass::ExecutorUnavailable),
+            ExitCause::Limit => Some(FailureClass::GateTimeout),
+            ExitCause::Stopped => Some(FailureClass::StepInterrupted),
+            ExitCause::Exited => None,
+        };
+        let read = |path: &Path| artifact::read(path).ok().flatten().unwrap_or_default();
+        let policy = &self.batch.settings.retry;
+        let known = |word: &str| policy.knows(word) || word.parse::<FailureClass>().is_ok();
+        let mut classes: Vec<String> = own.iter().map(|class| class.as_str().to_owned()).collect();
+        for word in class_words(&read(stderr), &read(stdout), &known) {
+            if !classes.contains(&word) {
+                classes.push(word);
+            }
+        }
+        if classes.is_empty() {
+            let class = match (exit.code, exit.signal) {
+                (Some(TEMPFAIL), _) | (None, Some(_)) => FailureClass::FlakyExecution,
+                (Some(code), _) if NOT_STARTED.contains(&code) => FailureClass::ExecutorUnavailable,
+                _ => phase.class(),
+            };
+            classes.push(class.as_str().to_owned());
+        }
+        classes
+    }
+
+    fn witnessed(
+        &self,
+        phase: Phase,
+        command: &str,
+        occasion: &Occasion<'_>,
+        outcome: &Outcome<'_>,
+    ) -> Result<Ran, CommandError> {
+        let command_digest = canonical::digest(&command);
+        let workdir = self.worktree.to_string_lossy().into_owned();
+        let exit = outcome.exit;
+        let facts = CommandFacts {
+            step_id: occasion.step_id,
+            issue_id: occasion.issue_id,
+            generation: occasion.generation,
+            phase: phase.name(),
+            command_digest: &command_digest,
+            workdir: &workdir,
+            environment: outcome.names,
+            exit,
+            failure_classes: &outcome.classes,
+            started_at: outcome.started_at,
+            finished_at: outcome.finished_at,
+            before: outcome.before,
+            after: outcome.after,
+            stdout: outcome.stdout,
+            stderr: outcome.stderr,
+        };
+        let witness = witness::write(
+            &self.batch.settings.roots.witnesses,
+            occasion.step_id,
+            phase.name(),
+            &facts.document(),
+        )?;
+        let end = match outcome.classes.first() {
+            None => CallEnd::Ok,
+            Some(class) => CallEnd::Error {
+                class: class.clone(),
+                retryable: !retry::decide(&self.batch.settings.retry, &outcome.classes, 1)
+                    .is_escalation(),
+                message: last_line(outcome.stderr, outcome.stdout),
+            },
+        };
+        Ok(Ran {
+            cut: outcome.cut,
+            classes: outcome.classes.clone(),
+            call: ShellCall {
+                phase: phase.name(),
+                command_digest,
+                workdir,
+                exit_code: exit.code,
+                signal: exit.signal,
+                stdout_sha256: exit.stdout.sha256.clone(),
+                stderr_sha256: exit.stderr.sha256.clone(),
+                truncated: exit.stdout.truncated() || exit.stderr.truncated(),
+                end: Some(end),
+                witness_ref: witness.reference.clone(),
+            },
+            witness_ref: witness.reference,
+            after: outcome.after.clone(),
+            survivors: exit.survivors,
+        })
+    }
+}
+
+/// A command's end, on its way to the witness.
+struct Outcome<'a> {
+    exit: &'a Exit,
+    classes: Vec<String>,
+    cut: Option<Cut>,
+    names: &'a [String],
+    started_at: jiff::Timestamp,
+    finished_at: jiff::Timestamp,
+    before: &'a TreeState,
+    after: &'a TreeState,
+    stdout: &'a Path,
+    stderr: &'a Path,
+}
+
+/// The last line that was said, for the error envelope.
+fn last_line(stderr: &Path, stdout: &Path) -> String {
+    [stderr, stdout]
+        .into_iter()
+        .filter_map(|path: &Path| artifact::read(path).ok().flatten())
+        .find_map(|bytes| {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            text.lines()
+                .map(str::trim)
+                .rfind(|line| !line.is_empty())
+                .map(|line| line.chars().take(500).collect::<String>())
+        })
+        .unwrap_or_else(|| "no output".to_owned())
+}
+
+/// A step's variables (`agents.md`).
+pub(super) struct StepFiles {
+    pub(super) issue: PathBuf,
+    pub(super) prompt: PathBuf,
+    pub(super) evidence: PathBuf,
+    pub(super) outbox: PathBuf,
+}
+
+impl StepFiles {
+    pub(super) fn at(folder: &Path) -> Self {
+        Self {
+            issue: folder.join("issue.json"),
+            prompt: folder.join("prompt.md"),
+            evidence: folder.join("evidence.json"),
+            outbox: folder.join("outbox.jsonl"),
+        }
+    }
+
+    /// Removes what the step before left to read; the two files that every
+    /// step writes stay and are written over.
+    pub(super) fn clear(&self) -> Result<(), StoreError> {
+        artifact::remove(&self.evidence)?;
+        artifact::remove(&self.outbox)
+    }
+}

@@ -1,0 +1,85 @@
+//! A lane: the thread's side of one worktree, from `boot` over `step` to
+//! `stop` (HARNESS-RUNTIME 3).
+
+mod boot;
+mod command;
+mod escalate;
+mod outbox;
+mod step;
+mod stop;
+mod watch;
+
+pub use boot::{BootError, BootReport};
+pub use step::{StepEnding, StepReport};
+
+use crate::batch::Batch;
+use crate::supervisor::Supervisor;
+use crate::tree::Tree;
+use premath_kernel::session::{Session, SessionState, SessionWrite};
+use premath_memory::projection::{self, ProjectionError};
+use premath_memory::roots::LaneRoots;
+use premath_memory::{WorktreeLock, artifact, clock};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// A worktree that is locked and booted, ready for steps.
+#[derive(Debug)]
+pub struct Lane {
+    batch: Arc<Batch>,
+    worker_id: String,
+    worktree: PathBuf,
+    roots: LaneRoots,
+    tree: Tree,
+    supervisor: Supervisor,
+    runtime: Runtime,
+    session: Option<Session>,
+    /// Counts the steps of this run, from 1.
+    step_index: u64,
+    /// Held as long as the lane; the supervisor shares it. Last, so that it is
+    /// let go of after the supervisor.
+    lock: WorktreeLock,
+}
+
+impl Lane {
+    /// Returns the worker's id.
+    pub fn worker_id(&self) -> &str {
+        &self.worker_id
+    }
+
+    /// Returns the worktree.
+    pub fn worktree(&self) -> &std::path::Path {
+        &self.worktree
+    }
+
+    /// Updates the session and writes it.
+    fn write_session(&mut self, write: SessionWrite) -> Result<(), ProjectionError> {
+        let session = premath_kernel::session::write(self.session.take(), write, clock::now().wall);
+        let written = projection::write_session(&self.roots.session, &session);
+        self.session = Some(session);
+        written
+    }
+
+    /// Ends the lane: the session's last snapshot of issue memory.
+    ///
+    /// # Errors
+    ///
+    /// [`ProjectionError`].
+    pub fn finish(mut self) -> Result<(), ProjectionError> {
+        artifact::remove(&self.roots.step)?;
+        let snapshot = self.batch.memory.view(|view| view.snapshot_ref())?;
+        let step_is_open = self
+            .session
+            .as_ref()
+            .is_some_and(|session| session.step.is_some());
+        self.write_session(SessionWrite {
+            state: if step_is_open {
+                SessionState::Active
+            } else {
+                SessionState::Stopped
+            },
+            issues_snapshot_ref: Some(snapshot),
+            ..SessionWrite::default()
+        })
+    }
+}

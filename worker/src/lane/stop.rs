@@ -1,0 +1,413 @@
+//! `stop`: the handoff, on every path out (HARNESS-RUNTIME 3.3,
+//! `contracts.md` 4).
+//!
+//! It classifies what issue memory shows first; then the policy's decision is
+//! carried out; then the row is written.
+
+use super::Lane;
+use super::command::{CommandError, Cut, Occasion, Phase, StepFiles};
+use super::escalate::CarriedOut;
+use super::step::{Progress, StepEnding, StepReport};
+use crate::settings::HostActionTransport;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::feature::FeatureStatus;
+use premath_kernel::handoff::{Handoff, StepEnd};
+use premath_kernel::lease::LeaseState;
+use premath_kernel::reference::{self, WorkOutcome};
+use premath_kernel::retry::{self, Decision, Outcome, retry_at};
+use premath_kernel::session::{SessionState, SessionWrite, StepWrite};
+use premath_kernel::trajectory::{RetryRecord, StepRow, action};
+use premath_memory::{Claimed, clock};
+
+impl Lane {
+    /// Ends a step: tree, lease, row, feature, session.
+    pub(super) fn stop(&mut self, claimed: &Claimed, mut progress: Progress) -> StepReport {
+        // A close whose answer was lost stands in memory all the same; where
+        // memory cannot be read nothing is taken back on a guess.
+        let step_id = progress.identity.step_id();
+        let closed = self.batch.memory.view(|view| {
+            view.issue(&claimed.claim.issue_id)
+                .is_some_and(|issue| issue.closed_by_step.as_deref() == Some(&step_id))
+        });
+        match closed {
+            Ok(closed) => progress.closed |= closed,
+            Err(error) => {
+                progress.restored = false;
+                progress.fail(error.class().as_str());
+                progress.store_lost = Some(error.to_string());
+                let class = UNKNOWN.result_class.to_owned();
+                return self.report(claimed, progress, StepEnding::LeaseLost, class, 0, None);
+            }
+        }
+        let end = if progress.closed {
+            StepEnd::Succeeded
+        } else {
+            StepEnd::Failed
+        };
+        // A command may have put something else in the place of the folder that
+        // session and ledger go to.
+        if let Err(error) = self.roots.secure() {
+            progress.lane_lost = Some((error.class(), error.to_string()));
+        }
+        let mut salvage = if progress.closed {
+            progress.untidy.then(|| self.tidy(&mut progress)).flatten()
+        } else {
+            self.take_back(&mut progress)
+        };
+        let attempt = self.batch.attempts(&claimed.claim.issue_id) + 1;
+        let (handoff, lease_ref) = match self.batch.handoff(&claimed.claim, end, &self.worker_id) {
+            Ok((handoff, reference)) => (handoff, Some(reference)),
+            Err(error) => {
+                progress.store_lost = Some(error.to_string());
+                progress.fail(error.class().as_str());
+                (UNKNOWN, None)
+            }
+        };
+        progress.witnesses.extend(lease_ref);
+        let mut result_class = handoff.result_class.to_owned();
+        if handoff.result_class == "failed_lease_lost" && progress.cut.is_none() {
+            progress.fail(FailureClass::LeaseGenerationMismatch.as_str());
+        }
+        let mut decision = None;
+        let ending = if progress.closed {
+            StepEnding::Closed
+        } else {
+            self.carry_out(
+                claimed,
+                &mut progress,
+                &handoff,
+                attempt,
+                &mut decision,
+                &mut result_class,
+            )
+        };
+        let row = self.row(
+            claimed,
+            &progress,
+            &handoff,
+            &result_class,
+            decision.as_ref(),
+        );
+        if let Err(error) = self.batch.record(&row) {
+            progress.store_lost = Some(error.to_string());
+        }
+        // The row is written: what the hook does costs the step nothing.
+        if progress.cut != Some(Cut::Interrupt) && progress.lane_lost.is_none() {
+            let hooked = self.stop_command(claimed, &mut progress);
+            salvage = salvage.or(hooked);
+        }
+        let verification = progress
+            .verification
+            .as_ref()
+            .and_then(|verification| verification.witness_ref.clone());
+        let feature = match &ending {
+            StepEnding::Closed => FeatureStatus::Completed,
+            StepEnding::Blocked => FeatureStatus::Blocked,
+            _ => FeatureStatus::Pending,
+        };
+        let feature = self.feature(claimed, feature, verification.as_deref());
+        let session = self.end_session(&progress, &row, &ending, &handoff);
+        for error in [feature.err(), session.err()].into_iter().flatten() {
+            // A projection is never an authority: the step stands without it.
+            tracing::error!(step = %row.step_id, %error, "projection not written");
+            progress.lane_lost = Some((error.class(), error.to_string()));
+        }
+        self.report(claimed, progress, ending, result_class, attempt, salvage)
+    }
+
+    /// After a failure: what the step left is kept, and the lane goes back.
+    fn take_back(&self, progress: &mut Progress) -> Option<String> {
+        let base = progress.base.clone()?;
+        match self.back_to(&base, &progress.session_step(&base)) {
+            Ok(salvage) => salvage,
+            Err(error) => {
+                progress.restored = false;
+                progress.fail(error.class().as_str());
+                progress.lane_lost = Some((error.class(), error.to_string()));
+                None
+            }
+        }
+    }
+
+    /// After a success: nothing may be left over for the next step. What the
+    /// verification or a stop hook left is kept like a failed step's work.
+    fn tidy(&self, progress: &mut Progress) -> Option<String> {
+        let tidied = self.tree.changes().and_then(|changes| {
+            if changes.is_empty() {
+                return Ok(None);
+            }
+            let now = self.tree.base()?;
+            self.back_to(&now, &progress.session_step(&now))
+        });
+        match tidied {
+            Ok(salvage) => salvage,
+            Err(error) => {
+                progress.restored = false;
+                progress.lane_lost = Some((error.class(), error.to_string()));
+                None
+            }
+        }
+    }
+
+    /// Runs the stop hook; its failure is named in the report and changes
+    /// nothing. Returns where what it left in the tree is kept.
+    fn stop_command(&mut self, claimed: &Claimed, progress: &mut Progress) -> Option<String> {
+        let command = self.batch.settings.hooks.stop.clone()?;
+        let step_id = progress.identity.step_id();
+        let files = StepFiles::at(&self.roots.step);
+        let mut variables = self.variables(claimed, &step_id, &files);
+        let outcome = if progress.closed {
+            "completed"
+        } else {
+            "failed"
+        };
+        variables.push(("PREMATH_STEP_OUTCOME", outcome.into()));
+        let occasion = Occasion {
+            step_id: &step_id,
+            issue_id: &claimed.claim.issue_id,
+            generation: claimed.claim.generation,
+            variables: &variables,
+        };
+        match self.run(Phase::Stop, &command, &occasion, None, None) {
+            Ok(ran) => {
+                if !ran.passed() {
+                    progress.fail(FailureClass::HookFailed.as_str());
+                }
+                if ran.survivors > 0 {
+                    progress.restored = false;
+                    progress.lane_lost = Some((
+                        FailureClass::SupervisorLost,
+                        format!(
+                            "{} process(es) of the stop hook could not be ended",
+                            ran.survivors
+                        ),
+                    ));
+                }
+            }
+            Err(error) => {
+                progress.fail(FailureClass::HookFailed.as_str());
+                tracing::warn!(%step_id, %error, "stop hook not run");
+                if let CommandError::Supervisor(lost) = &error {
+                    progress.lane_lost = self.mend_supervisor(lost);
+                }
+            }
+        }
+        self.tidy(progress)
+    }
+
+    /// Does with the issue what memory's state and the policy say.
+    fn carry_out(
+        &self,
+        claimed: &Claimed,
+        progress: &mut Progress,
+        handoff: &Handoff,
+        attempt: u32,
+        decision: &mut Option<Decision>,
+        result_class: &mut String,
+    ) -> StepEnding {
+        let ours = handoff.action == "issue_lease_renew" || handoff.state == LeaseState::Contended;
+        if !ours || progress.store_lost.is_some() {
+            // Somebody set the issue free under the step: what the policy says
+            // counts all the same, or the batch would have it again for ever.
+            if handoff.state == LeaseState::Unleased {
+                *decision = Some(retry::decide(
+                    &self.batch.settings.retry,
+                    &progress.classes,
+                    attempt,
+                ));
+            }
+            return StepEnding::LeaseLost;
+        }
+        if self.batch.settings.transport == HostActionTransport::LocalRepl {
+            let class = FailureClass::HostActionMcpTransportRequired.as_str();
+            *result_class = class.to_owned();
+            progress.fail(class);
+            return StepEnding::LeaseLost;
+        }
+        if progress.cut == Some(Cut::Interrupt) {
+            return match self.release(claimed, progress, None) {
+                Ok(()) => StepEnding::Interrupted,
+                Err(()) => StepEnding::LeaseLost,
+            };
+        }
+        let decided = retry::decide(&self.batch.settings.retry, &progress.classes, attempt);
+        let ending = match decided.outcome {
+            Outcome::Retry => {
+                let wait = self
+                    .batch
+                    .settings
+                    .backoff
+                    .wait(&decided.backoff_class, attempt);
+                let at = (!wait.is_zero()).then(|| retry_at(clock::now().wall, wait));
+                self.release(claimed, progress, at)
+                    .map(|()| StepEnding::Retry { at })
+            }
+            Outcome::Escalate(escalation) => {
+                match self.escalate(claimed, progress, &decided, escalation) {
+                    Ok(CarriedOut::Blocked) => Ok(StepEnding::Blocked),
+                    Ok(CarriedOut::Discovered(follow_up)) => self
+                        .release(claimed, progress, None)
+                        .map(|()| StepEnding::Discovered { follow_up }),
+                    Ok(CarriedOut::Nothing) | Err(()) => self
+                        .release(claimed, progress, None)
+                        .map(|()| StepEnding::Stopped),
+                }
+            }
+        };
+        *decision = Some(decided);
+        ending.unwrap_or(StepEnding::LeaseLost)
+    }
+
+    fn release(
+        &self,
+        claimed: &Claimed,
+        progress: &mut Progress,
+        at: Option<jiff::Timestamp>,
+    ) -> Result<(), ()> {
+        let claim = &claimed.claim;
+        let released = self.batch.memory.release(
+            &self.batch.lease_authority(),
+            &claim.issue_id,
+            claim.key(),
+            at,
+        );
+        match released {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                progress.fail(error.class().as_str());
+                if let premath_memory::ChangeError::Store(error) = error {
+                    progress.store_lost = Some(error.to_string());
+                }
+                Err(())
+            }
+        }
+    }
+
+    fn row(
+        &self,
+        claimed: &Claimed,
+        progress: &Progress,
+        handoff: &Handoff,
+        result_class: &str,
+        decision: Option<&Decision>,
+    ) -> StepRow {
+        let issue_id = &claimed.claim.issue_id;
+        let mut row = StepRow::new(
+            progress.identity.step_id(),
+            action::WORKER_LOOP,
+            result_class,
+            clock::now().wall,
+        );
+        row.issue_id = Some(issue_id.clone());
+        row.started_at = Some(progress.started_at.into());
+        row.generation = Some(claimed.claim.generation);
+        row.worker_id = Some(self.worker_id.clone());
+        row.batch_id = Some(self.batch.id().to_owned());
+        row.failure_classes.clone_from(&progress.classes);
+        row.verification.clone_from(&progress.verification);
+        row.next_step = Some(handoff.action.to_owned());
+        row.retry = decision.map(RetryRecord::from);
+        row.lineage_refs = self.lineage(issue_id);
+        row.witness_refs = progress.witnesses.clone();
+        let outcome = if progress.closed {
+            WorkOutcome::Completed
+        } else {
+            WorkOutcome::Failed
+        };
+        let settings = &self.batch.settings;
+        row.witness_refs.insert(reference::work_witness(
+            &settings.witness_prefix,
+            &self.worker_id,
+            issue_id,
+            outcome,
+        ));
+        row.witness_refs.insert(reference::worker_lane_policy(
+            &settings.mode,
+            &self.worker_id,
+            issue_id,
+            self.step_index,
+        ));
+        row
+    }
+
+    fn end_session(
+        &mut self,
+        progress: &Progress,
+        row: &StepRow,
+        ending: &StepEnding,
+        handoff: &Handoff,
+    ) -> Result<(), premath_memory::projection::ProjectionError> {
+        let summary = match ending {
+            StepEnding::Closed => format!("closed {}", progress.identity.issue_id),
+            _ => format!(
+                "{} not closed: {}",
+                progress.identity.issue_id,
+                progress.classes.join(", ")
+            ),
+        };
+        // A tree that is not back where it began stays on record: the next
+        // boot takes it up.
+        let (state, step) = if progress.restored {
+            (SessionState::Stopped, StepWrite::Clear)
+        } else {
+            (SessionState::Active, StepWrite::Keep)
+        };
+        self.write_session(SessionWrite {
+            state,
+            summary: Some(summary),
+            next_step: Some(handoff.action.to_owned()),
+            witness_refs: Some(row.witness_refs.clone()),
+            step,
+            ..SessionWrite::default()
+        })
+    }
+
+    /// Gives a claim back that no step was begun for.
+    pub(super) fn not_begun(&self, claimed: &Claimed, mut progress: Progress) -> StepReport {
+        let _ = self.release(claimed, &mut progress, None);
+        self.batch.put_down(&claimed.claim);
+        self.report(
+            claimed,
+            progress,
+            StepEnding::NotBegun,
+            "not_begun".to_owned(),
+            0,
+            None,
+        )
+    }
+
+    fn report(
+        &self,
+        claimed: &Claimed,
+        progress: Progress,
+        ending: StepEnding,
+        result_class: String,
+        attempt: u32,
+        salvage: Option<String>,
+    ) -> StepReport {
+        StepReport {
+            issue_id: claimed.claim.issue_id.clone(),
+            title: claimed.row.text_of("title"),
+            step_id: progress.identity.step_id(),
+            generation: claimed.claim.generation,
+            ending,
+            result_class,
+            failure_classes: progress.classes,
+            attempt,
+            commit: progress.commit.filter(|_| progress.closed),
+            salvage,
+            discovered: progress.discovered,
+            said: progress.said,
+            duration_ms: clock::now().boot_ms.saturating_sub(progress.started_ms),
+            lane_lost: progress.lane_lost,
+            store_lost: progress.store_lost,
+        }
+    }
+}
+
+/// What is said where memory cannot be read.
+const UNKNOWN: Handoff = Handoff {
+    state: LeaseState::InvalidExpiresAt,
+    action: "stop",
+    result_class: "failed_lease_invariant",
+};

@@ -1,0 +1,13 @@
+//! One lane: boot, step, stop on one worktree, with the gate in its own process.
+
+pub mod batch;
+mod environment;
+pub mod exit;
+pub mod interrupt;
+pub mod lane;
+pub mod log;
+mod prompt;
+pub mod settings;
+pub mod supervisor;
+pub mod tree;
+mod witness;

@@ -1,0 +1,255 @@
+//! The `harness-worker` binary: one lane alone. Its hidden mode is a lane's
+//! supervisor.
+
+use clap::Parser;
+use harness_worker::batch::{Batch, Opening, RecoverAt};
+use harness_worker::exit;
+use harness_worker::interrupt::{Interrupt, Level};
+use harness_worker::lane::{BootError, Lane, StepEnding, StepReport};
+use harness_worker::settings::{LoopFlags, Settings};
+use harness_worker::supervisor;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::plain::plain;
+use premath_memory::{Compaction, StoreError, clock};
+use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::error::Error;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Works on ready issues in one git worktree: claim, work, verify, gate, close.
+///
+/// Exit codes: 0 every issue ended well or nothing was ready, 1 at least one
+/// ended otherwise, 2 usage or input that cannot be read, 3 refused before
+/// anything was changed, 4 issue memory or trajectory lost in the middle,
+/// 130/143 interrupted and drained.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+struct Arguments {
+    #[command(flatten)]
+    flags: LoopFlags,
+    /// The worktree to work in
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    worktree_root: PathBuf,
+    /// The worker's id
+    #[arg(
+        long,
+        value_name = "ID",
+        env = "PREMATH_WORKER_ID",
+        default_value = "worker.1"
+    )]
+    worker_id: String,
+    /// How many issues to work on
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    max_steps: u64,
+    /// Print one JSON document on stdout at the end
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|mode| mode == supervisor::MODE)
+    {
+        return supervisor::main();
+    }
+    let arguments = Arguments::parse();
+    harness_worker::log::begin();
+    ExitCode::from(run(&arguments))
+}
+
+fn run(arguments: &Arguments) -> u8 {
+    if std::env::var_os("PREMATH_STEP_ID").is_some_and(|id| !id.is_empty()) {
+        say(
+            "error: this is the inside of a step (PREMATH_STEP_ID is set); a worker cannot start here",
+        );
+        return exit::USAGE;
+    }
+    let mut flags = arguments.flags.clone();
+    // A worker's own worktree says which repository it belongs to.
+    flags
+        .repo_root
+        .get_or_insert_with(|| arguments.worktree_root.clone());
+    let settings = match Settings::resolve(&flags, clock::now().wall) {
+        Ok(settings) => settings,
+        Err(error) => return failed(&error, error.hint(), error.exit_code()),
+    };
+    let interrupt = Interrupt::new(settings.limits.drain_grace);
+    if let Err(error) = listen(interrupt.clone()) {
+        return failed(&error, None, exit::USAGE);
+    }
+    let worktrees = [arguments.worktree_root.clone()];
+    let batch = match Batch::open(settings, &worktrees, Opening::Worker, interrupt.clone()) {
+        Ok(batch) => Arc::new(batch),
+        Err(error) => return failed(&error, error.hint(), error.exit_code()),
+    };
+    say(&format!(
+        "mode {}: {} (instruction envelopes are not checked by this version)",
+        batch.settings.mode.name(),
+        plain(batch.settings.mode.reason())
+    ));
+    let booted = Lane::boot(
+        batch.clone(),
+        &arguments.worker_id,
+        &arguments.worktree_root,
+        false,
+    );
+    let (mut lane, boot) = match booted {
+        Ok(booted) => booted,
+        Err(error) => return failed(&error, error.hint(), boot_code(&error)),
+    };
+    for warning in &boot.warnings {
+        say(&format!("warning: {}", plain(warning)));
+    }
+    if let Some(branch) = &boot.salvage {
+        say(&format!("a cut step is kept on {branch}"));
+    }
+    let mut reports = Vec::new();
+    let mut store_lost = false;
+    for _ in 0..arguments.max_steps {
+        if interrupt.level() != Level::None {
+            break;
+        }
+        let claimed = match batch.claim_next(std::slice::from_ref(&arguments.worker_id)) {
+            Ok(mut claims) => claims.pop().flatten(),
+            Err(error) => {
+                store_lost = true;
+                failed(&error, None, exit::STORE);
+                None
+            }
+        };
+        let Some(claimed) = claimed else { break };
+        say(&format!(
+            "{} takes {} {}",
+            arguments.worker_id,
+            plain(&claimed.claim.issue_id),
+            plain(&claimed.row.text_of("title"))
+        ));
+        let report = lane.step(&claimed);
+        say(&told(&report));
+        store_lost |= report.store_lost.is_some();
+        let over = store_lost
+            || report.lane_lost.is_some()
+            || (!report.succeeded() && batch.settings.stop_on_failure);
+        reports.push(report);
+        if over {
+            break;
+        }
+    }
+    if let Err(error) = lane.finish() {
+        say(&format!("the last session was not written: {error}"));
+    }
+    if !store_lost {
+        let _ = batch.recover_rows(RecoverAt::End);
+        // Somebody else's batch may be in its middle: only where it pays.
+        let _ = batch.memory.compact(Compaction::WhereItPays);
+        batch.sweep_shared();
+    }
+    if reports.is_empty() && !store_lost {
+        say("nothing is ready");
+    }
+    let code = exit_code(&batch, &reports, store_lost);
+    if arguments.json {
+        let issues: Vec<_> = reports
+            .iter()
+            .map(|report| {
+                json!({
+                    "issueId": report.issue_id, "stepId": report.step_id,
+                    "resultClass": report.result_class, "failureClasses": report.failure_classes,
+                    "attempt": report.attempt, "commit": report.commit,
+                    "salvage": report.salvage, "discovered": report.discovered,
+                    "durationMs": report.duration_ms,
+                })
+            })
+            .collect();
+        let document = json!({
+            "action": "worker.loop", "workerId": arguments.worker_id,
+            "issuesPath": batch.memory.path(), "count": issues.len(), "items": issues,
+            "handoff": boot.handoff, "exitCode": code,
+        });
+        let _ = writeln!(std::io::stdout(), "{document}");
+    }
+    code
+}
+
+fn exit_code(batch: &Batch, reports: &[StepReport], store_lost: bool) -> u8 {
+    let failed = batch
+        .endings()
+        .values()
+        .any(|(_, ended)| *ended == Some(false));
+    let lane_lost = reports.iter().any(|report| report.lane_lost.is_some());
+    match batch.interrupt.last_signal() {
+        Some(2) => exit::INTERRUPTED,
+        Some(_) => exit::TERMINATED,
+        None if store_lost => exit::STORE,
+        None if failed || lane_lost => exit::FAILED,
+        None => exit::OK,
+    }
+}
+
+fn boot_code(error: &BootError) -> u8 {
+    match error {
+        BootError::Store(StoreError::Corrupt { .. } | StoreError::Missing { .. })
+        | BootError::Tree(_)
+        | BootError::Foreign { .. } => exit::USAGE,
+        error
+            if matches!(
+                error.class(),
+                FailureClass::DependencyCycle | FailureClass::StartupCheckFailed
+            ) =>
+        {
+            exit::REFUSED
+        }
+        _ => exit::FAILED,
+    }
+}
+
+fn told(report: &StepReport) -> String {
+    let outcome = match &report.ending {
+        StepEnding::Closed => "closed".to_owned(),
+        ending => {
+            let mut text = format!("{ending}: {}", report.failure_classes.join(", "));
+            if let Some((said, output)) = &report.said {
+                text.push_str(&format!(": {said} (its output is in {})", output.display()));
+            }
+            if let Some(branch) = &report.salvage {
+                text.push_str(&format!(", kept on {branch}"));
+            }
+            text
+        }
+    };
+    format!("{} {}", plain(&report.issue_id), plain(&outcome))
+}
+
+fn listen(interrupt: Interrupt) -> std::io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for signal in signals.forever() {
+                interrupt.signal(u64::try_from(signal).unwrap_or(0));
+            }
+        })
+        .map(drop)
+}
+
+fn failed(error: &dyn Error, hint: Option<String>, code: u8) -> u8 {
+    let mut text = format!("error: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    say(&plain(&text));
+    if let Some(hint) = hint {
+        say(&format!("hint: {}", plain(&hint)));
+    }
+    code
+}
+
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

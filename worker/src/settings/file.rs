@@ -1,0 +1,460 @@
+//! `harness.toml`: read, checked key by key, with the near key suggested for
+//! one that is unknown.
+
+use super::{EnvironmentRules, Limits};
+use premath_kernel::retry::{Backoff, BackoffTable};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The configuration file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It cannot be read.
+    #[error("cannot read {path}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A line of it does not fit.
+    #[error("{path}:{line}: {detail}")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong and what would be right.
+        detail: String,
+    },
+}
+
+/// The `[batch]` table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BatchTable {
+    pub(super) work_cmd: Option<String>,
+    pub(super) verify_cmd: Option<String>,
+    pub(super) boot_cmd: Option<String>,
+    pub(super) stop_cmd: Option<String>,
+    pub(super) startup_cmd: Option<String>,
+    pub(super) mutation_mode: Option<String>,
+    pub(super) override_reason: Option<String>,
+    pub(super) support_until: Option<String>,
+    pub(super) retry_policy: Option<String>,
+    pub(super) issue_types: Option<Vec<String>>,
+    pub(super) labels: Option<Vec<String>>,
+    pub(super) assignee: Option<String>,
+    pub(super) lease_ttl: Option<Duration>,
+    pub(super) stop_on_failure: bool,
+    pub(super) witness_ref_prefix: Option<String>,
+}
+
+/// The `[coordinator]` table; the coordinator reads it.
+#[derive(Clone, Debug, Default)]
+pub struct CoordinatorTable {
+    /// Worktrees, relative to the repository root.
+    pub worktrees: Vec<PathBuf>,
+    /// The prefix of worker ids.
+    pub worker_prefix: Option<String>,
+    /// Steps a dispatch may take.
+    pub max_steps_per_worker: Option<u64>,
+    /// Dispatches a lane may get; until done where absent.
+    pub rounds: Option<u64>,
+}
+
+/// What `harness.toml` says.
+#[derive(Clone, Debug, Default)]
+pub struct FileSettings {
+    pub(super) batch: BatchTable,
+    /// The coordinator's part.
+    pub coordinator: CoordinatorTable,
+    pub(super) limits: Limits,
+    pub(super) backoff: BackoffTable,
+    pub(super) environment: EnvironmentRules,
+    pub(super) prompt_template: Option<String>,
+}
+
+impl FileSettings {
+    /// Loads the file that is named, or `harness.toml` of the repository root
+    /// where there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], with line, key and what would be right.
+    pub fn load(named: Option<&Path>, root: &Path) -> Result<Self, ConfigError> {
+        let path = named.map_or_else(|| root.join("harness.toml"), Path::to_path_buf);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&text, &path),
+            Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Self::default())
+            }
+            Err(source) => Err(ConfigError::Read { path, source }),
+        }
+    }
+
+    /// Reads the text of a configuration file.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Line`].
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let reader = Reader { text, path };
+        let document = DeTable::parse(text).map_err(|error| {
+            reader.at(
+                error.span().map_or(0, |span| span.start),
+                error.message().to_owned(),
+            )
+        })?;
+        let mut settings = Self::default();
+        for (name, value) in document.get_ref() {
+            let table = match name.get_ref().as_ref() {
+                "batch" | "coordinator" | "supervision" | "backoff" | "env" | "prompt" => {
+                    reader.table(name.get_ref(), value)?
+                }
+                other => {
+                    return Err(reader.unknown(
+                        name.span().start,
+                        other,
+                        &[
+                            "batch",
+                            "coordinator",
+                            "supervision",
+                            "backoff",
+                            "env",
+                            "prompt",
+                        ],
+                    ));
+                }
+            };
+            for (key, value) in table {
+                let key_at = key.span().start;
+                let key = key.get_ref().as_ref();
+                settings.set(&reader, name.get_ref(), key, key_at, value)?;
+            }
+        }
+        Ok(settings)
+    }
+
+    fn set(
+        &mut self,
+        reader: &Reader<'_>,
+        table: &str,
+        key: &str,
+        key_at: usize,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<(), ConfigError> {
+        let batch = &mut self.batch;
+        let limits = &mut self.limits;
+        match (table, key) {
+            ("batch", "work_cmd") => batch.work_cmd = Some(reader.text(key, value)?),
+            ("batch", "verify_cmd") => batch.verify_cmd = Some(reader.text(key, value)?),
+            ("batch", "boot_cmd") => batch.boot_cmd = Some(reader.text(key, value)?),
+            ("batch", "stop_cmd") => batch.stop_cmd = Some(reader.text(key, value)?),
+            ("batch", "startup_cmd") => batch.startup_cmd = Some(reader.text(key, value)?),
+            ("batch", "mutation_mode") => batch.mutation_mode = Some(reader.text(key, value)?),
+            ("batch", "override_reason") => batch.override_reason = Some(reader.text(key, value)?),
+            ("batch", "support_until") => batch.support_until = Some(reader.text(key, value)?),
+            ("batch", "retry_policy") => batch.retry_policy = Some(reader.text(key, value)?),
+            ("batch", "issue_types") => batch.issue_types = Some(reader.words(key, value)?),
+            ("batch", "labels") => batch.labels = Some(reader.words(key, value)?),
+            ("batch", "assignee") => batch.assignee = Some(reader.text(key, value)?),
+            ("batch", "lease_ttl") => batch.lease_ttl = Some(reader.duration(key, value)?),
+            ("batch", "witness_ref_prefix") => {
+                batch.witness_ref_prefix = Some(reader.text(key, value)?);
+            }
+            ("batch", "on_failure") => match reader.text(key, value)?.as_str() {
+                "continue" => batch.stop_on_failure = false,
+                "stop" => batch.stop_on_failure = true,
+                other => {
+                    return Err(reader.at(
+                        value.span().start,
+                        format!("`on_failure` is `continue` or `stop`, not `{other}`"),
+                    ));
+                }
+            },
+            ("coordinator", "worktrees") => {
+                let list = reader.words(key, value)?;
+                self.coordinator.worktrees = list.into_iter().map(PathBuf::from).collect();
+            }
+            ("coordinator", "worker_prefix") => {
+                self.coordinator.worker_prefix = Some(reader.text(key, value)?);
+            }
+            ("coordinator", "max_steps_per_worker") => {
+                self.coordinator.max_steps_per_worker = Some(reader.count(key, value)?);
+            }
+            ("coordinator", "rounds") => self.coordinator.rounds = Some(reader.count(key, value)?),
+            ("coordinator", "drain_grace") => limits.drain_grace = reader.duration(key, value)?,
+            ("supervision", "step_limit") => limits.step = reader.span(key, value)?,
+            ("supervision", "verify_limit") => limits.verify = reader.span(key, value)?,
+            ("supervision", "grace") => limits.grace = reader.duration(key, value)?,
+            ("supervision", "output_cap_bytes") => limits.output_cap = reader.count(key, value)?,
+            ("backoff", class) => {
+                let backoff = reader.backoff(class, value)?;
+                self.backoff.set(class, backoff);
+            }
+            ("env", "drop") => {
+                self.environment.drop = reader.words(key, value)?.into_iter().collect();
+            }
+            ("env", "allow") => {
+                let names: BTreeSet<String> = reader.words(key, value)?.into_iter().collect();
+                self.environment.allow = Some(names);
+            }
+            ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
+            _ => return Err(reader.unknown(key_at, key, keys_of(table))),
+        }
+        Ok(())
+    }
+}
+
+/// The keys of a table, for suggestions.
+fn keys_of(table: &str) -> &'static [&'static str] {
+    match table {
+        "batch" => &[
+            "work_cmd",
+            "verify_cmd",
+            "boot_cmd",
+            "stop_cmd",
+            "startup_cmd",
+            "mutation_mode",
+            "override_reason",
+            "support_until",
+            "retry_policy",
+            "issue_types",
+            "labels",
+            "assignee",
+            "lease_ttl",
+            "on_failure",
+            "witness_ref_prefix",
+        ],
+        "coordinator" => &[
+            "worktrees",
+            "worker_prefix",
+            "max_steps_per_worker",
+            "rounds",
+            "drain_grace",
+        ],
+        "supervision" => &["step_limit", "verify_limit", "grace", "output_cap_bytes"],
+        "env" => &["drop", "allow"],
+        "prompt" => &["template"],
+        _ => &[],
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    path: &'a Path,
+}
+
+impl Reader<'_> {
+    fn at(&self, offset: usize, detail: String) -> ConfigError {
+        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
+        ConfigError::Line {
+            path: self.path.to_path_buf(),
+            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
+            detail,
+        }
+    }
+
+    fn unknown(&self, offset: usize, key: &str, known: &[&str]) -> ConfigError {
+        let near = known
+            .iter()
+            .map(|name| (strsim::damerau_levenshtein(key, name), *name))
+            .min()
+            .filter(|(distance, _)| *distance <= 3);
+        let rest = match near {
+            Some((_, name)) => format!("did you mean `{name}`?"),
+            None => format!("known here: {}", known.join(", ")),
+        };
+        self.at(offset, format!("unknown key `{key}`; {rest}"))
+    }
+
+    fn wrong(&self, key: &str, value: &Spanned<DeValue<'_>>, expected: &str) -> ConfigError {
+        let found = value.get_ref().type_str();
+        self.at(
+            value.span().start,
+            format!("`{key}` is {expected}, not of type {found}"),
+        )
+    }
+
+    fn table<'v, 't>(
+        &self,
+        key: &str,
+        value: &'v Spanned<DeValue<'t>>,
+    ) -> Result<&'v DeTable<'t>, ConfigError> {
+        match value.get_ref() {
+            DeValue::Table(table) => Ok(table),
+            _ => Err(self.wrong(key, value, "a table")),
+        }
+    }
+
+    fn text(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String, ConfigError> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            _ => Err(self.wrong(key, value, "a text in quotes")),
+        }
+    }
+
+    /// A list of texts, or one text with commas.
+    fn words(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, ConfigError> {
+        match value.get_ref() {
+            DeValue::String(text) => Ok(super::split(text)),
+            DeValue::Array(list) => list.iter().map(|item| self.text(key, item)).collect(),
+            _ => Err(self.wrong(key, value, "a list of texts")),
+        }
+    }
+
+    fn count(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<u64, ConfigError> {
+        let number = match value.get_ref() {
+            DeValue::Integer(number) => {
+                u64::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok()
+            }
+            _ => None,
+        };
+        number
+            .filter(|number| *number > 0)
+            .ok_or_else(|| self.wrong(key, value, "a whole number above 0"))
+    }
+
+    /// A duration that is not nothing.
+    fn span(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Duration, ConfigError> {
+        let duration = self.duration(key, value)?;
+        if duration.is_zero() {
+            return Err(self.at(value.span().start, format!("`{key}` must be above 0")));
+        }
+        Ok(duration)
+    }
+
+    fn duration(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Duration, ConfigError> {
+        let text = self.text(key, value)?;
+        humantime::parse_duration(&text).map_err(|error| {
+            self.at(
+                value.span().start,
+                format!("`{key}` is a duration such as \"45m\" or \"1h 30m\": {error}"),
+            )
+        })
+    }
+
+    fn backoff(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Backoff, ConfigError> {
+        let DeValue::Table(table) = value.get_ref() else {
+            return Ok(Backoff::Fixed(self.duration(key, value)?));
+        };
+        let (mut base, mut cap) = (None, None);
+        for (name, value) in table {
+            match name.get_ref().as_ref() {
+                "base" => base = Some(self.duration("base", value)?),
+                "cap" => cap = Some(self.duration("cap", value)?),
+                other => {
+                    return Err(self.unknown(name.span().start, other, &["base", "cap"]));
+                }
+            }
+        }
+        match (base, cap) {
+            (Some(base), Some(cap)) => Ok(Backoff::Exponential { base, cap }),
+            _ => Err(self.wrong(
+                key,
+                value,
+                "a duration, or { base = \"15s\", cap = \"10m\" }",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        FileSettings::parse(text, Path::new("h.toml"))
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn an_unknown_key_suggests_the_near_one_and_names_its_line() {
+        assert_eq!(
+            error("[batch]\nwork_comd = \"x\"\n"),
+            "h.toml:2: unknown key `work_comd`; did you mean `work_cmd`?"
+        );
+        assert_eq!(
+            error("\n[supervison]\n"),
+            "h.toml:2: unknown key `supervison`; did you mean `supervision`?"
+        );
+        assert!(error("[env]\nfrobnicate = 1\n").contains("known here: drop, allow"));
+    }
+
+    #[test]
+    fn a_wrong_value_says_what_would_be_right() {
+        assert_eq!(
+            error("[coordinator]\nrounds = 0\n"),
+            "h.toml:2: `rounds` is a whole number above 0, not of type integer"
+        );
+        assert!(error("[supervision]\nstep_limit = \"45 moons\"").contains("such as \"45m\""));
+        assert!(error("[batch]\nwork_cmd = 3").starts_with("h.toml:2: `work_cmd` is a text"));
+        assert!(error("[batch\n").starts_with("h.toml:1: "));
+    }
+
+    #[test]
+    fn every_known_key_is_read() {
+        let text = r#"
+[batch]
+work_cmd = "w"
+issue_types = ["task", "bug"]
+labels = "a, b"
+lease_ttl = "90s"
+on_failure = "stop"
+[coordinator]
+worktrees = ["../a"]
+rounds = 3
+drain_grace = "1m"
+[supervision]
+output_cap_bytes = 1_000
+[backoff]
+fixed_short = "1s"
+exponential_short = { base = "1s", cap = "4s" }
+[env]
+allow = ["PATH"]
+"#;
+        let settings = FileSettings::parse(text, Path::new("h.toml")).unwrap();
+        assert_eq!(settings.batch.labels.unwrap(), ["a", "b"]);
+        assert_eq!(settings.batch.lease_ttl, Some(Duration::from_secs(90)));
+        assert_eq!(settings.limits.output_cap, 1_000);
+        assert_eq!(settings.coordinator.rounds, Some(3));
+        assert_eq!(
+            settings.backoff.wait("exponential_short", 9),
+            Duration::from_secs(4)
+        );
+        for table in ["batch", "coordinator", "supervision", "env", "prompt"] {
+            for key in keys_of(table) {
+                let error =
+                    FileSettings::parse(&format!("[{table}]\n{key} = true\n"), Path::new("h"));
+                assert!(
+                    !error.unwrap_err().to_string().contains("unknown key"),
+                    "{key}"
+                );
+            }
+        }
+    }
+
+    /// The file that `premath init` writes: as it is, and each line that it
+    /// shows commented out.
+    #[test]
+    fn the_template_is_understood_line_by_line() {
+        let template = include_str!("../../../shared/cli/src/init/harness.toml");
+        let parse = |text: &str| FileSettings::parse(text, Path::new("harness.toml"));
+        parse(template).unwrap();
+        let mut table = "";
+        let mut keys = 0;
+        for line in template.lines() {
+            if line.starts_with('[') {
+                table = line;
+            } else if let Some(key) = line.strip_prefix('#').filter(|l| !l.starts_with(' ')) {
+                parse(&format!("{table}\n{key}\n")).unwrap();
+                keys += 1;
+            }
+        }
+        assert!(keys > 20, "{keys}");
+    }
+}

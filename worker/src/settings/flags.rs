@@ -1,0 +1,65 @@
+//! The flags that both loops take.
+
+use std::path::PathBuf;
+
+/// Flags of `harness-worker` and `harness-coordinator`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct LoopFlags {
+    /// A folder of the repository; its main worktree holds issue memory [default: .]
+    #[arg(long, value_name = "DIR")]
+    pub repo_root: Option<PathBuf>,
+    /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the main worktree]
+    #[arg(long, value_name = "FILE")]
+    pub issues_path: Option<PathBuf>,
+    /// The session [default: .premath/harness_session.json of the worktree]
+    #[arg(long, value_name = "FILE")]
+    pub session_path: Option<PathBuf>,
+    /// The feature ledger [default: .premath/harness_feature_ledger.json of the worktree]
+    #[arg(long, value_name = "FILE")]
+    pub feature_ledger_path: Option<PathBuf>,
+    /// The trajectory [default: .premath/harness_trajectory.jsonl of the main worktree]
+    #[arg(long, value_name = "FILE")]
+    pub trajectory_path: Option<PathBuf>,
+    /// How long a lease lives without a renewal, 30 to 86400 [default: 3600]
+    #[arg(long, value_name = "N")]
+    pub lease_ttl_seconds: Option<u64>,
+    /// The command that works on an issue [default: $PREMATH_WORK_CMD]
+    #[arg(long, value_name = "COMMAND")]
+    pub work_cmd: Option<String>,
+    /// The command that verifies the work [default: $PREMATH_VERIFY_CMD]
+    #[arg(long, value_name = "COMMAND")]
+    pub verify_cmd: Option<String>,
+    /// The prefix of work witnesses [default: $PREMATH_WITNESS_REF_PREFIX, else worker://loop]
+    #[arg(long, value_name = "PREFIX")]
+    pub witness_ref_prefix: Option<String>,
+    /// What changes of issues rest on: human-override (instruction-linked is not available yet)
+    #[arg(long, value_name = "MODE")]
+    pub mutation_mode: Option<String>,
+    /// Why issues may be changed without an instruction
+    #[arg(long, value_name = "TEXT")]
+    pub override_reason: Option<String>,
+    /// The last month in which the override is good
+    #[arg(long, value_name = "YYYY-MM")]
+    pub support_until: Option<String>,
+    /// How lease recovery is transported: mcp or local-repl [default: $PREMATH_HOST_ACTION_TRANSPORT, else mcp]
+    #[arg(long, value_name = "TRANSPORT")]
+    pub host_action_transport: Option<String>,
+    /// Types to work on: all, or a list [default: all but epic, gate, agent, rig, role, molecule, event, message, merge-request]
+    #[arg(long, value_name = "TYPES")]
+    pub issue_types: Option<String>,
+    /// Work only on issues with one of these labels
+    #[arg(long, value_name = "LABELS")]
+    pub labels: Option<String>,
+    /// Whose issues to take: none (unassigned or this worker's), any, or a name [default: none]
+    #[arg(long, value_name = "WHO")]
+    pub assignee: Option<String>,
+    /// Go on after an issue failed (the default)
+    #[arg(long, conflicts_with = "stop_on_failure")]
+    pub continue_on_failure: bool,
+    /// End the batch at the first issue that failed
+    #[arg(long)]
+    pub stop_on_failure: bool,
+    /// The configuration file [default: harness.toml of the main worktree, where there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}

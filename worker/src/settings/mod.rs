@@ -1,0 +1,452 @@
+//! What a batch is run with: flags over environment over `harness.toml`
+//! (`contracts.md` 9).
+
+mod file;
+mod flags;
+
+pub use file::{ConfigError, FileSettings};
+pub use flags::LoopFlags;
+
+use premath_kernel::authority::{ModeError, MutationMode};
+use premath_kernel::canonical;
+use premath_kernel::issue::{Selection, TypeSelection};
+use premath_kernel::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
+use premath_kernel::reference::DEFAULT_WITNESS_PREFIX;
+use premath_kernel::retry::{BackoffTable, PolicyError, RetryPolicy};
+use premath_memory::roots::MemoryRoots;
+use premath_memory::{StoreError, artifact};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The commands of the hooks, as a shell reads them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hooks {
+    /// The work.
+    pub work: String,
+    /// The verification.
+    pub verify: String,
+    /// Runs once a lane, at the end of `boot`.
+    pub boot: Option<String>,
+    /// Runs once a step, in `stop`.
+    pub stop: Option<String>,
+    /// The startup verification: passes before anything is changed.
+    pub startup: Option<String>,
+}
+
+/// The bounds of commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How long the work may run.
+    pub step: Duration,
+    /// How long any other command may run.
+    pub verify: Duration,
+    /// From TERM to KILL.
+    pub grace: Duration,
+    /// Bytes kept of each output stream.
+    pub output_cap: u64,
+    /// How long running steps may go on after the first interrupt.
+    pub drain_grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            step: Duration::from_secs(45 * 60),
+            verify: Duration::from_secs(45 * 60),
+            grace: Duration::from_secs(10),
+            output_cap: 8 << 20,
+            drain_grace: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+/// What of the environment a command gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EnvironmentRules {
+    /// Where given, only these pass.
+    pub allow: Option<BTreeSet<String>>,
+    /// These never pass.
+    pub drop: BTreeSet<String>,
+}
+
+/// How lease recovery actions of a stop are transported (`contracts.md` 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostActionTransport {
+    /// Renew and release are carried out.
+    #[default]
+    Mcp,
+    /// Renew and release fail closed.
+    LocalRepl,
+}
+
+/// Everything that a loop needs to know before it starts.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where memory, trajectory and artifacts are.
+    pub roots: MemoryRoots,
+    /// The session's path, where it is not the usual one; a relative one
+    /// counts from the lane's worktree.
+    pub session_path: Option<PathBuf>,
+    /// The ledger's path, likewise.
+    pub ledger_path: Option<PathBuf>,
+    /// How long a lease lives without a renewal.
+    pub lease_ttl: Duration,
+    /// The commands.
+    pub hooks: Hooks,
+    /// The prefix of work witnesses.
+    pub witness_prefix: String,
+    /// What changes rest on.
+    pub mode: MutationMode,
+    /// How lease recovery is transported.
+    pub transport: HostActionTransport,
+    /// Which issues are worked on.
+    pub selection: Selection,
+    /// Whose issues are taken.
+    pub assignees: AssigneeRule,
+    /// Whether the batch ends at the first failure.
+    pub stop_on_failure: bool,
+    /// Bounds of commands.
+    pub limits: Limits,
+    /// The retry policy.
+    pub retry: RetryPolicy,
+    /// How long the policy's backoff classes wait.
+    pub backoff: BackoffTable,
+    /// What commands inherit.
+    pub environment: EnvironmentRules,
+    /// The prompt's template, where it is not the built-in one.
+    pub prompt_template: Option<String>,
+}
+
+/// Settings that cannot be used; found before anything is dispatched.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// A required command is missing.
+    #[error("there is no {name} command")]
+    CommandMissing {
+        /// `work` or `verify`.
+        name: &'static str,
+    },
+    /// A value does not fit.
+    #[error("{name}: {detail}")]
+    Value {
+        /// The flag or key.
+        name: &'static str,
+        /// What is wrong and what would be right.
+        detail: String,
+    },
+    /// The configuration file cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The mutation mode is not admitted.
+    #[error("cannot run in human-override mode")]
+    Mode(#[from] ModeError),
+    /// Instruction-linked mode was asked for.
+    #[error(
+        "mutation mode `instruction-linked` is not available in this version: it cannot check instruction envelopes yet"
+    )]
+    InstructionMode,
+    /// The retry policy cannot be used.
+    #[error("cannot use the retry policy {path}")]
+    Policy {
+        /// The artifact.
+        path: PathBuf,
+        /// What is wrong.
+        source: PolicyError,
+    },
+    /// A file cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl SettingsError {
+    /// Returns the exit code: a policy that does not match is refused, the
+    /// rest is usage.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Policy {
+                source: PolicyError::DigestMismatch { .. },
+                ..
+            }
+            | Self::InstructionMode => crate::exit::REFUSED,
+            Self::Mode(ModeError::EpochPassed { .. }) => crate::exit::REFUSED,
+            _ => crate::exit::USAGE,
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::CommandMissing { name } => Some(format!(
+                "give --{name}-cmd, set PREMATH_{}_CMD, or set {name}_cmd under [batch] in harness.toml; \
+                 nothing closes unverified by accident",
+                name.to_uppercase()
+            )),
+            Self::Mode(ModeError::ReasonMissing) => Some(
+                "say why with --override-reason, or override_reason under [batch] in harness.toml"
+                    .to_owned(),
+            ),
+            Self::InstructionMode => Some(
+                "use --mutation-mode human-override with --override-reason".to_owned(),
+            ),
+            Self::Store(error) => error.hint(),
+            Self::Policy {
+                source: PolicyError::DigestMismatch { .. },
+                ..
+            } => Some(
+                "the artifact was changed after it was approved; restore it, or put its new digest in"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+impl Settings {
+    /// Puts flags, environment and file together, in falling order.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError`], naming the flag or key.
+    pub fn resolve(flags: &LoopFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
+        let mut roots = match &flags.repo_root {
+            Some(root) => {
+                let found = MemoryRoots::discover(root)?;
+                MemoryRoots::at(&found.repository)
+            }
+            None => MemoryRoots::discover(Path::new("."))?,
+        };
+        let issues = flags
+            .issues_path
+            .clone()
+            .or_else(|| path_of("PREMATH_ISSUES_PATH"));
+        if let Some(path) = issues {
+            roots.issues = absolute(&path);
+        }
+        if let Some(path) = &flags.trajectory_path {
+            roots.trajectory = absolute(path);
+        }
+        let file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;
+        let batch = file.batch;
+        let text = |flag: &Option<String>, variable: &str, key: &Option<String>| {
+            [flag.clone(), variable_of(variable), key.clone()]
+                .into_iter()
+                .flatten()
+                .find(|value| !value.trim().is_empty())
+        };
+        let work = text(&flags.work_cmd, "PREMATH_WORK_CMD", &batch.work_cmd)
+            .ok_or(SettingsError::CommandMissing { name: "work" })?;
+        let verify = text(&flags.verify_cmd, "PREMATH_VERIFY_CMD", &batch.verify_cmd)
+            .ok_or(SettingsError::CommandMissing { name: "verify" })?;
+        let hooks = Hooks {
+            work,
+            verify,
+            boot: text(&None, "PREMATH_BOOT_CMD", &batch.boot_cmd),
+            stop: text(&None, "PREMATH_STOP_CMD", &batch.stop_cmd),
+            startup: text(&None, "PREMATH_STARTUP_CMD", &batch.startup_cmd),
+        };
+        let lease_ttl = match (flags.lease_ttl_seconds, batch.lease_ttl) {
+            (Some(seconds), _) => Duration::from_secs(seconds),
+            (None, Some(ttl)) => ttl,
+            (None, None) => TTL_DEFAULT,
+        };
+        if !(TTL_MIN..=TTL_MAX).contains(&lease_ttl) {
+            return Err(SettingsError::Value {
+                name: "--lease-ttl-seconds",
+                detail: format!(
+                    "{} s is not within {} to {} s",
+                    lease_ttl.as_secs(),
+                    TTL_MIN.as_secs(),
+                    TTL_MAX.as_secs()
+                ),
+            });
+        }
+        let mode = match flags
+            .mutation_mode
+            .as_deref()
+            .or(batch.mutation_mode.as_deref())
+            .unwrap_or("human-override")
+        {
+            "human-override" => MutationMode::human_override(
+                text(&flags.override_reason, "", &batch.override_reason)
+                    .as_deref()
+                    .unwrap_or(""),
+                flags
+                    .support_until
+                    .as_deref()
+                    .or(batch.support_until.as_deref()),
+                now,
+            )?,
+            "instruction-linked" => return Err(SettingsError::InstructionMode),
+            other => {
+                return Err(SettingsError::Value {
+                    name: "--mutation-mode",
+                    detail: format!(
+                        "`{other}` is neither `human-override` nor `instruction-linked`"
+                    ),
+                });
+            }
+        };
+        let transport = text(
+            &flags.host_action_transport,
+            "PREMATH_HOST_ACTION_TRANSPORT",
+            &None,
+        );
+        let transport = match transport.as_deref() {
+            None | Some("mcp") => HostActionTransport::Mcp,
+            Some("local-repl") => HostActionTransport::LocalRepl,
+            Some(other) => {
+                return Err(SettingsError::Value {
+                    name: "--host-action-transport",
+                    detail: format!("`{other}` is neither `mcp` nor `local-repl`"),
+                });
+            }
+        };
+        let types = match (&flags.issue_types, batch.issue_types) {
+            (Some(types), _) => types_of(&split(types)),
+            (None, Some(types)) => types_of(&types),
+            (None, None) => TypeSelection::Default,
+        };
+        let labels = match &flags.labels {
+            Some(labels) => split(labels),
+            None => batch.labels.unwrap_or_default(),
+        };
+        let assignee = flags.assignee.clone().or(batch.assignee);
+        let assignees = match assignee.as_deref() {
+            None | Some("none") => AssigneeRule::Unassigned,
+            Some("any") => AssigneeRule::Any,
+            Some(name) => AssigneeRule::Named(name.to_owned()),
+        };
+        let retry = match &batch.retry_policy {
+            None => RetryPolicy::embedded().map_err(|source| SettingsError::Policy {
+                path: "(built in)".into(),
+                source,
+            })?,
+            Some(path) => policy_of(&roots.repository.join(path))?,
+        };
+        let prompt_template = match &file.prompt_template {
+            None => None,
+            Some(path) => {
+                let path = roots.repository.join(path);
+                let bytes = artifact::read(&path)?.ok_or(StoreError::Missing { path })?;
+                Some(String::from_utf8_lossy(&bytes).into_owned())
+            }
+        };
+        let witness_prefix = text(
+            &flags.witness_ref_prefix,
+            "PREMATH_WITNESS_REF_PREFIX",
+            &batch.witness_ref_prefix,
+        );
+        Ok(Self {
+            roots,
+            session_path: flags.session_path.clone(),
+            ledger_path: flags.feature_ledger_path.clone(),
+            lease_ttl,
+            hooks,
+            witness_prefix: witness_prefix.unwrap_or_else(|| DEFAULT_WITNESS_PREFIX.to_owned()),
+            mode,
+            transport,
+            selection: Selection { types, labels },
+            assignees,
+            stop_on_failure: flags.stop_on_failure
+                || (!flags.continue_on_failure && batch.stop_on_failure),
+            limits: file.limits,
+            retry,
+            backoff: file.backoff,
+            environment: file.environment,
+            prompt_template,
+        })
+    }
+
+    /// Makes sure that lanes do not share a session or a ledger.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::Value`] for an absolute path and more than one lane.
+    pub fn refuse_shared_projections(&self, lanes: usize) -> Result<(), SettingsError> {
+        let shared = [
+            ("--session-path", &self.session_path),
+            ("--feature-ledger-path", &self.ledger_path),
+        ];
+        for (name, path) in shared {
+            if lanes > 1 && path.as_ref().is_some_and(|path| path.is_absolute()) {
+                return Err(SettingsError::Value {
+                    name,
+                    detail:
+                        "several lanes cannot share one file; give a path relative to each worktree"
+                            .to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the digest of what makes a batch the same batch when it is
+    /// started again (`contracts.md` 6).
+    pub fn digest(&self, worktrees: &[PathBuf]) -> String {
+        canonical::digest(&json!({
+            "repository": self.roots.repository,
+            "issuesPath": self.roots.issues,
+            "trajectoryPath": self.roots.trajectory,
+            "worktrees": worktrees,
+            "work": self.hooks.work,
+            "verify": self.hooks.verify,
+            "boot": self.hooks.boot,
+            "stop": self.hooks.stop,
+            "startup": self.hooks.startup,
+            "mode": self.mode.name(),
+            "reason": self.mode.reason(),
+            "selection": format!("{:?}", self.selection),
+            "assignees": format!("{:?}", self.assignees),
+            "retryPolicy": self.retry.policy_digest(),
+            "promptTemplate": self.prompt_template,
+        }))
+    }
+}
+
+fn policy_of(path: &Path) -> Result<RetryPolicy, SettingsError> {
+    let bytes = artifact::read(path)?.ok_or_else(|| StoreError::Missing {
+        path: path.to_path_buf(),
+    })?;
+    RetryPolicy::parse(&bytes).map_err(|source| SettingsError::Policy {
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+fn split(list: &str) -> Vec<String> {
+    list.split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn types_of(words: &[String]) -> TypeSelection {
+    if words.iter().any(|word| word == "all") {
+        TypeSelection::All
+    } else if words.is_empty() {
+        TypeSelection::Default
+    } else {
+        TypeSelection::Only(words.to_vec())
+    }
+}
+
+fn variable_of(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return None;
+    }
+    std::env::var(name).ok()
+}
+
+fn path_of(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+/// Makes a path absolute without asking whether it is there.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}

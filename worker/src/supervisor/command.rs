@@ -1,0 +1,57 @@
+//! What a lane asks its supervisor to run.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Describes one command to run under the supervisor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// The program; a bare name is looked up in the `PATH` of `env`.
+    pub program: OsString,
+    /// Its arguments, without the program's own name.
+    pub args: Vec<OsString>,
+    /// Its whole environment; nothing is inherited.
+    pub env: Vec<(OsString, OsString)>,
+    /// Its working directory, absolute.
+    pub cwd: PathBuf,
+    /// How long it may run by the monotonic clock before its group is told to
+    /// end.
+    pub limit: Duration,
+    /// How long its group may take to end before it is killed.
+    pub grace: Duration,
+    /// How many bytes of each output stream are kept in the stream's file.
+    ///
+    /// The supervisor holds up to half of it in memory for each stream.
+    pub output_cap: u64,
+}
+
+impl CommandSpec {
+    /// The wall-clock limit of a command that states none.
+    pub const LIMIT: Duration = Duration::from_secs(45 * 60);
+    /// The grace between the request to end and the kill.
+    pub const GRACE: Duration = Duration::from_secs(10);
+    /// The bytes kept of each output stream.
+    pub const OUTPUT_CAP: u64 = 8 << 20;
+
+    /// Creates a command with no arguments, an empty environment, the root as
+    /// its working directory, and the default bounds.
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: PathBuf::from("/"),
+            limit: Self::LIMIT,
+            grace: Self::GRACE,
+            output_cap: Self::OUTPUT_CAP,
+        }
+    }
+}
+
+/// Creates the command that has `/bin/sh` run a command line.
+pub fn shell(command: &str) -> CommandSpec {
+    let mut spec = CommandSpec::new("/bin/sh");
+    spec.args = vec!["-c".into(), command.into()];
+    spec
+}

@@ -1,0 +1,279 @@
+//! One command in the supervisor process, from its start to its report.
+
+use super::descendants::Children;
+use super::message::{
+    Begin, Exit, ExitCause, Report, Request, SpawnFailure, StreamReport, milliseconds,
+};
+use super::process::{Gone, Lane, wait_for};
+use super::stream::Stream;
+use rustix::process::{Pid, Signal, WaitStatus, kill_process_group, test_kill_process_group};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long what a finished command left may go on before it is killed: a
+/// `tee` behind it has its last lines to write, and a process that closed its
+/// pipes takes a moment to be dead. A command that leaves nobody waits for none
+/// of it.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// How long a sweep waits for a process that takes no kill. Less than the lane's
+/// own patience with this process, or else it would take it for one that hangs.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Runs a command until nothing of it is left, and reports to the lane.
+///
+/// Where the lane is gone, before or meanwhile, the command is killed.
+pub(super) fn run(
+    begin: Begin,
+    files: [File; 2],
+    lane: &mut Lane,
+    children: &Children,
+) -> Result<(), Gone> {
+    let id = begin.id;
+    let exit = match Job::start(begin, files) {
+        Ok(mut job) => {
+            let pid = job.main.as_raw_nonzero().get();
+            let attended = lane
+                .report(&Report::Started { id, pid })
+                .and_then(|()| job.attend(lane, children));
+            // Even for a lane that is gone: nothing stays, and what its streams
+            // hold may be all that anybody ever learns of the command.
+            let exit = job.clear_away(lane, children);
+            attended?;
+            exit
+        }
+        Err(cause) => Exit {
+            code: None,
+            signal: None,
+            cause,
+            duration_ms: 0,
+            stdout: StreamReport::nothing(),
+            stderr: StreamReport::nothing(),
+            leaked: 0,
+            survivors: 0,
+        },
+    };
+    lane.report(&Report::Exited { id, exit })
+}
+
+/// How far a command is on its way out.
+#[derive(Debug)]
+enum Phase {
+    /// Its main process runs, and may.
+    Working,
+    /// Its group was told to end and has until then.
+    Ending { kill_at: Option<Instant> },
+    /// Its main process is over; what it left may write its last until then.
+    Settling { until: Instant },
+}
+
+/// What to do next.
+enum Next {
+    /// Wait for an event, at most until the moment.
+    Wait(Option<Instant>),
+    /// Kill what is left.
+    Clear,
+}
+
+/// A command that was started.
+struct Job {
+    id: u64,
+    /// Its main process, and the number of its group.
+    main: Pid,
+    /// How the main process ended; until then it is not reaped.
+    status: Option<WaitStatus>,
+    cause: ExitCause,
+    phase: Phase,
+    started: Instant,
+    limit_at: Option<Instant>,
+    grace: Duration,
+    /// Its standard output and its standard error.
+    streams: [Stream; 2],
+}
+
+impl Job {
+    fn start(begin: Begin, files: [File; 2]) -> Result<Self, ExitCause> {
+        let id = begin.id;
+        let grace = Duration::from_millis(begin.grace_ms);
+        let limit = Duration::from_millis(begin.limit_ms);
+        let [stdout, stderr] = files;
+        let unopened = |error: io::Error| spawn_failed(SpawnFailure::Other, &error);
+        let (stdout, stdout_pipe) = Stream::open(stdout, begin.output_cap).map_err(unopened)?;
+        let (stderr, stderr_pipe) = Stream::open(stderr, begin.output_cap).map_err(unopened)?;
+        let started = Instant::now();
+        let main = spawn(begin, [stdout_pipe.into(), stderr_pipe.into()])?;
+        Ok(Self {
+            id,
+            main,
+            status: None,
+            cause: ExitCause::Exited,
+            phase: Phase::Working,
+            started,
+            // A limit beyond the clock's end is none.
+            limit_at: started.checked_add(limit),
+            grace,
+            streams: [stdout, stderr],
+        })
+    }
+
+    /// Keeps the command going until what is left of it is to be killed.
+    fn attend(&mut self, lane: &mut Lane, children: &Children) -> Result<(), Gone> {
+        loop {
+            let reaped = children.reap(self.unreaped());
+            self.status = self.status.or(reaped.main);
+            let Next::Wait(until) = self.advance(Instant::now(), reaped.alone) else {
+                return Ok(());
+            };
+            let pipes = self.streams.iter().filter_map(Stream::pollable);
+            let heard = [lane.pollable(), children.pollable()];
+            wait_for(heard.into_iter().chain(pipes), until);
+            lane.receive()?;
+            while let Some(request) = lane.next()? {
+                match request {
+                    Request::Stop { id, now } if id == self.id => {
+                        if self.stop(now) {
+                            return Ok(());
+                        }
+                    }
+                    // It ended before this one began.
+                    Request::Stop { .. } => {}
+                    // A lane runs one command at a time.
+                    Request::Begin(_) => return Err(Gone),
+                }
+            }
+            for stream in &mut self.streams {
+                stream.pump(&mut lane.buffer);
+            }
+        }
+    }
+
+    /// Moves on as far as the moment allows.
+    fn advance(&mut self, now: Instant, alone: bool) -> Next {
+        let over = self.status.is_some();
+        if over && alone {
+            return Next::Clear;
+        }
+        match self.phase {
+            Phase::Working if over => self.settle(now),
+            Phase::Working if reached(self.limit_at, now) => self.end(ExitCause::Limit, now),
+            // The grace is the whole group's: a shell dies at once where the
+            // agent below it has a session to save.
+            Phase::Ending { .. } if over && test_kill_process_group(self.main).is_err() => {
+                self.settle(now);
+            }
+            _ => {}
+        }
+        let until = match self.phase {
+            Phase::Working => self.limit_at,
+            Phase::Ending { kill_at } => kill_at,
+            Phase::Settling { until } => Some(until),
+        };
+        if reached(until, now) {
+            return Next::Clear;
+        }
+        Next::Wait(until)
+    }
+
+    /// Answers the lane's request to end; true if that means to kill now.
+    fn stop(&mut self, now: bool) -> bool {
+        if let Phase::Working = self.phase {
+            if now {
+                self.cause = ExitCause::Stopped;
+            } else {
+                self.end(ExitCause::Stopped, Instant::now());
+            }
+        }
+        now
+    }
+
+    /// Tells the group to end. Only while working, so the main process is not
+    /// reaped and the number is the group's.
+    fn end(&mut self, cause: ExitCause, now: Instant) {
+        self.cause = cause;
+        self.phase = Phase::Ending {
+            kill_at: now.checked_add(self.grace),
+        };
+        let _ = kill_process_group(self.main, Signal::TERM);
+        // One that was stopped would not hear it.
+        let _ = kill_process_group(self.main, Signal::CONT);
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.phase = Phase::Settling {
+            until: now + SETTLE,
+        };
+    }
+
+    fn unreaped(&self) -> Option<Pid> {
+        self.status.is_none().then_some(self.main)
+    }
+
+    /// Kills what is left, completes the files, and says how it was.
+    fn clear_away(self, lane: &mut Lane, children: &Children) -> Exit {
+        let swept = children.sweep(self.unreaped(), PATIENCE);
+        let status = self.status.or(swept.main);
+        // With the writers dead, the pipes hold the last there is.
+        let [stdout, stderr] = self.streams.map(|s| s.finish(&mut lane.buffer));
+        Exit {
+            code: status.and_then(WaitStatus::exit_status),
+            signal: status.and_then(WaitStatus::terminating_signal),
+            cause: self.cause,
+            duration_ms: milliseconds(self.started.elapsed()),
+            stdout,
+            stderr,
+            leaked: swept.leaked,
+            survivors: swept.survivors,
+        }
+    }
+}
+
+fn reached(moment: Option<Instant>, now: Instant) -> bool {
+    moment.is_some_and(|moment| moment <= now)
+}
+
+/// Starts a command's main process in a group of its own.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the supervisor, the one place that starts commands"
+)]
+fn spawn(begin: Begin, [stdout, stderr]: [Stdio; 2]) -> Result<Pid, ExitCause> {
+    let cwd = begin.cwd.0;
+    let mut command = Command::new(begin.program.0);
+    command
+        .args(begin.args.into_iter().map(|text| text.0))
+        .env_clear()
+        .envs(begin.env.into_iter().map(|(name, value)| (name.0, value.0)))
+        .current_dir(&cwd)
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(stderr)
+        .process_group(0);
+    match command.spawn() {
+        // The handle is not needed: `Children` reaps.
+        Ok(child) => Ok(Pid::from_child(&child)),
+        Err(error) => {
+            // The system has one error for both.
+            let kind = if !Path::new(&cwd).is_dir() {
+                SpawnFailure::WorkingDirectory
+            } else {
+                match error.kind() {
+                    io::ErrorKind::NotFound => SpawnFailure::NotFound,
+                    io::ErrorKind::PermissionDenied => SpawnFailure::PermissionDenied,
+                    _ => SpawnFailure::Other,
+                }
+            };
+            Err(spawn_failed(kind, &error))
+        }
+    }
+}
+
+fn spawn_failed(kind: SpawnFailure, error: &io::Error) -> ExitCause {
+    ExitCause::SpawnFailed {
+        kind,
+        message: error.to_string(),
+    }
+}

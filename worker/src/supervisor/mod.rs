@@ -1,0 +1,42 @@
+//! One small process a lane, which owns everything the lane runs.
+//!
+//! The lane holds a [`Supervisor`]; behind it runs [`main`], a hidden mode of
+//! whichever of our binaries the harness is, in a process of its own. That
+//! process starts the commands, bounds and digests what they print, keeps
+//! their limits, and leaves nothing of them behind. Its end of the control
+//! socket is how it learns that the harness is gone, whatever the reason: it
+//! kills what runs, and only then lets go of the lane's worktree lock.
+//!
+//! A command has the rights to stop or kill its supervisor. The lane therefore
+//! keeps a clock of its own ([`Supervisor::PATIENCE`]), and puts down what a
+//! supervisor that hangs or has ended left behind.
+//!
+//! Invariants:
+//!
+//! - An [`Exit`] is sent only when no process of the command is left that the
+//!   supervisor could end; the rest is counted in [`Exit::survivors`].
+//! - The lock descriptor is never inherited by a command, so the lock is free
+//!   exactly when the supervisor has ended.
+//! - There is no thread and no runtime in the supervisor process: one poll
+//!   loop, one child at a time.
+//! - Nothing that the harness opened reaches a command, its output goes through
+//!   pipes: its environment is the list it was given and [`MARKER`], its input
+//!   is `/dev/null`, and it has no terminal to ask anything of.
+
+mod client;
+mod command;
+mod descendants;
+mod job;
+mod message;
+mod orphans;
+mod process;
+mod stream;
+
+pub use client::{Running, Supervisor, SupervisorError};
+pub use command::{CommandSpec, shell};
+pub use message::{Exit, ExitCause, SpawnFailure, StreamReport};
+pub use orphans::MARKER;
+pub use process::main;
+
+/// The first argument that turns a binary of ours into a lane's supervisor.
+pub const MODE: &str = "supervise-lane";

@@ -1,0 +1,360 @@
+//! What a lost supervisor leaves behind, and the harness that puts it down.
+//!
+//! The harness is a child subreaper as its supervisors are: what a killed
+//! supervisor has started becomes the harness's own, and can be found. A
+//! process belongs to a lost supervisor if one of these holds:
+//!
+//! - it was below it a moment before its end;
+//! - it is in its session;
+//! - its environment says so, by [`MARKER`];
+//! - it is below such a process;
+//! - nobody else can have started it: it is the harness's own child, younger
+//!   than the supervisor, in a session that is not the harness's, and its
+//!   environment names no supervisor or cannot be read. The harness starts
+//!   nothing but supervisors, so it was inherited.
+//!
+//! A supervisor that lives and everything below it is left alone, and so is
+//! every child in the harness's own session, which no orphan of a supervisor
+//! can be in. That is also how an orphan is told from a child that somebody
+//! else in this process waits for.
+
+use super::descendants::{Process, below, everybody, look_up, processes_are_ours};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process_group,
+    pidfd_open, pidfd_send_signal, waitid, waitpid,
+};
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::io;
+use std::process::Child;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The variable of every command that names its supervisor:
+/// `<process id of the supervisor>.<number of the command>`.
+pub const MARKER: &str = "PREMATH_SUPERVISOR";
+
+/// The marker of a supervisor process itself, which is no supervisor's command.
+pub(super) const MARKER_OF_SUPERVISOR: &str = "itself";
+
+/// How long a process that was killed is waited for.
+const KILLED: Duration = Duration::from_secs(2);
+
+/// How long what a lost supervisor left is killed again and again.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// How long a sweep sleeps between two looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
+
+/// How many looks in a row must find nobody: a list of processes is not a
+/// moment's, and one whose parent ended meanwhile may be missing in it.
+const CLEAN_LOOKS: u32 = 2;
+
+/// The supervisors of this process that were not reaped yet.
+static HOUSEHOLD: Mutex<Household> = Mutex::new(Household(BTreeMap::new()));
+
+#[derive(Debug)]
+struct Household(BTreeMap<i32, Standing>);
+
+/// Who waits for a supervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Its lane has the handle.
+    Held,
+    /// Its lane is gone; whoever looks next reaps it.
+    Left,
+}
+
+fn household() -> MutexGuard<'static, Household> {
+    HOUSEHOLD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a supervisor and takes it into the household.
+///
+/// As one step for those who sweep at the same time: they take a child that
+/// they do not know for an orphan.
+pub(super) fn start(spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
+    processes_are_ours()?;
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    let mut house = household();
+    let child = spawn()?;
+    house.0.insert(raw(Pid::from_child(&child)), Standing::Held);
+    Ok(child)
+}
+
+/// Waits for a supervisor that was told to end. False if it has not by then.
+pub(super) fn await_end(process: &mut Child, patience: Duration) -> bool {
+    if ended(process, patience) {
+        reap(process);
+        return true;
+    }
+    false
+}
+
+/// Leaves a supervisor that takes its time to itself. It is reaped later.
+pub(super) fn leave(process: &Child) {
+    if let Some(standing) = household().0.get_mut(&raw(Pid::from_child(process))) {
+        *standing = Standing::Left;
+    }
+}
+
+/// Kills a supervisor that does not answer, or has ended, and everything that
+/// it left. Returns how many processes could not be ended.
+///
+/// Takes milliseconds, and seconds at most.
+pub(super) fn put_down(process: &mut Child, group: Option<Pid>) -> u32 {
+    let pid = Pid::from_child(process);
+    let lost = Lost {
+        pid,
+        start: look_up(pid).map_or(0, |process| process.start),
+        group,
+        // Only one that was stopped, or never answered, still has any.
+        lineage: below(pid, everybody())
+            .into_iter()
+            .map(|process| (process.pid, process.start))
+            .collect(),
+    };
+    // Before its children: it could start others. Until it is reaped, its
+    // number is nobody else's.
+    let _ = process.kill();
+    ended(process, KILLED);
+    let survivors = lost.sweep();
+    if !reap(process) {
+        leave(process);
+    }
+    survivors
+}
+
+/// Tells whether a supervisor does not run because it was sent a stop.
+pub(super) fn is_stopped(process: &Child) -> bool {
+    look_up(Pid::from_child(process)).is_some_and(|process| process.stopped)
+}
+
+/// Reaps what was inherited and has ended, as long as somebody has.
+///
+/// Costs one system call where nobody has.
+pub(super) fn reap_inherited() {
+    let anybody = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    if !matches!(waitid(WaitId::All, anybody), Ok(Some(_))) {
+        return;
+    }
+    let mut house = household();
+    house.reap_left();
+    let me = raw(getpid());
+    let Some(session) = own_session() else { return };
+    for process in everybody() {
+        if process.zombie
+            && process.parent == me
+            && process.session != session
+            && !house.0.contains_key(&raw(process.pid))
+        {
+            let _ = waitpid(Some(process.pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+impl Household {
+    /// Reaps supervisors whose lanes are gone.
+    fn reap_left(&mut self) {
+        self.0.retain(|pid, standing| {
+            *standing == Standing::Held
+                || Pid::from_raw(*pid)
+                    .is_some_and(|pid| matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)))
+        });
+    }
+}
+
+/// Waits for a child's end without reaping it.
+fn ended(process: &Child, patience: Duration) -> bool {
+    // Without a descriptor it was reaped already.
+    let Ok(pidfd) = pidfd_open(Pid::from_child(process), PidfdFlags::empty()) else {
+        return true;
+    };
+    let until = Instant::now() + patience;
+    let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+    // A signal to the harness may cut one wait short.
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match poll(&mut fds, left.try_into().ok().as_ref()) {
+            Err(Errno::INTR) => {}
+            other => return matches!(other, Ok(1..)),
+        }
+    }
+}
+
+/// Reaps a supervisor that has ended; false if it has not.
+fn reap(process: &mut Child) -> bool {
+    let mut house = household();
+    let reaped = !matches!(process.try_wait(), Ok(None));
+    if reaped {
+        house.0.remove(&raw(Pid::from_child(process)));
+    }
+    reaped
+}
+
+/// A supervisor that is lost.
+#[derive(Debug)]
+struct Lost {
+    pid: Pid,
+    start: u64,
+    /// The process group of the command that ran.
+    group: Option<Pid>,
+    /// Who was below it before it was killed, by number and start.
+    lineage: HashSet<(Pid, u64)>,
+}
+
+/// What an environment says of whose command a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Ours,
+    Others,
+    None,
+}
+
+impl Lost {
+    /// Kills and reaps until nobody is left; returns how many are.
+    fn sweep(&self) -> u32 {
+        let until = Instant::now() + SWEEP;
+        let mut clean = 0;
+        loop {
+            let (left, immune) = self.pass();
+            clean = if left == 0 { clean + 1 } else { 0 };
+            if clean == CLEAN_LOOKS {
+                return 0;
+            }
+            // Another user's processes do not become killable by waiting.
+            if left > 0 && (left == immune || Instant::now() >= until) {
+                return u32::try_from(left).unwrap_or(u32::MAX);
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// Kills everybody once; returns how many were not reaped at once, and how
+    /// many of them we may not kill.
+    fn pass(&self) -> (usize, usize) {
+        let mut house = household();
+        house.reap_left();
+        let doomed = self.doomed(&house);
+        // The group dies as one, so that it cannot outrun us by forking. That
+        // somebody of ours is in it keeps its number from being another's.
+        if let Some(group) = self.group
+            && doomed.iter().any(|process| process.group == raw(group))
+        {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let (mut left, mut immune) = (0, 0);
+        for process in &doomed {
+            // First a hold on whoever has the number, then the look whether
+            // that is the one that was found.
+            let Ok(pidfd) = pidfd_open(process.pid, PidfdFlags::empty()) else {
+                continue;
+            };
+            if look_up(process.pid).is_none_or(|now| now.start != process.start) {
+                continue;
+            }
+            let killed = pidfd_send_signal(&pidfd, Signal::KILL);
+            // It is not our child yet where its parent has not died yet.
+            if matches!(waitpid(Some(process.pid), WaitOptions::NOHANG), Ok(Some(_))) {
+                continue;
+            }
+            left += 1;
+            if killed == Err(Errno::PERM) {
+                immune += 1;
+            }
+        }
+        (left, immune)
+    }
+
+    /// Returns who belongs to the lost supervisor, parents first.
+    fn doomed(&self, house: &Household) -> Vec<Process> {
+        let me = getpid();
+        let Some(session) = own_session() else {
+            return Vec::new();
+        };
+        let mut found = HashSet::new();
+        let mut spared = HashSet::new();
+        let mut doomed = Vec::new();
+        for process in below(me, everybody()) {
+            let number = raw(process.pid);
+            let own_child = process.parent == raw(me);
+            // A child of the harness's own session is somebody else's, or a
+            // supervisor that has not left it yet.
+            if house.0.contains_key(&number)
+                || spared.contains(&process.parent)
+                || own_child && process.session == session
+            {
+                spared.insert(number);
+            } else if found.contains(&process.parent)
+                || process.session == raw(self.pid)
+                || self.lineage.contains(&(process.pid, process.start))
+                || match self.mark(process.pid) {
+                    Mark::Ours => true,
+                    Mark::Others => false,
+                    // Whoever is the first process inherits from strangers.
+                    Mark::None => own_child && raw(me) != 1 && process.start >= self.start,
+                }
+            {
+                found.insert(number);
+                doomed.push(process);
+            }
+        }
+        doomed
+    }
+
+    fn mark(&self, pid: Pid) -> Mark {
+        let environment = fs::read(format!("/proc/{}/environ", raw(pid))).unwrap_or_default();
+        mark(&environment, self.pid)
+    }
+}
+
+/// Reads whose command a process with this environment is.
+fn mark(environment: &[u8], supervisor: Pid) -> Mark {
+    let value = environment
+        .split(|byte| *byte == 0)
+        .find_map(|entry| entry.strip_prefix(MARKER.as_bytes())?.strip_prefix(b"="));
+    let ours = format!("{}.", raw(supervisor));
+    match value {
+        Some(value) if value.starts_with(ours.as_bytes()) => Mark::Ours,
+        Some(_) => Mark::Others,
+        None => Mark::None,
+    }
+}
+
+/// Returns the session of this process. It is 0 where its leader is outside of
+/// this process's namespace, as in a container that somebody has entered.
+fn own_session() -> Option<i32> {
+    look_up(getpid()).map(|process| process.session)
+}
+
+fn raw(pid: Pid) -> i32 {
+    pid.as_raw_nonzero().get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_is_told_from_one_that_looks_like_it() {
+        let twelve = Pid::from_raw(12).unwrap();
+        for (environment, expected) in [
+            (&b"A=1\0PREMATH_SUPERVISOR=12.7\0B=2\0"[..], Mark::Ours),
+            (b"PREMATH_SUPERVISOR=12.1", Mark::Ours),
+            (b"PREMATH_SUPERVISOR=123.1\0", Mark::Others),
+            (b"PREMATH_SUPERVISOR=itself\0", Mark::Others),
+            (b"X=PREMATH_SUPERVISOR=12.7\0", Mark::None),
+            (b"PREMATH_SUPERVISORS=12.7\0", Mark::None),
+            (b"", Mark::None),
+        ] {
+            assert_eq!(mark(environment, twelve), expected);
+        }
+    }
+
+    #[test]
+    fn this_process_finds_itself() {
+        assert!(look_up(getpid()).unwrap().start > 0);
+    }
+}

@@ -1,0 +1,232 @@
+//! Files below one folder, reached through real folders alone.
+//!
+//! Invariant: no link is followed on the way to a path, so nothing outside the
+//! folder is read, moved or removed, whatever a step planted in it.
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, chmodat, mkdirat, openat, readlinkat, renameat,
+    statat, unlinkat,
+};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// A folder whose content is looked at and changed.
+pub(super) struct Beneath {
+    root: OwnedFd,
+}
+
+/// What is on the way to a path.
+enum Way<'a> {
+    /// Its folder, and its name there.
+    Open(OwnedFd, &'a OsStr),
+    /// A folder on the way is not there.
+    Missing,
+    /// Something that is no folder stands on the way.
+    Blocked(PathBuf),
+}
+
+/// What may be done on the way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Walk {
+    Look,
+    /// Folders that their owner may not enter are opened up.
+    Reach,
+    /// Folders that are missing are made as well.
+    Make,
+}
+
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+impl Beneath {
+    /// Opens the folder; links on the way to the folder itself are followed.
+    pub(super) fn open(root: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(CWD, root, flags, Mode::empty())?;
+        Ok(Self { root })
+    }
+
+    fn walk<'a>(&self, path: &'a Path, walk: Walk) -> io::Result<Way<'a>> {
+        let mut names = Vec::new();
+        for part in path.components() {
+            match part {
+                Component::Normal(name) => names.push(name),
+                _ => return Err(io::ErrorKind::InvalidInput.into()),
+            }
+        }
+        let name = names.pop().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut folder = openat(&self.root, ".", FOLDER, Mode::empty())?;
+        let mut at = PathBuf::new();
+        for part in names {
+            at.push(part);
+            folder = match enter(&folder, part, walk) {
+                Ok(next) => next,
+                Err(Errno::NOENT) => return Ok(Way::Missing),
+                Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Way::Blocked(at)),
+                Err(error) => return Err(error.into()),
+            };
+        }
+        Ok(Way::Open(folder, name))
+    }
+
+    /// Returns what is at a path, links not followed; `None` where nothing is.
+    pub(super) fn look(&self, path: &Path) -> io::Result<Option<Stat>> {
+        match self.walk(path, Walk::Look)? {
+            Way::Open(folder, name) => match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => Ok(Some(stat)),
+                Err(Errno::NOENT) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+            Way::Missing | Way::Blocked(_) => Ok(None),
+        }
+    }
+
+    /// Returns what a link says.
+    pub(super) fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match self.walk(path, Walk::Look)? {
+            Way::Open(folder, name) => Ok(readlinkat(&folder, name, Vec::new())?.into_bytes()),
+            Way::Missing | Way::Blocked(_) => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Returns what stands on the way to a path and is no folder.
+    pub(super) fn blocker(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        match self.walk(path, Walk::Reach)? {
+            Way::Blocked(at) => Ok(Some(at)),
+            Way::Open(..) | Way::Missing => Ok(None),
+        }
+    }
+
+    /// Removes a file or a link, and the folders that are empty then; tells
+    /// whether a folder is in the place.
+    pub(super) fn remove(&self, path: &Path) -> io::Result<bool> {
+        let is_folder = self.remove_alone(path)?;
+        if !is_folder {
+            self.tidy(path)?;
+        }
+        Ok(is_folder)
+    }
+
+    /// Removes a file or a link, and nothing else; tells whether a folder is
+    /// in the place.
+    pub(super) fn remove_alone(&self, path: &Path) -> io::Result<bool> {
+        let Way::Open(folder, name) = self.walk(path, Walk::Reach)? else {
+            return Ok(false);
+        };
+        match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if kind(&stat) == FileType::Directory => return Ok(true),
+            Ok(_) => {}
+            Err(Errno::NOENT) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        match unlinkat(&folder, name, AtFlags::empty()) {
+            Err(Errno::ACCESS | Errno::PERM) => {
+                open_up(&folder, OsStr::new("."))?;
+                unlinkat(&folder, name, AtFlags::empty())?;
+            }
+            other => other?,
+        }
+        Ok(false)
+    }
+
+    /// Removes the folders on the way to a path that are empty.
+    pub(super) fn tidy(&self, path: &Path) -> io::Result<()> {
+        for above in path.ancestors().skip(1) {
+            if above.as_os_str().is_empty() {
+                break;
+            }
+            let Way::Open(folder, name) = self.walk(above, Walk::Look)? else {
+                break;
+            };
+            if unlinkat(&folder, name, AtFlags::REMOVEDIR).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves what is at a path to a place beneath another folder, which is
+    /// made; returns the place, with a number where the name is taken.
+    pub(super) fn move_to(&self, path: &Path, there: &Self, place: &Path) -> io::Result<PathBuf> {
+        let Way::Open(from, name) = self.walk(path, Walk::Reach)? else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let mut place = place.to_path_buf();
+        if there.blocker(&place)?.is_some() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        let stem = place.as_os_str().to_os_string();
+        let mut number = 1_u32;
+        while there.look(&place)?.is_some() {
+            number += 1;
+            let mut name = stem.clone();
+            name.push(format!(".{number}"));
+            place = PathBuf::from(name);
+        }
+        let Way::Open(to, new) = there.walk(&place, Walk::Make)? else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        match renameat(&from, name, &to, new) {
+            // A folder is only moved by who may write in it.
+            Err(Errno::ACCESS | Errno::PERM) => {
+                open_up(&from, OsStr::new("."))?;
+                open_up(&from, name)?;
+                renameat(&from, name, &to, new)?;
+            }
+            other => other?,
+        }
+        self.tidy(path)?;
+        Ok(place)
+    }
+
+    /// Removes what is at a path where it is a link.
+    pub(super) fn unlink_if_link(&self, path: &Path) -> io::Result<()> {
+        let is_link = self
+            .look(path)?
+            .is_some_and(|stat| kind(&stat) == FileType::Symlink);
+        if is_link {
+            self.remove_alone(path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns what kind of file it is.
+pub(super) fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+/// Returns a path of git's as the system's, byte for byte.
+pub(super) fn path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+fn enter(folder: &OwnedFd, name: &OsStr, walk: Walk) -> Result<OwnedFd, Errno> {
+    match openat(folder, name, FOLDER, Mode::empty()) {
+        Err(Errno::ACCESS) if walk != Walk::Look => {
+            open_up(folder, name)?;
+            openat(folder, name, FOLDER, Mode::empty())
+        }
+        Err(Errno::NOENT) if walk == Walk::Make => {
+            mkdirat(folder, name, Mode::RWXU | Mode::RWXG | Mode::RWXO)?;
+            openat(folder, name, FOLDER, Mode::empty())
+        }
+        other => other,
+    }
+}
+
+/// Gives the owner of a folder all rights to it; no link is followed.
+fn open_up(folder: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+    let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if kind(&stat) != FileType::Directory {
+        return Ok(());
+    }
+    let mode = Mode::from_raw_mode(stat.st_mode) | Mode::RWXU;
+    chmodat(folder, name, mode, AtFlags::empty())
+}

@@ -1,0 +1,353 @@
+//! The lane's git worktree: clean or not, what a step left, and the way back.
+//!
+//! Invariant: status, commit, reset and clean never touch `.premath/` or
+//! `artifacts/`.
+
+mod aside;
+mod beneath;
+mod branch;
+mod commit;
+mod objects;
+mod overlay;
+mod project;
+mod restore;
+mod salvage;
+mod scan;
+
+pub use branch::Departure;
+pub use commit::CommitText;
+pub use objects::sweep_shared;
+pub use salvage::Salvage;
+
+use beneath::Beneath;
+use git2::{Commit, ObjectType, Repository, Signature, StatusOptions};
+use premath_kernel::failure::FailureClass;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// Git refused something in a worktree.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {operation} in {worktree}: {detail}")]
+pub struct TreeError {
+    /// What was tried.
+    pub operation: &'static str,
+    /// In which worktree.
+    pub worktree: PathBuf,
+    /// What git says.
+    pub detail: String,
+}
+
+impl TreeError {
+    /// Returns the failure class.
+    pub const fn class(&self) -> FailureClass {
+        FailureClass::WorktreeRepository
+    }
+}
+
+/// Where a step starts from, and what it goes back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// The commit that HEAD is at.
+    pub commit: String,
+    /// The full name of the branch that HEAD is on; `None` where detached.
+    pub branch: Option<String>,
+}
+
+/// What HEAD and the working tree are, for a witness.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TreeState {
+    /// The commit that HEAD is at.
+    pub head: String,
+    /// The digest of the tree with everything uncommitted in it.
+    pub tree: String,
+    /// Whether repositories of their own, which no digest holds, lie in it.
+    #[serde(skip)]
+    pub nested: bool,
+}
+
+/// A lane's worktree.
+pub struct Tree {
+    repository: Repository,
+    worktree: PathBuf,
+    /// Where the files are, as git says it.
+    files: PathBuf,
+    /// The `.git` file of a linked worktree.
+    link: Option<Vec<u8>>,
+    /// What was stored of changed files, so that a large one is read once.
+    blobs: RefCell<HashMap<Vec<u8>, scan::Known>>,
+}
+
+impl std::fmt::Debug for Tree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tree")
+            .field("worktree", &self.worktree)
+            .finish()
+    }
+}
+
+impl Tree {
+    /// Opens a worktree.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`] where it is none, or has no commit yet.
+    pub fn open(worktree: &Path) -> Result<Self, TreeError> {
+        let failed = |error: git2::Error| TreeError {
+            operation: "open the repository",
+            worktree: worktree.to_path_buf(),
+            detail: error.message().to_owned(),
+        };
+        let repository = Repository::open(worktree).map_err(failed)?;
+        // A configured `core.worktree` would put the files elsewhere.
+        let files = repository.workdir().unwrap_or(worktree).to_path_buf();
+        let is_here = fs::canonicalize(&files).ok() == fs::canonicalize(worktree).ok();
+        if !is_here || repository.is_bare() {
+            return Err(failed(git2::Error::from_str("its files are elsewhere")));
+        }
+        let link = repository
+            .is_worktree()
+            .then(|| fs::read(worktree.join(".git")).ok())
+            .flatten();
+        let tree = Self {
+            repository,
+            worktree: worktree.to_path_buf(),
+            files,
+            link,
+            blobs: RefCell::default(),
+        };
+        tree.head()?;
+        Ok(tree)
+    }
+
+    /// Writes the index anew where it is as young as the files in it, as in a
+    /// worktree that was just made: their times do not tell then that they are
+    /// unchanged, and every look would read them again. For a clean tree;
+    /// where it does not work, as under somebody's lock, nothing is lost.
+    pub fn settle_index(&self) {
+        let mut options = StatusOptions::new();
+        options.update_index(true).exclude_submodules(true);
+        let _ = self.repository.statuses(Some(&mut options));
+    }
+
+    /// Returns the repository's common git folder: what its worktrees share.
+    pub fn common_folder(&self) -> &Path {
+        self.repository.commondir()
+    }
+
+    /// Returns this worktree's own git folder, which no other worktree has.
+    pub fn git_folder(&self) -> &Path {
+        self.repository.path()
+    }
+
+    /// Tells whether this is the repository's main worktree, where a person's
+    /// git may run, and not a linked one.
+    pub fn is_main(&self) -> bool {
+        !self.repository.is_worktree()
+    }
+
+    fn workdir(&self) -> &Path {
+        &self.files
+    }
+
+    fn beneath(&self) -> Result<Beneath, TreeError> {
+        Beneath::open(&self.files).map_err(self.refused("open", Path::new("the worktree")))
+    }
+
+    fn beneath_git(&self) -> Result<Beneath, TreeError> {
+        Beneath::open(self.git_folder()).map_err(self.refused("open", Path::new("the git folder")))
+    }
+
+    fn error(&self, operation: &'static str, detail: String) -> TreeError {
+        TreeError {
+            operation,
+            worktree: self.worktree.clone(),
+            detail,
+        }
+    }
+
+    fn failed(&self, operation: &'static str) -> impl FnOnce(git2::Error) -> TreeError {
+        move |error| self.error(operation, error.message().to_owned())
+    }
+
+    fn refused<'a>(
+        &'a self,
+        operation: &'static str,
+        path: &'a Path,
+    ) -> impl FnOnce(io::Error) -> TreeError + 'a {
+        move |error| self.error(operation, format!("{}: {error}", path.display()))
+    }
+
+    /// Returns a setting that is yes or no.
+    fn setting(&self, name: &str, default: bool) -> bool {
+        let config = self.repository.config();
+        config
+            .and_then(|config| config.get_bool(name))
+            .unwrap_or(default)
+    }
+
+    fn head(&self) -> Result<Commit<'_>, TreeError> {
+        self.repository
+            .head()
+            .and_then(|head| head.peel_to_commit())
+            .map_err(self.failed("read HEAD"))
+    }
+
+    /// Returns where HEAD is.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn base(&self) -> Result<Base, TreeError> {
+        let commit = self.head()?.id().to_string();
+        let head = self
+            .repository
+            .find_reference("HEAD")
+            .map_err(self.failed("read HEAD"))?;
+        let branch = head.symbolic_target().ok().flatten().map(str::to_owned);
+        Ok(Base { commit, branch })
+    }
+
+    /// Returns when somebody last worked here, as far as that is in the past:
+    /// HEAD's commit where it is not the base, the last entry of HEAD's reflog
+    /// that is not the harness's own, the newest of the files that differ.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn last_touched(
+        &self,
+        base: &str,
+        now: jiff::Timestamp,
+    ) -> Result<jiff::Timestamp, TreeError> {
+        let second = |seconds| jiff::Timestamp::from_second(seconds).unwrap_or_default();
+        let mut times = Vec::new();
+        let head = self.head()?;
+        if head.id().to_string() != base {
+            times.push(second(head.time().seconds()));
+        }
+        if let Ok(reflog) = self.repository.reflog("HEAD") {
+            let theirs = reflog.iter().find(|entry| {
+                !entry
+                    .message_bytes()
+                    .is_some_and(|message| message.starts_with(b"premath:"))
+            });
+            times.extend(theirs.map(|entry| second(entry.committer().when().seconds())));
+        }
+        for path in self.changes()? {
+            let modified = std::fs::symlink_metadata(self.worktree.join(path))
+                .and_then(|meta| meta.modified());
+            times.extend(
+                modified
+                    .ok()
+                    .and_then(|at| jiff::Timestamp::try_from(at).ok()),
+            );
+        }
+        Ok(times
+            .into_iter()
+            .filter(|at| *at <= now)
+            .max()
+            .unwrap_or_default())
+    }
+
+    /// Returns the paths that differ from HEAD, sorted; ours are passed over.
+    ///
+    /// Nested repositories count, with a slash at the end; other worktrees of
+    /// this repository do not, wherever they are. A name that is not UTF-8 is
+    /// shown with replacement characters.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn changes(&self) -> Result<Vec<String>, TreeError> {
+        let tree = self.head_tree()?;
+        let scan = self.scan(&tree)?;
+        let show = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+        let files = scan.paths.iter().map(|path| show(path));
+        let nested = scan.nested.iter().map(|path| show(path) + "/");
+        let paths: BTreeSet<String> = files.chain(nested).collect();
+        Ok(paths.into_iter().collect())
+    }
+
+    /// Makes sure that nothing differs from HEAD.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`], naming what does.
+    pub fn must_be_clean(&self) -> Result<(), TreeError> {
+        let mut left = self.changes()?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        left.truncate(10);
+        let detail = format!("still changed: {}", left.join(", "));
+        Err(self.error("go back to the step's base", detail))
+    }
+
+    /// Returns the state of a tree that is known to be clean.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn clean_state(&self) -> Result<TreeState, TreeError> {
+        let head = self.head()?;
+        Ok(TreeState {
+            head: head.id().to_string(),
+            tree: head.tree_id().to_string(),
+            nested: false,
+        })
+    }
+
+    /// Returns HEAD and the digest of the tree as it stands, uncommitted
+    /// changes included; nothing is staged. Nested repositories are not in it.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn state(&self) -> Result<TreeState, TreeError> {
+        let head = self.head()?;
+        let base = head.tree().map_err(self.failed("read the tree"))?;
+        let scan = self.scan(&base)?;
+        let tree = if scan.paths.is_empty() {
+            base.id()
+        } else {
+            let content = self.content(&base, &scan, false)?;
+            self.must_take(&content)?;
+            content.tree
+        };
+        Ok(TreeState {
+            head: head.id().to_string(),
+            tree: tree.to_string(),
+            nested: !scan.nested.is_empty(),
+        })
+    }
+
+    fn head_tree(&self) -> Result<git2::Tree<'_>, TreeError> {
+        self.head()?.tree().map_err(self.failed("read the tree"))
+    }
+
+    fn signature(&self) -> Result<Signature<'static>, TreeError> {
+        self.repository
+            .signature()
+            .or_else(|_| Signature::now("Premath Harness", "premath-harness@localhost"))
+            .map_err(self.failed("name the author"))
+    }
+
+    fn find_commit(&self, id: &str) -> Result<Commit<'_>, TreeError> {
+        self.repository
+            .revparse_single(id)
+            .and_then(|object| object.peel(ObjectType::Commit))
+            .and_then(|object| object.peel_to_commit())
+            .map_err(self.failed("find a commit"))
+    }
+}
+
+/// Tells whether a path in the worktree is the harness's own.
+fn is_ours(path: &Path) -> bool {
+    path.starts_with(".premath") || path.starts_with("artifacts")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! What killed processes left half-done in a repository's shared git folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// How git (`tmp_obj_…`) and libgit2 (`tmp_object_git2_…`) name an object that
+/// they are writing.
+const TEMPORARY: &str = "tmp_obj";
+/// A lock that git holds for an instant, whichever worktree it works in.
+const LOCK: &str = "packed-refs.lock";
+
+/// Removes half-written objects and a forgotten lock that nobody has touched
+/// since a time; who makes such a file is done with it in an instant.
+///
+/// What cannot be removed stays for `git gc`.
+pub fn sweep_shared(repository: &Path, untouched_since: SystemTime) {
+    let Ok(repository) = git2::Repository::open(repository) else {
+        return;
+    };
+    let common = repository.commondir();
+    let objects = common.join("objects");
+    let mut candidates = vec![common.join(LOCK)];
+    for folder in fs::read_dir(&objects).into_iter().flatten().flatten() {
+        // Two hexadecimal digits; packs are written for long, and stay.
+        if folder.file_name().len() == 2 {
+            candidates.extend(half_written(&folder.path()));
+        }
+    }
+    candidates.extend(half_written(&objects));
+    for path in candidates {
+        let touched = fs::symlink_metadata(&path).and_then(|meta| meta.modified());
+        if touched.is_ok_and(|at| at < untouched_since) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn half_written(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
+        })
+        .map(|entry| entry.path())
+        .collect()
+}

@@ -1,0 +1,336 @@
+//! The way back: branch, index and files as at the base.
+
+use super::aside::Aside;
+use super::beneath::path;
+use super::scan::Scan;
+use super::{Base, Tree, TreeError};
+use git2::build::CheckoutBuilder;
+use git2::{Commit, FileMode, Index, IndexEntry, IndexEntryExtendedFlag, Oid, Reference};
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The files of a worktree's own that a git command locks.
+const LOCKED: [&str; 8] = [
+    "index",
+    "HEAD",
+    "ORIG_HEAD",
+    "AUTO_MERGE",
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "REBASE_HEAD",
+];
+/// What `cleanup_state` removes, with the folders' content.
+const STATE: [&str; 9] = [
+    "MERGE_HEAD",
+    "MERGE_MODE",
+    "MERGE_MSG",
+    "REVERT_HEAD",
+    "CHERRY_PICK_HEAD",
+    "BISECT_LOG",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+];
+/// How often the tree is looked at again: a step's `.gitignore` hides files
+/// until the base's is back.
+const ROUNDS: u32 = 3;
+
+impl Tree {
+    /// Puts branch and tree back to a base.
+    pub(super) fn restore(
+        &self,
+        base: &Base,
+        commit: &Commit<'_>,
+        refused: &BTreeSet<Vec<u8>>,
+        aside: &mut Aside<'_>,
+    ) -> Result<(), TreeError> {
+        let target = commit.tree().map_err(self.failed("read the tree"))?;
+        self.point_at(base, commit.id())?;
+        self.cleanup();
+        self.mend_link(aside)?;
+        for round in 0..ROUNDS {
+            let mut scan = self.scan(&target)?;
+            if round == 0 {
+                scan.nested.extend(refused.iter().cloned());
+                scan.nested.extend(self.inner_repositories(&target)?);
+                self.settle(&target, &[])?;
+            }
+            if scan.paths.is_empty() && scan.nested.is_empty() {
+                break;
+            }
+            self.put_back(&target, &scan, round == 0, aside)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the branch to a commit, and HEAD to the branch.
+    fn point_at(&self, base: &Base, commit: Oid) -> Result<(), TreeError> {
+        if self.base().is_ok_and(|now| now == *base) {
+            return Ok(());
+        }
+        let message = "premath: back to the step's base";
+        let failed = "put the branch back";
+        let head = self.beneath_git()?;
+        let unlink = || {
+            head.unlink_if_link(Path::new("HEAD"))
+                .map_err(self.refused(failed, Path::new("HEAD")))
+        };
+        // `set_head` refuses a branch that another worktree is on; the lane's
+        // own is the lane's.
+        let moved = match &base.branch {
+            Some(branch) => {
+                if !branch.starts_with("refs/heads/") || !Reference::is_valid_name(branch) {
+                    let detail = format!("{branch} is no branch");
+                    return Err(self.error(failed, detail));
+                }
+                let put = || self.repository.reference(branch, commit, true, message);
+                if put().is_err() {
+                    self.free_name(branch);
+                    put().map_err(self.failed(failed))?;
+                }
+                unlink()?;
+                self.repository
+                    .reference_symbolic("HEAD", branch, true, message)
+            }
+            None => {
+                unlink()?;
+                self.repository.reference("HEAD", commit, true, message)
+            }
+        };
+        moved.map(drop).map_err(self.failed(failed))
+    }
+
+    /// Renames branches that leave no room for the name of the lane's: they
+    /// were made by the step, since both cannot be there at once.
+    fn free_name(&self, branch: &str) {
+        let mut in_the_way: Vec<String> = Path::new(branch)
+            .ancestors()
+            .skip(1)
+            .filter_map(Path::to_str)
+            .filter(|name| name.starts_with("refs/heads/"))
+            .map(str::to_owned)
+            .collect();
+        if let Ok(mut below) = self.repository.references_glob(&format!("{branch}/*")) {
+            in_the_way.extend(below.names().flatten().map(str::to_owned));
+        }
+        for name in in_the_way {
+            let Ok(mut reference) = self.repository.find_reference(&name) else {
+                continue;
+            };
+            let rest = name.trim_start_matches("refs/heads/");
+            let new = format!("refs/heads/harness/moved/{rest}");
+            let _ = reference.rename(&new, true, "premath: out of the lane's way");
+            let _ = self.repository.reflog_delete(&name);
+        }
+    }
+
+    /// Ends a merge, rebase or the like that is in progress.
+    pub(super) fn cleanup(&self) {
+        // Git would empty the folder that a link leads to.
+        if let Ok(git) = self.beneath_git() {
+            for name in STATE {
+                let _ = git.unlink_if_link(Path::new(name));
+            }
+        }
+        let _ = self.repository.cleanup_state();
+    }
+
+    /// Puts the `.git` file of a linked worktree back, where it is another.
+    fn mend_link(&self, aside: &mut Aside<'_>) -> Result<(), TreeError> {
+        let Some(link) = &self.link else {
+            return Ok(());
+        };
+        let name = Path::new(".git");
+        let file = self.workdir().join(name);
+        let is_file = fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file());
+        if is_file && fs::read(&file).is_ok_and(|found| found == *link) {
+            return Ok(());
+        }
+        aside.take(name)?;
+        fs::File::create_new(&file)
+            .and_then(|mut file| file.write_all(link))
+            .map_err(self.refused("put back", name))
+    }
+
+    /// Returns the `.git` of repositories that were made in folders of a tree.
+    fn inner_repositories(&self, target: &git2::Tree<'_>) -> Result<Vec<Vec<u8>>, TreeError> {
+        let root = self.beneath()?;
+        let mut found = Vec::new();
+        let mut folders = vec![(PathBuf::new(), target.clone())];
+        while let Some((at, tree)) = folders.pop() {
+            for entry in tree.iter() {
+                if entry.kind() != Some(git2::ObjectType::Tree) {
+                    continue;
+                }
+                let at = at.join(path(entry.name_bytes()));
+                let git = at.join(".git");
+                if root.look(&git).ok().flatten().is_some() {
+                    found.push(git.into_os_string().into_encoded_bytes());
+                }
+                let tree = self
+                    .repository
+                    .find_tree(entry.id())
+                    .map_err(self.failed("read the tree"))?;
+                folders.push((at, tree));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes and writes files as a tree has them; what is not `kept`
+    /// elsewhere is put aside.
+    fn put_back(
+        &self,
+        target: &git2::Tree<'_>,
+        scan: &Scan,
+        kept: bool,
+        aside: &mut Aside<'_>,
+    ) -> Result<(), TreeError> {
+        let root = self.beneath()?;
+        for nested in &scan.nested {
+            aside.take(path(nested))?;
+        }
+        let mut written = Vec::new();
+        let mut gone = Vec::new();
+        for name in &scan.paths {
+            match target.get_path(path(name)).map(|entry| entry.filemode()) {
+                Ok(mode) if mode == i32::from(FileMode::Commit) => {}
+                Ok(mode) if mode != i32::from(FileMode::Tree) => written.push(path(name)),
+                Ok(_) | Err(_) => gone.push(path(name)),
+            }
+        }
+        let remove = |at: &Path| root.remove(at).map_err(self.refused("remove", at));
+        for at in gone {
+            if kept {
+                remove(at)?;
+            } else {
+                aside.take(at)?;
+            }
+        }
+        for at in &written {
+            let blocker = || root.blocker(at).map_err(self.refused("reach", at));
+            while let Some(blocker) = blocker()? {
+                let known = scan.paths.contains(blocker.as_os_str().as_encoded_bytes());
+                if kept && known {
+                    remove(&blocker)?;
+                } else {
+                    aside.take(&blocker)?;
+                }
+            }
+            if !kept || remove(at)? {
+                aside.take(at)?;
+            }
+        }
+        if written.is_empty() {
+            return Ok(());
+        }
+        let mut checkout = CheckoutBuilder::new();
+        checkout.force().disable_pathspec_match(true);
+        for at in written {
+            checkout.path(at);
+        }
+        self.repository
+            .checkout_tree(target.as_object(), Some(&mut checkout))
+            .map_err(self.failed("check the base out"))
+    }
+
+    /// Makes the index on the disk a tree's, whatever was staged; the times of
+    /// files that are the same are kept, and those of `entries` taken.
+    pub(super) fn settle(
+        &self,
+        target: &git2::Tree<'_>,
+        entries: &[IndexEntry],
+    ) -> Result<(), TreeError> {
+        let failed = "write the index";
+        self.mend_index()?;
+        let mut index = self.repository.index().map_err(self.failed(failed))?;
+        index.read(true).map_err(self.failed(failed))?;
+        self.uncover(&mut index)?;
+        let left_out = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
+        let left_out: Vec<IndexEntry> = index
+            .iter()
+            .filter(|entry| entry.flags_extended & left_out != 0)
+            .collect();
+        let written = index
+            .read_tree(target)
+            .and_then(|()| refresh(&mut index, left_out, entries))
+            .and_then(|()| index.write());
+        if written.is_err() {
+            self.reread_index();
+        }
+        written.map_err(self.failed(failed))
+    }
+
+    /// Removes an index that is a link or cannot be read: git would write
+    /// where the link leads to, and reads it whenever it looks at files.
+    pub(super) fn mend_index(&self) -> Result<(), TreeError> {
+        let name = Path::new("index");
+        let file = self.git_folder().join(name);
+        let git = self.beneath_git()?;
+        let mended = git.unlink_if_link(name).and_then(|()| {
+            if Index::open(&file).is_err() {
+                git.remove_alone(name)?;
+            }
+            Ok(())
+        });
+        mended.map_err(self.refused("mend", name))
+    }
+
+    /// Puts the repository's index in memory back to what is on the disk.
+    pub(super) fn reread_index(&self) {
+        if let Ok(mut index) = self.repository.index() {
+            let _ = index.read(true);
+        }
+    }
+
+    /// Removes lock files that a killed git left. The lane holds the worktree
+    /// and nothing of the step runs any more, so nobody holds those of a
+    /// linked worktree; in a main one only those younger than the step go.
+    pub(super) fn clear_locks(&self, branch: Option<&str>, since: Option<Timestamp>) {
+        let is_left = |file: &Path| {
+            let touched = fs::symlink_metadata(file).and_then(|meta| meta.modified());
+            !self.is_main()
+                || touched.is_ok_and(|at| {
+                    Timestamp::try_from(at).is_ok_and(|at| since.is_some_and(|since| at >= since))
+                })
+        };
+        let clear = |folder: &Path, name: &str| {
+            let name = format!("{name}.lock");
+            if is_left(&folder.join(&name))
+                && let Ok(folder) = super::beneath::Beneath::open(folder)
+            {
+                let _ = folder.remove_alone(Path::new(&name));
+            }
+        };
+        for name in LOCKED {
+            clear(self.git_folder(), name);
+        }
+        // A branch belongs to the one worktree that has it checked out.
+        if let Some(branch) = branch.filter(|branch| branch.starts_with("refs/heads/")) {
+            clear(self.common_folder(), branch);
+        }
+    }
+}
+
+/// Puts what is known of files into an index that was read from a tree.
+fn refresh(
+    index: &mut Index,
+    left_out: Vec<IndexEntry>,
+    entries: &[IndexEntry],
+) -> Result<(), git2::Error> {
+    for old in left_out {
+        if let Some(mut entry) = index.get_path(path(&old.path), 0) {
+            entry.flags |= git2::IndexEntryFlag::EXTENDED.bits();
+            entry.flags_extended |= IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
+            index.add(&entry)?;
+        }
+    }
+    for entry in entries {
+        index.add(entry)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,343 @@
+//! What differs from a commit in index and working tree, and the tree that
+//! this makes.
+//!
+//! The index on the disk is the step's: it may hold anything, and hide
+//! anything. It is read for the times of files alone, into a copy; what is
+//! staged counts only for which paths are looked at.
+
+use super::beneath::{Beneath, kind, path};
+use super::overlay::{Leaf, Overlay};
+use super::{Tree, TreeError, is_ours};
+use git2::{
+    DiffOptions, FileMode, Index, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, IndexTime,
+    Oid,
+};
+use rustix::fs::{FileType, Stat};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
+
+/// How old a file's last change must be, so that another would show in its
+/// times: longer than the tick by which kernels stamp files.
+const TICK: Duration = Duration::from_millis(20);
+/// The same for file systems that keep whole seconds.
+const COARSE_TICK: Duration = Duration::from_secs(2);
+
+/// The paths that differ; the harness's own are passed over.
+#[derive(Default)]
+pub(super) struct Scan {
+    /// Files and links, changed, new or gone.
+    pub(super) paths: BTreeSet<Vec<u8>>,
+    /// Nested git repositories: their folders, or their `.git` alone where the
+    /// folder holds files of ours.
+    pub(super) nested: BTreeSet<Vec<u8>>,
+}
+
+/// The tree as it stands.
+pub(super) struct Content {
+    pub(super) tree: Oid,
+    /// Index entries for the changed files.
+    pub(super) entries: Vec<IndexEntry>,
+    /// What git cannot take: files that cannot be read, names that it refuses.
+    pub(super) refused: BTreeSet<Vec<u8>>,
+}
+
+/// A file's content as it was stored, while its times say that it is the same.
+pub(super) struct Known {
+    stamp: Stamp,
+    id: Oid,
+}
+
+/// What changes with every change of a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: i64,
+    modified: (i64, u64),
+    changed: (i64, u64),
+}
+
+impl Stamp {
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
+    fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            size: stat.st_size as i64,
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as u64),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as u64),
+        }
+    }
+
+    /// Tells whether a change from now on would show.
+    fn is_settled(&self) -> bool {
+        let (seconds, nanos) = self.changed;
+        let tick = if nanos == 0 { COARSE_TICK } else { TICK };
+        u64::try_from(seconds)
+            .ok()
+            .map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanos))
+            .and_then(|changed| SystemTime::now().duration_since(changed).ok())
+            .is_some_and(|age| age > tick)
+    }
+}
+
+impl Tree {
+    /// Returns what differs from a tree.
+    pub(super) fn scan(&self, target: &git2::Tree<'_>) -> Result<Scan, TreeError> {
+        let failed = "read the status";
+        let index = self.index_copy(target)?;
+        let mut options = DiffOptions::new();
+        options
+            .include_untracked(true)
+            .recurse_untracked_dirs(true)
+            .include_typechange(true)
+            .include_unreadable(true);
+        let mut scan = Scan::default();
+        let staged = self
+            .repository
+            .diff_tree_to_index(Some(target), Some(&index), Some(&mut options))
+            .map_err(self.failed(failed))?;
+        let present = self
+            .repository
+            .diff_index_to_workdir(Some(&index), Some(&mut options))
+            .map_err(self.failed(failed))?;
+        for delta in staged.deltas().chain(present.deltas()) {
+            for file in [delta.old_file(), delta.new_file()] {
+                let Some(bytes) = file.path_bytes() else {
+                    continue;
+                };
+                let whole = bytes.strip_suffix(b"/");
+                let bytes = whole.unwrap_or(bytes);
+                if is_ours(path(bytes)) {
+                    continue;
+                }
+                let linked =
+                    file.mode() == FileMode::Commit && target.get_path(path(bytes)).is_err();
+                if whole.is_some() || linked {
+                    scan.nested.insert(bytes.to_vec());
+                } else {
+                    scan.paths.insert(bytes.to_vec());
+                }
+            }
+        }
+        scan.paths.retain(|path| !scan.nested.contains(path));
+        if scan.paths.is_empty() && scan.nested.is_empty() {
+            return Ok(scan);
+        }
+        let root = self.beneath()?;
+        scan.nested.retain(|nested| {
+            let path = path(nested);
+            let folder = root.look(path).ok().flatten();
+            folder.is_some_and(|stat| kind(&stat) == FileType::Directory)
+                && !self.is_own_worktree(path)
+        });
+        let above: BTreeSet<&Path> = scan
+            .paths
+            .iter()
+            .flat_map(|bytes| path(bytes).ancestors().skip(1))
+            .filter(|above| !above.as_os_str().is_empty())
+            .collect();
+        let inner: Vec<Vec<u8>> = above
+            .into_iter()
+            .map(|above| above.join(".git"))
+            .filter(|git| root.look(git).ok().flatten().is_some())
+            .map(|git| git.into_os_string().into_encoded_bytes())
+            .collect();
+        scan.nested.extend(inner);
+        Ok(scan)
+    }
+
+    /// Returns a copy of the index on the disk in which nothing hides a
+    /// change; a tree's own index where that on the disk cannot be read.
+    pub(super) fn index_copy(&self, target: &git2::Tree<'_>) -> Result<Index, TreeError> {
+        let file = self.repository.path().join("index");
+        let mut index = match Index::open(&file) {
+            Ok(index) => index,
+            Err(_) => {
+                let mut index = Index::new().map_err(self.failed("make an index"))?;
+                index
+                    .read_tree(target)
+                    .map_err(self.failed("read the tree"))?;
+                index
+            }
+        };
+        self.uncover(&mut index)?;
+        Ok(index)
+    }
+
+    /// Takes the flags from an index that keep git from looking at files; what
+    /// a sparse checkout leaves out stays left out.
+    pub(super) fn uncover(&self, index: &mut Index) -> Result<(), TreeError> {
+        let added = IndexEntryExtendedFlag::INTENT_TO_ADD.bits();
+        let skipped = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
+        let valid = IndexEntryFlag::VALID.bits();
+        let flagged: Vec<IndexEntry> = index
+            .iter()
+            .filter(|entry| {
+                entry.flags & valid != 0 || entry.flags_extended & (added | skipped) != 0
+            })
+            .collect();
+        if flagged.is_empty() {
+            return Ok(());
+        }
+        let sparse = self.setting("core.sparseCheckout", false);
+        let root = self.beneath()?;
+        for mut entry in flagged {
+            let absent = || root.look(path(&entry.path)).ok().flatten().is_none();
+            if sparse && entry.flags_extended & skipped != 0 && absent() {
+                continue;
+            }
+            if entry.flags_extended & added != 0 {
+                let _ = index.remove(path(&entry.path), 0);
+                continue;
+            }
+            entry.flags &= !valid;
+            entry.flags_extended = 0;
+            if index.add(&entry).is_err() {
+                let _ = index.remove(path(&entry.path), 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a tree with the changes in it; `store` writes it.
+    pub(super) fn content(
+        &self,
+        base: &git2::Tree<'_>,
+        scan: &Scan,
+        store: bool,
+    ) -> Result<Content, TreeError> {
+        let root = self.beneath()?;
+        let failed = "stage the changes";
+        let mut names = Index::new().map_err(self.failed(failed))?;
+        let mut overlay = Overlay::default();
+        let mut entries = Vec::new();
+        let mut refused = BTreeSet::new();
+        let modes = self.setting("core.fileMode", true);
+        for name in &scan.paths {
+            let old = base.get_path(path(name)).ok();
+            let old: Option<Leaf> = old.map(|entry| (entry.filemode_raw(), entry.id()));
+            let found = match self.leaf(&root, name, old.filter(|_| !modes)) {
+                Ok(found) => found,
+                Err(_) => {
+                    refused.insert(name.clone());
+                    continue;
+                }
+            };
+            let leaf = match found {
+                Found::File(leaf, stat) => {
+                    let entry = index_entry(name, leaf, &stat);
+                    if names.add(&entry).is_err() {
+                        refused.insert(name.clone());
+                        continue;
+                    }
+                    entries.push(entry);
+                    Some(leaf)
+                }
+                // A submodule is what the commit says.
+                Found::Folder => old.filter(|(mode, _)| *mode == i32::from(FileMode::Commit)),
+                Found::Nothing => None,
+            };
+            overlay.put(name, leaf);
+        }
+        let tree = overlay
+            .digest(&self.repository, base, store)
+            .map_err(self.failed("write the tree"))?;
+        Ok(Content {
+            tree,
+            entries,
+            refused,
+        })
+    }
+
+    /// Returns the mode and content of a file; the content is stored.
+    fn leaf(&self, root: &Beneath, name: &[u8], as_before: Option<Leaf>) -> io::Result<Found> {
+        let Some(stat) = root.look(path(name))? else {
+            return Ok(Found::Nothing);
+        };
+        let other = |error: git2::Error| io::Error::other(error.message().to_owned());
+        match kind(&stat) {
+            FileType::RegularFile => {
+                let executable = stat.st_mode & 0o100 != 0;
+                let mode = if executable { 0o100_755 } else { 0o100_644 };
+                let mode = as_before.map_or(mode, |(mode, _)| mode);
+                let stamp = Stamp::of(&stat);
+                if let Some(id) = self.known(name, stamp) {
+                    return Ok(Found::File((mode, id), Box::new(stat)));
+                }
+                let file = self.workdir().join(path(name));
+                let id = self.repository.blob_path(&file).map_err(other)?;
+                let unchanged = root
+                    .look(path(name))?
+                    .is_some_and(|after| Stamp::of(&after) == stamp);
+                if unchanged && stamp.is_settled() {
+                    let mut blobs = self.blobs.borrow_mut();
+                    blobs.insert(name.to_vec(), Known { stamp, id });
+                }
+                Ok(Found::File((mode, id), Box::new(stat)))
+            }
+            FileType::Symlink => {
+                let text = root.read_link(path(name))?;
+                let id = self.repository.blob(&text).map_err(other)?;
+                Ok(Found::File((0o120_000, id), Box::new(stat)))
+            }
+            FileType::Directory => Ok(Found::Folder),
+            _ => Ok(Found::Nothing),
+        }
+    }
+
+    /// Returns a file's content where it was stored before, is still there,
+    /// and the file has not changed.
+    fn known(&self, name: &[u8], stamp: Stamp) -> Option<Oid> {
+        let blobs = self.blobs.borrow();
+        let known = blobs.get(name).filter(|known| known.stamp == stamp)?;
+        let odb = self.repository.odb().ok()?;
+        odb.exists(known.id).then_some(known.id)
+    }
+
+    /// Tells whether a folder is a worktree of this repository, such as
+    /// another lane's: it is registered, and not the step's to lose.
+    fn is_own_worktree(&self, folder: &Path) -> bool {
+        let link = self.workdir().join(folder).join(".git");
+        let is_file = fs::symlink_metadata(&link).is_ok_and(|meta| meta.is_file());
+        let registered = self.common_folder().join("worktrees");
+        is_file
+            && fs::read(link).is_ok_and(|text| {
+                text.strip_prefix(b"gitdir: ").is_some_and(|to| {
+                    let to = fs::canonicalize(path(to.trim_ascii_end()));
+                    to.ok()
+                        .zip(fs::canonicalize(registered).ok())
+                        .is_some_and(|(to, registered)| to.starts_with(registered))
+                })
+            })
+    }
+}
+
+enum Found {
+    File(Leaf, Box<Stat>),
+    Folder,
+    Nothing,
+}
+
+/// Makes the index entry of a file; git keeps the lower half of its numbers.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn index_entry(name: &[u8], (mode, id): Leaf, stat: &Stat) -> IndexEntry {
+    let stamp = Stamp::of(stat);
+    let time = |(seconds, nanos): (i64, u64)| IndexTime::new(seconds as i32, nanos as u32);
+    IndexEntry {
+        ctime: time(stamp.changed),
+        mtime: time(stamp.modified),
+        dev: stamp.device as u32,
+        ino: stamp.inode as u32,
+        mode: mode as u32,
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        file_size: stamp.size as u32,
+        id,
+        flags: 0,
+        flags_extended: 0,
+        path: name.to_vec(),
+    }
+}

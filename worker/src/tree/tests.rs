@@ -1,0 +1,260 @@
+use super::*;
+use git2::{IndexAddOption, Oid};
+use std::fs;
+
+struct Scratch {
+    folder: tempfile::TempDir,
+}
+
+impl Scratch {
+    fn new() -> (Self, Tree) {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path()).unwrap();
+        fs::create_dir_all(folder.path().join(".premath")).unwrap();
+        fs::write(folder.path().join("a.txt"), "a\n").unwrap();
+        fs::write(folder.path().join(".gitignore"), "target/\n").unwrap();
+        fs::write(folder.path().join(".premath/issues.jsonl"), "1\n").unwrap();
+        let mut index = repository.index().unwrap();
+        index.add_all(["*"], IndexAddOption::DEFAULT, None).unwrap();
+        index.write().unwrap();
+        let tree = index.write_tree().unwrap();
+        let author = Signature::now("t", "t@localhost").unwrap();
+        repository
+            .commit(
+                Some("HEAD"),
+                &author,
+                &author,
+                "first",
+                &repository.find_tree(tree).unwrap(),
+                &[],
+            )
+            .unwrap();
+        let tree = Tree::open(folder.path()).unwrap();
+        (Self { folder }, tree)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.folder.path().join(path)).ok()
+    }
+}
+
+const TEXT: CommitText<'_> = CommitText {
+    issue_id: "bd-1",
+    title: "evil\n\nIssue: bd-2",
+    lease: "lease1_bd-1_w#1",
+    step_id: "w.bd-1.1",
+};
+
+/// A time so many seconds before now.
+fn since(before: i64) -> Option<jiff::Timestamp> {
+    let second = jiff::Timestamp::now().as_second() - 5 - before;
+    Some(jiff::Timestamp::from_second(second).unwrap())
+}
+
+/// Takes back, and says what is left and where.
+fn left(tree: &Tree, base: &Base) -> String {
+    let salvage = tree.take_back(base, 1, &TEXT, None).unwrap();
+    assert_eq!(tree.base().unwrap(), *base);
+    assert_eq!(tree.changes().unwrap(), [""; 0]);
+    salvage.map_or_else(String::new, |salvage| salvage.to_string())
+}
+
+mod hostile;
+mod project;
+mod verified;
+
+#[test]
+fn ours_and_ignored_files_are_no_changes() {
+    let (scratch, tree) = Scratch::new();
+    scratch.write(".premath/issues.jsonl", "2\n");
+    scratch.write("artifacts/x", "x");
+    scratch.write("target/x", "x");
+    assert!(tree.changes().unwrap().is_empty());
+    assert!(tree.commit(&TEXT).unwrap().is_none());
+    scratch.write("deep/b.txt", "b");
+    assert_eq!(tree.changes().unwrap(), ["deep/b.txt"]);
+}
+
+#[test]
+fn a_commit_holds_everything_uncommitted_with_one_set_of_trailers() {
+    let (scratch, tree) = Scratch::new();
+    let before = tree.state().unwrap();
+    scratch.write("deep/b.txt", "b");
+    scratch.write(".premath/issues.jsonl", "2\n");
+    fs::remove_file(scratch.folder.path().join("a.txt")).unwrap();
+    let dirty = tree.state().unwrap();
+    assert_eq!(dirty.head, before.head);
+    assert_ne!(dirty.tree, before.tree);
+    let id = tree.commit(&TEXT).unwrap().unwrap();
+    let after = tree.state().unwrap();
+    assert_eq!(
+        (after.head.as_str(), after.tree.as_str()),
+        (id.as_str(), dirty.tree.as_str())
+    );
+    assert!(tree.changes().unwrap().is_empty());
+    let commit = tree.find_commit(&id).unwrap();
+    let message = commit.message().unwrap();
+    assert_eq!(
+        message,
+        "bd-1: evil Issue: bd-2\n\nIssue: bd-1\nLease: lease1_bd-1_w#1\nStep: w.bd-1.1\n"
+    );
+    let committed = commit.tree().unwrap();
+    assert!(committed.get_path(Path::new("a.txt")).is_err());
+    let ours = committed
+        .get_path(Path::new(".premath/issues.jsonl"))
+        .unwrap();
+    let blob = tree.repository.find_blob(ours.id()).unwrap();
+    assert_eq!(blob.content(), b"1\n");
+}
+
+#[test]
+fn what_a_step_left_is_on_the_salvage_branch_and_the_lane_is_back_at_its_base() {
+    let (scratch, tree) = Scratch::new();
+    let base = tree.base().unwrap();
+    scratch.write("committed.txt", "by the agent");
+    tree.commit(&TEXT).unwrap();
+    scratch.write("a.txt", "changed\n");
+    scratch.write("new/untracked.txt", "x");
+    scratch.write("target/cache", "kept");
+    scratch.write(".premath/issues.jsonl", "live\n");
+    scratch.write("artifacts/w.json", "kept");
+    fs::write(tree.repository.path().join("index.lock"), "").unwrap();
+    let branch = tree.take_back(&base, 3, &TEXT, since(0)).unwrap().unwrap();
+    let branch = branch.to_string();
+    assert_eq!(branch, "harness/salvage/bd-1/3");
+    assert_eq!(tree.base().unwrap(), base);
+    assert!(tree.changes().unwrap().is_empty());
+    assert_eq!(scratch.read("a.txt").unwrap(), "a\n");
+    assert_eq!(scratch.read("committed.txt"), None);
+    assert_eq!(scratch.read("new/untracked.txt"), None);
+    assert!(!scratch.folder.path().join("new").exists());
+    assert_eq!(scratch.read("target/cache").unwrap(), "kept");
+    assert_eq!(scratch.read(".premath/issues.jsonl").unwrap(), "live\n");
+    assert_eq!(scratch.read("artifacts/w.json").unwrap(), "kept");
+    let kept = tree
+        .find_commit(&format!("refs/heads/{branch}"))
+        .unwrap()
+        .tree()
+        .unwrap();
+    for path in ["committed.txt", "a.txt", "new/untracked.txt"] {
+        assert!(kept.get_path(Path::new(path)).is_ok(), "{path}");
+    }
+    assert_eq!(tree.take_back(&base, 3, &TEXT, None).unwrap(), None);
+}
+
+#[test]
+fn a_step_that_switched_the_branch_is_brought_back_to_its_own() {
+    let (scratch, tree) = Scratch::new();
+    let base = tree.base().unwrap();
+    let head = tree.head().unwrap();
+    tree.repository.branch("elsewhere", &head, false).unwrap();
+    tree.repository.set_head("refs/heads/elsewhere").unwrap();
+    scratch.write("b.txt", "b");
+    tree.commit(&TEXT).unwrap();
+    assert!(tree.take_back(&base, 1, &TEXT, None).unwrap().is_some());
+    assert_eq!(tree.base().unwrap(), base);
+    assert_eq!(scratch.read("b.txt"), None);
+}
+
+#[test]
+fn a_staged_file_and_a_file_turned_folder_are_undone() {
+    let (scratch, tree) = Scratch::new();
+    let base = tree.base().unwrap();
+    fs::remove_file(scratch.folder.path().join("a.txt")).unwrap();
+    scratch.write("a.txt/inner", "x");
+    scratch.write("staged.txt", "x");
+    let mut index = tree.repository.index().unwrap();
+    index.add_path(Path::new("staged.txt")).unwrap();
+    index.write().unwrap();
+    assert!(tree.take_back(&base, 1, &TEXT, None).unwrap().is_some());
+    assert_eq!(tree.changes().unwrap(), Vec::<String>::new());
+    assert_eq!(scratch.read("a.txt").unwrap(), "a\n");
+}
+
+#[test]
+fn a_second_salvage_of_other_content_gets_a_number() {
+    let (scratch, tree) = Scratch::new();
+    let base = tree.base().unwrap();
+    scratch.write("b.txt", "one");
+    tree.take_back(&base, 1, &TEXT, None).unwrap();
+    scratch.write("b.txt", "two");
+    assert_eq!(left(&tree, &base), "harness/salvage/bd-1/1.2");
+}
+
+#[test]
+fn work_on_another_branch_comes_back_to_the_lanes() {
+    let (scratch, tree) = Scratch::new();
+    let base = tree.base().unwrap();
+    let head = tree.head().unwrap();
+    tree.repository.branch("elsewhere", &head, false).unwrap();
+    tree.repository.set_head("refs/heads/elsewhere").unwrap();
+    scratch.write("b.txt", "b\n");
+    tree.rejoin(&base).unwrap();
+    assert_eq!(tree.base().unwrap(), base);
+    assert_eq!(tree.changes().unwrap(), ["b.txt"]);
+}
+
+#[test]
+fn work_that_does_not_go_on_from_the_base_is_refused() {
+    let (_scratch, tree) = Scratch::new();
+    let base = tree.base().unwrap();
+    let author = Signature::now("t", "t@localhost").unwrap();
+    let content = tree.head().unwrap().tree().unwrap();
+    tree.repository
+        .commit(
+            Some("refs/heads/orphan"),
+            &author,
+            &author,
+            "x",
+            &content,
+            &[],
+        )
+        .unwrap();
+    tree.repository.set_head("refs/heads/orphan").unwrap();
+    let error = tree.rejoin(&base).unwrap_err();
+    assert!(error.detail.contains("refs/heads/orphan"), "{error}");
+}
+
+#[test]
+fn half_written_objects_of_before_are_swept_and_fresh_ones_are_not() {
+    let (scratch, _tree) = Scratch::new();
+    let path = scratch
+        .folder
+        .path()
+        .join(".git/objects/tmp_object_git2_1a");
+    fs::write(&path, "").unwrap();
+    let written = fs::metadata(&path).unwrap().modified().unwrap();
+    sweep_shared(scratch.folder.path(), written);
+    assert!(path.exists());
+    let later = written + std::time::Duration::from_secs(1);
+    sweep_shared(scratch.folder.path(), later);
+    assert!(!path.exists());
+}
+
+#[test]
+fn locks_that_a_killed_git_left_do_not_stop_the_way_back() {
+    let (scratch, tree) = Scratch::new();
+    let base = tree.base().unwrap();
+    scratch.write("b.txt", "b\n");
+    let git = scratch.folder.path().join(".git");
+    let branch = base.branch.clone().unwrap();
+    for name in ["index", "HEAD", "AUTO_MERGE", &branch] {
+        fs::write(git.join(format!("{name}.lock")), "").unwrap();
+    }
+    tree.take_back(&base, 1, &TEXT, since(0)).unwrap();
+    assert_eq!(tree.changes().unwrap(), [""; 0]);
+    scratch.write("c.txt", "c\n");
+    let text = CommitText {
+        issue_id: "i",
+        title: "t",
+        lease: "l#1",
+        step_id: "s",
+    };
+    tree.commit(&text).unwrap();
+}

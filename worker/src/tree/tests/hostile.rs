@@ -1,0 +1,482 @@
+//! What a hostile or clumsy step leaves never costs the lane, nor a file
+//! outside the worktree.
+
+use super::*;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+
+/// A repository with a lane's linked worktree on the branch `l1`.
+pub(super) struct Lane {
+    folder: tempfile::TempDir,
+    pub(super) main: Repository,
+    pub(super) tree: Tree,
+    pub(super) base: Base,
+}
+
+impl Lane {
+    pub(super) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let main = Repository::init(folder.path().join("main")).unwrap();
+        let at = folder.path().join("main");
+        for (path, text) in [
+            ("d/x", "base\n"),
+            ("a.txt", "a\n"),
+            (".gitignore", "target/\n"),
+        ] {
+            fs::create_dir_all(at.join(path).parent().unwrap()).unwrap();
+            fs::write(at.join(path), text).unwrap();
+        }
+        fs::create_dir_all(at.join(".premath")).unwrap();
+        fs::write(at.join(".premath/issues.jsonl"), "1\n").unwrap();
+        let mut index = main.index().unwrap();
+        index.add_all(["*"], IndexAddOption::DEFAULT, None).unwrap();
+        index.write().unwrap();
+        let tree = index.write_tree().unwrap();
+        let author = Signature::now("t", "t@localhost").unwrap();
+        let content = main.find_tree(tree).unwrap();
+        let first = main
+            .commit(Some("HEAD"), &author, &author, "first", &content, &[])
+            .unwrap();
+        drop(content);
+        let first = main.find_commit(first).unwrap();
+        let branch = main.branch("l1", &first, false).unwrap().into_reference();
+        let mut options = git2::WorktreeAddOptions::new();
+        options.reference(Some(&branch));
+        let lane = folder.path().join("lane");
+        main.worktree("lane", &lane, Some(&options)).unwrap();
+        drop((branch, first));
+        let tree = Tree::open(&lane).unwrap();
+        let base = tree.base().unwrap();
+        fs::create_dir_all(folder.path().join("precious")).unwrap();
+        fs::write(folder.path().join("precious/x"), "mine\n").unwrap();
+        fs::write(folder.path().join("precious/new"), "mine\n").unwrap();
+        Self {
+            folder,
+            main,
+            tree,
+            base,
+        }
+    }
+
+    pub(super) fn at(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.folder.path().join("lane").join(path)
+    }
+
+    pub(super) fn write(&self, path: &str, text: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn precious(&self) -> PathBuf {
+        self.folder.path().join("precious")
+    }
+
+    fn left(&self) -> String {
+        let left = left(&self.tree, &self.base);
+        for name in ["x", "new"] {
+            let text = fs::read_to_string(self.precious().join(name)).unwrap();
+            assert_eq!(text, "mine\n");
+        }
+        assert_eq!(fs::read_dir(self.precious()).unwrap().count(), 2);
+        assert_eq!(fs::read_to_string(self.at("d/x")).unwrap(), "base\n");
+        assert_eq!(fs::read_to_string(self.at("a.txt")).unwrap(), "a\n");
+        left
+    }
+
+    fn commit_on(&self, name: &str, text: &str) -> Oid {
+        let repository = &self.tree.repository;
+        let author = Signature::now("t", "t@localhost").unwrap();
+        let parent = self.tree.head().unwrap();
+        let blob = repository.blob(text.as_bytes()).unwrap();
+        let mut builder = repository
+            .treebuilder(Some(&parent.tree().unwrap()))
+            .unwrap();
+        builder.insert("made.txt", blob, 0o100_644).unwrap();
+        let content = repository.find_tree(builder.write().unwrap()).unwrap();
+        repository
+            .commit(Some(name), &author, &author, text, &content, &[&parent])
+            .unwrap()
+    }
+
+    fn kept(&self, branch: &str) -> Vec<String> {
+        let commit = self
+            .tree
+            .find_commit(&format!("refs/heads/{branch}"))
+            .unwrap();
+        let mut index = git2::Index::new().unwrap();
+        index.read_tree(&commit.tree().unwrap()).unwrap();
+        index
+            .iter()
+            .map(|entry| String::from_utf8_lossy(&entry.path).into_owned())
+            .collect()
+    }
+}
+
+#[test]
+fn a_folder_that_became_a_link_is_not_followed() {
+    let lane = Lane::new();
+    fs::remove_dir_all(lane.at("d")).unwrap();
+    symlink(lane.precious(), lane.at("d")).unwrap();
+    assert_eq!(lane.left(), "harness/salvage/bd-1/1");
+    assert!(!fs::symlink_metadata(lane.at("d")).unwrap().is_symlink());
+}
+
+#[test]
+fn a_committed_link_in_the_place_of_a_folder_is_not_followed() {
+    let lane = Lane::new();
+    fs::remove_dir_all(lane.at("d")).unwrap();
+    symlink(lane.precious(), lane.at("d")).unwrap();
+    lane.tree.commit(&TEXT).unwrap().unwrap();
+    fs::remove_file(lane.at("d")).unwrap();
+    fs::create_dir(lane.at("d")).unwrap();
+    symlink(lane.precious(), lane.at("d/inner")).unwrap();
+    lane.left();
+}
+
+#[test]
+fn an_ignored_link_in_the_place_of_a_folder_is_put_aside() {
+    let lane = Lane::new();
+    fs::remove_dir_all(lane.at("d")).unwrap();
+    symlink(lane.precious(), lane.at("d")).unwrap();
+    lane.write(".gitignore", "d\n");
+    lane.left();
+}
+
+#[test]
+fn links_that_were_planted_in_the_git_folder_are_not_followed() {
+    let lane = Lane::new();
+    let git = lane.tree.git_folder().to_path_buf();
+    for name in ["rebase-merge", "sequencer", "premath-salvage"] {
+        symlink(lane.precious(), git.join(name)).unwrap();
+    }
+    fs::remove_file(git.join("index")).unwrap();
+    symlink(lane.precious().join("x"), git.join("index")).unwrap();
+    Repository::init(lane.at("fixture")).unwrap();
+    lane.write("fixture/f", "x");
+    let left = lane.left();
+    assert!(left.ends_with("premath-salvage/bd-1/1"), "{left}");
+}
+
+#[test]
+fn a_nested_repository_is_moved_aside_whole() {
+    let lane = Lane::new();
+    let nested = Repository::init(lane.at("deep/fixture")).unwrap();
+    fs::write(lane.at("deep/fixture/work.txt"), "work").unwrap();
+    lane.write("b.txt", "b");
+    drop(nested);
+    let before = lane.tree.state().unwrap();
+    assert_ne!(before.tree, lane.tree.clean_state().unwrap().tree);
+    assert_eq!(lane.tree.changes().unwrap(), ["b.txt", "deep/fixture/"]);
+    let left = lane.left();
+    let (branch, folder) = left.split_once(", ").unwrap();
+    assert!(!lane.at("deep").exists());
+    assert!(lane.kept(branch).contains(&"b.txt".to_owned()));
+    let text = fs::read_to_string(Path::new(folder).join("deep/fixture/work.txt"));
+    assert_eq!(text.unwrap(), "work");
+    Repository::open(Path::new(folder).join("deep/fixture")).unwrap();
+}
+
+#[test]
+fn a_second_nested_repository_of_that_name_is_kept_beside_the_first() {
+    let lane = Lane::new();
+    for text in ["one", "two"] {
+        Repository::init(lane.at("fixture")).unwrap();
+        lane.write("fixture/f", text);
+        lane.left();
+    }
+    let kept = lane.tree.git_folder().join("premath-salvage/bd-1/1");
+    for (name, text) in [("fixture", "one"), ("fixture.2", "two")] {
+        assert_eq!(fs::read_to_string(kept.join(name).join("f")).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_repository_made_in_a_tracked_folder_loses_its_git_alone() {
+    let lane = Lane::new();
+    Repository::init(lane.at("d")).unwrap();
+    let left = lane.left();
+    assert!(Path::new(&left).join("d/.git/HEAD").exists(), "{left}");
+    assert!(!lane.at("d/.git").exists());
+}
+
+#[test]
+fn a_nested_repository_that_was_staged_as_a_link_is_moved_aside() {
+    let lane = Lane::new();
+    let nested = Repository::init(lane.at("fixture")).unwrap();
+    let author = Signature::now("t", "t@localhost").unwrap();
+    let empty = nested.treebuilder(None).unwrap().write().unwrap();
+    let content = nested.find_tree(empty).unwrap();
+    nested
+        .commit(Some("HEAD"), &author, &author, "x", &content, &[])
+        .unwrap();
+    let mut index = lane.tree.repository.index().unwrap();
+    index.add_path(Path::new("fixture")).unwrap();
+    index.write().unwrap();
+    assert_eq!(
+        lane.tree.departure(&lane.base).unwrap(),
+        Some(Departure::NestedRepository("fixture".to_owned()))
+    );
+    assert!(lane.tree.commit(&TEXT).unwrap().is_none());
+    lane.left();
+    assert!(!lane.at("fixture").exists());
+}
+
+#[test]
+fn another_worktree_of_the_repository_is_left_alone() {
+    let lane = Lane::new();
+    let at = lane.at("other");
+    lane.main.worktree("other", &at, None).unwrap();
+    fs::write(at.join("theirs"), "x").unwrap();
+    assert_eq!(lane.left(), "");
+    assert!(at.join("theirs").exists());
+}
+
+#[test]
+fn names_that_are_not_utf8_are_removed_and_restored() {
+    let lane = Lane::new();
+    let name = |bytes| OsStr::from_bytes(bytes);
+    fs::write(lane.at(name(b"k\xff")), "base").unwrap();
+    lane.tree.commit(&TEXT).unwrap().unwrap();
+    let base = lane.tree.base().unwrap();
+    fs::write(lane.at(name(b"k\xff")), "changed").unwrap();
+    fs::write(lane.at(name(b"n\xfe")), "new").unwrap();
+    assert_eq!(lane.tree.changes().unwrap().len(), 2);
+    assert!(!left(&lane.tree, &base).is_empty());
+    assert_eq!(fs::read_to_string(lane.at(name(b"k\xff"))).unwrap(), "base");
+    assert!(!lane.at(name(b"n\xfe")).exists());
+    fs::remove_file(lane.at(name(b"k\xff"))).unwrap();
+    left(&lane.tree, &base);
+    assert!(lane.at(name(b"k\xff")).exists());
+}
+
+#[test]
+fn locks_of_a_linked_worktree_are_cleared_whatever_their_age() {
+    let lane = Lane::new();
+    lane.write("b.txt", "b");
+    lane.tree.commit(&TEXT).unwrap();
+    let git = lane.tree.git_folder();
+    let lock = lane.tree.common_folder().join("refs/heads/l1.lock");
+    for file in [git.join("index.lock"), git.join("HEAD.lock"), lock.clone()] {
+        fs::write(file, "").unwrap();
+    }
+    lane.left();
+    assert!(!lock.exists());
+}
+
+#[test]
+fn an_old_lock_of_a_main_worktree_stays_and_no_file_is_touched() {
+    let (scratch, tree) = Scratch::new();
+    let base = tree.base().unwrap();
+    scratch.write("b.txt", "b");
+    tree.commit(&TEXT).unwrap();
+    scratch.write("a.txt", "changed");
+    let lock = format!("{}.lock", base.branch.clone().unwrap());
+    let lock = tree.git_folder().join(lock);
+    fs::write(&lock, "").unwrap();
+    let later = jiff::Timestamp::now() + std::time::Duration::from_secs(60);
+    for since in [None, Some(later)] {
+        tree.take_back(&base, 1, &TEXT, since).unwrap_err();
+        assert_eq!(scratch.read("a.txt").unwrap(), "changed");
+        assert_eq!(scratch.read("b.txt").unwrap(), "b");
+    }
+    assert!(lock.exists());
+    tree.take_back(&base, 1, &TEXT, since(0)).unwrap();
+    assert_eq!(scratch.read("b.txt"), None);
+}
+
+#[test]
+fn commits_on_the_branch_are_kept_where_head_was_detached() {
+    let lane = Lane::new();
+    lane.commit_on("HEAD", "on the lane");
+    let main = lane.main.head().unwrap().target().unwrap();
+    lane.tree.repository.set_head_detached(main).unwrap();
+    assert_eq!(lane.left(), "harness/salvage/bd-1/1");
+    assert!(
+        lane.kept("harness/salvage/bd-1/1")
+            .contains(&"made.txt".to_owned())
+    );
+    lane.commit_on("HEAD", "again");
+    lane.tree.repository.set_head_detached(main).unwrap();
+    lane.write("b.txt", "b");
+    assert_eq!(
+        lane.left(),
+        "harness/salvage/bd-1/1.2, harness/salvage/bd-1/1.3"
+    );
+}
+
+#[test]
+fn a_branch_that_the_step_made_stays_and_another_worktree_on_the_lanes_is_no_hindrance() {
+    let lane = Lane::new();
+    let head = lane.tree.head().unwrap();
+    lane.tree.repository.branch("mine", &head, false).unwrap();
+    lane.tree.repository.set_head("refs/heads/mine").unwrap();
+    let branch = lane.main.find_reference("refs/heads/l1").unwrap();
+    let mut options = git2::WorktreeAddOptions::new();
+    options.reference(Some(&branch));
+    let other = lane.folder.path().join("other");
+    lane.main.worktree("other", &other, Some(&options)).unwrap();
+    lane.left();
+    assert!(lane.main.find_reference("refs/heads/mine").is_ok());
+}
+
+#[test]
+fn a_head_without_a_commit_and_a_branch_in_the_way_are_no_hindrance() {
+    let lane = Lane::new();
+    let repository = &lane.tree.repository;
+    repository
+        .set_head_detached(lane.tree.head().unwrap().id())
+        .unwrap();
+    repository
+        .find_reference("refs/heads/l1")
+        .unwrap()
+        .delete()
+        .unwrap();
+    let head = lane.tree.head().unwrap();
+    repository.branch("l1/fix", &head, false).unwrap();
+    repository
+        .reference_symbolic("HEAD", "refs/heads/none", true, "x")
+        .unwrap();
+    lane.write("b.txt", "b");
+    assert_eq!(lane.left(), "harness/salvage/bd-1/1");
+    assert!(
+        lane.main
+            .find_reference("refs/heads/harness/moved/l1/fix")
+            .is_ok()
+    );
+}
+
+#[test]
+fn what_was_staged_of_ours_enters_no_commit_and_is_gone_from_the_index() {
+    let lane = Lane::new();
+    let stage = || {
+        lane.write("artifacts/x", "x");
+        lane.write(".premath/issues.jsonl", "2\n");
+        let mut index = lane.tree.repository.index().unwrap();
+        index.read(true).unwrap();
+        for path in ["artifacts/x", ".premath/issues.jsonl"] {
+            index.add_path(Path::new(path)).unwrap();
+        }
+        index.write().unwrap();
+    };
+    let staged = || {
+        let index = git2::Index::open(&lane.tree.git_folder().join("index")).unwrap();
+        let ours = index
+            .get_path(Path::new(".premath/issues.jsonl"), 0)
+            .unwrap();
+        let blob = lane.tree.repository.find_blob(ours.id).unwrap();
+        let text = String::from_utf8(blob.content().to_vec()).unwrap();
+        (index.get_path(Path::new("artifacts/x"), 0).is_some(), text)
+    };
+    stage();
+    assert_eq!(lane.left(), "");
+    assert_eq!(staged(), (false, "1\n".to_owned()));
+    stage();
+    lane.write("b.txt", "b");
+    lane.tree.commit(&TEXT).unwrap().unwrap();
+    assert_eq!(staged(), (false, "1\n".to_owned()));
+    let tree = lane.tree.head().unwrap().tree().unwrap();
+    assert!(tree.get_path(Path::new("artifacts")).is_err());
+    assert!(tree.get_path(Path::new("b.txt")).is_ok());
+    assert_eq!(fs::read_to_string(lane.at("artifacts/x")).unwrap(), "x");
+}
+
+#[test]
+fn an_index_that_hides_changes_or_cannot_be_read_hides_nothing() {
+    let lane = Lane::new();
+    let file = lane.tree.git_folder().join("index");
+    for (valid, skipped) in [(true, false), (false, true)] {
+        let mut index = git2::Index::open(&file).unwrap();
+        let mut entry = index.get_path(Path::new("d/x"), 0).unwrap();
+        if valid {
+            entry.flags |= git2::IndexEntryFlag::VALID.bits();
+        }
+        if skipped {
+            entry.flags |= git2::IndexEntryFlag::EXTENDED.bits();
+            entry.flags_extended |= git2::IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
+        }
+        index.add(&entry).unwrap();
+        index.write().unwrap();
+        lane.write("d/x", "hidden\n");
+        assert_eq!(lane.tree.changes().unwrap(), ["d/x"]);
+        assert!(!lane.left().is_empty());
+        let entry = git2::Index::open(&file).unwrap();
+        let entry = entry.get_path(Path::new("d/x"), 0).unwrap();
+        assert_eq!(entry.flags & git2::IndexEntryFlag::VALID.bits(), 0);
+        assert_eq!(entry.flags_extended, 0);
+    }
+    fs::write(&file, "garbage").unwrap();
+    lane.write("d/x", "changed\n");
+    assert!(!lane.left().is_empty());
+    fs::remove_file(&file).unwrap();
+    assert_eq!(lane.left(), "");
+}
+
+#[test]
+fn what_the_steps_own_ignore_rules_hid_is_put_aside() {
+    let lane = Lane::new();
+    lane.write(".gitignore", "*\n");
+    lane.write("hidden/file", "work");
+    let left = lane.left();
+    let folder = left.split_once(", ").unwrap().1;
+    let text = fs::read_to_string(Path::new(folder).join("hidden/file"));
+    assert_eq!(text.unwrap(), "work");
+}
+
+#[test]
+fn a_folder_of_ignored_files_in_the_place_of_a_file_is_put_aside() {
+    let lane = Lane::new();
+    fs::remove_file(lane.at("a.txt")).unwrap();
+    lane.write("a.txt/target/cache", "x");
+    let left = lane.left();
+    let folder = left.split_once(", ").unwrap().1;
+    assert!(Path::new(folder).join("a.txt/target/cache").exists());
+}
+
+#[test]
+fn files_that_nobody_may_read_or_remove_are_taken_back() {
+    let lane = Lane::new();
+    lane.write("locked/in/b.txt", "b");
+    lane.write("d/y", "y");
+    let mode = |path: &str, mode| {
+        fs::set_permissions(lane.at(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("d/y", 0o000);
+    mode("a.txt", 0o000);
+    mode("locked/in", 0o000);
+    mode("d", 0o555);
+    lane.left();
+    assert!(!lane.at("locked").exists());
+}
+
+#[test]
+fn a_link_to_the_git_folder_that_was_lost_is_put_back() {
+    let lane = Lane::new();
+    let link = fs::read(lane.at(".git")).unwrap();
+    fs::remove_file(lane.at(".git")).unwrap();
+    assert_eq!(lane.left(), "");
+    fs::remove_file(lane.at(".git")).unwrap();
+    Repository::init(lane.at("")).unwrap();
+    let left = lane.left();
+    assert!(Path::new(&left).join(".git/HEAD").exists(), "{left}");
+    assert_eq!(fs::read(lane.at(".git")).unwrap(), link);
+}
+
+#[test]
+fn a_merge_in_progress_is_ended() {
+    let lane = Lane::new();
+    let git = lane.tree.git_folder().to_path_buf();
+    fs::write(git.join("MERGE_HEAD"), format!("{}\n", lane.base.commit)).unwrap();
+    fs::create_dir(git.join("rebase-merge")).unwrap();
+    fs::write(git.join("rebase-merge/interactive"), "").unwrap();
+    let state = || lane.tree.repository.state();
+    assert_ne!(state(), git2::RepositoryState::Clean);
+    lane.left();
+    assert_eq!(state(), git2::RepositoryState::Clean);
+    fs::write(git.join("MERGE_HEAD"), format!("{}\n", lane.base.commit)).unwrap();
+    lane.write("b.txt", "b");
+    lane.tree.commit(&TEXT).unwrap().unwrap();
+    assert_eq!(state(), git2::RepositoryState::Clean);
+}

@@ -1,0 +1,82 @@
+//! What a project asks of git.
+
+use super::hostile::Lane;
+use super::*;
+
+#[test]
+fn only_the_ledger_of_ours_may_be_tracked() {
+    let lane = Lane::new();
+    assert!(lane.tree.tracked_ours().unwrap().is_empty());
+    assert!(lane.tree.tracks(Path::new(".premath/issues.jsonl")));
+    assert!(!lane.tree.tracks(Path::new("nothing")));
+    let repository = &lane.tree.repository;
+    let blob = repository.blob(b"x").unwrap();
+    let mut update = git2::build::TreeUpdateBuilder::new();
+    for path in ["artifacts/in/x", ".premath/config"] {
+        update.upsert(path, blob, git2::FileMode::Blob);
+    }
+    commit(&lane, |tree| {
+        update.create_updated(repository, tree).unwrap()
+    });
+    assert_eq!(
+        lane.tree.tracked_ours().unwrap(),
+        [".premath/config", "artifacts/in/x"]
+    );
+}
+
+#[test]
+fn a_submodule_is_seen() {
+    let lane = Lane::new();
+    assert!(!lane.tree.submodules().unwrap());
+    let repository = &lane.tree.repository;
+    let id = lane.tree.head().unwrap().id();
+    let mut update = git2::build::TreeUpdateBuilder::new();
+    update.upsert("vendor/sub", id, git2::FileMode::Commit);
+    commit(&lane, |tree| {
+        update.create_updated(repository, tree).unwrap()
+    });
+    assert!(lane.tree.submodules().unwrap());
+    assert_eq!(
+        lane.tree.departure(&lane.base).unwrap(),
+        Some(Departure::NestedRepository("vendor/sub".to_owned()))
+    );
+}
+
+#[test]
+fn a_filter_counts_where_it_is_both_configured_and_named() {
+    let lane = Lane::new();
+    lane.write(
+        "deep/.gitattributes",
+        "# filter=no\n*.bin filter=lfs -text\n",
+    );
+    lane.tree.commit(&TEXT).unwrap().unwrap();
+    assert_eq!(lane.tree.external_filters().unwrap(), None);
+    let mut config = lane.tree.repository.config().unwrap();
+    config.set_str("filter.other.clean", "x").unwrap();
+    assert_eq!(lane.tree.external_filters().unwrap(), None);
+    config.set_str("filter.lfs.process", "git-lfs").unwrap();
+    let found = lane.tree.external_filters().unwrap();
+    assert_eq!(found.as_deref(), Some("lfs"));
+}
+
+#[test]
+fn a_worktree_knows_what_it_is() {
+    let lane = Lane::new();
+    assert!(!lane.tree.is_main());
+    assert!(lane.tree.git_folder().ends_with("worktrees/lane"));
+    let (scratch, tree) = Scratch::new();
+    assert!(tree.is_main());
+    let git = fs::canonicalize(scratch.folder.path().join(".git")).unwrap();
+    assert_eq!(fs::canonicalize(tree.git_folder()).unwrap(), git);
+}
+
+fn commit(lane: &Lane, make: impl FnOnce(&git2::Tree<'_>) -> Oid) {
+    let repository = &lane.tree.repository;
+    let parent = lane.tree.head().unwrap();
+    let id = make(&parent.tree().unwrap());
+    let content = repository.find_tree(id).unwrap();
+    let author = Signature::now("t", "t@localhost").unwrap();
+    repository
+        .commit(Some("HEAD"), &author, &author, "x", &content, &[&parent])
+        .unwrap();
+}
