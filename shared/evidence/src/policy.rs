@@ -4,8 +4,8 @@ use premath_kernel::authority::StepIdentity;
 use premath_kernel::canonical;
 use premath_kernel::turn::mutation::{session_ref, trajectory_ref};
 use premath_kernel::turn::{
-    ActionMode, CallSpecRow, Evidence, ExecutionPattern, ProtocolState, QueueRow, RenderRow,
-    StateViewRow,
+    ActionMode, CallSpecRow, Evidence, ExecutionPattern, FurtherBinding, ProtocolState, QueueRow,
+    RenderRow, StateViewRow,
 };
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,7 +80,7 @@ pub(crate) fn evidence_of(
         state_view_policy_digest: view_policy(),
         decomposition_policy_digest: decomposition_policy(),
         text_adapter_profile: None,
-        further: BTreeMap::new(),
+        further: FurtherBinding::default(),
     };
     let mut evidence = Evidence::new(call_spec, ProtocolState::ended("end_turn"));
     evidence.tool_render = calls

@@ -73,6 +73,8 @@ pub struct JoinInput {
     pub protocol_state_digest: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff_digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fact_set_digest: Option<String>,
     pub join_set_digest: String,
     pub reminder_queue_policy_digest: String,
     pub tool_render_protocol_digest: String,
@@ -166,6 +168,7 @@ fn join_input(turn: &Normalized) -> JoinInput {
         state_view_set_digest,
         protocol_state_digest,
         handoff_digest,
+        fact_set_digest,
         join_set_digest,
     } = turn.digests.clone();
     let spec = &turn.call_spec;
@@ -178,6 +181,7 @@ fn join_input(turn: &Normalized) -> JoinInput {
         state_view_set_digest,
         protocol_state_digest,
         handoff_digest,
+        fact_set_digest,
         join_set_digest,
         reminder_queue_policy_digest: spec.reminder_queue_policy_digest.clone(),
         tool_render_protocol_digest: spec.tool_render_protocol_digest.clone(),

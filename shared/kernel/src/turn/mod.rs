@@ -23,7 +23,6 @@
 
 pub mod chain;
 pub mod constraints;
-mod envelope;
 pub mod evidence;
 mod gate;
 mod input;
@@ -32,8 +31,6 @@ pub mod mutation;
 pub mod normal;
 mod path;
 mod reader;
-mod rows;
-mod state;
 pub mod word;
 
 pub use chain::{CallSpec, JoinClosed, Refused, ToolRequests, ToolResults, ToolUse};
@@ -42,10 +39,12 @@ pub use constraints::{
     ProtocolConstraints, TruncationConstraints,
 };
 pub use evidence::{
-    CallSpecRow, Evidence, HandoffPacket, ProtocolState, QueueRow, RenderRow, RequestRow,
-    ResultRow, StateViewRow, UseRow,
+    CallSpecRow, Evidence, Facts, FurtherBinding, HandoffPacket, ProtocolState, QueueRow,
+    RenderRow, RequestRow, ResultRow, StateViewRow, UseRow,
 };
-pub use gate::{join_classes, mutation_classes};
+pub use gate::{
+    Breach, BrokenRule, PLACES, RuleNote, Stage, explain, join_classes, mutation_classes, notes,
+};
 pub use input::{JoinCheckInput, ParsedInput};
 pub use join_check::{JoinCheck, join_check};
 pub use mutation::{

@@ -1,11 +1,12 @@
 //! Reads JSON objects field by field, with the place of every fault.
 
+use super::evidence::Policy;
 use super::path::{EvidenceError, Path};
 use super::word::Word;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The fields of one object; what nobody takes is unknown.
@@ -164,6 +165,170 @@ impl<'p> Fields<'p> {
         self.map.remove(name).filter(|value| !value.is_null())
     }
 
+    /// Takes an optional string, trimmed; null and the empty one read as absent.
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, EvidenceError> {
+        Ok(self.optional_string(name)?.and_then(trimmed))
+    }
+
+    /// Takes a required string, trimmed.
+    pub(super) fn name(&mut self, name: &str) -> Result<String, EvidenceError> {
+        let text = self.string(name)?;
+        trimmed(text).ok_or_else(|| self.path.field(name).error("must be a non-empty string"))
+    }
+
+    /// Takes a list of strings as a set, trimmed.
+    pub(super) fn names(&mut self, name: &str) -> Result<BTreeSet<String>, EvidenceError> {
+        Ok(self.refs(name)?.into_iter().filter_map(trimmed).collect())
+    }
+
+    /// Takes an optional list of strings as a set, trimmed; null is a fault.
+    pub(super) fn optional_names(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<BTreeSet<String>>, EvidenceError> {
+        if self.map.contains_key(name) {
+            self.names(name).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Takes a list of words as a set.
+    pub(super) fn words<W: Word + Ord>(
+        &mut self,
+        name: &str,
+    ) -> Result<BTreeSet<W>, EvidenceError> {
+        let path = self.path.field(name);
+        self.list(name)?
+            .into_iter()
+            .enumerate()
+            .map(|(index, item)| match item {
+                Value::String(text) => {
+                    W::read(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
+                        path.row(index).error(format!(
+                            "must be one of {}, not {}",
+                            W::ADMITTED,
+                            excerpt(&text)
+                        ))
+                    })
+                }
+                other => Err(path.row(index).error(format!(
+                    "must be one of {}, not {}",
+                    W::ADMITTED,
+                    kind(&other)
+                ))),
+            })
+            .collect()
+    }
+
+    /// Takes an optional list of words as a set; null is a fault.
+    pub(super) fn optional_words<W: Word + Ord>(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<BTreeSet<W>>, EvidenceError> {
+        if self.map.contains_key(name) {
+            self.words(name).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Takes a whole number that must be there.
+    pub(super) fn count(&mut self, name: &str) -> Result<u64, EvidenceError> {
+        match self.optional_count(name)? {
+            Some(count) => Ok(count),
+            None => Err(self.fault(name, WHOLE, None)),
+        }
+    }
+
+    /// Takes an optional whole number; null reads as absent.
+    pub(super) fn optional_count(&mut self, name: &str) -> Result<Option<u64>, EvidenceError> {
+        match self.map.remove(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Number(number)) if number.is_u64() => Ok(number.as_u64()),
+            other => Err(self.fault(name, WHOLE, other)),
+        }
+    }
+
+    /// Takes a number that must be there.
+    pub(super) fn number(&mut self, name: &str) -> Result<Number, EvidenceError> {
+        match self.optional_number(name)? {
+            Some(number) => Ok(number),
+            None => Err(self.fault(name, "must be a number", None)),
+        }
+    }
+
+    /// Takes an optional number; null reads as absent.
+    pub(super) fn optional_number(&mut self, name: &str) -> Result<Option<Number>, EvidenceError> {
+        match self.map.remove(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Number(number)) => Ok(Some(number)),
+            other => Err(self.fault(name, "must be a number", other)),
+        }
+    }
+
+    /// Takes an optional number between 0 and 1; null reads as absent.
+    pub(super) fn optional_share(&mut self, name: &str) -> Result<Option<Number>, EvidenceError> {
+        let share = self.optional_number(name)?;
+        match share.as_ref().and_then(Number::as_f64) {
+            Some(value) if !(0.0..=1.0).contains(&value) => Err(self
+                .path
+                .field(name)
+                .error(format!("must be between 0 and 1, not {value}"))),
+            _ => Ok(share),
+        }
+    }
+
+    /// Takes a policy: its content as an object, or a reference as a string.
+    pub(super) fn policy<T>(
+        &mut self,
+        name: &str,
+        content: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+    ) -> Result<Option<Policy<T>>, EvidenceError> {
+        match self.map.remove(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(reference)) => Ok(Some(Policy::Ref(reference))),
+            Some(value @ Value::Object(_)) => {
+                read(value, &self.path.field(name), self.unknown, content)
+                    .map(|content| Some(Policy::Content(content)))
+            }
+            other => Err(self.fault(
+                name,
+                "must be an object, or a string that refers to one",
+                other,
+            )),
+        }
+    }
+
+    /// Takes an object whose keys are names, each value read by `value`.
+    pub(super) fn map<T>(
+        &mut self,
+        name: &str,
+        value: impl Fn(&mut Fields<'_>, &str) -> Result<T, EvidenceError>,
+    ) -> Result<BTreeMap<String, T>, EvidenceError> {
+        Ok(self.optional_map(name, value)?.unwrap_or_default())
+    }
+
+    /// Takes an optional object whose keys are names; null reads as absent.
+    pub(super) fn optional_map<T>(
+        &mut self,
+        name: &str,
+        value: impl Fn(&mut Fields<'_>, &str) -> Result<T, EvidenceError>,
+    ) -> Result<Option<BTreeMap<String, T>>, EvidenceError> {
+        self.optional_object(name, |fields| {
+            let names: Vec<String> = fields.map.keys().cloned().collect();
+            names
+                .into_iter()
+                .map(|name| Ok((name.trim().to_owned(), value(fields, &name)?)))
+                .collect()
+        })
+    }
+
+    /// Takes whatever is left, as it stands.
+    pub(super) fn rest(&mut self) -> impl Iterator<Item = (String, Value)> + use<> {
+        std::mem::take(&mut self.map).into_iter()
+    }
+
     fn fault(&self, name: &str, expected: &str, found: Option<Value>) -> EvidenceError {
         let expected = match found {
             None => format!("is missing: {expected}"),
@@ -171,6 +336,13 @@ impl<'p> Fields<'p> {
         };
         self.path.field(name).error(expected)
     }
+}
+
+const WHOLE: &str = "must be a whole number";
+
+fn trimmed(text: String) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// Reads one object and notes the fields that were left.
@@ -208,7 +380,7 @@ pub(super) fn excerpt(text: &str) -> String {
 
 /// The fields whose values are anybody's JSON, in which the last of two equal
 /// keys counts, as it does for every reader of such a value.
-const FREE: &[&str] = &["payload", "rawError"];
+const FREE: &[&str] = &["payload", "rawError", "toolExamples"];
 
 /// Parses one JSON document and refuses a key that stands twice in an object
 /// of the contract: two readers would see two different turns.

@@ -114,3 +114,141 @@ words! {
         RetryScheduled = "retry_scheduled",
     }
 }
+
+words! {
+    /// Why a turn stopped, as far as the protocol handles it (`contracts.md` 2).
+    StopReason admits "tool_use, pause_turn, max_tokens, end_turn" {
+        /// The model asks for tool calls.
+        ToolUse = "tool_use",
+        /// The provider paused a long turn.
+        PauseTurn = "pause_turn",
+        /// The budget of tokens is used up.
+        MaxTokens = "max_tokens",
+        /// The model is done.
+        EndTurn = "end_turn",
+    }
+}
+
+words! {
+    /// How free the model is in its choice of tools.
+    ToolChoice admits "auto, any, specific" {
+        /// It may call a tool or none.
+        Auto = "auto",
+        /// It must call one.
+        Any = "any",
+        /// It must call the named one.
+        Specific = "specific",
+    }
+}
+
+words! {
+    /// How a run may be traced.
+    ObservabilityMode admits "dashboard, internal_processor, disabled" {
+        /// Traces are stored where people look at them.
+        Dashboard = "dashboard",
+        /// Traces go to a processor of one's own.
+        InternalProcessor = "internal_processor",
+        /// Nothing is traced.
+        Disabled = "disabled",
+    }
+}
+
+words! {
+    /// How much is at stake.
+    RiskTier admits "low, moderate, high" {
+        /// Little.
+        Low = "low",
+        /// Something.
+        Moderate = "moderate",
+        /// Much.
+        High = "high",
+    }
+}
+
+words! {
+    /// The role of whoever acts.
+    OrchestrationRole admits "orchestrator, specialist" {
+        /// Hands work out and gathers it.
+        Orchestrator = "orchestrator",
+        /// Does one kind of work in its own scope.
+        Specialist = "specialist",
+    }
+}
+
+words! {
+    /// Whether tools may filter data before the model sees any of it.
+    PreContextFilter admits "allowed, forbidden" {
+        /// They may.
+        Allowed = "allowed",
+        /// Whatever there is must be seen.
+        Forbidden = "forbidden",
+    }
+}
+
+words! {
+    /// Whether outputs must come in the order of their calls.
+    TransportOrdering admits "strict, relaxed" {
+        /// They must.
+        Strict = "strict",
+        /// They may come in any order.
+        Relaxed = "relaxed",
+    }
+}
+
+words! {
+    /// When a person must have looked.
+    #[derive(Default)]
+    Checkpoint admits "none, before_mutation, every_turn" {
+        /// Never.
+        #[default]
+        None = "none",
+        /// Before an issue is changed.
+        BeforeMutation = "before_mutation",
+        /// At every turn.
+        EveryTurn = "every_turn",
+    }
+}
+
+words! {
+    /// A stage at which guardrails decide, in their order.
+    GuardrailStage admits "pre_flight, input, output" {
+        /// Before any tool is run.
+        PreFlight = "pre_flight",
+        /// On what goes in.
+        Input = "input",
+        /// On what comes out.
+        Output = "output",
+    }
+}
+
+words! {
+    /// What is sent between model and tools.
+    TransportEvent admits "call, output" {
+        /// A call, to a tool.
+        Call = "call",
+        /// Its output, to the model.
+        Output = "output",
+    }
+}
+
+words! {
+    /// How the context is accessed.
+    ScopeMode admits "read, write" {
+        /// It is read.
+        Read = "read",
+        /// It is written.
+        Write = "write",
+    }
+}
+
+words! {
+    /// What a turn asks to change.
+    MutationTarget admits "issue, governance, tool_loading" {
+        /// An issue or a dependency.
+        Issue = "issue",
+        /// A governance policy.
+        Governance = "governance",
+        /// The default by which tools are loaded or filtered.
+        ToolLoading = "tool_loading",
+    }
+}

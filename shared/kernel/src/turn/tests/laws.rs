@@ -1,10 +1,11 @@
 //! Properties: what never changes a digest, what is always refused, and that
 //! nothing panics.
 
-use super::{NOTHING, closed, normal, read};
+use super::{closed, normal, read};
 use crate::failure::FailureClass;
 use crate::turn::{
-    Block, CallSpec, ClaimSet, MutationBinding, ParsedInput, join_check, join_classes, normalize,
+    Block, CallSpec, ClaimSet, Constraints, MutationBinding, ParsedInput, join_check, join_classes,
+    normalize,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -219,7 +220,7 @@ proptest! {
             ("toolUse", FailureClass::ToolUseMissing),
         ][list];
         input["evidence"][name].as_array_mut().unwrap().remove(which % ways.len());
-        let found = join_classes(&normalize(&read(input).evidence).unwrap(), &NOTHING);
+        let found = join_classes(&normalize(&read(input).evidence).unwrap(), &Constraints::default());
         prop_assert!(found.contains(&class));
         prop_assert!(found.contains(&FailureClass::ToolJoinIncomplete));
     }

@@ -6,7 +6,7 @@ mod laws;
 mod reading;
 mod rules;
 
-use super::{Constraints, EvidenceError, JoinCheckInput, Normalized, ParsedInput, normalize};
+use super::{EvidenceError, JoinCheckInput, Normalized, ParsedInput, normalize};
 use crate::failure::FailureClass;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -119,11 +119,3 @@ fn fault(input: Value) -> String {
 fn classes(texts: &[&str]) -> BTreeSet<FailureClass> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
-
-const NOTHING: Constraints = Constraints {
-    governance_profile: None,
-    protocol_constraints: None,
-    handoff_constraints: None,
-    truncation_constraints: None,
-    decomposition_constraints: None,
-};

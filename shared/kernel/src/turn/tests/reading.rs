@@ -2,7 +2,7 @@
 
 use super::{closed, fault, normal, read, remove, set};
 use crate::canonical::{self, value_of};
-use crate::turn::{CallSpec, EvidenceError, ParsedInput};
+use crate::turn::{EvidenceError, ParsedInput};
 use serde_json::{Value, json};
 
 #[test]
@@ -256,15 +256,6 @@ fn further_fields_enter_the_digest_only_where_present() {
         with("evalProfileRef", json!("a"))
     );
     assert_ne!(with("textAdapterProfile", json!("t")), plain);
-}
-
-#[test]
-fn a_row_built_by_hand_cannot_shadow_a_required_field() {
-    let mut input = read(closed());
-    let further = &mut input.evidence.call_spec.further;
-    further.insert("mutationPolicyDigest".to_owned(), json!("active"));
-    let error = CallSpec::bind(&input).unwrap_err();
-    assert_eq!(error.path(), Some("evidence.callSpec.mutationPolicyDigest"));
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! The wire input of `premath harness-join-check` (`contracts.md` 2).
 
-use super::constraints::{
-    Constraints, DecompositionConstraints, GovernanceProfile, HandoffConstraints, PolicyProvenance,
-    ProtocolConstraints, TruncationConstraints,
-};
+mod constraints;
+mod facts;
+mod spec;
+
+use super::constraints::Constraints;
 use super::evidence::{
-    CallSpecRow, Evidence, FURTHER_FIELDS, HandoffPacket, ProtocolState, QueueRow, RenderRow,
-    RequestRow, ResultRow, StateViewRow, UseRow,
+    Evidence, HandoffPacket, ProtocolState, QueueRow, RenderRow, RequestRow, ResultRow,
+    StateViewRow, UseRow,
 };
 use super::path::{EvidenceError, Path};
 use super::reader::{self, Fields, Unknown};
@@ -71,7 +72,7 @@ impl ParsedInput {
         let input = reader::read(value, &Path::Root, &unknown, |input| {
             Ok(JoinCheckInput {
                 evidence: input.object("evidence", evidence)?,
-                constraints: constraints(input)?,
+                constraints: constraints::constraints(input)?,
             })
         })?;
         Ok(Self {
@@ -83,7 +84,7 @@ impl ParsedInput {
 
 fn evidence(fields: &mut Fields<'_>) -> Result<Evidence, EvidenceError> {
     Ok(Evidence {
-        call_spec: fields.object("callSpec", call_spec)?,
+        call_spec: fields.object("callSpec", spec::call_spec)?,
         tool_requests: fields.rows("toolRequests", request)?,
         tool_results: fields.rows("toolResults", result)?,
         tool_use: fields.rows("toolUse", tool_use)?,
@@ -94,27 +95,9 @@ fn evidence(fields: &mut Fields<'_>) -> Result<Evidence, EvidenceError> {
         state_views: fields.rows("stateViews", state_view)?,
         session_refs: fields.refs("sessionRefs")?,
         trajectory_refs: fields.refs("trajectoryRefs")?,
-    })
-}
-
-fn call_spec(fields: &mut Fields<'_>) -> Result<CallSpecRow, EvidenceError> {
-    Ok(CallSpecRow {
-        call_id: fields.string("callId")?,
-        model_ref: fields.string("modelRef")?,
-        action_mode: fields.word("actionMode")?,
-        execution_pattern: fields.word("executionPattern")?,
-        normalizer_id: fields.string("normalizerId")?,
-        mutation_policy_digest: fields.string("mutationPolicyDigest")?,
-        governance_policy_digest: fields.string("governancePolicyDigest")?,
-        tool_render_protocol_digest: fields.string("toolRenderProtocolDigest")?,
-        reminder_queue_policy_digest: fields.string("reminderQueuePolicyDigest")?,
-        state_view_policy_digest: fields.string("stateViewPolicyDigest")?,
-        decomposition_policy_digest: fields.string("decompositionPolicyDigest")?,
-        text_adapter_profile: fields.optional_string("textAdapterProfile")?,
-        further: FURTHER_FIELDS
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), fields.payload(name)?)))
-            .collect(),
+        facts: fields
+            .optional_object("facts", facts::facts)?
+            .unwrap_or_default(),
     })
 }
 
@@ -125,6 +108,9 @@ fn request(fields: &mut Fields<'_>) -> Result<RequestRow, EvidenceError> {
         schema_digest: fields.optional_string("schemaDigest")?,
         caller_id: fields.optional_string("callerId")?,
         search_ref_digest: fields.optional_string("searchRefDigest")?,
+        facts: fields
+            .optional_object("facts", facts::request)?
+            .map(Box::new),
     })
 }
 
@@ -138,6 +124,9 @@ fn result(fields: &mut Fields<'_>) -> Result<ResultRow, EvidenceError> {
         retryable: fields.optional_flag("retryable")?,
         error_message: fields.optional_string("errorMessage")?,
         raw_error: fields.payload("rawError"),
+        facts: fields
+            .optional_object("facts", facts::result)?
+            .map(Box::new),
     })
 }
 
@@ -190,52 +179,5 @@ fn state_view(fields: &mut Fields<'_>) -> Result<StateViewRow, EvidenceError> {
         view_digest: fields.string("viewDigest")?,
         policy_digest: fields.string("policyDigest")?,
         source_refs: fields.refs("sourceRefs")?,
-    })
-}
-
-fn constraints(fields: &mut Fields<'_>) -> Result<Constraints, EvidenceError> {
-    Ok(Constraints {
-        governance_profile: fields.optional_object("governanceProfile", governance)?,
-        protocol_constraints: fields.optional_object("protocolConstraints", |block| {
-            Ok(ProtocolConstraints {
-                parallel_transport_order_valid: block
-                    .optional_flag("parallelTransportOrderValid")?,
-            })
-        })?,
-        handoff_constraints: fields.optional_object("handoffConstraints", |block| {
-            Ok(HandoffConstraints {
-                required_artifact_refs: block.refs("requiredArtifactRefs")?,
-                allowed_targets: block.refs("allowedTargets")?,
-                require_return_path: block.flag("requireReturnPath")?,
-            })
-        })?,
-        truncation_constraints: fields.optional_object("truncationConstraints", |block| {
-            Ok(TruncationConstraints {
-                required: block.flag("required")?,
-                valid: block.flag("valid")?,
-            })
-        })?,
-        decomposition_constraints: fields.optional_object("decompositionConstraints", |block| {
-            Ok(DecompositionConstraints {
-                admissible: block.optional_flag("admissible")?,
-                expected_execution_pattern: block.optional_string("expectedExecutionPattern")?,
-                expected_policy_digest: block.optional_string("expectedPolicyDigest")?,
-            })
-        })?,
-    })
-}
-
-fn governance(fields: &mut Fields<'_>) -> Result<GovernanceProfile, EvidenceError> {
-    Ok(GovernanceProfile {
-        claim_id: fields.optional_string("claimId")?,
-        claimed: fields.required_flag("claimed")?,
-        policy_provenance: fields.optional_object("policyProvenance", |block| {
-            Ok(PolicyProvenance {
-                pinned: block.required_flag("pinned")?,
-                package_ref: block.optional_string("packageRef")?,
-                expected_digest: block.optional_string("expectedDigest")?,
-                bound_digest: block.optional_string("boundDigest")?,
-            })
-        })?,
     })
 }

@@ -1,18 +1,26 @@
 //! The normal form of a turn and its ten digests
 //! (`HARNESS-TYPESTATE 4`, `contracts.md` 2).
 
-pub use super::envelope::ErrorEnvelope;
+mod detail;
+mod envelope;
+mod facts;
+mod rows;
+mod spec;
+mod state;
+mod text;
+
 use super::evidence::{
-    CallSpecRow, Evidence, HandoffPacket, ProtocolState, QueueRow, RenderRow, RequestRow,
-    StateViewRow, UseRow,
+    CallSpecRow, Evidence, Facts, HandoffPacket, ProtocolState, QueueRow, RenderRow, RequestRow,
+    ResultFacts, StateViewRow, UseRow,
 };
 use super::path::{EvidenceError, Path};
-use super::rows::{self, QUEUES, RENDERS, REQUESTS, RESULTS, USES, VIEWS};
-use super::state::JoinSet;
-pub use super::state::{ContextState, JoinState};
 use super::word::ResultStatus;
 use crate::canonical;
+pub use envelope::ErrorEnvelope;
+use rows::{QUEUES, RENDERS, REQUESTS, RESULTS, USES, VIEWS};
 use serde::Serialize;
+use state::JoinSet;
+pub use state::{ContextState, JoinState};
 use std::collections::BTreeSet;
 
 /// The kind of the normal form.
@@ -67,6 +75,9 @@ pub struct Normalized {
     /// The trajectory rows that witness the turn.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub trajectory_refs: BTreeSet<String>,
+    /// What else is known of the turn (ours).
+    #[serde(skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
     /// The calls with an error that lacks a part of its envelope. A fact for
     /// the gate: the normal form has filled the gap, so it cannot tell.
     #[serde(skip)]
@@ -77,19 +88,23 @@ pub struct Normalized {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NormalResult {
-    /// The call's identity.
-    pub tool_call_id: String,
-    /// How it ended.
-    pub status: ResultStatus,
-    /// The digest of what it gave.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result_digest: Option<String>,
     /// The error's envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorEnvelope>,
+    /// What else is known of the result (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Box<ResultFacts>>,
+    /// The digest of what it gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_digest: Option<String>,
+    /// How it ended.
+    pub status: ResultStatus,
+    /// The call's identity.
+    pub tool_call_id: String,
 }
 
-/// The digests of a turn: nine blocks and the join over them.
+/// The digests of a turn: nine blocks and the join over them; and the facts,
+/// where there are any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "each is the digest of the block it names")]
@@ -104,6 +119,9 @@ pub struct Digests {
     pub protocol_state_digest: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff_digest: Option<String>,
+    /// Of the facts beside the calls, where there are any (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fact_set_digest: Option<String>,
     pub join_set_digest: String,
 }
 
@@ -111,12 +129,11 @@ pub struct Digests {
 ///
 /// # Errors
 ///
-/// An empty required string, a further call spec field that nobody knows, or
-/// two rows of one key that disagree; with the path of the field.
+/// An empty required string, or two rows of one key that disagree; with the path of the field.
 pub fn normalize(evidence: &Evidence) -> Result<Normalized, EvidenceError> {
     let root = Path::Root;
     let at = root.field("evidence");
-    let call_spec = rows::call_spec(&evidence.call_spec, &at.field("callSpec"))?;
+    let call_spec = spec::call_spec(&evidence.call_spec, &at.field("callSpec"))?;
     let tool_requests = rows::set(&evidence.tool_requests, &at.field("toolRequests"), REQUESTS)?;
     let tool_results = rows::set(&evidence.tool_results, &at.field("toolResults"), RESULTS)?;
     let tool_use = rows::set(&evidence.tool_use, &at.field("toolUse"), USES)?;
@@ -130,6 +147,8 @@ pub fn normalize(evidence: &Evidence) -> Result<Normalized, EvidenceError> {
     let reminder_queue = rows::set(&evidence.reminder_queue, &at.field("reminderQueue"), QUEUES)?;
     let state_views = rows::set(&evidence.state_views, &at.field("stateViews"), VIEWS)?;
 
+    let facts = facts::facts(&evidence.facts, &at.field("facts"))?;
+
     let join_state = JoinState::of(&tool_requests, &tool_results, &tool_use);
     let context_state = ContextState::of(
         &call_spec,
@@ -141,18 +160,19 @@ pub fn normalize(evidence: &Evidence) -> Result<Normalized, EvidenceError> {
     );
     let mut digests = Digests {
         call_spec_digest: canonical::digest(&call_spec),
-        request_set_digest: canonical::digest(&tool_requests),
-        result_set_digest: canonical::digest(&tool_results),
-        use_set_digest: canonical::digest(&tool_use),
-        tool_render_set_digest: canonical::digest(&tool_render),
-        reminder_queue_set_digest: canonical::digest(&reminder_queue),
-        state_view_set_digest: canonical::digest(&state_views),
+        request_set_digest: canonical::digest_ordered(&tool_requests),
+        result_set_digest: canonical::digest_ordered(&tool_results),
+        use_set_digest: canonical::digest_ordered(&tool_use),
+        tool_render_set_digest: canonical::digest_ordered(&tool_render),
+        reminder_queue_set_digest: canonical::digest_ordered(&reminder_queue),
+        state_view_set_digest: canonical::digest_ordered(&state_views),
         protocol_state_digest: canonical::digest(&protocol_state),
         handoff_digest: handoff.as_ref().map(canonical::digest),
+        fact_set_digest: (!facts.is_empty()).then(|| canonical::digest(&facts)),
         join_set_digest: String::new(),
     };
     digests.join_set_digest =
-        canonical::digest(&JoinSet::of(&digests, &join_state, &context_state));
+        canonical::digest_ordered(&JoinSet::of(&digests, &join_state, &context_state));
     Ok(Normalized {
         schema: 1,
         kind: NORMALIZED_KIND,
@@ -168,8 +188,9 @@ pub fn normalize(evidence: &Evidence) -> Result<Normalized, EvidenceError> {
         digests,
         join_state,
         context_state,
-        session_refs: rows::refs(&evidence.session_refs),
-        trajectory_refs: rows::refs(&evidence.trajectory_refs),
+        session_refs: text::refs(&evidence.session_refs),
+        trajectory_refs: text::refs(&evidence.trajectory_refs),
+        facts,
         untyped_errors: rows::untyped_errors(&evidence.tool_results),
     })
 }

@@ -3,8 +3,8 @@
 //! The same row is read twice. The normal form fills what is missing, so that
 //! every row has a digest; the gate asks what is really there.
 
-use super::evidence::ResultRow;
-use super::word::ResultStatus;
+use super::super::evidence::ResultRow;
+use super::super::word::ResultStatus;
 use crate::canonical;
 use serde::Serialize;
 use serde_json::Value;
@@ -19,10 +19,10 @@ const MESSAGE: [&str; 2] = ["errorMessage", "message"];
 pub struct ErrorEnvelope {
     /// The code, `unknown_error` where none is usable.
     pub error_code: String,
-    /// Whether another try may help, false where nothing says so.
-    pub retryable: bool,
     /// The digest of the message's text, of the empty text where there is none.
     pub error_message_digest: String,
+    /// Whether another try may help, false where nothing says so.
+    pub retryable: bool,
 }
 
 /// Returns a row's status and, for an error, its envelope in normal form.

@@ -1,7 +1,7 @@
 //! What follows from the rows of a turn: the join and the context.
 
-use super::evidence::{CallSpecRow, QueueRow, RenderRow, RequestRow, StateViewRow, UseRow};
-use super::normal::{Digests, NormalResult};
+use super::super::evidence::{CallSpecRow, QueueRow, RenderRow, RequestRow, StateViewRow, UseRow};
+use super::{Digests, NormalResult};
 use serde::Serialize;
 
 /// How requests, results and uses lie over each other.
@@ -129,35 +129,39 @@ impl ContextState {
 }
 
 /// What `joinSetDigest` is taken over: unlike elsewhere, every list stands
-/// here even when empty, and the handoff even when null.
+/// here even when empty, and the handoff even when null. The fields stand in
+/// the byte order of their names. The facts' digest, ours, stands here only
+/// where there are facts.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct JoinSet<'a> {
-    request_set_digest: &'a str,
-    result_set_digest: &'a str,
-    use_set_digest: &'a str,
-    tool_render_set_digest: &'a str,
-    reminder_queue_set_digest: &'a str,
-    state_view_set_digest: &'a str,
-    protocol_state_digest: &'a str,
+    continuation_context_ready: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fact_set_digest: Option<&'a str>,
     handoff_digest: Option<&'a str>,
+    missing_render_call_ids: &'a [String],
+    missing_result_call_ids: &'a [String],
+    missing_use_call_ids: &'a [String],
+    orphan_result_call_ids: &'a [String],
+    protocol_state_digest: &'a str,
+    queue_ids: &'a [String],
+    queue_policy_valid: bool,
+    queue_reduction_present: bool,
+    reminder_queue_set_digest: &'a str,
+    render_call_ids: &'a [String],
+    render_policy_valid: bool,
+    request_set_digest: &'a str,
     requested_call_ids: &'a [String],
     result_call_ids: &'a [String],
-    used_call_ids: &'a [String],
-    render_call_ids: &'a [String],
-    queue_ids: &'a [String],
+    result_set_digest: &'a str,
     state_view_ids: &'a [String],
-    missing_result_call_ids: &'a [String],
-    orphan_result_call_ids: &'a [String],
-    missing_use_call_ids: &'a [String],
-    unknown_use_call_ids: &'a [String],
-    missing_render_call_ids: &'a [String],
-    queue_reduction_present: bool,
-    state_view_present: bool,
-    render_policy_valid: bool,
-    queue_policy_valid: bool,
     state_view_policy_valid: bool,
-    continuation_context_ready: bool,
+    state_view_present: bool,
+    state_view_set_digest: &'a str,
+    tool_render_set_digest: &'a str,
+    unknown_use_call_ids: &'a [String],
+    use_set_digest: &'a str,
+    used_call_ids: &'a [String],
 }
 
 impl<'a> JoinSet<'a> {
@@ -171,6 +175,7 @@ impl<'a> JoinSet<'a> {
             state_view_set_digest: &digests.state_view_set_digest,
             protocol_state_digest: &digests.protocol_state_digest,
             handoff_digest: digests.handoff_digest.as_deref(),
+            fact_set_digest: digests.fact_set_digest.as_deref(),
             requested_call_ids: &join.requested_call_ids,
             result_call_ids: &join.result_call_ids,
             used_call_ids: &join.used_call_ids,

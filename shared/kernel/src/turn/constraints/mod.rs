@@ -1,9 +1,25 @@
 //! What a turn is held to beside its own evidence (`contracts.md` 2).
 //!
 //! Each block is optional and only checked where present; MutationReady is
-//! stricter and demands some of them.
+//! stricter and demands some of them. Beside the five blocks that
+//! implementations share, the blocks here are ours: the content of policies,
+//! to which the call spec's digests bind, and the figures of gates. A verdict
+//! and the facts that disagree with it fail closed, whichever way round.
 
+mod governance;
+mod scope;
+mod tools;
+
+pub use governance::{
+    Counts, EvalConstraints, Lineage, Measures, MutationConstraints, Probe, RedTeamConstraints,
+    RiskConstraints, SelfEvolutionConstraints, TokenCost, TraceConstraints,
+};
+pub use scope::{CompactionConstraints, GuardrailConstraints, ScopeConstraints};
+pub use tools::ToolConstraints;
+
+use super::word::OrchestrationRole;
 use serde::Serialize;
+use serde_json::Number;
 use std::collections::BTreeSet;
 
 /// The constraint blocks that stand beside `evidence`.
@@ -25,6 +41,36 @@ pub struct Constraints {
     /// What splitting the turn up must satisfy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decomposition_constraints: Option<DecompositionConstraints>,
+    /// Catalog, examples and callers of tools (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_constraints: Option<ToolConstraints>,
+    /// Which guardrail stages must have decided (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guardrail_constraints: Option<GuardrailConstraints>,
+    /// What a compaction must carry forward (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compaction_constraints: Option<CompactionConstraints>,
+    /// What a role may read and write (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope_constraints: Option<ScopeConstraints>,
+    /// How the turn may be traced (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_constraints: Option<TraceConstraints>,
+    /// The control profiles of risk tiers (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub risk_constraints: Option<RiskConstraints>,
+    /// The evaluation gate (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eval_constraints: Option<EvalConstraints>,
+    /// The adversarial regression gate (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub red_team_constraints: Option<RedTeamConstraints>,
+    /// What a change of the agent by itself must bring along (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub self_evolution_constraints: Option<SelfEvolutionConstraints>,
+    /// The authority that is active (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mutation_constraints: Option<MutationConstraints>,
 }
 
 /// The governance claim (`HARNESS-TYPESTATE 8`).
@@ -82,6 +128,16 @@ pub struct HandoffConstraints {
     pub allowed_targets: BTreeSet<String>,
     /// Whether there must be a way back.
     pub require_return_path: bool,
+    /// The artifacts that exist (ours); those required must be among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub available_artifact_refs: Option<BTreeSet<String>>,
+    /// The roles that may hand over (ours); any where empty.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub allowed_roles: BTreeSet<OrchestrationRole>,
+    /// The contract that these constraints are taken from (ours); it must be
+    /// the call spec's `handoffContractDigest`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract_digest: Option<String>,
 }
 
 /// What is known of cut results.
@@ -107,4 +163,33 @@ pub struct DecompositionConstraints {
     /// The decomposition policy that the turn must be bound to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_policy_digest: Option<String>,
+    /// The most branches (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_branches: Option<u64>,
+    /// Whether anything beyond a workflow needs a measured trigger (ours).
+    #[serde(skip_serializing_if = "is_false")]
+    pub require_trigger: bool,
+    /// That trigger (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<AutonomyTrigger>,
+}
+
+/// Why a turn was given more autonomy than a workflow has (ours).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AutonomyTrigger {
+    /// What was measured.
+    pub metric: String,
+    /// What the simpler way reached.
+    pub baseline: Number,
+    /// What this way reached; it must be more.
+    pub measured: Number,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature is serde's"
+)]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }

@@ -1,27 +1,29 @@
 //! The normal form of each kind of row (`contracts.md` 2).
 
-use super::envelope;
-use super::evidence::{
-    CallSpecRow, FURTHER_FIELDS, FURTHER_WORDS, HandoffPacket, ProtocolState, QueueRow, RenderRow,
-    RequestRow, ResultRow, StateViewRow, UseRow,
+use super::super::evidence::{
+    HandoffPacket, ProtocolState, QueueRow, RenderRow, RequestRow, ResultRow, StateViewRow, UseRow,
 };
-use super::normal::NormalResult;
-use super::path::{EvidenceError, Path};
-use super::reader::excerpt;
+use super::super::path::{EvidenceError, Path};
+use super::super::reader::excerpt;
+use super::NormalResult;
+use super::text::{optional, refs, required};
+use super::{detail, envelope};
 use crate::canonical;
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 /// How the rows of one list are keyed and normalised.
 pub(super) struct RowKind<R, N> {
-    key: &'static str,
-    key_of: fn(&N) -> &str,
-    normal: fn(&R, &Path<'_>) -> Result<N, EvidenceError>,
+    pub(super) key: &'static str,
+    pub(super) order: fn(&N, &N) -> Ordering,
+    pub(super) named: fn(&N) -> String,
+    pub(super) normal: fn(&R, &Path<'_>) -> Result<N, EvidenceError>,
 }
 
 pub(super) const REQUESTS: RowKind<RequestRow, RequestRow> = RowKind {
     key: "toolCallId",
-    key_of: |row| &row.tool_call_id,
+    order: |a, b| a.tool_call_id.cmp(&b.tool_call_id),
+    named: |row| excerpt(&row.tool_call_id),
     normal: |row, at| {
         Ok(RequestRow {
             tool_call_id: required(&row.tool_call_id, at, "toolCallId")?,
@@ -29,13 +31,15 @@ pub(super) const REQUESTS: RowKind<RequestRow, RequestRow> = RowKind {
             schema_digest: optional(&row.schema_digest),
             caller_id: optional(&row.caller_id),
             search_ref_digest: optional(&row.search_ref_digest),
+            facts: detail::request(row.facts.as_deref(), at)?,
         })
     },
 };
 
 pub(super) const RESULTS: RowKind<ResultRow, NormalResult> = RowKind {
     key: "toolCallId",
-    key_of: |row| &row.tool_call_id,
+    order: |a, b| a.tool_call_id.cmp(&b.tool_call_id),
+    named: |row| excerpt(&row.tool_call_id),
     normal: |row, at| {
         let (status, error) = envelope::normal(row);
         Ok(NormalResult {
@@ -43,13 +47,15 @@ pub(super) const RESULTS: RowKind<ResultRow, NormalResult> = RowKind {
             status,
             result_digest: optional(&row.result_digest).or_else(|| payload_digest(row)),
             error,
+            facts: detail::result(row.facts.as_deref(), at)?,
         })
     },
 };
 
 pub(super) const USES: RowKind<UseRow, UseRow> = RowKind {
     key: "toolCallId",
-    key_of: |row| &row.tool_call_id,
+    order: |a, b| a.tool_call_id.cmp(&b.tool_call_id),
+    named: |row| excerpt(&row.tool_call_id),
     normal: |row, at| {
         Ok(UseRow {
             tool_call_id: required(&row.tool_call_id, at, "toolCallId")?,
@@ -63,7 +69,8 @@ pub(super) const USES: RowKind<UseRow, UseRow> = RowKind {
 
 pub(super) const RENDERS: RowKind<RenderRow, RenderRow> = RowKind {
     key: "toolCallId",
-    key_of: |row| &row.tool_call_id,
+    order: |a, b| a.tool_call_id.cmp(&b.tool_call_id),
+    named: |row| excerpt(&row.tool_call_id),
     normal: |row, at| {
         Ok(RenderRow {
             tool_call_id: required(&row.tool_call_id, at, "toolCallId")?,
@@ -86,7 +93,8 @@ pub(super) const RENDERS: RowKind<RenderRow, RenderRow> = RowKind {
 
 pub(super) const QUEUES: RowKind<QueueRow, QueueRow> = RowKind {
     key: "queueId",
-    key_of: |row| &row.queue_id,
+    order: |a, b| a.queue_id.cmp(&b.queue_id),
+    named: |row| excerpt(&row.queue_id),
     normal: |row, at| {
         Ok(QueueRow {
             queue_id: required(&row.queue_id, at, "queueId")?,
@@ -98,7 +106,8 @@ pub(super) const QUEUES: RowKind<QueueRow, QueueRow> = RowKind {
 
 pub(super) const VIEWS: RowKind<StateViewRow, StateViewRow> = RowKind {
     key: "viewId",
-    key_of: |row| &row.view_id,
+    order: |a, b| a.view_id.cmp(&b.view_id),
+    named: |row| excerpt(&row.view_id),
     normal: |row, at| {
         Ok(StateViewRow {
             view_id: required(&row.view_id, at, "viewId")?,
@@ -115,80 +124,25 @@ pub(super) fn set<R, N: PartialEq>(
     at: &Path<'_>,
     kind: RowKind<R, N>,
 ) -> Result<Vec<N>, EvidenceError> {
-    let mut by_key = BTreeMap::<String, N>::new();
+    let mut sorted = Vec::with_capacity(rows.len());
     for (index, row) in rows.iter().enumerate() {
-        let at = at.row(index);
-        let row = (kind.normal)(row, &at)?;
-        let key = (kind.key_of)(&row).to_owned();
-        match by_key.get(&key) {
-            Some(earlier) if *earlier != row => {
-                let expected = format!(
-                    "{} stands in an earlier row with another content; rows of one key must agree",
-                    excerpt(&key)
-                );
-                return Err(at.field(kind.key).error(expected));
-            }
-            Some(_) => {}
-            None => {
-                by_key.insert(key, row);
-            }
-        }
+        sorted.push((index, (kind.normal)(row, &at.row(index))?));
     }
-    Ok(by_key.into_values().collect())
-}
-
-pub(super) fn call_spec(row: &CallSpecRow, at: &Path<'_>) -> Result<CallSpecRow, EvidenceError> {
-    let mut further = BTreeMap::new();
-    for (name, value) in &row.further {
-        // A row built by hand may hold any name, also one that would shadow
-        // a required field in the digest.
-        if !FURTHER_FIELDS.contains(&name.as_str()) {
-            return Err(at.field(name).error("is no field of a call spec"));
-        }
-        if let Some(value) = further_value(name, value) {
-            further.insert(name.clone(), value);
-        }
+    sorted.sort_by(|(_, a), (_, b)| (kind.order)(a, b));
+    let same = |a: &N, b: &N| (kind.order)(a, b).is_eq();
+    let conflict = sorted
+        .chunk_by(|(_, a), (_, b)| same(a, b))
+        .filter_map(|rows| rows.iter().find(|(_, row)| *row != rows[0].1))
+        .min_by_key(|(index, _)| *index);
+    if let Some((index, row)) = conflict {
+        let expected = format!(
+            "{} stands in an earlier row with another content; rows of one key must agree",
+            (kind.named)(row)
+        );
+        return Err(at.row(*index).field(kind.key).error(expected));
     }
-    let digest = |text: &str, name: &'static str| required(text, at, name);
-    Ok(CallSpecRow {
-        call_id: required(&row.call_id, at, "callId")?,
-        model_ref: required(&row.model_ref, at, "modelRef")?,
-        action_mode: row.action_mode,
-        execution_pattern: row.execution_pattern,
-        normalizer_id: required(&row.normalizer_id, at, "normalizerId")?,
-        mutation_policy_digest: digest(&row.mutation_policy_digest, "mutationPolicyDigest")?,
-        governance_policy_digest: digest(&row.governance_policy_digest, "governancePolicyDigest")?,
-        tool_render_protocol_digest: digest(
-            &row.tool_render_protocol_digest,
-            "toolRenderProtocolDigest",
-        )?,
-        reminder_queue_policy_digest: digest(
-            &row.reminder_queue_policy_digest,
-            "reminderQueuePolicyDigest",
-        )?,
-        state_view_policy_digest: digest(&row.state_view_policy_digest, "stateViewPolicyDigest")?,
-        decomposition_policy_digest: digest(
-            &row.decomposition_policy_digest,
-            "decompositionPolicyDigest",
-        )?,
-        text_adapter_profile: optional(&row.text_adapter_profile),
-        further,
-    })
-}
-
-fn further_value(name: &str, value: &Value) -> Option<Value> {
-    match value {
-        Value::Null => None,
-        Value::String(text) => {
-            let text = trimmed(text)?;
-            Some(Value::from(if FURTHER_WORDS.contains(&name) {
-                text.to_ascii_lowercase()
-            } else {
-                text
-            }))
-        }
-        other => Some(other.clone()),
-    }
+    sorted.dedup_by(|(_, a), (_, b)| same(a, b));
+    Ok(sorted.into_iter().map(|(_, row)| row).collect())
 }
 
 pub(super) fn protocol_state(
@@ -222,21 +176,4 @@ pub(super) fn untyped_errors(rows: &[ResultRow]) -> BTreeSet<String> {
         .filter(|row| envelope::is_incomplete(row))
         .map(|row| row.tool_call_id.trim().to_owned())
         .collect()
-}
-
-fn required(text: &str, at: &Path<'_>, name: &str) -> Result<String, EvidenceError> {
-    trimmed(text).ok_or_else(|| at.field(name).error("must be a non-empty string"))
-}
-
-fn optional(text: &Option<String>) -> Option<String> {
-    trimmed(text.as_deref()?)
-}
-
-fn trimmed(text: &str) -> Option<String> {
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-pub(super) fn refs(refs: &BTreeSet<String>) -> BTreeSet<String> {
-    refs.iter().filter_map(|text| trimmed(text)).collect()
 }

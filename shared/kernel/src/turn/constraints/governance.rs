@@ -1,0 +1,171 @@
+//! Gates before a policy changes, and the authority that is active
+//! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.6`, `8`).
+
+use super::super::word::{MutationTarget, ObservabilityMode, RiskTier};
+use serde::Serialize;
+use serde_json::Number;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How a turn may be traced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceConstraints {
+    /// The modes that are admitted; any where empty.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub admitted_modes: BTreeSet<ObservabilityMode>,
+    /// Whether nothing may be kept by anybody else: no dashboard, and a
+    /// processor of one's own where there is one.
+    pub zero_data_retention: bool,
+}
+
+/// The control profiles of risk tiers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RiskConstraints {
+    /// The profile of each tier.
+    pub control_profiles: BTreeMap<RiskTier, String>,
+}
+
+/// The evaluation gate: what was demanded and what was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvalConstraints {
+    /// The policy; it must be the call spec's `evalGatePolicyDigest`, where
+    /// that is bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy_digest: Option<String>,
+    /// The least that must be reached, each 0 to 1.
+    pub thresholds: Measures,
+    /// What the evaluation says was reached.
+    pub measured: Measures,
+    /// What it was computed from. Where given, the gate computes by itself,
+    /// and a `measured` that disagrees fails closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
+    /// What was evaluated, and by which run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lineage: Option<Lineage>,
+    /// What the workload cost; a change of tool loading needs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_cost: Option<TokenCost>,
+}
+
+/// Precision, recall and F1, each 0 to 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Measures {
+    /// Of what was found, how much is right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Number>,
+    /// Of what is right, how much was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recall: Option<Number>,
+    /// Their harmonic mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub f1: Option<Number>,
+}
+
+/// The outcomes of an evaluation on labelled data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Found, and right.
+    pub true_positives: u64,
+    /// Found, and wrong.
+    pub false_positives: u64,
+    /// Right, and not found.
+    pub false_negatives: u64,
+}
+
+/// What an evaluation rests on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lineage {
+    /// The labelled data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dataset_ref: Option<String>,
+    /// The run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_ref: Option<String>,
+}
+
+/// What a workload cost, in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenCost {
+    /// Before the change.
+    pub baseline: u64,
+    /// With it.
+    pub measured: u64,
+}
+
+/// The adversarial regression gate: what was demanded and what was probed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RedTeamConstraints {
+    /// The policy; it must be the call spec's `redTeamPolicyDigest`, where
+    /// that is bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy_digest: Option<String>,
+    /// The least number of probes.
+    pub min_probes: u64,
+    /// Plugins of which at least one probe each must have run.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub required_plugins: BTreeSet<String>,
+    /// Strategies of which at least one probe each must have run.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub required_strategies: BTreeSet<String>,
+    /// The probes that ran; each must have passed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<Probe>,
+}
+
+/// One adversarial probe.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Probe {
+    /// The probe; one that stands twice counts once.
+    pub probe_id: String,
+    /// The plugin that made it.
+    pub plugin: String,
+    /// The strategy that it was made by.
+    pub strategy: String,
+    /// Whether the agent withstood it.
+    pub passed: bool,
+}
+
+/// What a change of the agent by itself must bring along.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SelfEvolutionConstraints {
+    /// Whether the turn proposes such a change.
+    pub proposed: bool,
+    /// The retry rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_ref: Option<String>,
+    /// The escalation rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escalation_ref: Option<String>,
+    /// The way back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollback_ref: Option<String>,
+}
+
+/// The authority that is active. These concern MutationReady alone; a step's
+/// own authority is asked besides, and by nothing that stands in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MutationConstraints {
+    /// What the turn asks to change; an issue where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<MutationTarget>,
+    /// The mutation policy that is active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_policy_digest: Option<String>,
+    /// The claims that the change needs.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub required_claims: BTreeSet<String>,
+    /// The claims that there are.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub claims: BTreeSet<String>,
+}

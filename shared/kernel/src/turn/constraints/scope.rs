@@ -1,0 +1,44 @@
+//! Guardrail stages, compaction, and the scope of a role
+//! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.5`).
+
+use super::super::word::{GuardrailStage, OrchestrationRole};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which guardrail stages must have decided.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GuardrailConstraints {
+    /// The stages.
+    pub required_stages: BTreeSet<GuardrailStage>,
+}
+
+/// What a compaction must carry forward.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionConstraints {
+    /// What must be among the carried references.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub required_refs: BTreeSet<String>,
+}
+
+/// What a role may read and write; `D` of this block must be the call spec's
+/// `contextScopeDigest`, where that is bound.
+///
+/// An entry that ends in `/` stands for everything below it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ScopeConstraints {
+    /// The role that the scope is for; any where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<OrchestrationRole>,
+    /// What may be read.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub readable: BTreeSet<String>,
+    /// What may be written, artifacts too.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub writable: BTreeSet<String>,
+    /// What only one role may write, whatever `writable` says.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub owners: BTreeMap<String, OrchestrationRole>,
+}

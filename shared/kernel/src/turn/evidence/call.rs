@@ -1,0 +1,156 @@
+//! Requests, results and uses (`HARNESS-TYPESTATE 3.2`).
+//!
+//! The fields of each row stand in the byte order of their names on the wire,
+//! so that a row is written canonically as it is
+//! ([`canonical::digest_ordered`](crate::canonical::digest_ordered)).
+
+use super::super::word::{Disposition, ResultStatus};
+use super::detail::{RequestFacts, ResultFacts};
+use serde::Serialize;
+use serde_json::Value;
+
+/// One requested tool call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestRow {
+    /// Who called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller_id: Option<String>,
+    /// What else is known of the request (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Box<RequestFacts>>,
+    /// The digest of the schema that the call was checked against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema_digest: Option<String>,
+    /// The search by which the tool was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search_ref_digest: Option<String>,
+    /// The call's identity.
+    pub tool_call_id: String,
+    /// The tool's name.
+    pub tool_name: String,
+}
+
+impl RequestRow {
+    /// Makes a request with no more than its two required fields.
+    pub fn new(tool_call_id: impl Into<String>, tool_name: impl Into<String>) -> Self {
+        Self {
+            tool_call_id: tool_call_id.into(),
+            tool_name: tool_name.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The end of one tool call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResultRow {
+    /// The call's identity.
+    pub tool_call_id: String,
+    /// How it ended; where absent, error material decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<ResultStatus>,
+    /// The digest of what it gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_digest: Option<String>,
+    /// What it gave, digested where no `resultDigest` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Value>,
+    /// The error's code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<String>,
+    /// Whether another try may help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
+    /// The error's message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    /// The error as the provider gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_error: Option<Value>,
+    /// What else is known of the result (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Box<ResultFacts>>,
+}
+
+impl ResultRow {
+    /// Makes the row of a call that succeeded.
+    pub fn ok(tool_call_id: impl Into<String>, result_digest: impl Into<String>) -> Self {
+        Self {
+            tool_call_id: tool_call_id.into(),
+            status: Some(ResultStatus::Ok),
+            result_digest: Some(result_digest.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Makes the row of a call that failed, with a complete envelope.
+    pub fn error(
+        tool_call_id: impl Into<String>,
+        error_code: impl Into<String>,
+        retryable: bool,
+        error_message: impl Into<String>,
+    ) -> Self {
+        Self {
+            tool_call_id: tool_call_id.into(),
+            status: Some(ResultStatus::Error),
+            error_code: Some(error_code.into()),
+            retryable: Some(retryable),
+            error_message: Some(error_message.into()),
+            ..Self::default()
+        }
+    }
+}
+
+/// What became of one result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UseRow {
+    /// What became of it.
+    pub disposition: Disposition,
+    /// What was built on it; a consumed result needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provenance_ref: Option<String>,
+    /// The digest of the result that was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_digest: Option<String>,
+    /// The call's identity.
+    pub tool_call_id: String,
+    /// Why; a discarded result needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub use_reason: Option<String>,
+}
+
+impl UseRow {
+    /// Makes the row of a result that something was built on.
+    pub fn consumed(tool_call_id: impl Into<String>, provenance_ref: impl Into<String>) -> Self {
+        Self {
+            provenance_ref: Some(provenance_ref.into()),
+            ..Self::of(tool_call_id, Disposition::Consumed)
+        }
+    }
+
+    /// Makes the row of a result that was looked at.
+    pub fn observed(tool_call_id: impl Into<String>) -> Self {
+        Self::of(tool_call_id, Disposition::Observed)
+    }
+
+    /// Makes the row of a result that was thrown away.
+    pub fn discarded(tool_call_id: impl Into<String>, use_reason: impl Into<String>) -> Self {
+        Self {
+            use_reason: Some(use_reason.into()),
+            ..Self::of(tool_call_id, Disposition::Discarded)
+        }
+    }
+
+    fn of(tool_call_id: impl Into<String>, disposition: Disposition) -> Self {
+        Self {
+            tool_call_id: tool_call_id.into(),
+            disposition,
+            result_digest: None,
+            use_reason: None,
+            provenance_ref: None,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What may further be known of a request or a result
+//! (`TOOL-CALLING-HARNESS-TYPESTATE 4.2`, `4.3`).
+//!
+//! All of it stands under `facts` in its row, is optional, and enters the
+//! digest of the row's set only where present. Fields stand in the byte order
+//! of their names on the wire.
+
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// What may further be known of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestFacts {
+    /// The action object that the call stood in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_id: Option<String>,
+    /// The group of calls that were sent side by side.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_group: Option<String>,
+    /// The call of the code that made this call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_call_id: Option<String>,
+    /// The search by which the tool was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search_ref: Option<SearchRef>,
+}
+
+/// A search in the tool catalog.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchRef {
+    /// The catalog that was searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub catalog_digest: Option<String>,
+    /// What was asked.
+    pub query: String,
+    /// `D` of the sorted list of tool names that were found.
+    pub result_set_digest: String,
+    /// The tools that were found, where they are shown.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub result_tool_names: BTreeSet<String>,
+}
+
+/// What may further be known of a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResultFacts {
+    /// The artifacts that the call wrote.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub artifact_writes: BTreeSet<ArtifactWrite>,
+    /// The call of the code that made this call, as the runtime saw it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_call_id: Option<String>,
+    /// How many bytes were shown to the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload_bytes: Option<u64>,
+    /// The command, interface or route that gave the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provenance_ref: Option<String>,
+    /// Where and how a shell command ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell: Option<ShellEvidence>,
+    /// What filtering before the model's context saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_usage: Option<TokenUsage>,
+    /// How the result was cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncation: Option<Truncation>,
+}
+
+/// A file that a call wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArtifactWrite {
+    /// The digest of what it holds.
+    pub digest: String,
+    /// The file.
+    pub path: String,
+}
+
+/// The boundary of a shell command. Each part is optional here, so that the
+/// gate can say which one is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShellEvidence {
+    /// The digest of the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_digest: Option<String>,
+    /// The sandbox profile that it ran under.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_ref: Option<String>,
+    /// The folder that it ran in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workdir: Option<String>,
+}
+
+/// Tokens of a result, with and without filtering.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenUsage {
+    /// Tokens that reached the model.
+    pub filtered: u64,
+    /// Tokens that there were.
+    pub unfiltered: u64,
+}
+
+/// How a result was cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Truncation {
+    /// How many bytes are left.
+    pub kept_bytes: u64,
+    /// The text that marks the cut.
+    pub marker: String,
+    /// How many bytes there were.
+    pub original_bytes: u64,
+}

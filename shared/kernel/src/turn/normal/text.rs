@@ -1,0 +1,21 @@
+//! Texts in normal form: trimmed, and absent where nothing is left.
+
+use super::super::path::{EvidenceError, Path};
+use std::collections::BTreeSet;
+
+pub(super) fn required(text: &str, at: &Path<'_>, name: &str) -> Result<String, EvidenceError> {
+    trimmed(text).ok_or_else(|| at.field(name).error("must be a non-empty string"))
+}
+
+pub(super) fn optional(text: &Option<String>) -> Option<String> {
+    trimmed(text.as_deref()?)
+}
+
+pub(super) fn trimmed(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+pub(super) fn refs(refs: &BTreeSet<String>) -> BTreeSet<String> {
+    refs.iter().filter_map(|text| trimmed(text)).collect()
+}
