@@ -8,12 +8,11 @@ use harness_coordinator::run::{Bell, Line, Plan, run};
 use harness_worker::exit;
 use harness_worker::interrupt::Interrupt;
 use harness_worker::settings::{FileSettings, LoopFlags, Settings};
+use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
 use premath_kernel::plain::plain;
 use premath_memory::{clock, roots};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::error::Error;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -252,22 +251,4 @@ fn listen(interrupt: Interrupt, bell: Bell) -> std::io::Result<()> {
             }
         })
         .map(drop)
-}
-
-fn failed(error: &dyn Error, hint: Option<String>, code: u8) -> u8 {
-    let mut text = format!("error: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    say(&plain(&text));
-    if let Some(hint) = hint {
-        say(&format!("hint: {}", plain(&hint)));
-    }
-    code
-}
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -8,6 +8,7 @@ pub mod lane;
 pub mod log;
 mod prompt;
 pub mod settings;
+pub mod stderr;
 pub mod supervisor;
 pub mod tree;
 mod witness;

@@ -7,13 +7,13 @@ use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lane::{BootError, Lane, StepEnding, StepReport};
 use harness_worker::settings::{LoopFlags, Settings};
+use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::plain::plain;
 use premath_memory::{Compaction, StoreError, clock};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::error::Error;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -234,22 +234,4 @@ fn listen(interrupt: Interrupt) -> std::io::Result<()> {
             }
         })
         .map(drop)
-}
-
-fn failed(error: &dyn Error, hint: Option<String>, code: u8) -> u8 {
-    let mut text = format!("error: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    say(&plain(&text));
-    if let Some(hint) = hint {
-        say(&format!("hint: {}", plain(&hint)));
-    }
-    code
-}
-
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
 }

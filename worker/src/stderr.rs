@@ -1,0 +1,52 @@
+//! What the mains of the two loops say to a person, on stderr.
+
+use premath_kernel::plain::plain;
+use std::error::Error;
+use std::io::Write;
+
+/// Says a line.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Says why a loop failed, with its causes and what a person can do about it;
+/// returns the exit code that it is given.
+pub fn failed(error: &dyn Error, hint: Option<String>, code: u8) -> u8 {
+    say(&complaint(error, hint.as_deref()));
+    code
+}
+
+/// The error, its chain of causes, and the hint on a line of its own.
+fn complaint(error: &dyn Error, hint: Option<&str>) -> String {
+    let mut text = format!("error: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    let text = plain(&text);
+    match hint {
+        Some(hint) => format!("{text}\nhint: {}", plain(hint)),
+        None => text.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the row of {0} cannot be read")]
+    struct Unreadable(&'static str, #[source] std::io::Error);
+
+    #[test]
+    fn a_complaint_names_every_cause_and_spells_out_what_acts_on_a_terminal() {
+        let error = Unreadable("a\x1b[31m", std::io::Error::other("no such file"));
+        let text = "error: the row of a\\u{1b}[31m cannot be read: no such file";
+        assert_eq!(complaint(&error, None), text);
+        assert_eq!(
+            complaint(&error, Some("look at\x07 it")),
+            format!("{text}\nhint: look at\\u{{7}} it")
+        );
+    }
+}
