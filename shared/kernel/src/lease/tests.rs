@@ -1,4 +1,6 @@
 use super::*;
+use crate::issue::{Issue, RowChange, Status};
+use std::time::Duration;
 
 const BOOT: &str = "boot-a";
 
