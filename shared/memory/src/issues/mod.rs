@@ -11,10 +11,16 @@
 
 mod change;
 mod commit;
+mod dependency;
+mod edit;
 mod leases;
+mod new_issue;
 mod state;
 
-pub use change::{ClaimScope, Claimed, DependencyEdit, IssueEdit, NewIssue, OperatorEdit};
+pub use change::{ClaimScope, Claimed};
+pub use dependency::DependencyEdit;
+pub use edit::{IssueEdit, OperatorEdit};
+pub use new_issue::NewIssue;
 pub use state::View;
 
 use crate::error::{ChangeError, StoreError};

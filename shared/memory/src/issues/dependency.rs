@@ -1,0 +1,143 @@
+//! An issue's edges, and what a person does to them.
+
+use super::change::{find, unreadable};
+use super::state::State;
+use crate::error::ChangeError;
+use crate::row::IssueRow;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::graph::Scope;
+use premath_kernel::issue::EdgeKind;
+use premath_kernel::lease::LeaseRefusal;
+use premath_kernel::time;
+use serde_json::{Value, json};
+
+/// What a person does to an edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DependencyEdit {
+    /// Adds an edge.
+    Add {
+        /// Its word.
+        kind: String,
+        /// Who adds it.
+        created_by: Option<String>,
+    },
+    /// Takes an edge away.
+    Remove {
+        /// Its word.
+        kind: String,
+    },
+    /// Gives an edge another word.
+    Replace {
+        /// The word it has.
+        from: String,
+        /// The word it gets.
+        to: String,
+        /// Who replaces it.
+        created_by: Option<String>,
+    },
+}
+
+/// The issue's edges after an edit, as they stand in the row.
+pub(super) fn edges(
+    state: &State,
+    row: &IssueRow,
+    depends_on: &str,
+    edit: &DependencyEdit,
+    now: jiff::Timestamp,
+) -> Result<Vec<Value>, ChangeError> {
+    let id = &row.issue.id;
+    let invalid = |text: String| Err(ChangeError::Invalid(text));
+    let mut edges = match row.field("dependencies") {
+        Ok(Some(Value::Array(edges))) => edges,
+        Ok(_) => Vec::new(),
+        Err(_) => return Err(unreadable(row, "dependencies")),
+    };
+    let at = |edges: &[Value], kind: &str| {
+        edges.iter().position(|edge| {
+            let word = edge
+                .get("type")
+                .or_else(|| edge.get("dep_type"))
+                .and_then(Value::as_str);
+            edge.get("depends_on_id").and_then(Value::as_str) == Some(depends_on)
+                && EdgeKind::parse(word.unwrap_or("")) == EdgeKind::parse(kind)
+        })
+    };
+    match edit {
+        DependencyEdit::Add { kind, created_by } => {
+            if depends_on == &**id {
+                return invalid(format!("issue {id} cannot depend on itself"));
+            }
+            find(state, depends_on)?;
+            if at(&edges, kind).is_some() {
+                return invalid(format!("issue {id} has this edge to {depends_on} already"));
+            }
+            let mut edge = json!({
+                "issue_id": &**id,
+                "depends_on_id": depends_on,
+                "type": EdgeKind::parse(kind).as_str(),
+                "created_at": time::micros(now),
+            });
+            if let Some(by) = created_by.as_deref().filter(|by| !by.is_empty()) {
+                edge["created_by"] = by.into();
+            }
+            edges.push(edge);
+        }
+        DependencyEdit::Remove { kind } => match at(&edges, kind) {
+            Some(index) => drop(edges.remove(index)),
+            None => return invalid(format!("issue {id} has no {kind} edge to {depends_on}")),
+        },
+        DependencyEdit::Replace {
+            from,
+            to,
+            created_by,
+        } => {
+            let Some(index) = at(&edges, from) else {
+                return invalid(format!("issue {id} has no {from} edge to {depends_on}"));
+            };
+            if at(&edges, to).is_some_and(|other| other != index) {
+                return invalid(format!(
+                    "issue {id} has a {to} edge to {depends_on} already"
+                ));
+            }
+            if let Some(edge) = edges[index].as_object_mut() {
+                edge.remove("dep_type");
+                edge.insert("type".into(), EdgeKind::parse(to).as_str().into());
+                if let Some(by) = created_by.as_deref().filter(|by| !by.is_empty()) {
+                    edge.insert("created_by".into(), by.into());
+                }
+            }
+        }
+    }
+    Ok(edges)
+}
+
+/// Refuses an edge that closes a circle among active issues.
+pub(super) fn refuse_new_cycle(
+    state: &mut State,
+    old: &IssueRow,
+    new: &IssueRow,
+) -> Result<(), ChangeError> {
+    let before = state.diagnose(Scope::Active).cycles;
+    state.graph_mut().upsert(&new.issue);
+    let after = state.graph().diagnose(Scope::Active);
+    state.graph_mut().upsert(&old.issue);
+    // A circle that was there, or what is left of one, is no reason to refuse
+    // what may be its repair.
+    let made = after.cycles.iter().find(|cycle| {
+        cycle.contains(&new.issue.id)
+            && !before
+                .iter()
+                .any(|old| cycle.iter().all(|member| old.contains(member)))
+    });
+    let Some(made) = made else {
+        return Ok(());
+    };
+    let path = match after.cycle_path {
+        Some(path) if path.contains(&new.issue.id) => path.join(" -> "),
+        _ => made.join(", "),
+    };
+    Err(ChangeError::Refused(LeaseRefusal {
+        class: FailureClass::DependencyCycle,
+        detail: format!("the edge closes a circle: {path}"),
+    }))
+}

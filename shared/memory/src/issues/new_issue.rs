@@ -1,0 +1,163 @@
+//! Issues that are filed: by a person, or by a step that came upon them.
+
+use super::change::{Decided, Outcome, edited};
+use super::edit::sign;
+use super::state::State;
+use crate::error::ChangeError;
+use crate::row::IssueRow;
+use premath_kernel::authority::OperatorOverride;
+use premath_kernel::issue::{RowChange, Status};
+use premath_kernel::lease::Observation;
+use premath_kernel::time;
+use serde_json::{Map, Value, json};
+
+/// An issue to be filed; empty fields are left out of its row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewIssue {
+    /// Its id; by default the next number behind the ids that are there.
+    pub id: Option<String>,
+    /// Its title.
+    pub title: String,
+    /// What is to be done.
+    pub description: String,
+    /// When it counts as done.
+    pub acceptance_criteria: String,
+    /// Notes.
+    pub notes: String,
+    /// `open` by default.
+    pub status: Option<String>,
+    /// 2 by default.
+    pub priority: Option<i64>,
+    /// `task` by default.
+    pub issue_type: Option<String>,
+    /// Who it is assigned to.
+    pub assignee: String,
+    /// Who answers for it.
+    pub owner: String,
+    /// Its labels.
+    pub labels: Vec<String>,
+}
+
+/// Finds an open issue of this title that was discovered from another.
+pub(super) fn filed_already<'a>(
+    state: &'a State,
+    parent: &str,
+    title: &str,
+) -> Option<&'a IssueRow> {
+    let from_parent =
+        |row: &&IssueRow| {
+            !row.issue.status.is_terminal()
+                && row.issue.dependencies.iter().any(|edge| {
+                    edge.kind.as_str() == "discovered-from" && *edge.depends_on == *parent
+                })
+        };
+    state
+        .rows()
+        .filter(from_parent)
+        .find(|row| row.text_of("title") == title.trim())
+}
+
+pub(super) fn add(
+    state: &State,
+    new: &NewIssue,
+    discovered_from: Option<(&str, &str)>,
+    authority: Option<&OperatorOverride>,
+    seen: &Observation<'_>,
+) -> Decided {
+    let now = time::micros(seen.moment.wall);
+    if new.title.trim().is_empty() {
+        return Err(ChangeError::Invalid(
+            "the title must not be empty".to_owned(),
+        ));
+    }
+    let id = match new.id.as_deref().map(str::trim).filter(|id| !id.is_empty()) {
+        Some(id) => id.to_owned(),
+        None => next_id(state),
+    };
+    if state.get(&id).is_some() {
+        return Err(ChangeError::Invalid(format!(
+            "there is an issue {id} already"
+        )));
+    }
+    let status = Status::parse(new.status.as_deref().unwrap_or(""));
+    let mut row = Map::new();
+    row.insert("id".into(), id.clone().into());
+    row.insert("title".into(), new.title.trim().into());
+    for (field, value) in [
+        ("description", &new.description),
+        ("acceptance_criteria", &new.acceptance_criteria),
+        ("notes", &new.notes),
+        ("assignee", &new.assignee),
+        ("owner", &new.owner),
+    ] {
+        if !value.is_empty() {
+            row.insert(field.into(), value.as_str().into());
+        }
+    }
+    row.insert("status".into(), status.as_str().into());
+    row.insert(
+        "priority".into(),
+        new.priority
+            .unwrap_or(premath_kernel::issue::DEFAULT_PRIORITY)
+            .into(),
+    );
+    let issue_type = new.issue_type.as_deref().filter(|word| !word.is_empty());
+    row.insert(
+        "issue_type".into(),
+        issue_type
+            .unwrap_or(premath_kernel::issue::DEFAULT_TYPE)
+            .into(),
+    );
+    row.insert("created_at".into(), now.clone().into());
+    row.insert("updated_at".into(), now.clone().into());
+    if status == Status::Closed {
+        row.insert("closed_at".into(), now.clone().into());
+    }
+    row.insert("ephemeral".into(), false.into());
+    if !new.labels.is_empty() {
+        row.insert("labels".into(), json!(new.labels));
+    }
+    if let Some((parent, by)) = discovered_from {
+        row.insert(
+            "dependencies".into(),
+            json!([{
+                "issue_id": id,
+                "depends_on_id": parent,
+                "type": "discovered-from",
+                "created_at": now,
+                "created_by": by,
+            }]),
+        );
+    }
+    let text = Value::Object(row).to_string();
+    let mut row = IssueRow::parse(&text)
+        .map_err(|error| ChangeError::Invalid(format!("issue {id}: {error}")))?;
+    if let Some(authority) = authority {
+        let mut change = RowChange::new();
+        sign(&mut change, authority, seen.moment.wall);
+        row = edited(&row, &change)?;
+    }
+    Ok((vec![row.clone()], Outcome::Changed(Box::new(row))))
+}
+
+/// `<prefix>-<n>`: the prefix that most ids have, the first by name among
+/// equals, and the number after the highest; `bd` in an empty memory.
+fn next_id(state: &State) -> String {
+    let mut prefixes: std::collections::BTreeMap<&str, (usize, u64)> = Default::default();
+    for row in state.rows() {
+        if let Some((prefix, number)) = row.issue.id.rsplit_once('-')
+            && let Ok(number) = number.parse::<u64>()
+        {
+            let (count, highest) = prefixes.entry(prefix).or_default();
+            *count += 1;
+            *highest = number.max(*highest);
+        }
+    }
+    let best = prefixes
+        .iter()
+        .max_by(|a, b| a.1.0.cmp(&b.1.0).then_with(|| b.0.cmp(a.0)));
+    match best {
+        Some((prefix, (_, highest))) => format!("{prefix}-{}", highest.saturating_add(1)),
+        None => "bd-1".to_owned(),
+    }
+}
