@@ -6,15 +6,17 @@ use crate::prompt::LastFailure;
 use crate::settings::Settings;
 use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
+use premath_kernel::dispatch::{Discoveries, Discovery, awaited_retry, is_follow_up};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::graph::Scope;
 use premath_kernel::handoff::{Handoff, StepEnd};
 use premath_kernel::issue::Issue;
-use premath_kernel::lease::{self, Claim, ClaimRequest, Holder, LeaseKey, LeaseState, Life, Term};
+use premath_kernel::lease::{self, Claim, ClaimRequest, Holder, LeaseKey, LeaseState, Term};
 use premath_kernel::reference::{self, LeaseHandoff};
+pub use premath_kernel::trajectory::RecoverAt;
 use premath_kernel::trajectory::{
-    BatchHistory, BatchHolder, BatchRecord, StepRow, action, batch_end_row, batch_id,
-    batch_resume_row, batch_start_row, take_over_row,
+    BatchHistory, BatchHolder, BatchRecord, ClosedIssue, StepRow, action, batch_end_row, batch_id,
+    batch_resume_row, batch_start_row, is_settled, take_over_row,
 };
 use premath_memory::{
     ChangeError, ClaimScope, Claimed, IssueMemory, IssueRow, OpenOptions, StoreError, Trajectory,
@@ -56,25 +58,9 @@ struct Knowledge {
     /// The highest generation of each issue that has a row: issue memory may
     /// have been taken back to an older version since.
     generations: Arc<BTreeMap<String, u64>>,
-    /// Issues that steps of this batch filed.
-    filed: BTreeSet<String>,
-    /// Those of them that this batch leaves alone, so that it ends.
-    left_for_later: BTreeSet<String>,
+    /// What steps of this batch filed.
+    discoveries: Discoveries,
 }
-
-impl Knowledge {
-    /// Takes note of an issue that was filed: what an escalation files is for
-    /// later, and so is what is found while working on what was found.
-    fn note_filed(&mut self, issue_id: &str, parent: &str, follow_up: bool) {
-        if follow_up || self.filed.contains(parent) {
-            self.left_for_later.insert(issue_id.to_owned());
-        }
-        self.filed.insert(issue_id.to_owned());
-    }
-}
-
-/// The label of a follow-up that an escalation files.
-pub(crate) const FOLLOW_UP_LABEL: &str = "harness-follow-up";
 
 /// The last step of an issue that failed in this batch.
 #[derive(Clone, Debug)]
@@ -118,22 +104,9 @@ impl BatchError {
     }
 }
 
-/// More failed attempts than this of one issue are no policy's will, whatever
-/// ended them; the policy's own limit is at most 100.
-const ATTEMPTS_MAX: u32 = 100;
-
 /// How fresh a close is whose row is waited for, and in how many looks.
 const FRESH: Duration = Duration::from_secs(1);
 const FRESH_LOOKS: u32 = 20;
-
-/// When rows that are missing are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecoverAt {
-    /// At a start: a worker that was not killed may be about to write its row.
-    Start,
-    /// At a batch's end.
-    End,
-}
 
 /// How a batch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,42 +268,24 @@ impl Batch {
         if filed.lease_generation > 0 || self.attempts(&filed.id) > 0 {
             return;
         }
-        self.knowledge()
-            .note_filed(&filed.id, parent, is_follow_up(filed));
+        self.knowledge().discoveries.note(Discovery {
+            issue_id: filed.id.to_string(),
+            parent: parent.to_owned(),
+            follow_up: is_follow_up(filed),
+        });
     }
 
     /// Takes up what a batch that was cut had filed since it began.
     fn take_up_filed(&self, began: jiff::Timestamp) -> Result<(), StoreError> {
-        let filed: Vec<(String, String, bool)> = self.memory.view(|view| {
+        let discoveries = self.memory.view(|view| {
             let since = |row: &IssueRow| {
                 premath_kernel::time::parse(&row.text_of("created_at"))
                     .is_some_and(|at| at >= began)
             };
-            view.rows()
-                .filter_map(|row| {
-                    let parent = row
-                        .issue
-                        .dependencies
-                        .iter()
-                        .find(|edge| edge.kind.as_str() == "discovered-from")?;
-                    since(row).then(|| {
-                        (
-                            row.issue.id.to_string(),
-                            parent.depends_on.to_string(),
-                            is_follow_up(&row.issue),
-                        )
-                    })
-                })
-                .collect()
+            let found = |row: &IssueRow| Discovery::of(&row.issue).filter(|_| since(row));
+            Discoveries::of(view.rows().filter_map(found))
         })?;
-        let mut knowledge = self.knowledge();
-        let ids: BTreeSet<String> = filed.iter().map(|(id, ..)| id.clone()).collect();
-        for (id, parent, follow_up) in filed {
-            if follow_up || ids.contains(&parent) {
-                knowledge.left_for_later.insert(id.clone());
-            }
-            knowledge.filed.insert(id);
-        }
+        self.knowledge().discoveries = discoveries;
         Ok(())
     }
 
@@ -365,19 +320,7 @@ impl Batch {
         self.knowledge()
             .history
             .batch(&self.id)
-            .map(|batch| {
-                let worn_out = batch
-                    .issues()
-                    .iter()
-                    .filter(|(_, record)| record.attempts() >= ATTEMPTS_MAX)
-                    .map(|(id, _)| id.as_str());
-                batch
-                    .used_up()
-                    .into_iter()
-                    .chain(worn_out)
-                    .map(str::to_owned)
-                    .collect()
-            })
+            .map(|batch| batch.used_up().into_iter().map(str::to_owned).collect())
             .unwrap_or_default()
     }
 
@@ -494,7 +437,7 @@ impl Batch {
         let mut left_out = self.used_up();
         let knowledge = self.knowledge();
         left_out.extend(knowledge.in_hand.iter().cloned());
-        left_out.extend(knowledge.left_for_later.iter().cloned());
+        left_out.extend(knowledge.discoveries.left_for_later().iter().cloned());
         left_out
     }
 
@@ -510,23 +453,14 @@ impl Batch {
         let touched = self.endings();
         let wish = self.wish(worker);
         let seen = clock::observe();
-        let now = seen.moment.wall;
-        let day = now
-            .saturating_add(Duration::from_secs(86_400))
-            .unwrap_or(now);
         self.memory.view(|view| {
             view.ready()
                 .filter(|row| {
                     self.settings.selection.admits(&row.issue) && !left_out.contains(&*row.issue.id)
                 })
                 .filter_map(|row| {
-                    let at = premath_kernel::time::parse(row.issue.retry_at.as_deref()?)?;
-                    let waits = at > now && (at <= day || touched.contains_key(&*row.issue.id));
-                    let free = Issue {
-                        retry_at: None,
-                        ..row.issue.clone()
-                    };
-                    (waits && lease::claimable(&free, &wish, &seen)).then_some(at)
+                    let touched = touched.contains_key(&*row.issue.id);
+                    awaited_retry(&row.issue, touched, &wish, &seen)
                 })
                 .min()
         })
@@ -605,14 +539,12 @@ impl Batch {
     /// a grace.
     fn missing_rows(&self, grace: Duration) -> Result<usize, StoreError> {
         let now = clock::now().wall;
-        let settled = now.saturating_sub(grace).unwrap_or(now);
         self.memory.view(|view| {
             view.rows()
                 .filter(|row| {
                     row.issue.closed_by_step.as_deref().is_some_and(|step| {
                         !self.trajectory.has_step(step).unwrap_or(true)
-                            && premath_kernel::time::parse(&row.text_of("closed_at"))
-                                .is_none_or(|closed_at| closed_at <= settled)
+                            && is_settled(&row.text_of("closed_at"), grace, now)
                     })
                 })
                 .count()
@@ -626,71 +558,34 @@ impl Batch {
             .open()
             .iter()
             .any(|open| open.batch_id != self.id && is_alive(&open.holder));
-        let grace = match (others, at) {
-            (true, _) => Duration::from_secs(600),
-            (false, RecoverAt::Start) => Duration::from_secs(5),
-            (false, RecoverAt::End) => Duration::ZERO,
-        };
+        let grace = at.grace(others);
         let now = clock::now().wall;
-        let settled = now.saturating_sub(grace).unwrap_or(now);
-        let closed: Vec<(String, String, String, String, u64)> = self.memory.view(|view| {
+        let closed: Vec<ClosedIssue> = self.memory.view(|view| {
             view.rows()
                 .filter_map(|row| {
                     let step = row.issue.closed_by_step.as_deref()?;
                     if !grace.is_zero()
                         && !self.trajectory.has_step(step).unwrap_or(false)
-                        && premath_kernel::time::parse(&row.text_of("closed_at"))
-                            .is_some_and(|closed_at| closed_at > settled)
+                        && !is_settled(&row.text_of("closed_at"), grace, now)
                     {
                         return None;
                     }
-                    row.issue.status.is_terminal().then(|| {
-                        (
-                            step.to_owned(),
-                            row.issue.id.to_string(),
-                            row.issue.assignee.to_string(),
-                            row.issue.status.as_str().to_owned(),
-                            row.issue.lease_generation,
-                        )
+                    row.issue.status.is_terminal().then(|| ClosedIssue {
+                        step_id: step.to_owned(),
+                        issue_id: row.issue.id.to_string(),
+                        assignee: row.issue.assignee.to_string(),
+                        status: row.issue.status.as_str().to_owned(),
+                        generation: row.issue.lease_generation,
                     })
                 })
                 .collect()
         })?;
-        for (step_id, issue_id, owner, status, generation) in closed {
-            if self.trajectory.has_step(&step_id)? {
+        for closed in closed {
+            if self.trajectory.has_step(&closed.step_id)? {
                 continue;
             }
-            let worker = step_id
-                .strip_suffix(&format!(".{issue_id}.{generation}"))
-                .unwrap_or(&owner)
-                .to_owned();
-            let now = clock::now().wall;
-            let mut row = StepRow::new(&step_id, action::WORKER_LOOP, "completed", now);
-            row.started_at = Some(now.into());
-            row.recovered = true;
-            row.generation = Some(generation);
-            row.batch_id = Some(self.id.clone());
-            row.next_step = Some("release_closed".to_owned());
-            row.witness_refs
-                .insert(reference::lease_handoff(&LeaseHandoff {
-                    assignee: &owner,
-                    issue_id: &issue_id,
-                    lease_action: "release_closed",
-                    lease_id: &lease::default_lease_id(&issue_id, &owner),
-                    lease_owner: &owner,
-                    lease_state: "released",
-                    status: &status,
-                    worker_id: &worker,
-                }));
-            row.witness_refs.insert(reference::work_witness(
-                &self.settings.witness_prefix,
-                &worker,
-                &issue_id,
-                reference::WorkOutcome::Completed,
-            ));
-            row.worker_id = Some(worker);
-            row.issue_id = Some(issue_id);
-            self.record(&row)?;
+            let prefix = &self.settings.witness_prefix;
+            self.record(&closed.recovered_row(&self.id, prefix, clock::now().wall))?;
         }
         Ok(())
     }
@@ -751,11 +646,6 @@ impl Knowledge {
     }
 }
 
-/// Tells whether an issue is what an escalation filed.
-pub(crate) fn is_follow_up(issue: &Issue) -> bool {
-    issue.labels.iter().any(|label| **label == *FOLLOW_UP_LABEL)
-}
-
 /// The last 4 KiB of an output, from a line's start.
 fn tail(bytes: &[u8]) -> String {
     const KEPT: usize = 4 << 10;
@@ -782,22 +672,7 @@ fn batch_holder(holder: Option<&Holder>) -> BatchHolder {
     }
 }
 
-/// Tells whether a batch's coordinator may still run; one that cannot be seen
-/// from here counts as alive, except under another boot of this host.
+/// Tells whether a batch's coordinator may still run, as far as can be seen.
 fn is_alive(holder: &BatchHolder) -> bool {
-    let Some(here) = clock::this_process() else {
-        return true;
-    };
-    let probe = Holder {
-        host: holder.host.as_str().into(),
-        boot_id: holder.boot_id.as_str().into(),
-        pid: holder.pid,
-        started: holder.started,
-        deadline_ms: 0,
-        pid_ns: holder.pid_ns.as_deref().map(Into::into),
-    };
-    if probe.host == here.host && probe.boot_id != here.boot_id {
-        return false;
-    }
-    clock::life(&probe) != Life::Dead
+    holder.may_live(clock::this_process().as_ref(), &clock::life)
 }

@@ -9,6 +9,7 @@
 pub mod authority;
 pub mod bootstrap;
 pub mod canonical;
+pub mod dispatch;
 pub mod escalation;
 pub mod failure;
 pub mod feature;

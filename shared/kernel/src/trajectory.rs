@@ -2,18 +2,22 @@
 //! (HARNESS-RUNTIME 6).
 
 mod batch;
+mod holder;
 mod kpi;
 mod projection;
+mod recovery;
 mod row;
 
 pub use batch::{
-    BatchHistory, BatchHolder, BatchRecord, IssueRecord, OpenBatch, TAKE_OVER_BOUND, batch_end_row,
-    batch_id, batch_resume_row, batch_start_row, take_over_row,
+    ATTEMPTS_MAX, BatchHistory, BatchRecord, IssueRecord, OpenBatch, TAKE_OVER_BOUND,
+    batch_end_row, batch_id, batch_resume_row, batch_start_row, take_over_row,
 };
+pub use holder::BatchHolder;
 pub use kpi::{KPI_KIND, KPI_WINDOW, KpiDecision, Throughput, throughput};
 pub use projection::{
     PROJECTION_KIND, Projection, ProjectionMode, TrajectoryCounts, UnknownMode, project,
 };
+pub use recovery::{ClosedIssue, RecoverAt, is_settled};
 pub use row::{RetryRecord, STEP_KIND, StepRow, TrajectoryError, Verification};
 
 /// What a row speaks of, by its `action`.

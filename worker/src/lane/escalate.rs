@@ -3,8 +3,8 @@
 
 use super::Lane;
 use super::step::{Progress, admit};
-use crate::batch::{FOLLOW_UP_LABEL, is_follow_up};
 use premath_evidence::{EscalationFacts, escalation_turn};
+use premath_kernel::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
 use premath_kernel::escalation::{EscalationReport, blocked_notes, follow_up};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::retry::{Decision, EscalationAction};

@@ -1,6 +1,6 @@
 //! Batches: what a coordinator that starts again must know (`contracts.md` 6, 7).
 
-use super::{StepRow, action};
+use super::{BatchHolder, StepRow, action};
 use crate::canonical::ref_digest;
 use crate::failure::FailureClass;
 use crate::field::some_text;
@@ -15,22 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// batch, before the issue is not dispatched again.
 pub const TAKE_OVER_BOUND: u32 = 5;
 
-/// Which process runs a batch: alive or not decides whether it can be resumed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BatchHolder {
-    /// The host's name.
-    pub host: String,
-    /// The id of the host's boot.
-    pub boot_id: String,
-    /// The process id.
-    pub pid: u32,
-    /// When the process started, in clock ticks since boot: pids come again.
-    pub started: u64,
-    /// The pid namespace that `pid` counts in, where it is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pid_ns: Option<String>,
-}
+/// How many attempts of an issue may fail by themselves in a batch: more are
+/// no policy's will, whose own limit is at most this.
+pub const ATTEMPTS_MAX: u32 = 100;
 
 /// What a batch is bound to and who runs it: the `batch` of a start or resume
 /// row.
@@ -165,9 +152,10 @@ impl IssueRecord {
     }
 
     /// Returns whether the issue must not be dispatched again in the batch:
-    /// the policy escalated it, or [`TAKE_OVER_BOUND`] is reached.
+    /// the policy escalated it, or [`TAKE_OVER_BOUND`] or [`ATTEMPTS_MAX`] is
+    /// reached.
     pub fn is_used_up(&self) -> bool {
-        self.escalated || self.take_overs() >= TAKE_OVER_BOUND
+        self.escalated || self.take_overs() >= TAKE_OVER_BOUND || self.attempts() >= ATTEMPTS_MAX
     }
 
     /// Returns whether the last step ended well, `None` where none ended.
@@ -465,6 +453,16 @@ mod tests {
             assert!(history.batch("a").unwrap().used_up().is_empty());
             let step_id = format!("w.i.{generation}");
             history.observe(&take_over_row(Some("a"), &step_id, "i", generation, now()));
+        }
+        assert!(history.batch("a").unwrap().used_up().contains("i"));
+    }
+
+    #[test]
+    fn a_hundred_failed_attempts_use_an_issue_up_whatever_ended_them() {
+        let mut history = BatchHistory::fold(&[start("a", "s", 1)]);
+        for generation in 1..=u64::from(ATTEMPTS_MAX) {
+            assert!(history.batch("a").unwrap().used_up().is_empty());
+            history.observe(&step("a", "i", generation, "failed", &["gate_timeout"]));
         }
         assert!(history.batch("a").unwrap().used_up().contains("i"));
     }
