@@ -1,0 +1,179 @@
+//! What a batch claims for its lanes, what it gives back, and what it waits for.
+
+use super::{Batch, BatchError};
+use premath_kernel::dispatch::awaited_retry;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::handoff::{Handoff, StepEnd};
+use premath_kernel::lease::{self, Claim, ClaimRequest, LeaseKey, LeaseState, Term};
+use premath_kernel::reference::{self, LeaseHandoff};
+use premath_kernel::trajectory::take_over_row;
+use premath_memory::{ChangeError, ClaimScope, Claimed, StoreError, clock};
+use std::collections::BTreeSet;
+
+impl Batch {
+    /// Claims the next issue for each worker, in one transaction, and records
+    /// whose lease was taken over.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchError`].
+    pub fn claim_next(&self, workers: &[String]) -> Result<Vec<Option<Claimed>>, BatchError> {
+        let wishes = workers.iter().map(|worker| self.wish(worker)).collect();
+        let scope = ClaimScope {
+            selection: self.settings.selection.clone(),
+            left_out: self.left_out(),
+            generation_floors: self.knowledge().generations.clone(),
+        };
+        let claims = self
+            .memory
+            .claim_next(&self.lease_authority(), wishes, &scope)
+            .map_err(|error| match error {
+                ChangeError::Store(error) => error,
+                // A wish of ours is well-formed; whatever else is said of it is
+                // about the file.
+                other => StoreError::Io {
+                    operation: "claim in",
+                    path: self.memory.path().to_path_buf(),
+                    source: std::io::Error::other(other.to_string()),
+                },
+            })?;
+        for claimed in claims.iter().flatten() {
+            let issue_id = claimed.claim.issue_id.clone();
+            self.knowledge().in_hand.insert(issue_id);
+            if let Some(before) = &claimed.claim.taken_over {
+                let issue = &claimed.claim.issue_id;
+                let step = format!("{}.{issue}.{}", before.owner, before.generation);
+                // A step that could still say how it ended has its row.
+                if self.trajectory.has_step(&step)? {
+                    continue;
+                }
+                let mut row = take_over_row(
+                    Some(&self.id),
+                    &step,
+                    issue,
+                    before.generation,
+                    clock::now().wall,
+                );
+                if !before.holder_dead {
+                    row.failure_classes = vec![FailureClass::LeaseStale.as_str().to_owned()];
+                    row.result_class = "retry_needed_lease_stale".to_owned();
+                }
+                self.record(&row)?;
+            }
+        }
+        Ok(claims)
+    }
+
+    /// Takes note that a claim was given back without a step, so that another
+    /// lane may have it.
+    pub fn put_down(&self, claim: &Claim) {
+        self.knowledge().in_hand.remove(&claim.issue_id);
+    }
+
+    /// Returns the issues that no claim of this batch takes now.
+    fn left_out(&self) -> BTreeSet<String> {
+        let mut left_out = self.used_up();
+        let knowledge = self.knowledge();
+        left_out.extend(knowledge.in_hand.iter().cloned());
+        left_out.extend(knowledge.discoveries.left_for_later().iter().cloned());
+        left_out
+    }
+
+    /// Returns when the first ready issue that this batch would take, were it
+    /// not for its retry time, may be claimed. One that the batch has not
+    /// touched is waited for a day at most.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    pub fn next_retry(&self, worker: &str) -> Result<Option<jiff::Timestamp>, StoreError> {
+        let left_out = self.left_out();
+        let touched = self.endings();
+        let wish = self.wish(worker);
+        let seen = clock::observe();
+        self.memory.view(|view| {
+            view.ready()
+                .filter(|row| {
+                    self.settings.selection.admits(&row.issue) && !left_out.contains(&*row.issue.id)
+                })
+                .filter_map(|row| {
+                    let touched = touched.contains_key(&*row.issue.id);
+                    awaited_retry(&row.issue, touched, &wish, &seen)
+                })
+                .min()
+        })
+    }
+
+    /// What a worker wishes for.
+    pub fn wish(&self, worker: &str) -> ClaimRequest {
+        ClaimRequest {
+            claimant: worker.to_owned(),
+            lease_id: None,
+            term: Term::Ttl(self.settings.lease_ttl),
+            assignees: self.settings.assignees.clone(),
+            holder: clock::this_process(),
+            generation_floor: 0,
+        }
+    }
+
+    /// Gives back the stale leases of issues that this batch leaves alone: an
+    /// issue that failed is never held by nobody's lease.
+    pub(super) fn release_used_up(&self) -> Result<(), BatchError> {
+        let seen = clock::observe();
+        let used_up = self.used_up();
+        let held: Vec<(String, LeaseKey)> = self.memory.view(|view| {
+            view.leased()
+                .filter(|row| {
+                    used_up.contains(&*row.issue.id)
+                        && lease::state(Some(&row.issue), &seen) == LeaseState::Stale
+                })
+                .filter_map(|row| {
+                    let held = row.issue.lease.as_ref()?;
+                    let key = LeaseKey {
+                        lease_id: Some(held.lease_id.to_string()),
+                        owner: Some(held.owner.to_string()),
+                        generation: Some(row.issue.lease_generation),
+                    };
+                    Some((row.issue.id.to_string(), key))
+                })
+                .collect()
+        })?;
+        for (issue_id, key) in held {
+            let released = self
+                .memory
+                .release(&self.lease_authority(), &issue_id, key, None);
+            match released {
+                Ok(_) | Err(ChangeError::Refused(_) | ChangeError::Invalid(_)) => {}
+                Err(ChangeError::Store(error)) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Classifies the state of a claim's issue as memory has it now, and names
+    /// the lease reference for it.
+    pub(crate) fn handoff(
+        &self,
+        claim: &Claim,
+        end: StepEnd,
+        worker_id: &str,
+    ) -> Result<(Handoff, String), StoreError> {
+        self.memory.view(|view| {
+            let issue = view.issue(&claim.issue_id);
+            let handoff = premath_kernel::handoff::classify(issue, claim, end, &clock::observe());
+            let (lease_id, lease_owner) =
+                premath_kernel::handoff::lease_named(issue, claim, &handoff, end);
+            let reference = reference::lease_handoff(&LeaseHandoff {
+                assignee: issue.map_or("", |issue| &issue.assignee),
+                issue_id: &claim.issue_id,
+                lease_action: handoff.action,
+                lease_id,
+                lease_owner,
+                lease_state: handoff.state.as_str(),
+                status: issue.map_or("", |issue| issue.status.as_str()),
+                worker_id,
+            });
+            (handoff, reference)
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! Why a batch cannot begin or go on.
+
+use premath_memory::{StoreError, TrajectoryFileError};
+
+/// A batch cannot begin, or issue memory or trajectory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    /// The active issues wait for each other in a circle.
+    #[error("the active issues wait for each other in a circle: {}", .0.join(" -> "))]
+    Cycle(Vec<String>),
+    /// Issue memory.
+    #[error(transparent)]
+    Memory(#[from] StoreError),
+    /// The trajectory.
+    #[error(transparent)]
+    Trajectory(#[from] TrajectoryFileError),
+}
+
+impl BatchError {
+    /// Returns the exit code of a loop that could not begin.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Cycle(_) => crate::exit::REFUSED,
+            Self::Memory(_) | Self::Trajectory(_) => crate::exit::USAGE,
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Cycle(_) => {
+                Some("`premath dep remove` takes an edge away; nothing was dispatched".to_owned())
+            }
+            Self::Memory(error) => error.hint(),
+            Self::Trajectory(_) => None,
+        }
+    }
+}

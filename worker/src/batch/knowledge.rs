@@ -1,0 +1,116 @@
+//! What a batch knows of its issues: from the rows that it wrote or found, and
+//! from the steps that its lanes take now.
+
+use super::Batch;
+use super::failure::FailedStep;
+use premath_kernel::dispatch::{Discoveries, Discovery, is_follow_up};
+use premath_kernel::issue::Issue;
+use premath_kernel::trajectory::{BatchHistory, StepRow, action};
+use premath_memory::{IssueRow, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What is known of the trajectory and of what the lanes do.
+#[derive(Debug, Default)]
+pub(super) struct Knowledge {
+    pub(super) history: BatchHistory,
+    pub(super) failures: BTreeMap<String, FailedStep>,
+    /// Issues that a lane of this process was given and that have no row for
+    /// it yet: released, they look claimable before the history knows why not.
+    pub(super) in_hand: BTreeSet<String>,
+    /// The highest generation of each issue that has a row: issue memory may
+    /// have been taken back to an older version since.
+    pub(super) generations: Arc<BTreeMap<String, u64>>,
+    /// What steps of this batch filed.
+    pub(super) discoveries: Discoveries,
+}
+
+impl Knowledge {
+    /// Takes note of what a row says of its issue.
+    pub(super) fn note(&mut self, row: &StepRow) {
+        let Some(issue_id) = &row.issue_id else {
+            return;
+        };
+        if let Some(generation) = row.generation {
+            let known = Arc::make_mut(&mut self.generations)
+                .entry(issue_id.clone())
+                .or_default();
+            *known = generation.max(*known);
+        }
+        if row.action != action::WORKER_LOOP {
+            return;
+        }
+        if row.succeeded() {
+            self.failures.remove(issue_id);
+        } else {
+            self.failures.insert(
+                issue_id.clone(),
+                FailedStep {
+                    step_id: row.step_id.clone(),
+                    classes: row.failure_classes.clone(),
+                },
+            );
+        }
+    }
+}
+
+impl Batch {
+    /// Takes note of an issue that a step filed.
+    pub(crate) fn note_filed(&self, filed: &Issue, parent: &str) {
+        // One that was there before is as it was.
+        if filed.lease_generation > 0 || self.attempts(&filed.id) > 0 {
+            return;
+        }
+        self.knowledge().discoveries.note(Discovery {
+            issue_id: filed.id.to_string(),
+            parent: parent.to_owned(),
+            follow_up: is_follow_up(filed),
+        });
+    }
+
+    /// Takes up what a batch that was cut had filed since it began.
+    pub(super) fn take_up_filed(&self, began: jiff::Timestamp) -> Result<(), StoreError> {
+        let discoveries = self.memory.view(|view| {
+            let since = |row: &IssueRow| {
+                premath_kernel::time::parse(&row.text_of("created_at"))
+                    .is_some_and(|at| at >= began)
+            };
+            let found = |row: &IssueRow| Discovery::of(&row.issue).filter(|_| since(row));
+            Discoveries::of(view.rows().filter_map(found))
+        })?;
+        self.knowledge().discoveries = discoveries;
+        Ok(())
+    }
+
+    /// Returns how many attempts of an issue failed by themselves so far.
+    pub fn attempts(&self, issue_id: &str) -> u32 {
+        self.knowledge()
+            .history
+            .batch(&self.id)
+            .map_or(0, |batch| batch.attempts(issue_id))
+    }
+
+    /// Returns the issues that are not to be dispatched again in this batch.
+    pub fn used_up(&self) -> BTreeSet<String> {
+        self.knowledge()
+            .history
+            .batch(&self.id)
+            .map(|batch| batch.used_up().into_iter().map(str::to_owned).collect())
+            .unwrap_or_default()
+    }
+
+    /// Returns, by issue, whether its last step in this batch ended well.
+    pub fn endings(&self) -> BTreeMap<String, (u32, Option<bool>)> {
+        self.knowledge()
+            .history
+            .batch(&self.id)
+            .map(|batch| {
+                batch
+                    .issues()
+                    .iter()
+                    .map(|(id, record)| (id.clone(), (record.attempts(), record.ended_well())))
+                    .collect()
+            })
+            .unwrap_or_default()
+    }
+}

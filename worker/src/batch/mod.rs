@@ -1,0 +1,229 @@
+//! What the lanes of one process share: memory, trajectory, settings, and what
+//! the batch knows of its issues.
+
+mod claim;
+mod error;
+mod failure;
+mod holder;
+mod knowledge;
+mod recovery;
+
+pub use error::BatchError;
+pub use premath_kernel::trajectory::RecoverAt;
+
+use crate::interrupt::Interrupt;
+use crate::settings::Settings;
+use holder::{batch_holder, is_alive};
+use knowledge::Knowledge;
+use premath_evidence::TurnPolicies;
+use premath_kernel::authority::LeaseAuthority;
+use premath_kernel::graph::Scope;
+use premath_kernel::trajectory::{
+    BatchHistory, BatchRecord, StepRow, action, batch_end_row, batch_id, batch_resume_row,
+    batch_start_row,
+};
+use premath_memory::{IssueMemory, OpenOptions, Trajectory, TrajectoryFileError, clock};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// What lanes of one process share.
+#[derive(Debug)]
+pub struct Batch {
+    /// What the batch is run with.
+    pub settings: Settings,
+    /// Issue memory.
+    pub memory: IssueMemory,
+    /// The trajectory.
+    pub trajectory: Trajectory,
+    /// What the person at the keyboard asked for.
+    pub interrupt: Interrupt,
+    /// The executable that lanes start as their supervisor.
+    pub program: PathBuf,
+    opened: SystemTime,
+    id: String,
+    /// Whether the batch has rows of its own in the trajectory.
+    recorded: bool,
+    resumed: bool,
+    knowledge: Mutex<Knowledge>,
+}
+
+/// How a batch begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// A coordinator's: recorded; resumes one that was cut, unless told not to.
+    Coordinator {
+        /// Begin afresh.
+        afresh: bool,
+    },
+    /// A single worker's: counted in this process, not recorded.
+    Worker,
+}
+
+impl Batch {
+    /// Opens memory and trajectory, and begins or resumes a batch.
+    ///
+    /// A closed issue whose step has no row gets it here (`contracts.md` 6).
+    ///
+    /// # Errors
+    ///
+    /// [`BatchError`].
+    pub fn open(
+        settings: Settings,
+        worktrees: &[PathBuf],
+        opening: Opening,
+        interrupt: Interrupt,
+    ) -> Result<Self, BatchError> {
+        let options = OpenOptions {
+            insist_on_network_filesystem: std::env::var_os("PREMATH_ALLOW_NETWORK_FS")
+                .is_some_and(|value| value == "1"),
+            ..OpenOptions::default()
+        };
+        let opened = SystemTime::now();
+        let memory = IssueMemory::open(&settings.roots.issues, &options)?;
+        let trajectory = Trajectory::open(&settings.roots.trajectory)?;
+        let rows = trajectory.rows()?;
+        let mut knowledge = Knowledge {
+            history: BatchHistory::fold(&rows),
+            ..Knowledge::default()
+        };
+        for row in &rows {
+            knowledge.note(row);
+        }
+        let digest = settings.digest(worktrees);
+        let holder = batch_holder(clock::this_process().as_ref());
+        let now = clock::now().wall;
+        let resumable = match opening {
+            Opening::Coordinator { afresh: false } => {
+                knowledge.history.resumable(&digest, &is_alive).cloned()
+            }
+            _ => None,
+        };
+        // A circle that was there before the batch refuses it before anything
+        // is written; one that appeared in its middle holds its members.
+        if resumable.is_none()
+            && let Some(path) = memory.diagnose(Scope::Active)?.cycle_path
+        {
+            let path = path.iter().map(ToString::to_string).collect();
+            return Err(BatchError::Cycle(path));
+        }
+        settings.roots.prepare()?;
+        let (id, first) = match &resumable {
+            Some(open) => (open.batch_id.clone(), batch_resume_row(open, holder, now)),
+            None => {
+                let id = batch_id(&holder, now);
+                let record = BatchRecord {
+                    settings_digest: digest,
+                    holder,
+                };
+                (id.clone(), batch_start_row(&id, record, now))
+            }
+        };
+        let recorded = opening != Opening::Worker;
+        let batch = Self {
+            settings,
+            memory,
+            trajectory,
+            interrupt,
+            program: PathBuf::from("/proc/self/exe"),
+            opened,
+            id,
+            recorded,
+            resumed: resumable.is_some(),
+            knowledge: Mutex::new(knowledge),
+        };
+        if recorded {
+            let stale: Vec<String> = batch
+                .knowledge()
+                .history
+                .abandoned(Some(&batch.id), &is_alive)
+                .iter()
+                .map(|open| open.batch_id.clone())
+                .collect();
+            for id in stale {
+                batch.record(&batch_end_row(&id, "abandoned", now))?;
+            }
+            batch.record(&first)?;
+        } else {
+            batch.knowledge().history.observe(&first);
+        }
+        if let Some(open) = &resumable {
+            batch.take_up_filed(open.started_at.time())?;
+        }
+        batch.recover_rows(RecoverAt::Start)?;
+        batch.release_used_up()?;
+        Ok(batch)
+    }
+
+    /// Removes what processes that were killed before this batch began left
+    /// half-done in the repository's shared git folder.
+    pub fn sweep_shared(&self) {
+        crate::tree::sweep_shared(&self.settings.roots.repository, self.opened);
+    }
+
+    /// Returns the batch's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Tells whether a batch that was cut goes on here.
+    pub fn is_resumed(&self) -> bool {
+        self.resumed
+    }
+
+    fn knowledge(&self) -> MutexGuard<'_, Knowledge> {
+        self.knowledge
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends a row, a step's only where it has none yet, and takes note.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError`].
+    pub fn record(&self, row: &StepRow) -> Result<(), TrajectoryFileError> {
+        let new = if row.action == action::WORKER_LOOP {
+            self.trajectory.append_if_absent(row)?
+        } else {
+            self.trajectory.append(row)?;
+            true
+        };
+        let mut knowledge = self.knowledge();
+        if new {
+            knowledge.history.observe(row);
+            knowledge.note(row);
+        }
+        if row.action == action::WORKER_LOOP
+            && let Some(issue_id) = &row.issue_id
+        {
+            knowledge.in_hand.remove(issue_id);
+        }
+        Ok(())
+    }
+
+    /// Closes the batch in the trajectory.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError`].
+    pub fn end(&self, result_class: &str) -> Result<(), TrajectoryFileError> {
+        if self.recorded {
+            self.record(&batch_end_row(&self.id, result_class, clock::now().wall))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the authority for lease operations.
+    pub fn lease_authority(&self) -> LeaseAuthority {
+        self.settings.mode.lease_authority()
+    }
+
+    /// Returns the policies that turns are bound to.
+    pub(crate) fn policies(&self) -> TurnPolicies {
+        TurnPolicies {
+            mutation: self.settings.mode.policy_digest(),
+            governance: self.settings.retry.policy_digest().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The rows that killed workers could not write any more.
+
+use super::holder::is_alive;
+use super::{Batch, BatchError};
+use premath_kernel::trajectory::{ClosedIssue, RecoverAt, is_settled};
+use premath_memory::{StoreError, clock};
+use std::time::Duration;
+
+/// How fresh a close is whose row is waited for, and in how many looks.
+const FRESH: Duration = Duration::from_secs(1);
+const FRESH_LOOKS: u32 = 20;
+
+impl Batch {
+    /// Gives closed issues whose step has no row the row that a killed worker
+    /// could not write any more.
+    ///
+    /// A worker that lives writes its row right after its close, and knows
+    /// more: while another batch runs, fresh closes are left to it.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchError`].
+    pub fn recover_rows(&self, at: RecoverAt) -> Result<(), BatchError> {
+        if at == RecoverAt::End {
+            // A worker elsewhere that closed something just now writes its row
+            // in the next instant.
+            for _ in 0..FRESH_LOOKS {
+                if self.missing_rows(Duration::ZERO)? == self.missing_rows(FRESH)? {
+                    break;
+                }
+                std::thread::sleep(FRESH / FRESH_LOOKS);
+            }
+        }
+        self.recover(at)
+    }
+
+    /// Counts the closed issues without a row that were closed longer ago than
+    /// a grace.
+    fn missing_rows(&self, grace: Duration) -> Result<usize, StoreError> {
+        let now = clock::now().wall;
+        self.memory.view(|view| {
+            view.rows()
+                .filter(|row| {
+                    row.issue.closed_by_step.as_deref().is_some_and(|step| {
+                        !self.trajectory.has_step(step).unwrap_or(true)
+                            && is_settled(&row.text_of("closed_at"), grace, now)
+                    })
+                })
+                .count()
+        })
+    }
+
+    fn recover(&self, at: RecoverAt) -> Result<(), BatchError> {
+        let others = self
+            .knowledge()
+            .history
+            .open()
+            .iter()
+            .any(|open| open.batch_id != self.id && is_alive(&open.holder));
+        let grace = at.grace(others);
+        let now = clock::now().wall;
+        let closed: Vec<ClosedIssue> = self.memory.view(|view| {
+            view.rows()
+                .filter_map(|row| {
+                    let step = row.issue.closed_by_step.as_deref()?;
+                    if !grace.is_zero()
+                        && !self.trajectory.has_step(step).unwrap_or(false)
+                        && !is_settled(&row.text_of("closed_at"), grace, now)
+                    {
+                        return None;
+                    }
+                    row.issue.status.is_terminal().then(|| ClosedIssue {
+                        step_id: step.to_owned(),
+                        issue_id: row.issue.id.to_string(),
+                        assignee: row.issue.assignee.to_string(),
+                        status: row.issue.status.as_str().to_owned(),
+                        generation: row.issue.lease_generation,
+                    })
+                })
+                .collect()
+        })?;
+        for closed in closed {
+            if self.trajectory.has_step(&closed.step_id)? {
+                continue;
+            }
+            let prefix = &self.settings.witness_prefix;
+            self.record(&closed.recovered_row(&self.id, prefix, clock::now().wall))?;
+        }
+        Ok(())
+    }
+}
