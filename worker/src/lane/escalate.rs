@@ -2,7 +2,8 @@
 //! blocking and discovering, nothing else (`contracts.md` 7).
 
 use super::Lane;
-use super::step::{Progress, admit};
+use super::progress::Progress;
+use super::turn::admit;
 use premath_evidence::{EscalationFacts, escalation_turn};
 use premath_kernel::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
 use premath_kernel::escalation::{EscalationReport, blocked_notes, follow_up};

@@ -5,18 +5,22 @@ mod boot;
 mod command;
 mod escalate;
 mod outbox;
+mod progress;
+mod projection;
+mod report;
 mod step;
 mod stop;
+mod turn;
 mod watch;
 
 pub use boot::{BootError, BootReport};
-pub use step::{StepEnding, StepReport};
+pub use report::{StepEnding, StepReport};
 
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
 use crate::tree::Tree;
 use premath_kernel::session::{Session, SessionState, SessionWrite};
-use premath_memory::projection::{self, ProjectionError};
+use premath_memory::projection::{ProjectionError, write_session};
 use premath_memory::roots::LaneRoots;
 use premath_memory::{WorktreeLock, artifact, clock};
 use std::path::PathBuf;
@@ -55,7 +59,7 @@ impl Lane {
     /// Updates the session and writes it.
     fn write_session(&mut self, write: SessionWrite) -> Result<(), ProjectionError> {
         let session = premath_kernel::session::write(self.session.take(), write, clock::now().wall);
-        let written = projection::write_session(&self.roots.session, &session);
+        let written = write_session(&self.roots.session, &session);
         self.session = Some(session);
         written
     }

@@ -7,7 +7,8 @@
 use super::Lane;
 use super::command::{CommandError, Cut, Occasion, Phase, StepFiles};
 use super::escalate::CarriedOut;
-use super::step::{Progress, StepEnding, StepReport};
+use super::progress::Progress;
+use super::report::{StepEnding, StepReport};
 use crate::settings::HostActionTransport;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::feature::FeatureStatus;

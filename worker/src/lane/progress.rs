@@ -1,0 +1,83 @@
+//! Where a step is while it runs.
+
+use super::command::Cut;
+use crate::tree::Base;
+use premath_evidence::ShellCall;
+use premath_kernel::authority::StepIdentity;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::reference::RefSet;
+use premath_kernel::session::SessionStep;
+use premath_kernel::time::Moment;
+use premath_kernel::trajectory::Verification;
+use std::path::PathBuf;
+
+/// Where a step is while it runs; `stop` reads it, whatever happened.
+#[derive(Debug)]
+pub(super) struct Progress {
+    pub(super) identity: StepIdentity,
+    pub(super) started_at: jiff::Timestamp,
+    pub(super) started_ms: u64,
+    pub(super) base: Option<Base>,
+    pub(super) calls: Vec<ShellCall>,
+    pub(super) witnesses: RefSet,
+    pub(super) verification: Option<Verification>,
+    pub(super) classes: Vec<String>,
+    pub(super) cut: Option<Cut>,
+    pub(super) commit: Option<String>,
+    pub(super) closed: bool,
+    pub(super) discovered: Vec<String>,
+    pub(super) lane_lost: Option<(FailureClass, String)>,
+    pub(super) store_lost: Option<String>,
+    /// The reference of the turn's witness, for an escalation to rest on.
+    pub(super) turn_witness: Option<String>,
+    /// Whether the tree is where the next step may start from.
+    pub(super) restored: bool,
+    pub(super) said: Option<(String, PathBuf)>,
+    /// Whether the verification left something in the tree.
+    pub(super) untidy: bool,
+}
+
+impl Progress {
+    /// Begins a step of which nothing is done yet.
+    pub(super) fn new(identity: StepIdentity, now: Moment) -> Self {
+        Self {
+            identity,
+            started_at: now.wall,
+            started_ms: now.boot_ms,
+            base: None,
+            calls: Vec::new(),
+            witnesses: RefSet::new(),
+            verification: None,
+            classes: Vec::new(),
+            cut: None,
+            commit: None,
+            closed: false,
+            discovered: Vec::new(),
+            lane_lost: None,
+            store_lost: None,
+            turn_witness: None,
+            restored: true,
+            untidy: false,
+            said: None,
+        }
+    }
+
+    pub(super) fn fail(&mut self, class: impl AsRef<str>) {
+        let class = class.as_ref().to_owned();
+        if !self.classes.contains(&class) {
+            self.classes.push(class);
+        }
+    }
+
+    pub(super) fn session_step(&self, base: &Base) -> SessionStep {
+        SessionStep {
+            step_id: self.identity.step_id(),
+            issue_id: self.identity.issue_id.clone(),
+            generation: self.identity.generation,
+            lease_id: self.identity.lease_id.clone(),
+            lease_owner: self.identity.owner.clone(),
+            base_commit: base.commit.clone(),
+            base_branch: base.branch.clone(),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A step's session and feature, as its lane shows them.
+
+use super::Lane;
+use super::progress::Progress;
+use crate::tree::Base;
+use premath_kernel::feature::{FeatureLedger, FeatureStatus, FeatureWrite};
+use premath_kernel::reference::{self, RefSet};
+use premath_kernel::session::{SessionState, SessionWrite, StepWrite};
+use premath_memory::projection::{self, ProjectionError};
+use premath_memory::{Claimed, clock};
+
+impl Lane {
+    pub(super) fn begin_session(
+        &mut self,
+        progress: &Progress,
+        base: &Base,
+    ) -> Result<(), ProjectionError> {
+        // A step is a session of its own, from files.
+        self.session = None;
+        let step = &progress.identity;
+        let write = SessionWrite {
+            session_id: Some(step.session_id.clone()),
+            state: SessionState::Active,
+            issue_id: Some(step.issue_id.clone()),
+            summary: Some(format!("working on {}", step.issue_id)),
+            next_step: Some("work, verify, gate, close".to_owned()),
+            lineage_refs: Some(self.lineage(&step.issue_id)),
+            issues_path: Some(self.batch.memory.path().to_string_lossy().into_owned()),
+            worker_id: Some(self.worker_id.clone()),
+            batch_id: Some(self.batch.id().to_owned()),
+            step: StepWrite::Set(progress.session_step(base)),
+            ..SessionWrite::default()
+        };
+        self.write_session(write)
+    }
+
+    pub(super) fn lineage(&self, issue_id: &str) -> RefSet {
+        reference::site_lineage(
+            issue_id,
+            &self.worker_id,
+            &self.batch.settings.roots.repository.to_string_lossy(),
+            &self.batch.memory.path().to_string_lossy(),
+            &self.worktree.to_string_lossy(),
+            &self.batch.settings.mode,
+        )
+    }
+
+    /// Projects the issue's feature; any other that a crash left in progress
+    /// is pending again.
+    pub(super) fn feature(
+        &self,
+        claimed: &Claimed,
+        status: FeatureStatus,
+        verification: Option<&str>,
+    ) -> Result<(), ProjectionError> {
+        let path = &self.roots.ledger;
+        let id = &claimed.claim.issue_id;
+        let now = clock::now().wall;
+        let mut ledger = projection::read_ledger(path)?;
+        let left: Vec<String> = ledger
+            .iter()
+            .flat_map(|ledger| &ledger.features)
+            .filter(|feature| {
+                feature.known_status() == Some(FeatureStatus::InProgress)
+                    && feature.feature_id != *id
+            })
+            .map(|feature| feature.feature_id.clone())
+            .collect();
+        let mut writes: Vec<FeatureWrite> = left
+            .into_iter()
+            .map(|other| FeatureWrite {
+                status: Some(FeatureStatus::Pending),
+                ..FeatureWrite::new(other)
+            })
+            .collect();
+        writes.push(FeatureWrite {
+            status: Some(status),
+            issue_id: Some(id.clone()),
+            summary: Some(claimed.row.text_of("title")),
+            session_ref: self
+                .session
+                .as_ref()
+                .map(|session| reference::session(&session.session_id)),
+            verification_refs: verification.map(|reference| RefSet::from_iter([reference])),
+            ..FeatureWrite::new(id)
+        });
+        for write in writes {
+            match FeatureLedger::write(ledger.clone(), write, now) {
+                Ok(written) => ledger = Some(written),
+                Err(source) => {
+                    return Err(ProjectionError::Ledger {
+                        path: path.clone(),
+                        source,
+                    });
+                }
+            }
+        }
+        match ledger {
+            Some(ledger) => projection::write_ledger(path, &ledger),
+            None => Ok(()),
+        }
+    }
+}

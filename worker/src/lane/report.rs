@@ -1,0 +1,90 @@
+//! What a step came to, for the loop that had it taken.
+
+use premath_kernel::failure::FailureClass;
+use std::fmt;
+use std::path::PathBuf;
+
+/// What a step came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepEnding {
+    /// The issue is closed.
+    Closed,
+    /// It may be claimed again, from a time where the policy waits.
+    Retry {
+        /// From when.
+        at: Option<jiff::Timestamp>,
+    },
+    /// It is blocked, with notes.
+    Blocked,
+    /// It is open, a follow-up was filed, and this batch leaves it alone.
+    Discovered {
+        /// The follow-up.
+        follow_up: String,
+    },
+    /// It is open, and this batch leaves it alone.
+    Stopped,
+    /// The lease was not ours any more; nothing was changed.
+    LeaseLost,
+    /// The batch was interrupted; the issue is open.
+    Interrupted,
+    /// The step did not begin; the issue is open.
+    NotBegun,
+}
+
+impl fmt::Display for StepEnding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("closed"),
+            Self::Retry { at: None } => f.write_str("to retry"),
+            Self::Retry { at: Some(at) } => write!(f, "to retry at {at:.0}"),
+            Self::Blocked => f.write_str("blocked"),
+            Self::Discovered { follow_up } => write!(f, "open, follow-up {follow_up}"),
+            Self::Stopped => f.write_str("open, given up"),
+            Self::LeaseLost => f.write_str("lease lost"),
+            Self::Interrupted => f.write_str("open, interrupted"),
+            Self::NotBegun => f.write_str("open, not begun"),
+        }
+    }
+}
+
+/// The report of a step.
+#[derive(Clone, Debug)]
+pub struct StepReport {
+    /// The issue.
+    pub issue_id: String,
+    /// Its title.
+    pub title: String,
+    /// The step.
+    pub step_id: String,
+    /// The lease's generation.
+    pub generation: u64,
+    /// What it came to.
+    pub ending: StepEnding,
+    /// The trajectory row's result class.
+    pub result_class: String,
+    /// Every failure class.
+    pub failure_classes: Vec<String>,
+    /// Which attempt of the issue in this batch it was, from 1.
+    pub attempt: u32,
+    /// The commit that holds the work, where there is one.
+    pub commit: Option<String>,
+    /// The branch on which what the step left is kept.
+    pub salvage: Option<String>,
+    /// Issues that were filed.
+    pub discovered: Vec<String>,
+    /// What the command that failed said last, and where all of it is.
+    pub said: Option<(String, PathBuf)>,
+    /// From claim to row, in milliseconds.
+    pub duration_ms: u64,
+    /// Why the lane cannot go on, where it cannot.
+    pub lane_lost: Option<(FailureClass, String)>,
+    /// Why memory or trajectory cannot be used any more, where they cannot.
+    pub store_lost: Option<String>,
+}
+
+impl StepReport {
+    /// Tells whether the issue ended well.
+    pub fn succeeded(&self) -> bool {
+        self.ending == StepEnding::Closed
+    }
+}

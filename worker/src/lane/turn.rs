@@ -1,0 +1,139 @@
+//! A step's turn: its evidence, what the gate says of it, and the close that
+//! the gate admits.
+
+use super::Lane;
+use super::progress::Progress;
+use super::step::StepError;
+use crate::tree::TreeState;
+use crate::witness;
+use premath_evidence::{ShellTurn, shell_turn};
+use premath_kernel::canonical::value_of;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::turn::{
+    CallSpec, Change, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationReady,
+    join_check,
+};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+impl Lane {
+    /// Makes the evidence of what the step's commands did so far.
+    pub(super) fn evidence(&self, progress: &Progress) -> JoinCheckInput {
+        shell_turn(&ShellTurn {
+            step: &progress.identity,
+            policies: &self.batch.policies(),
+            calls: &progress.calls,
+        })
+    }
+
+    /// Walks the step's turn to the right for one kind of change.
+    pub(super) fn admitted<C: Change>(
+        &self,
+        progress: &Progress,
+    ) -> Result<Result<MutationReady<C>, BTreeSet<FailureClass>>, StepError> {
+        let verification = format!("{}/verify", progress.identity.step_id());
+        let binding = MutationBinding::of_mode(
+            progress.identity.clone(),
+            &self.batch.settings.mode,
+            Some(verification),
+        );
+        Ok(admit::<C>(&self.evidence(progress), &binding)?)
+    }
+
+    /// Judges the turn, writes its witness, and returns the right to close
+    /// where the gate grants it.
+    pub(super) fn judge(
+        &self,
+        progress: &mut Progress,
+    ) -> Result<Option<MutationReady<Close>>, StepError> {
+        let input = self.evidence(progress);
+        let judged = self.admitted::<Close>(progress)?;
+        let classes: BTreeSet<FailureClass> = match &judged {
+            Ok(_) => BTreeSet::new(),
+            Err(classes) => classes.clone(),
+        };
+        let step_id = progress.identity.step_id();
+        let document = json!({
+            "schema": 1,
+            "witnessKind": "premath.harness.turn_witness.v1",
+            "stepId": step_id,
+            "input": input,
+            "joinCheck": join_check(&input)?,
+            "closeFailureClasses": classes,
+        });
+        let folder = &self.batch.settings.roots.witnesses;
+        let witness = witness::write(folder, &step_id, "turn", &document)?;
+        progress.witnesses.insert(&witness.reference);
+        progress.turn_witness = Some(witness.reference);
+        // A command that failed is the cause; what the gate says of it follows.
+        if progress.classes.is_empty() {
+            classes
+                .iter()
+                .for_each(|class| progress.fail(class.as_str()));
+        }
+        Ok(judged.ok())
+    }
+
+    /// Closes the issue, reads it back and witnesses that.
+    pub(super) fn close(
+        &self,
+        progress: &mut Progress,
+        ready: MutationReady<Close>,
+        before: &TreeState,
+        after: &TreeState,
+    ) -> Result<(), StepError> {
+        let step_id = progress.identity.step_id();
+        let facts = value_of(ready.witness());
+        progress.witnesses.insert(ready.witness_ref());
+        self.batch.memory.close(ready)?;
+        progress.closed = true;
+        let found = self.batch.memory.view(|view| {
+            view.issue(&progress.identity.issue_id).map(|issue| {
+                (
+                    issue.status.as_str().to_owned(),
+                    issue.lease.is_some(),
+                    issue.closed_by_step.as_deref() == Some(&step_id),
+                )
+            })
+        })?;
+        let holds = found
+            .as_ref()
+            .is_some_and(|(status, leased, by_us)| status == "closed" && !leased && *by_us);
+        let document = json!({
+            "schema": 1,
+            "witnessKind": "premath.harness.mutation_witness.v1",
+            "stepId": step_id,
+            "mutation": facts,
+            "found": found.map(|(status, leased, by_us)| json!({
+                "status": status, "leased": leased, "closedByThisStep": by_us,
+            })),
+            "holds": holds,
+            "before": before,
+            "after": after,
+            "commit": progress.commit,
+        });
+        let folder = &self.batch.settings.roots.witnesses;
+        let witness = witness::write(folder, &step_id, "mutation", &document)?;
+        progress.witnesses.insert(&witness.reference);
+        Ok(())
+    }
+}
+
+/// Walks a turn through the chain.
+pub(super) fn admit<C: Change>(
+    input: &JoinCheckInput,
+    binding: &MutationBinding,
+) -> Result<Result<MutationReady<C>, BTreeSet<FailureClass>>, EvidenceError> {
+    let joined = CallSpec::bind(input)?
+        .requests()
+        .results()
+        .tool_use()
+        .join();
+    Ok(joined
+        .map_err(|refused| refused.into_parts().1)
+        .and_then(|joined| {
+            joined
+                .admit::<C>(binding)
+                .map_err(|refused| refused.into_parts().1)
+        }))
+}
