@@ -250,7 +250,7 @@ impl Lane {
             return Ok(());
         };
         for new in requests {
-            let ready = match self.admitted::<Discover>(progress)? {
+            let ready = match self.admitted::<Discover>(progress, &self.evidence(progress))? {
                 Ok(ready) => ready,
                 Err(classes) => {
                     classes

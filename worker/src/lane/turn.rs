@@ -30,6 +30,7 @@ impl Lane {
     pub(super) fn admitted<C: Change>(
         &self,
         progress: &Progress,
+        input: &JoinCheckInput,
     ) -> Result<Result<MutationReady<C>, BTreeSet<FailureClass>>, StepError> {
         let verification = format!("{}/verify", progress.identity.step_id());
         let binding = MutationBinding::of_mode(
@@ -37,7 +38,7 @@ impl Lane {
             &self.batch.settings.mode,
             Some(verification),
         );
-        Ok(admit::<C>(&self.evidence(progress), &binding)?)
+        Ok(admit::<C>(input, &binding)?)
     }
 
     /// Judges the turn, writes its witness, and returns the right to close
@@ -47,7 +48,7 @@ impl Lane {
         progress: &mut Progress,
     ) -> Result<Option<MutationReady<Close>>, StepError> {
         let input = self.evidence(progress);
-        let judged = self.admitted::<Close>(progress)?;
+        let judged = self.admitted::<Close>(progress, &input)?;
         let classes: BTreeSet<FailureClass> = match &judged {
             Ok(_) => BTreeSet::new(),
             Err(classes) => classes.clone(),
