@@ -60,50 +60,97 @@ pub enum Family {
     IssueGraph,
 }
 
+impl Family {
+    /// Every family, in the order of the table.
+    pub const ALL: &'static [Self] = &[
+        Self::Typestate,
+        Self::Lease,
+        Self::Execution,
+        Self::Loop,
+        Self::Ledger,
+        Self::IssueGraph,
+    ];
+
+    /// Returns the text that stands in answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Typestate => "typestate",
+            Self::Lease => "lease",
+            Self::Execution => "execution",
+            Self::Loop => "loop",
+            Self::Ledger => "ledger",
+            Self::IssueGraph => "issue_graph",
+        }
+    }
+
+    /// Returns what the family's classes speak of, as a phrase.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Typestate => "the turn: tool calls, protocol, context, mutation, governance",
+            Self::Lease => "leases and the storage that holds them",
+            Self::Execution => "what a command of the step did",
+            Self::Loop => "the loop itself: lanes, worktrees, policy, escalation",
+            Self::Ledger => "the feature ledger's check",
+            Self::IssueGraph => "the check of issue memory",
+        }
+    }
+
+    /// Returns the family's classes, in the order of the table.
+    pub fn classes(self) -> impl Iterator<Item = FailureClass> {
+        let classes = FailureClass::ALL.iter().copied();
+        classes.filter(move |class| class.family() == self)
+    }
+}
+
 classes! {
+    /// The 42 classes of `HARNESS-TYPESTATE 8` and `TOOL-CALLING-HARNESS-TYPESTATE 7`;
+    /// the source is the section whose rule a class says is broken.
+    ///
+    /// `tool.join_incomplete` may be derived: an open join has it beside the
+    /// class that names the cause, which alone says what to mend.
     [Typestate]
-    ToolSchemaInvalid = "tool.schema_invalid", "HARNESS-TYPESTATE 8", "A tool row does not have the typed shape that it must have, such as a complete error envelope.";
-    ToolUnknownOrDisallowed = "tool.unknown_or_disallowed", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A requested tool is not in the policy's list.";
-    ToolDiscoveryMismatch = "tool.discovery_mismatch", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A discovered tool does not match the catalog that it was found in.";
-    ToolDiscoveryUnresolved = "tool.discovery_unresolved", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A discovered tool carries no resolvable search reference.";
-    ToolExampleDigestMismatch = "tool.example_digest_mismatch", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The usage examples of a tool are not the bound ones.";
-    ToolCallerNotAllowed = "tool.caller_not_allowed", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A tool was called by somebody who may not call it.";
-    ToolResultMissing = "tool.result_missing", "HARNESS-TYPESTATE 8", "A requested tool call has no terminal result.";
-    ToolResultOrphan = "tool.result_orphan", "HARNESS-TYPESTATE 8", "A result belongs to no requested tool call.";
-    ToolJoinIncomplete = "tool.join_incomplete", "HARNESS-TYPESTATE 8", "Requests, results and uses do not close over each other; derived from another class.";
-    ToolUseMissing = "tool.use_missing", "HARNESS-TYPESTATE 8", "A terminal result has no disposition.";
-    ToolUseUnknownResult = "tool.use_unknown_result", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A disposition speaks of another result than the call's.";
-    ToolUseWithoutResult = "tool.use_without_result", "HARNESS-TYPESTATE 8", "A disposition stands where there is no terminal result.";
-    ToolParallelPolicyViolation = "tool.parallel_policy_violation", "TOOL-CALLING-HARNESS-TYPESTATE 7", "More tool calls ran side by side than the policy admits.";
-    ToolProgrammaticCallerEdgeInvalid = "tool.programmatic_caller_edge_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A call made from code has no valid parent call.";
-    ToolResponseTruncationPolicyViolation = "tool.response_truncation_policy_violation", "HARNESS-TYPESTATE 8", "A result was cut in a way that the policy does not admit.";
-    ProtocolStopReasonUnhandled = "protocol.stop_reason_unhandled", "HARNESS-TYPESTATE 8", "The turn stopped for a reason that the protocol does not handle.";
-    ProtocolParallelTransportOrderInvalid = "protocol.parallel_transport_order_invalid", "HARNESS-TYPESTATE 8", "Calls and outputs were not transported in the order that the policy demands.";
-    RuntimeShellBoundaryViolation = "runtime.shell_boundary_violation", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A shell result carries no valid evidence of its boundary.";
-    RuntimeCompactionStateInvalid = "runtime.compaction_state_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A compaction did not carry forward what it must.";
-    ContextQueuePolicyViolation = "context.queue_policy_violation", "HARNESS-TYPESTATE 8", "Reminder queue, render or state view rows are missing or bound to another policy.";
-    ContextInjectionPointMissing = "context.injection_point_missing", "HARNESS-TYPESTATE 8", "A result was used without its render row, or no state view is present.";
-    ContextScopeViolation = "context.scope_violation", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A role read or wrote outside its context scope.";
-    CoordinationDecompositionPolicyViolation = "coordination.decomposition_policy_violation", "HARNESS-TYPESTATE 8", "The turn was split up in a way that the decomposition policy does not admit.";
-    GovernanceClaimIdInvalid = "governance.claim_id_invalid", "HARNESS-TYPESTATE 8", "The governance claim is not the one that this contract knows.";
-    GovernancePolicyPackageUnpinned = "governance.policy_package_unpinned", "HARNESS-TYPESTATE 8", "Governance is claimed, but its policy package is not pinned.";
-    GovernancePolicyPackageMismatch = "governance.policy_package_mismatch", "HARNESS-TYPESTATE 8", "The bound policy package is not the expected one.";
-    GovernanceGuardrailStageMissing = "governance.guardrail_stage_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A guardrail stage left no decision.";
-    GovernanceGuardrailStageOrderInvalid = "governance.guardrail_stage_order_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 7", "Guardrail stages were decided out of order.";
-    GovernanceEvalGateUnmet = "governance.eval_gate_unmet", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The evaluation gate's thresholds are not met.";
-    GovernanceEvalLineageMissing = "governance.eval_lineage_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The evaluation carries no lineage.";
-    GovernanceSelfEvolutionRetryMissing = "governance.self_evolution_retry_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A self-evolving change has no retry rule.";
-    GovernanceSelfEvolutionEscalationMissing = "governance.self_evolution_escalation_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A self-evolving change has no escalation rule.";
-    GovernanceSelfEvolutionRollbackMissing = "governance.self_evolution_rollback_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A self-evolving change has no way back.";
-    GovernanceRedteamGateUnmet = "governance.redteam_gate_unmet", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The adversarial regression gate is not met.";
-    GovernanceTraceModeViolation = "governance.trace_mode_violation", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The run was traced in a mode that the policy does not admit.";
-    GovernanceRiskTierProfileMissing = "governance.risk_tier_profile_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The risk tier has no bound control profile.";
-    HandoffRequiredArtifactMissing = "handoff.required_artifact_missing", "HARNESS-TYPESTATE 8", "A handoff lacks an artifact that it requires.";
-    HandoffTargetNotAllowed = "handoff.target_not_allowed", "HARNESS-TYPESTATE 8", "A handoff goes to a target that is not allowed.";
-    HandoffReturnPathMissing = "handoff.return_path_missing", "HARNESS-TYPESTATE 8", "A handoff lacks the way back that it requires.";
-    MutationPolicyDigestMismatch = "mutation.policy_digest_mismatch", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The turn was bound to another mutation policy than the active one.";
-    MutationCapabilityClaimMissing = "mutation.capability_claim_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "The batch has no claim for this kind of change.";
-    MutationUseEvidenceMissing = "mutation.use_evidence_missing", "HARNESS-TYPESTATE 8", "The change lacks the evidence of use, or the witness linkage, that it must rest on.";
+    ToolSchemaInvalid = "tool.schema_invalid", "HARNESS-TYPESTATE 3.2", "A tool row lacks its typed shape: a request that does not fit the tool's schema, a call that was read from free text, or an error result without its envelope.";
+    ToolUnknownOrDisallowed = "tool.unknown_or_disallowed", "TOOL-CALLING-HARNESS-TYPESTATE 4.1", "A requested tool is unknown, or is not in the allow-list of the tool policy.";
+    ToolDiscoveryMismatch = "tool.discovery_mismatch", "TOOL-CALLING-HARNESS-TYPESTATE 4.2", "A dynamically discovered tool is not the one that the tool catalog holds under the identity it was resolved to.";
+    ToolDiscoveryUnresolved = "tool.discovery_unresolved", "TOOL-CALLING-HARNESS-TYPESTATE 4.2", "A dynamically discovered tool carries no search reference, or one that resolves to no tool.";
+    ToolExampleDigestMismatch = "tool.example_digest_mismatch", "TOOL-CALLING-HARNESS-TYPESTATE 4.1", "The usage examples attached to a tool are not those that the call spec binds by digest.";
+    ToolCallerNotAllowed = "tool.caller_not_allowed", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "A tool was called by a caller that its allow-list of callers does not name.";
+    ToolResultMissing = "tool.result_missing", "HARNESS-TYPESTATE 5", "A requested tool call has no terminal result.";
+    ToolResultOrphan = "tool.result_orphan", "HARNESS-TYPESTATE 5", "A result belongs to no requested tool call.";
+    ToolJoinIncomplete = "tool.join_incomplete", "HARNESS-TYPESTATE 5", "Requests, results and uses do not close over each other; where another class names the cause, this one is derived from it.";
+    ToolUseMissing = "tool.use_missing", "HARNESS-TYPESTATE 5", "A terminal result has no use disposition.";
+    ToolUseUnknownResult = "tool.use_unknown_result", "TOOL-CALLING-HARNESS-TYPESTATE 4.4", "A use disposition names, by digest, a result that its tool call did not end with.";
+    ToolUseWithoutResult = "tool.use_without_result", "HARNESS-TYPESTATE 5", "A use disposition stands for a tool call that has no terminal result.";
+    ToolParallelPolicyViolation = "tool.parallel_policy_violation", "TOOL-CALLING-HARNESS-TYPESTATE 4.5", "The number of parallel tool branches is not one that the parallel policy admits.";
+    ToolProgrammaticCallerEdgeInvalid = "tool.programmatic_caller_edge_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "A tool call made by executed code has no valid edge from the code execution that made it.";
+    ToolResponseTruncationPolicyViolation = "tool.response_truncation_policy_violation", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "A result was cut against the truncation policy: over its budget, or without the marker and metadata that it demands.";
+    ProtocolStopReasonUnhandled = "protocol.stop_reason_unhandled", "HARNESS-TYPESTATE 5", "The turn stopped for a reason that the protocol policy does not handle.";
+    ProtocolParallelTransportOrderInvalid = "protocol.parallel_transport_order_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 4.5", "Calls and outputs were not transported in the order that the transport policy demands.";
+    RuntimeShellBoundaryViolation = "runtime.shell_boundary_violation", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "The result of a shell command lacks valid evidence of its boundary: working directory, sandbox profile and command digest.";
+    RuntimeCompactionStateInvalid = "runtime.compaction_state_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 8", "The context was compacted, but what the compaction policy demands was not carried forward.";
+    ContextQueuePolicyViolation = "context.queue_policy_violation", "HARNESS-TYPESTATE 5", "Where the turn goes on or consumed a result, no reminder queue was reduced, or a render, queue or state view row is bound to another policy than the call spec's.";
+    ContextInjectionPointMissing = "context.injection_point_missing", "HARNESS-TYPESTATE 5", "Where the turn goes on or consumed a result, a result has no render row, or there is no state view.";
+    ContextScopeViolation = "context.scope_violation", "TOOL-CALLING-HARNESS-TYPESTATE 8", "A role read or wrote outside the context scope that it is allowed.";
+    CoordinationDecompositionPolicyViolation = "coordination.decomposition_policy_violation", "HARNESS-TYPESTATE 5", "The turn was split up in a way that the decomposition policy does not admit, or is bound to another such policy.";
+    GovernanceClaimIdInvalid = "governance.claim_id_invalid", "HARNESS-TYPESTATE 8", "The governance claim has another id than `profile.doctrine_inf_governance.v0`.";
+    GovernancePolicyPackageUnpinned = "governance.policy_package_unpinned", "HARNESS-TYPESTATE 8", "Governance is claimed, but no policy package is pinned by reference, expected digest and bound digest.";
+    GovernancePolicyPackageMismatch = "governance.policy_package_mismatch", "HARNESS-TYPESTATE 8", "The bound digest of the pinned policy package is not the expected one.";
+    GovernanceGuardrailStageMissing = "governance.guardrail_stage_missing", "TOOL-CALLING-HARNESS-TYPESTATE 4.5", "A required guardrail stage (`pre_flight`, `input`, `output`) left no decision.";
+    GovernanceGuardrailStageOrderInvalid = "governance.guardrail_stage_order_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 4.5", "The guardrail stages were not decided in the order `pre_flight`, `input`, `output`.";
+    GovernanceEvalGateUnmet = "governance.eval_gate_unmet", "TOOL-CALLING-HARNESS-TYPESTATE 4.6", "A change of governance policy falls short of the evaluation gate's thresholds of precision, recall or F1.";
+    GovernanceEvalLineageMissing = "governance.eval_lineage_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "An evaluation that a governance gate rests on carries no lineage of what was evaluated.";
+    GovernanceSelfEvolutionRetryMissing = "governance.self_evolution_retry_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A self-evolving change declares no retry rule.";
+    GovernanceSelfEvolutionEscalationMissing = "governance.self_evolution_escalation_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A self-evolving change declares no escalation rule.";
+    GovernanceSelfEvolutionRollbackMissing = "governance.self_evolution_rollback_missing", "TOOL-CALLING-HARNESS-TYPESTATE 7", "A self-evolving change declares no rollback.";
+    GovernanceRedteamGateUnmet = "governance.redteam_gate_unmet", "TOOL-CALLING-HARNESS-TYPESTATE 4.6", "A change of governance policy does not pass the adversarial regression gate of the red-team policy.";
+    GovernanceTraceModeViolation = "governance.trace_mode_violation", "TOOL-CALLING-HARNESS-TYPESTATE 8", "The run was traced in another way than its observability mode admits.";
+    GovernanceRiskTierProfileMissing = "governance.risk_tier_profile_missing", "TOOL-CALLING-HARNESS-TYPESTATE 4.1", "The turn's risk tier is not given, or has no bound control profile.";
+    HandoffRequiredArtifactMissing = "handoff.required_artifact_missing", "HARNESS-TYPESTATE 5", "A handoff lacks an artifact that its contract requires.";
+    HandoffTargetNotAllowed = "handoff.target_not_allowed", "HARNESS-TYPESTATE 5", "A handoff goes to a target that its contract does not allow.";
+    HandoffReturnPathMissing = "handoff.return_path_missing", "HARNESS-TYPESTATE 5", "A handoff lacks the return path that its contract requires.";
+    MutationPolicyDigestMismatch = "mutation.policy_digest_mismatch", "HARNESS-TYPESTATE 6", "The turn was bound to another mutation policy than the active one.";
+    MutationCapabilityClaimMissing = "mutation.capability_claim_missing", "TOOL-CALLING-HARNESS-TYPESTATE 4.6", "No capability claim covers the change that was asked for.";
+    MutationUseEvidenceMissing = "mutation.use_evidence_missing", "HARNESS-TYPESTATE 6", "The change lacks what it must rest on: the reason or provenance of a use, or the linkage to the session and the trajectory row that witness the turn.";
 
     [Lease]
     LeaseContentionActive = "lease_contention_active", "contracts 4", "Somebody holds the issue's lease, or the issue is not free to claim.";
@@ -247,10 +294,37 @@ mod tests {
 
     #[test]
     fn the_typestate_documents_name_42_classes() {
-        let count = FailureClass::ALL
-            .iter()
-            .filter(|c| c.family() == Family::Typestate)
-            .count();
-        assert_eq!(count, 42);
+        assert_eq!(Family::Typestate.classes().count(), 42);
+    }
+
+    #[test]
+    fn the_families_hold_every_class_in_the_order_of_the_table() {
+        let classes: Vec<_> = Family::ALL.iter().flat_map(|f| f.classes()).collect();
+        assert_eq!(classes, FailureClass::ALL);
+    }
+
+    #[test]
+    fn a_meaning_is_one_sentence_of_one_line() {
+        for class in FailureClass::ALL {
+            let meaning = class.meaning();
+            assert!(
+                meaning.starts_with(char::is_uppercase)
+                    && meaning.ends_with('.')
+                    && !meaning.contains(". ")
+                    && !meaning.contains('\n'),
+                "{class}: {meaning}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_typestate_class_names_the_section_of_its_rule() {
+        for class in Family::Typestate.classes() {
+            let section = ["TOOL-CALLING-HARNESS-TYPESTATE ", "HARNESS-TYPESTATE "]
+                .iter()
+                .find_map(|document| class.source().strip_prefix(document));
+            let numbered = section.is_some_and(|s| s.starts_with(|c: char| c.is_ascii_digit()));
+            assert!(numbered, "{class}: {}", class.source());
+        }
     }
 }

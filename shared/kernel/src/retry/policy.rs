@@ -1,5 +1,6 @@
 //! The retry policy artifact, bound by its digest.
 
+use super::DEFAULT_RULE_ID;
 use crate::canonical;
 use crate::failure::FailureClass;
 use crate::field::{FieldError, Fields, some_text};
@@ -254,6 +255,17 @@ impl RetryPolicy {
             .and_then(|index| self.rules.get(*index))
     }
 
+    /// Returns what a class gets by itself: the id of its rule, and the terms.
+    ///
+    /// The id is [`DEFAULT_RULE_ID`] where no rule names the class. Of several
+    /// classes one decides ([`decide`](super::decide)).
+    pub fn place_of(&self, class: &str) -> (&str, &RuleTerms) {
+        match self.rule_of(class) {
+            Some(rule) => (&rule.rule_id, &rule.terms),
+            None => (DEFAULT_RULE_ID, &self.default_rule),
+        }
+    }
+
     /// Returns whether the policy or the kernel knows a class word.
     pub fn knows(&self, word: &str) -> bool {
         self.by_class.contains_key(word) || word.parse::<FailureClass>().is_ok()
@@ -372,6 +384,19 @@ mod tests {
                 assert!(policy.rule_of(class.as_str()).is_some(), "{class}");
             }
         }
+    }
+
+    #[test]
+    fn a_class_has_the_place_that_decides_when_it_stands_alone() {
+        let policy = RetryPolicy::embedded().unwrap();
+        for class in FailureClass::ALL {
+            let (rule_id, terms) = policy.place_of(class.as_str());
+            let decision = crate::retry::decide(&policy, &[class.as_str()], 1);
+            assert_eq!(rule_id, decision.rule_id, "{class}");
+            assert_eq!(terms.max_attempts, decision.max_attempts, "{class}");
+            assert_eq!(terms.backoff_class, decision.backoff_class, "{class}");
+        }
+        assert_eq!(policy.place_of("of_my_own").0, DEFAULT_RULE_ID);
     }
 
     #[test]
