@@ -86,10 +86,12 @@ impl Family {
     /// Returns what the family's classes speak of, as a phrase.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Typestate => "the turn: tool calls, protocol, context, mutation, governance",
+            Self::Typestate => {
+                "the turn, with its tool calls, protocol, context, mutation and governance"
+            }
             Self::Lease => "leases and the storage that holds them",
             Self::Execution => "what a command of the step did",
-            Self::Loop => "the loop itself: lanes, worktrees, policy, escalation",
+            Self::Loop => "the loop itself, with its lanes, worktrees, policy and escalation",
             Self::Ledger => "the feature ledger's check",
             Self::IssueGraph => "the check of issue memory",
         }

@@ -37,6 +37,15 @@ impl EscalationAction {
             Self::Stop => "stop",
         }
     }
+
+    /// Returns what the action does, as a phrase.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::IssueDiscover => "files a follow-up, linked discovered-from",
+            Self::MarkBlocked => "sets the issue blocked, with notes",
+            Self::Stop => "changes nothing",
+        }
+    }
 }
 
 /// No escalation action bears this text.
