@@ -1,6 +1,7 @@
 //! The command line as a whole.
 
 use crate::answer::Finished;
+use crate::classes::ClassesArgs;
 use crate::dep::DepArgs;
 use crate::feature::FeatureArgs;
 use crate::init::InitArgs;
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     HarnessTrajectory(TrajectoryArgs),
     /// Judge the evidence of one turn by the typestate gate
     HarnessJoinCheck(JoinCheckArgs),
+    /// List the failure classes: what each means, and what the retry policy says of it
+    Classes(ClassesArgs),
 }
 
 impl Command {
@@ -61,6 +64,7 @@ impl Command {
             Self::HarnessFeature(args) => args.run(),
             Self::HarnessTrajectory(args) => args.run(),
             Self::HarnessJoinCheck(args) => args.run(),
+            Self::Classes(args) => args.run(),
         }
     }
 }

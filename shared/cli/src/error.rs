@@ -3,6 +3,7 @@
 use crate::exit;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::feature::LedgerError;
+use premath_kernel::retry::PolicyError;
 use premath_kernel::turn::EvidenceError;
 use premath_memory::projection::ProjectionError;
 use premath_memory::{ChangeError, StoreError, TrajectoryFileError};
@@ -63,6 +64,30 @@ pub(crate) enum CliError {
         /// The cause.
         source: io::Error,
     },
+    /// The retry policy stops the loops.
+    #[error("{path}")]
+    Policy {
+        /// The artifact.
+        path: PathBuf,
+        /// What does not fit.
+        source: PolicyError,
+    },
+    /// The retry policy's artifact cannot be read.
+    #[error("cannot read the retry policy {path}")]
+    PolicyFile {
+        /// The artifact.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// No failure class bears the text.
+    #[error("`{word}` is no failure class; the nearest is `{nearest}`")]
+    UnknownClass {
+        /// The text.
+        word: String,
+        /// The class that is most like it.
+        nearest: String,
+    },
     /// A file of the user could not be used.
     #[error("cannot {operation} {path}")]
     File {
@@ -106,7 +131,10 @@ impl CliError {
             Self::Projection(error) => Some(error.class()),
             Self::Ledger(error) => Some(error.class()),
             Self::Trajectory(error) => Some(error.class()),
+            Self::Policy { source, .. } => Some(source.class()),
+            Self::PolicyFile { .. } => Some(FailureClass::RetryPolicyInvalid),
             Self::Usage(_)
+            | Self::UnknownClass { .. }
             | Self::Absent { .. }
             | Self::Evidence { .. }
             | Self::EvidenceFile { .. }
@@ -127,6 +155,9 @@ impl CliError {
             | Self::Projection(ProjectionError::Session { .. } | ProjectionError::Ledger { .. })
             | Self::Ledger(_)
             | Self::Trajectory(TrajectoryFileError::Row(_))
+            | Self::Policy { .. }
+            | Self::PolicyFile { .. }
+            | Self::UnknownClass { .. }
             | Self::Absent { .. }
             | Self::Evidence { .. }
             | Self::EvidenceFile { .. } => exit::USAGE,
@@ -153,6 +184,7 @@ impl CliError {
                 }
                 _ => None,
             },
+            Self::UnknownClass { .. } => Some("`premath classes` lists all".to_owned()),
             Self::Absent { made_by, .. } => Some(format!("`premath {made_by}` makes one")),
             _ => None,
         }

@@ -1,6 +1,7 @@
 //! The `premath` command: the operator's and the agent's surface of the harness.
 
 mod answer;
+mod classes;
 mod command;
 mod dep;
 mod error;

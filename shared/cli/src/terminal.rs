@@ -14,6 +14,32 @@ pub(crate) fn block(text: &str) -> String {
     })
 }
 
+/// How long a line of [`wrapped`] may be.
+pub(crate) const WIDTH: usize = 92;
+
+/// Returns text as indented lines of no more than [`WIDTH`] characters; a word
+/// that is longer has a line of its own.
+pub(crate) fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut length = 0;
+    for word in plain(text).split_whitespace() {
+        let word_length = word.chars().count();
+        if length > 0 && length + 1 + word_length <= WIDTH {
+            lines.push(' ');
+            length += 1 + word_length;
+        } else {
+            if length > 0 {
+                lines.push('\n');
+            }
+            let _ = write!(lines, "{:indent$}", "");
+            length = indent + word_length;
+        }
+        lines.push_str(word);
+    }
+    lines.push('\n');
+    lines
+}
+
 /// Returns rows as lines with aligned columns; the last one is not padded.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let rows: Vec<[Cow<'_, str>; N]> = std::iter::once(head.map(Cow::Borrowed))
@@ -46,6 +72,23 @@ mod tests {
     #[test]
     fn a_block_keeps_its_lines_and_escapes_within_them() {
         assert_eq!(block("a\n\n\tb\u{1b}"), "  a\n\n      b\\u{1b}\n");
+    }
+
+    #[test]
+    fn wrapped_lines_keep_their_words_their_indent_and_the_width() {
+        let long = "x".repeat(WIDTH + 1);
+        let text = format!("{}{long} y\u{1b} z", "word ".repeat(40));
+        let lines = wrapped(&text, 4);
+        assert!(lines.lines().all(|line| line.starts_with("    ")));
+        assert!(
+            lines
+                .lines()
+                .all(|line| line.chars().count() <= WIDTH || line.trim() == long)
+        );
+        let words: Vec<_> = lines.split_whitespace().collect();
+        let given = plain(&text);
+        assert_eq!(words, given.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(wrapped("", 4), "\n");
     }
 
     #[test]

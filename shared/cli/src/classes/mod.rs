@@ -1,0 +1,126 @@
+//! `premath classes`: every failure class, and its place in the retry policy.
+
+mod active;
+mod entry;
+mod listing;
+mod page;
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use active::ActivePolicy;
+use clap::{Args, ValueEnum};
+use entry::{Entry, entries};
+use premath_kernel::failure::Family;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Arguments of `premath classes`.
+#[derive(Debug, Args)]
+pub(crate) struct ClassesArgs {
+    /// Classes to show in full [default: all, in short]
+    #[arg(value_name = "CLASS", conflicts_with = "family")]
+    classes: Vec<String>,
+    /// List one family
+    #[arg(long, value_enum)]
+    family: Option<FamilyArg>,
+    /// Print the documentation page, which speaks of the embedded policy
+    #[arg(long, conflicts_with_all = ["classes", "family", "config"])]
+    markdown: bool,
+    /// The configuration that names the policy [default: harness.toml of the main worktree, where
+    /// there is one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FamilyArg {
+    /// The turn: tool calls, protocol, context, mutation, governance
+    Typestate,
+    /// Leases and the storage that holds them
+    Lease,
+    /// What a command of the step did
+    Execution,
+    /// The loop itself: lanes, worktrees, policy, escalation
+    Loop,
+    /// The feature ledger's check
+    Ledger,
+    /// The check of issue memory
+    #[value(alias = "issue_graph")]
+    IssueGraph,
+}
+
+impl FamilyArg {
+    const fn family(self) -> Family {
+        match self {
+            Self::Typestate => Family::Typestate,
+            Self::Lease => Family::Lease,
+            Self::Execution => Family::Execution,
+            Self::Loop => Family::Loop,
+            Self::Ledger => Family::Ledger,
+            Self::IssueGraph => Family::IssueGraph,
+        }
+    }
+}
+
+impl ClassesArgs {
+    pub(crate) fn run(self) -> Finished {
+        Finished::new("classes", self.perform())
+    }
+
+    fn perform(self) -> Result<Answer, CliError> {
+        if self.markdown {
+            let page = page::page(ActivePolicy::embedded()?.policy());
+            return Ok(Answer::new(json!({"page": page}), page));
+        }
+        // What a class means can be told whatever is wrong with the policy.
+        let active = ActivePolicy::find(self.config.as_deref());
+        let policy = active.as_ref().ok().map(ActivePolicy::policy);
+        let family = self.family.map(FamilyArg::family);
+        let all = entries(policy);
+        let chosen = if self.classes.is_empty() {
+            all.into_iter()
+                .filter(|entry| family.is_none() || entry.family() == family)
+                .collect()
+        } else {
+            self.classes
+                .iter()
+                .map(|word| entry::find(&all, word.trim()).cloned())
+                .collect::<Result<Vec<_>, _>>()?
+        };
+        let text = if self.classes.is_empty() {
+            listing::short(&chosen, active.as_ref().ok())
+        } else {
+            listing::full(&chosen, active.as_ref().ok())
+        };
+        let document = json!({
+            "policy": active.as_ref().map_or_else(unusable, ActivePolicy::document),
+            "count": chosen.len(),
+        });
+        let answer = Answer::new(document, text).items(chosen.iter().map(Entry::document));
+        Ok(match active {
+            Ok(active) => active.notes().fold(answer, Answer::note),
+            Err(error) => answer
+                .note(format!("error: {}", error.chain()))
+                .note("hint: the loops refuse to run with it; what it says of a class is left out")
+                .refused(true),
+        })
+    }
+}
+
+fn unusable(error: &CliError) -> Value {
+    let classes: Vec<_> = error.class().iter().map(|class| class.as_str()).collect();
+    json!({"error": error.chain(), "failureClasses": classes})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_family_can_be_asked_for_by_its_text() {
+        for family in Family::ALL {
+            let arg = FamilyArg::from_str(family.as_str(), false).unwrap();
+            assert_eq!(arg.family(), *family);
+        }
+    }
+}
