@@ -112,9 +112,10 @@ impl Finished {
         self
     }
 
-    fn document(&self) -> Value {
-        let mut document = match &self.result {
-            Ok(answer) => answer.document.clone(),
+    /// Takes the document out of the answer, for it may be large.
+    fn document(&mut self) -> Value {
+        let mut document = match &mut self.result {
+            Ok(answer) => std::mem::take(&mut answer.document),
             Err(error) => {
                 let mut refusal = Map::new();
                 refusal.insert("error".into(), error.chain().into());
@@ -133,14 +134,16 @@ impl Finished {
         Value::Object(document)
     }
 
-    fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+    fn write_json(&mut self, out: &mut impl Write) -> io::Result<()> {
         let mut document = self.document();
         let items = self.result.as_ref().ok().and_then(|a| a.items.as_ref());
         let Some(items) = items.filter(|items| !items.is_empty()) else {
             if items.is_some() {
                 document[ITEMS] = Value::Array(Vec::new());
             }
-            return out.write_all(plain_json(&format!("{document:#}\n")).as_bytes());
+            let text = format!("{document:#}\n");
+            drop(document);
+            return out.write_all(plain_json(&text).as_bytes());
         };
         document[ITEMS] = PLACE.into();
         let text = format!("{document:#}\n");
@@ -165,8 +168,8 @@ const ITEMS: &str = "items";
 const PLACE: &str = "(the list)";
 
 /// Prints what a command came to and returns its exit code.
-pub(crate) fn deliver(finished: Finished, json: bool) -> ExitCode {
-    let (mut code, printed) = match &finished.result {
+pub(crate) fn deliver(mut finished: Finished, json: bool) -> ExitCode {
+    let (mut code, printed) = match &mut finished.result {
         Ok(answer) => {
             for note in &answer.notes {
                 complain("", note);
@@ -176,14 +179,15 @@ pub(crate) fn deliver(finished: Finished, json: bool) -> ExitCode {
             } else {
                 exit::OK
             };
-            (code, put(&finished, &answer.text, json))
+            let text = std::mem::take(&mut answer.text);
+            (code, put(&mut finished, &text, json))
         }
         Err(error) => {
             complain(error.prefix(), &error.chain());
             if let Some(hint) = error.hint() {
                 complain("hint: ", &hint);
             }
-            (error.exit_code(), put(&finished, "", json))
+            (error.exit_code(), put(&mut finished, "", json))
         }
     };
     if let Err(error) = printed {
@@ -194,7 +198,7 @@ pub(crate) fn deliver(finished: Finished, json: bool) -> ExitCode {
 }
 
 /// Writes the data to stdout; a reader that went away is none of our business.
-fn put(finished: &Finished, text: &str, json: bool) -> io::Result<()> {
+fn put(finished: &mut Finished, text: &str, json: bool) -> io::Result<()> {
     let mut stdout = BufWriter::new(io::stdout().lock());
     let written = if json {
         finished.write_json(&mut stdout)
@@ -231,7 +235,7 @@ mod tests {
             let [streamed, whole] =
                 [listed.items(items[..count].iter().cloned()), whole].map(|answer| {
                     let mut text = Vec::new();
-                    let finished = Finished::new("issue.list", Ok(answer));
+                    let mut finished = Finished::new("issue.list", Ok(answer));
                     finished.write_json(&mut text).unwrap();
                     String::from_utf8(text).unwrap()
                 });
@@ -241,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_action_place_and_classes() {
-        let finished = Finished::on(
+        let mut finished = Finished::on(
             "issue.claim",
             "issuesPath",
             Ok(PathBuf::from("/x/issues.jsonl")),

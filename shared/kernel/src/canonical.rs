@@ -28,18 +28,75 @@ pub fn digest(value: &impl Serialize) -> String {
 /// The tests of each such type compare it with [`digest`]; debug builds do so
 /// at every call.
 pub fn digest_ordered(value: &impl Serialize) -> String {
-    let mut writer = BufWriter::with_capacity(BUFFER, Hasher(Sha256::new()));
-    // A hasher does not fail; neither do kernel types (see `value_of`).
-    let written = serde_json::to_writer(&mut writer, value);
-    let hasher = writer.into_inner().ok().filter(|_| written.is_ok());
-    let text = hasher.map_or_else(String::new, |hasher| hex(&hasher.0.finalize()));
-    let digest = format!("sha256:{text}");
+    let digest = hashed(value, 16 * 1024);
     debug_assert_eq!(digest, self::digest(value), "the fields are not in order");
     digest
 }
 
-/// How many bytes are hashed at a time.
-const BUFFER: usize = 16 * 1024;
+/// Returns [`digest`] of a value that is generic JSON already: its objects are
+/// sorted maps, so it is written as it is.
+pub fn digest_value(value: &Value) -> String {
+    match value {
+        // What tools give is mostly one long text.
+        Value::String(text) => {
+            let mut bytes = Vec::with_capacity(text.len() + text.len() / 8 + 2);
+            quote(text, &mut bytes);
+            prefixed(&Sha256::digest(&bytes))
+        }
+        other => hashed(other, 2 * 1024),
+    }
+}
+
+/// Writes a string as `serde_json` does, several bytes at a time.
+fn quote(text: &str, out: &mut Vec<u8>) {
+    /// Wide enough for the compiler's vectors, short enough for one line end.
+    const STRIDE: usize = 16;
+    let bytes = text.as_bytes();
+    out.push(b'"');
+    let mut written = 0;
+    for (number, stride) in bytes.chunks(STRIDE).enumerate() {
+        // No early exit: the comparison of a whole stride is one operation.
+        if !stride
+            .iter()
+            .fold(false, |any, byte| any | is_escaped(*byte))
+        {
+            continue;
+        }
+        for (offset, byte) in stride.iter().enumerate().filter(|(_, b)| is_escaped(**b)) {
+            let at = number * STRIDE + offset;
+            out.extend_from_slice(bytes.get(written..at).unwrap_or_default());
+            written = at + 1;
+            match *byte {
+                b'"' => out.extend_from_slice(b"\\\""),
+                b'\\' => out.extend_from_slice(b"\\\\"),
+                b'\n' => out.extend_from_slice(b"\\n"),
+                b'\r' => out.extend_from_slice(b"\\r"),
+                b'\t' => out.extend_from_slice(b"\\t"),
+                0x08 => out.extend_from_slice(b"\\b"),
+                0x0c => out.extend_from_slice(b"\\f"),
+                byte => {
+                    out.extend_from_slice(b"\\u00");
+                    out.extend_from_slice(hex(&[byte]).as_bytes());
+                }
+            }
+        }
+    }
+    out.extend_from_slice(bytes.get(written..).unwrap_or_default());
+    out.push(b'"');
+}
+
+const fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+/// Hashes JSON text as it is written, so many bytes at a time.
+fn hashed(value: &impl Serialize, buffer: usize) -> String {
+    let mut writer = BufWriter::with_capacity(buffer, Hasher(Sha256::new()));
+    let written = serde_json::to_writer(&mut writer, value);
+    let hasher = writer.into_inner().ok().filter(|_| written.is_ok());
+    // A hasher does not fail; neither do kernel types (see `value_of`).
+    hasher.map_or_else(String::new, |hasher| prefixed(&hasher.0.finalize()))
+}
 
 struct Hasher(Sha256);
 
@@ -72,13 +129,26 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 
 /// Returns bytes as lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(bytes.len() * 2);
+    push_hex(bytes, &mut text);
+    text
+}
+
+/// Returns a digest as it stands in a document.
+fn prefixed(digest: &[u8]) -> String {
+    const PREFIX: &str = "sha256:";
+    let mut text = String::with_capacity(PREFIX.len() + digest.len() * 2);
+    text.push_str(PREFIX);
+    push_hex(digest, &mut text);
+    text
+}
+
+fn push_hex(bytes: &[u8], text: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     for byte in bytes {
         text.push(char::from(DIGITS[usize::from(byte >> 4)]));
         text.push(char::from(DIGITS[usize::from(byte & 0xf)]));
     }
-    text
 }
 
 /// Returns a value as generic JSON.
@@ -102,6 +172,27 @@ mod tests {
             canonical(&value),
             r#"{"a":"x","b":{"a":[true,null],"z":1}}"#
         );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_text_is_quoted_as_serde_json_does(text in "(?s)[\\x00-\\x7f\u{80}-\u{7ff}]{0,80}") {
+            let mut bytes = Vec::new();
+            quote(&text, &mut bytes);
+            proptest::prop_assert_eq!(&bytes, &serde_json::to_vec(&text).unwrap());
+            let value = Value::from(text);
+            proptest::prop_assert_eq!(digest_value(&value), digest(&value));
+        }
+    }
+
+    #[test]
+    fn every_character_that_is_escaped_is_quoted_as_serde_json_does() {
+        for byte in 0..=0x7f {
+            let text = format!("{0}x{0}{0}", char::from(byte));
+            let mut bytes = Vec::new();
+            quote(&text, &mut bytes);
+            assert_eq!(bytes, serde_json::to_vec(&text).unwrap());
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod graph;
 mod memory;
 mod programs;
 mod scratch;
+mod turn;
 
 use figure::Wrong;
 use programs::Programs;
@@ -33,6 +34,8 @@ struct Sizes {
     claims: usize,
     /// Issues of the large memory, chain and file.
     large: usize,
+    /// Calls of the turn that is judged.
+    calls: usize,
 }
 
 const FULL: Sizes = Sizes {
@@ -40,6 +43,7 @@ const FULL: Sizes = Sizes {
     batch: 100,
     claims: 10_000,
     large: 100_000,
+    calls: 10_000,
 };
 
 const QUICK: Sizes = Sizes {
@@ -47,6 +51,7 @@ const QUICK: Sizes = Sizes {
     batch: 24,
     claims: 1_000,
     large: 10_000,
+    calls: 1_000,
 };
 
 fn main() -> ExitCode {
@@ -54,9 +59,10 @@ fn main() -> ExitCode {
     let sizes = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => FULL,
         ["--quick"] => QUICK,
+        ["--turn"] => return ended(turns()),
         [memory::HOLD, path] => return ended(memory::hold(path)),
         _ => {
-            eprintln!("usage: premath-bench [--quick]");
+            eprintln!("usage: premath-bench [--quick | --turn]");
             return ExitCode::from(2);
         }
     };
@@ -73,6 +79,14 @@ fn ended(result: Result<(), Wrong>) -> ExitCode {
     }
 }
 
+/// Measures the gate alone.
+fn turns() -> Result<(), Wrong> {
+    let programs = Programs::build()?;
+    let folder = tempfile::tempdir_in(programs.folder())?;
+    figure::head();
+    turn::measure(FULL, &programs, folder.path())
+}
+
 fn run(sizes: Sizes) -> Result<(), Wrong> {
     let programs = Programs::build()?;
     // Beside the build, which is on a real disk where /tmp may be memory.
@@ -82,5 +96,6 @@ fn run(sizes: Sizes) -> Result<(), Wrong> {
     batch::measure(sizes, &programs, &folder.join("batch"))?;
     claims::measure(sizes, &folder.join("claims"))?;
     graph::measure(sizes, &programs, &folder.join("graph"))?;
-    memory::measure(sizes, &programs, &folder.join("memory"))
+    memory::measure(sizes, &programs, &folder.join("memory"))?;
+    turn::measure(sizes, &programs, &folder.join("turn"))
 }

@@ -8,7 +8,7 @@ use premath_memory::{IssueMemory, OpenOptions};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// The hidden mode in which this program opens issue memory and tells its own
 /// peak.
@@ -48,21 +48,25 @@ fn peak_of_holder(path: &Path) -> Result<u64, Wrong> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().parse()?)
 }
 
-/// The process's answer does not fit into its pipe: as long as nobody reads
-/// it, all that it needed memory for is done, and it is still there.
 fn peak_of_ready(programs: &Programs, path: &Path) -> Result<u64, Wrong> {
     let mut premath = programs.command("premath");
-    premath.args(["issue", "ready", "--issues"]).arg(path);
-    let mut process = premath.stdout(Stdio::piped()).spawn()?;
+    peak_of(premath.args(["issue", "ready", "--issues"]).arg(path))
+}
+
+/// Returns the peak of a command whose answer does not fit into its pipe: as
+/// long as nobody reads it, all that it needed memory for is done, and it is
+/// still there.
+pub(crate) fn peak_of(command: &mut Command) -> Result<u64, Wrong> {
+    let mut process = command.stdout(Stdio::piped()).spawn()?;
     let mut answer = process.stdout.take().map(BufReader::new);
-    let mut peak = Err(Wrong::because("`premath issue ready` says nothing"));
+    let mut peak = Err(Wrong::because("the command says nothing"));
     if let Some(answer) = &mut answer {
         answer.fill_buf()?;
         peak = self::peak(&process.id().to_string());
         std::io::copy(answer, &mut std::io::sink())?;
     }
     if !process.wait()?.success() {
-        return Err(Wrong::because("`premath issue ready` failed"));
+        return Err(Wrong::because("the command failed"));
     }
     peak
 }

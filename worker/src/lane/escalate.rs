@@ -3,7 +3,7 @@
 
 use super::Lane;
 use super::progress::Progress;
-use super::turn::admit;
+use super::turn::{admit, walk};
 use premath_evidence::{EscalationFacts, escalation_turn};
 use premath_kernel::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
 use premath_kernel::escalation::{EscalationReport, blocked_notes, follow_up};
@@ -106,16 +106,13 @@ impl Lane {
         let refused = |class: FailureClass, detail: String| {
             ChangeError::Refused(premath_kernel::lease::LeaseRefusal { class, detail })
         };
-        match admit::<C>(&input, &binding) {
-            Ok(Ok(ready)) => Ok(ready),
-            Ok(Err(classes)) => {
-                let class = classes.first().copied();
-                Err(refused(
-                    class.unwrap_or(FailureClass::MutationUseEvidenceMissing),
-                    "the gate refused the escalation's turn".to_owned(),
-                ))
-            }
-            Err(error) => Err(refused(error.class(), error.to_string())),
-        }
+        let turn = walk(&input).map_err(|error| refused(error.class(), error.to_string()))?;
+        admit::<C>(turn, &binding).map_err(|classes| {
+            let class = classes.first().copied();
+            refused(
+                class.unwrap_or(FailureClass::MutationUseEvidenceMissing),
+                "the gate refused the escalation's turn".to_owned(),
+            )
+        })
     }
 }

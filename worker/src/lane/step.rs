@@ -4,6 +4,7 @@
 use super::command::{CommandError, Cut, Occasion, Phase, Ran, StepFiles};
 use super::progress::Progress;
 use super::report::StepReport;
+use super::turn::{admit, walk};
 use super::watch::LeaseWatch;
 use super::{BootError, Lane, outbox};
 use crate::prompt;
@@ -250,7 +251,8 @@ impl Lane {
             return Ok(());
         };
         for new in requests {
-            let ready = match self.admitted::<Discover>(progress, &self.evidence(progress))? {
+            let turn = walk(&self.evidence(progress))?;
+            let ready = match admit::<Discover>(turn, &self.binding(progress)) {
                 Ok(ready) => ready,
                 Err(classes) => {
                     classes

@@ -10,8 +10,7 @@ use premath_evidence::{ShellTurn, shell_turn};
 use premath_kernel::canonical::value_of;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::{
-    CallSpec, Change, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationReady,
-    join_check,
+    CallSpec, Change, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationReady, ToolUse,
 };
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -26,19 +25,14 @@ impl Lane {
         })
     }
 
-    /// Walks the step's turn to the right for one kind of change.
-    pub(super) fn admitted<C: Change>(
-        &self,
-        progress: &Progress,
-        input: &JoinCheckInput,
-    ) -> Result<Result<MutationReady<C>, BTreeSet<FailureClass>>, StepError> {
+    /// Binds the step to what its mode rests on.
+    pub(super) fn binding(&self, progress: &Progress) -> MutationBinding {
         let verification = format!("{}/verify", progress.identity.step_id());
-        let binding = MutationBinding::of_mode(
+        MutationBinding::of_mode(
             progress.identity.clone(),
             &self.batch.settings.mode,
             Some(verification),
-        );
-        Ok(admit::<C>(input, &binding)?)
+        )
     }
 
     /// Judges the turn, writes its witness, and returns the right to close
@@ -48,7 +42,9 @@ impl Lane {
         progress: &mut Progress,
     ) -> Result<Option<MutationReady<Close>>, StepError> {
         let input = self.evidence(progress);
-        let judged = self.admitted::<Close>(progress, &input)?;
+        let turn = walk(&input)?;
+        let report = turn.report();
+        let judged = admit::<Close>(turn, &self.binding(progress));
         let classes: BTreeSet<FailureClass> = match &judged {
             Ok(_) => BTreeSet::new(),
             Err(classes) => classes.clone(),
@@ -59,7 +55,7 @@ impl Lane {
             "witnessKind": "premath.harness.turn_witness.v1",
             "stepId": step_id,
             "input": input,
-            "joinCheck": join_check(&input)?,
+            "joinCheck": report,
             "closeFailureClasses": classes,
         });
         let folder = &self.batch.settings.roots.witnesses;
@@ -120,21 +116,18 @@ impl Lane {
     }
 }
 
-/// Walks a turn through the chain.
+/// Walks a turn up to its uses.
+pub(super) fn walk(input: &JoinCheckInput) -> Result<ToolUse, EvidenceError> {
+    Ok(CallSpec::bind(input)?.requests().results().tool_use())
+}
+
+/// Walks a turn on to the right for one kind of change.
 pub(super) fn admit<C: Change>(
-    input: &JoinCheckInput,
+    turn: ToolUse,
     binding: &MutationBinding,
-) -> Result<Result<MutationReady<C>, BTreeSet<FailureClass>>, EvidenceError> {
-    let joined = CallSpec::bind(input)?
-        .requests()
-        .results()
-        .tool_use()
-        .join();
-    Ok(joined
+) -> Result<MutationReady<C>, BTreeSet<FailureClass>> {
+    let joined = turn.join().map_err(|refused| refused.into_parts().1)?;
+    joined
+        .admit::<C>(binding)
         .map_err(|refused| refused.into_parts().1)
-        .and_then(|joined| {
-            joined
-                .admit::<C>(binding)
-                .map_err(|refused| refused.into_parts().1)
-        }))
 }

@@ -5,8 +5,9 @@
 
 use super::constraints::Constraints;
 use super::evidence::{CallSpecRow, RequestRow, UseRow};
-use super::gate;
+use super::gate::{self, BrokenRule};
 use super::input::JoinCheckInput;
+use super::join_check::JoinCheck;
 use super::mutation::{Change, MutationBinding, MutationReady};
 use super::normal::{Digests, NormalResult, Normalized, normalize};
 use super::path::EvidenceError;
@@ -105,6 +106,16 @@ impl ToolUse {
     /// Returns the whole turn in normal form, for the record of a refusal.
     pub fn normalized(&self) -> &Normalized {
         &self.0.normal
+    }
+
+    /// Returns the turn's report: the same judgement, which mints nothing.
+    pub fn report(&self) -> JoinCheck {
+        JoinCheck::of(self.0.normal.clone(), &self.0.constraints)
+    }
+
+    /// Returns every rule that the turn breaks, with the places.
+    pub fn explain(&self) -> Vec<BrokenRule> {
+        gate::explain(&self.0.normal, &self.0.constraints)
     }
 
     /// Closes the join, if nothing keeps it open.

@@ -1,5 +1,6 @@
 //! The answer of `premath harness-join-check --json` (`contracts.md` 2).
 
+use super::constraints::Constraints;
 use super::gate;
 use super::input::JoinCheckInput;
 use super::normal::{Digests, Normalized, normalize};
@@ -132,29 +133,36 @@ pub struct SharedState {
 /// Evidence that cannot be read ([`normalize`]).
 pub fn join_check(input: &JoinCheckInput) -> Result<JoinCheck, EvidenceError> {
     let normalized = normalize(&input.evidence)?;
-    let failure_classes = gate::join_classes(&normalized, &input.constraints);
-    let mutation_failure_classes = gate::mutation_classes(&normalized, &input.constraints);
-    let join_closed = failure_classes.is_empty();
-    Ok(JoinCheck {
-        action: "harness-join-check",
-        result: if join_closed {
-            Verdict::Accepted
-        } else {
-            Verdict::Rejected
-        },
-        failure_classes,
-        join_closed,
-        mutation_ready: join_closed && mutation_failure_classes.is_empty(),
-        mutation_failure_classes,
-        witness: JoinWitness {
-            schema: 1,
-            witness_kind: "premath.harness.join_check.v1",
-            digests: normalized.digests.clone(),
-            join_input: join_input(&normalized),
-            mutation_input: mutation_input(&normalized),
-        },
-        normalized,
-    })
+    Ok(JoinCheck::of(normalized, &input.constraints))
+}
+
+impl JoinCheck {
+    /// Judges a turn that is in normal form already.
+    pub fn of(normalized: Normalized, constraints: &Constraints) -> Self {
+        let failure_classes = gate::join_classes(&normalized, constraints);
+        let mutation_failure_classes = gate::mutation_classes(&normalized, constraints);
+        let join_closed = failure_classes.is_empty();
+        Self {
+            action: "harness-join-check",
+            result: if join_closed {
+                Verdict::Accepted
+            } else {
+                Verdict::Rejected
+            },
+            failure_classes,
+            join_closed,
+            mutation_ready: join_closed && mutation_failure_classes.is_empty(),
+            mutation_failure_classes,
+            witness: JoinWitness {
+                schema: 1,
+                witness_kind: "premath.harness.join_check.v1",
+                digests: normalized.digests.clone(),
+                join_input: join_input(&normalized),
+                mutation_input: mutation_input(&normalized),
+            },
+            normalized,
+        }
+    }
 }
 
 fn join_input(turn: &Normalized) -> JoinInput {

@@ -63,10 +63,7 @@ fn shell_evidence_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
     let policy = boundary(case);
     let turn = case.turn;
     each(turn.tool_results.iter().filter_map(move |row| {
-        let is_shell = || {
-            let tool = case_tool(turn, row)?;
-            policy.filter(|policy| policy.shell_tools.contains(tool))
-        };
+        let is_shell = || policy?.shell_tools.get(case_tool(turn, row)?);
         let lacking = match shell(row) {
             Some(shell) => lacking(shell)?,
             None if is_shell().is_some() => "any evidence of the shell's boundary",

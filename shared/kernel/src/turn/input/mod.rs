@@ -58,7 +58,17 @@ impl ParsedInput {
     /// follows, a key that stands twice, and whatever
     /// [`from_value`](Self::from_value) refuses.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, EvidenceError> {
-        Self::from_value(reader::parse(bytes).map_err(EvidenceError::NotJson)?)
+        Self::from_value(Self::document(bytes)?)
+    }
+
+    /// Parses the bytes of a JSON document, and reads no further.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are no JSON document, nesting deeper than `serde_json`
+    /// follows, and a key that stands twice.
+    pub fn document(bytes: &[u8]) -> Result<Value, EvidenceError> {
+        reader::parse(bytes).map_err(EvidenceError::NotJson)
     }
 
     /// Reads an input from JSON.

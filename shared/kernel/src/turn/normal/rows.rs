@@ -124,10 +124,14 @@ pub(super) fn set<R, N: PartialEq>(
     at: &Path<'_>,
     kind: RowKind<R, N>,
 ) -> Result<Vec<N>, EvidenceError> {
-    let mut sorted = Vec::with_capacity(rows.len());
+    let mut normal = Vec::with_capacity(rows.len());
     for (index, row) in rows.iter().enumerate() {
-        sorted.push((index, (kind.normal)(row, &at.row(index))?));
+        normal.push((kind.normal)(row, &at.row(index))?);
     }
+    if normal.is_sorted_by(|a, b| (kind.order)(a, b).is_lt()) {
+        return Ok(normal);
+    }
+    let mut sorted: Vec<(usize, N)> = normal.into_iter().enumerate().collect();
     sorted.sort_by(|(_, a), (_, b)| (kind.order)(a, b));
     let same = |a: &N, b: &N| (kind.order)(a, b).is_eq();
     let conflict = sorted
@@ -165,9 +169,7 @@ pub(super) fn handoff(row: &HandoffPacket, at: &Path<'_>) -> Result<HandoffPacke
 
 fn payload_digest(row: &ResultRow) -> Option<String> {
     let payload = row.payload.as_ref().filter(|value| !value.is_null())?;
-    // A `Value` prints canonically by itself; going through one again would copy it.
-    let text = payload.to_string();
-    Some(format!("sha256:{}", canonical::sha256_hex(text.as_bytes())))
+    Some(canonical::digest_value(payload))
 }
 
 /// Looks at every row, also at those that collapse with another one.

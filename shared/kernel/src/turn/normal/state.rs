@@ -199,8 +199,16 @@ impl<'a> JoinSet<'a> {
 
 /// Returns the ids of `left` that are not in `right`; both are sorted.
 fn difference(left: &[&String], right: &[&String]) -> Vec<String> {
+    let mut right = right.iter().peekable();
     left.iter()
-        .filter(|id| right.binary_search(id).is_err())
+        .filter(|id| {
+            // Mostly the two are alike, so first the one comparison for that.
+            if right.next_if_eq(id).is_some() {
+                return false;
+            }
+            while right.next_if(|other| other < id).is_some() {}
+            right.next_if_eq(id).is_none()
+        })
         .map(|id| (*id).clone())
         .collect()
 }

@@ -12,6 +12,11 @@ pub(super) fn optional(text: &Option<String>) -> Option<String> {
 }
 
 pub(super) fn trimmed(text: &str) -> Option<String> {
+    let ends = [text.as_bytes().first(), text.as_bytes().last()];
+    // Most texts have nothing to trim; looking for it costs more than this.
+    if ends.iter().all(|end| end.is_some_and(u8::is_ascii_graphic)) {
+        return Some(text.to_owned());
+    }
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }

@@ -1,17 +1,19 @@
 //! `premath harness-join-check` (`contracts.md` 2)
 
+mod input;
+mod reasons;
+
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::terminal::plain;
 use clap::{Args, ValueEnum};
 use premath_kernel::canonical::value_of;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::turn::{JoinCheck, ParsedInput, join_check};
+use premath_kernel::turn::{JoinCheck, JoinCheckInput, ParsedInput, explain, normalize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Arguments of `premath harness-join-check`.
 #[derive(Debug, Args)]
@@ -22,7 +24,7 @@ pub(crate) struct JoinCheckArgs {
     /// Exit 1 where the verdict falls short of this
     #[arg(long, value_enum)]
     require: Option<RequireArg>,
-    /// Say what each failure class means, and which fields of the input were ignored
+    /// Say which rows broke which rule, what would satisfy it, and which fields were ignored
     #[arg(long)]
     explain: bool,
 }
@@ -41,7 +43,7 @@ impl JoinCheckArgs {
     }
 
     fn perform(self) -> Result<Answer, CliError> {
-        let bytes = read(&self.input).map_err(|source| CliError::EvidenceFile {
+        let bytes = input::read(&self.input).map_err(|source| CliError::EvidenceFile {
             path: self.input.clone(),
             source,
         })?;
@@ -49,71 +51,70 @@ impl JoinCheckArgs {
             path: self.input.clone(),
             source,
         };
-        let witness = turn_witness(&bytes);
-        let parsed = match &witness {
-            Some(witness) => ParsedInput::from_value(witness["input"].clone()),
-            None => ParsedInput::from_slice(&bytes),
-        };
-        let parsed = parsed.map_err(invalid)?;
-        let check = join_check(&parsed.input).map_err(invalid)?;
+        let document = ParsedInput::document(&bytes).map_err(invalid)?;
+        drop(bytes);
+        let (document, close) = turn_witness(document);
+        let parsed = ParsedInput::from_value(document).map_err(invalid)?;
+        let JoinCheckInput {
+            evidence,
+            constraints,
+        } = parsed.input;
+        let normalized = normalize(&evidence).map_err(invalid)?;
+        drop(evidence);
+        let check = JoinCheck::of(normalized, &constraints);
         let met = match self.require {
             None => true,
             Some(RequireArg::Accepted) => check.join_closed,
             Some(RequireArg::MutationReady) => {
-                let held = witness.as_ref().is_some_and(|witness| !closes(witness));
-                check.mutation_ready && !held
+                check.mutation_ready && close.as_ref().is_none_or(closes)
             }
         };
-        let mut document = value_of(&check);
         let mut text = verdict(&check);
-        if let Some(witness) = &witness {
-            let classes = &witness["closeFailureClasses"];
+        if let Some(classes) = &close {
             let _ = writeln!(
                 text,
                 "close     {}",
-                if closes(witness) {
+                if closes(classes) {
                     "allowed, as recorded".to_owned()
                 } else {
                     format!("refused, as recorded: {}", plain(&classes.to_string()))
                 }
             );
-            document["closeFailureClasses"] = classes.clone();
         }
-        if self.explain {
-            let meanings = meanings(&check);
-            for (class, meaning) in &meanings {
-                let _ = writeln!(text, "{class}: {meaning}");
-            }
-            for field in &parsed.unknown_fields {
-                let _ = writeln!(text, "ignored field: {}", plain(field));
-            }
-            document["explain"] =
-                json!({"classes": meanings, "ignoredFields": parsed.unknown_fields});
+        let explained = self.explain.then(|| {
+            let broken = explain(&check.normalized, &constraints);
+            text.push_str(&reasons::text(&broken, &parsed.unknown_fields));
+            json!({
+                "classes": meanings(&check),
+                "rules": broken,
+                "ignoredFields": parsed.unknown_fields,
+            })
+        });
+        let mut document = value_of(&check);
+        drop(check);
+        if let Some(classes) = close {
+            document["closeFailureClasses"] = classes;
+        }
+        if let Some(explained) = explained {
+            document["explain"] = explained;
         }
         Ok(Answer::new(document, text).refused(!met))
     }
 }
 
-/// Reads a step's turn witness, which holds the evidence that was judged and
-/// whether the step's issue could be closed on it.
-fn turn_witness(bytes: &[u8]) -> Option<Value> {
-    let document: Value = serde_json::from_slice(bytes).ok()?;
-    (document["witnessKind"] == "premath.harness.turn_witness.v1").then_some(document)
-}
-
-fn closes(witness: &Value) -> bool {
-    witness["closeFailureClasses"]
-        .as_array()
-        .is_some_and(Vec::is_empty)
-}
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().read_to_end(&mut bytes)?;
-        return Ok(bytes);
+/// Takes a step's turn witness apart: the evidence that was judged, and the
+/// recorded classes that kept the step's issue from being closed.
+fn turn_witness(mut document: Value) -> (Value, Option<Value>) {
+    if document["witnessKind"] == "premath.harness.turn_witness.v1" {
+        let classes = document["closeFailureClasses"].take();
+        (document["input"].take(), Some(classes))
+    } else {
+        (document, None)
     }
-    std::fs::read(path)
+}
+
+fn closes(classes: &Value) -> bool {
+    classes.as_array().is_some_and(Vec::is_empty)
 }
 
 fn verdict(check: &JoinCheck) -> String {

@@ -1,0 +1,52 @@
+//! Why a turn was refused, for a person.
+
+use crate::terminal::{plain, wrapped};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::turn::BrokenRule;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Tells of each class what it means, where it was found, and what the rule
+/// asks; classes that merely follow from others come last, in a line each.
+pub(super) fn text(broken: &[BrokenRule], ignored: &BTreeSet<String>) -> String {
+    let mut text = String::new();
+    let roots: BTreeSet<FailureClass> = classes(broken, false);
+    for class in &roots {
+        let _ = writeln!(text, "\n{class}  ({})", class.source());
+        text.push_str(&wrapped(class.meaning(), 4));
+        let mut told: Vec<&str> = Vec::new();
+        for rule in broken.iter().filter(|rule| rule.class == *class) {
+            // A rule that holds for the join and again before a change.
+            let places: Vec<String> = rule.breaches.iter().map(place).collect();
+            if told.contains(&rule.asks) {
+                continue;
+            }
+            told.push(rule.asks);
+            text.extend(places);
+            if rule.more > 0 {
+                let _ = writeln!(text, "  - and {} more", rule.more);
+            }
+            let _ = write!(text, "  asked: {}", wrapped(rule.asks, 9).trim_start());
+        }
+    }
+    for class in classes(broken, true).difference(&roots) {
+        let _ = writeln!(text, "\n{class} follows from the above.");
+    }
+    if !ignored.is_empty() {
+        text.push('\n');
+    }
+    for field in ignored {
+        let _ = writeln!(text, "ignored field: {}", plain(field));
+    }
+    text
+}
+
+fn classes(broken: &[BrokenRule], derived: bool) -> BTreeSet<FailureClass> {
+    let rules = broken.iter().filter(|rule| rule.derived == derived);
+    rules.map(|rule| rule.class).collect()
+}
+
+fn place(breach: &premath_kernel::turn::Breach) -> String {
+    let place = format!("{}: {}", breach.at, breach.found);
+    format!("  - {}", wrapped(&place, 4).trim_start())
+}
