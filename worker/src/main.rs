@@ -9,10 +9,11 @@ use harness_worker::lane::{BootError, Lane, StepEnding, StepReport};
 use harness_worker::settings::{LoopFlags, Settings};
 use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
+use premath_kernel::canonical::canonical;
+use premath_kernel::event::{WORKER_ACTION, WorkerReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::plain::plain;
 use premath_memory::{Compaction, StoreError, clock};
-use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Write;
 use std::path::PathBuf;
@@ -153,24 +154,16 @@ fn run(arguments: &Arguments) -> u8 {
     }
     let code = exit_code(&batch, &reports, store_lost);
     if arguments.json {
-        let issues: Vec<_> = reports
-            .iter()
-            .map(|report| {
-                json!({
-                    "issueId": report.issue_id, "stepId": report.step_id,
-                    "resultClass": report.result_class, "failureClasses": report.failure_classes,
-                    "attempt": report.attempt, "commit": report.commit,
-                    "salvage": report.salvage, "discovered": report.discovered,
-                    "durationMs": report.duration_ms,
-                })
-            })
-            .collect();
-        let document = json!({
-            "action": "worker.loop", "workerId": arguments.worker_id,
-            "issuesPath": batch.memory.path(), "count": issues.len(), "items": issues,
-            "handoff": boot.handoff, "exitCode": code,
-        });
-        let _ = writeln!(std::io::stdout(), "{document}");
+        let document = WorkerReport {
+            action: WORKER_ACTION,
+            worker_id: &arguments.worker_id,
+            issues_path: batch.memory.path().to_string_lossy().into_owned(),
+            count: reports.len(),
+            items: reports.iter().map(StepReport::outcome).collect(),
+            handoff: boot.handoff.as_ref(),
+            exit_code: code,
+        };
+        let _ = writeln!(std::io::stdout(), "{}", canonical(&document));
     }
     code
 }

@@ -1,12 +1,13 @@
 //! Witness files: what a command or a change was, in a document that rows
 //! refer to by its digest (HARNESS-RUNTIME 3.2).
 
-use crate::supervisor::{Exit, ExitCause};
+use crate::supervisor::{Exit, ExitCause, StreamReport};
 use crate::tree::TreeState;
 use premath_kernel::canonical;
 use premath_kernel::token;
+use premath_kernel::witness::{CommandEnd, EndCause, StreamFacts, TreeFacts};
 use premath_memory::{StoreError, projection};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// A witness that was written.
@@ -21,10 +22,11 @@ pub(crate) fn write(
     folder: &Path,
     step_id: &str,
     phase: &str,
-    document: &Value,
+    document: &impl Serialize,
 ) -> Result<Witness, StoreError> {
-    projection::write_value(&file(folder, step_id, phase, "json"), document)?;
-    let digest = canonical::sha256_hex(canonical::canonical_value(document).as_bytes());
+    let document = canonical::value_of(document);
+    projection::write_value(&file(folder, step_id, phase, "json"), &document)?;
+    let digest = canonical::sha256_hex(canonical::canonical_value(&document).as_bytes());
     Ok(Witness {
         reference: format!("ciwitness://{}/{phase}/{}", token::encode(step_id), digest),
     })
@@ -43,72 +45,36 @@ pub(crate) fn file(folder: &Path, step_id: &str, phase: &str, extension: &str) -
     folder.join(format!("{stem}.{phase}.{extension}"))
 }
 
-/// What the witness of a command says.
-pub(crate) struct CommandFacts<'a> {
-    pub(crate) step_id: &'a str,
-    pub(crate) issue_id: &'a str,
-    pub(crate) generation: u64,
-    pub(crate) phase: &'a str,
-    pub(crate) command_digest: &'a str,
-    pub(crate) workdir: &'a str,
-    pub(crate) environment: &'a [String],
-    pub(crate) exit: &'a Exit,
-    pub(crate) failure_classes: &'a [String],
-    pub(crate) started_at: jiff::Timestamp,
-    pub(crate) finished_at: jiff::Timestamp,
-    pub(crate) before: &'a TreeState,
-    pub(crate) after: &'a TreeState,
-    pub(crate) stdout: &'a Path,
-    pub(crate) stderr: &'a Path,
-}
-
-impl CommandFacts<'_> {
-    /// Returns the document.
-    pub(crate) fn document(&self) -> Value {
-        let stream = |report: &crate::supervisor::StreamReport, path: &Path| {
-            json!({
-                "bytes": report.bytes,
-                "sha256": report.sha256,
-                "cutBytes": report.cut_bytes,
-                "writeError": report.write_error,
-                "path": path,
-            })
-        };
-        json!({
-            "schema": 1,
-            "witnessKind": "premath.harness.command_witness.v1",
-            "stepId": self.step_id,
-            "issueId": self.issue_id,
-            "generation": self.generation,
-            "phase": self.phase,
-            "commandDigest": self.command_digest,
-            "workdir": self.workdir,
-            "environmentNames": self.environment,
-            "exit": {
-                "cause": cause(&self.exit.cause),
-                "code": self.exit.code,
-                "signal": self.exit.signal,
-            },
-            "durationMs": self.exit.duration_ms,
-            "leakedProcesses": self.exit.leaked,
-            "survivingProcesses": self.exit.survivors,
-            "failureClasses": self.failure_classes,
-            "startedAt": premath_kernel::time::micros(self.started_at),
-            "finishedAt": premath_kernel::time::micros(self.finished_at),
-            "before": self.before,
-            "after": self.after,
-            "stdout": stream(&self.exit.stdout, self.stdout),
-            "stderr": stream(&self.exit.stderr, self.stderr),
-        })
+/// What a stream was, as a witness says it.
+pub(crate) fn stream(report: &StreamReport, path: &Path) -> StreamFacts {
+    StreamFacts {
+        bytes: report.bytes,
+        sha256: report.sha256.clone(),
+        cut_bytes: report.cut_bytes,
+        write_error: report.write_error.clone(),
+        path: path.to_string_lossy().into_owned(),
     }
 }
 
-fn cause(cause: &ExitCause) -> &'static str {
-    match cause {
-        ExitCause::Exited => "exited",
-        ExitCause::Limit => "limit",
-        ExitCause::Stopped => "stopped",
-        ExitCause::SpawnFailed { .. } => "spawn_failed",
+/// How a command ended, as a witness says it.
+pub(crate) fn end(exit: &Exit) -> CommandEnd {
+    CommandEnd {
+        cause: match &exit.cause {
+            ExitCause::Exited => EndCause::Exited,
+            ExitCause::Limit => EndCause::Limit,
+            ExitCause::Stopped => EndCause::Stopped,
+            ExitCause::SpawnFailed { .. } => EndCause::SpawnFailed,
+        },
+        code: exit.code,
+        signal: exit.signal,
+    }
+}
+
+/// What a worktree was, as a witness says it.
+pub(crate) fn tree(state: &TreeState) -> TreeFacts {
+    TreeFacts {
+        head: state.head.clone(),
+        tree: state.tree.clone(),
     }
 }
 

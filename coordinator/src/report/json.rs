@@ -3,9 +3,12 @@
 use super::{Notice, Reporter, Summary};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
+use premath_kernel::canonical::canonical;
+use premath_kernel::event::{EndWish, EndedIssue, EndedStep, Ending, Event};
 use premath_kernel::plain::plain_json;
-use serde_json::{Value, json};
+use premath_kernel::stamp::Stamp;
 use std::io::Write;
+use std::path::Path;
 
 /// Writes JSON lines.
 #[derive(Debug)]
@@ -19,112 +22,126 @@ impl<W: Write> JsonReporter<W> {
         Self { out }
     }
 
-    fn event(&mut self, value: &Value) {
-        let _ = writeln!(self.out, "{}", plain_json(&value.to_string()));
+    fn event(&mut self, event: &Event<'_>) {
+        let _ = writeln!(self.out, "{}", plain_json(&canonical(event)));
         let _ = self.out.flush();
     }
 }
 
 impl<W: Write> Reporter for JsonReporter<W> {
     fn notice(&mut self, notice: &Notice<'_>) {
-        let value = match notice {
+        let event = match notice {
             Notice::BatchStarted {
                 batch_id,
                 resumed,
                 lanes,
                 mode,
                 issues_path,
-            } => json!({
-                "event": "batch.started", "batchId": batch_id, "resumed": resumed, "lanes": lanes,
-                "mutationMode": mode.name(), "reason": mode.reason(), "issuesPath": issues_path,
-            }),
+            } => Event::BatchStarted {
+                batch_id,
+                resumed: *resumed,
+                lanes: *lanes,
+                mutation_mode: mode.name(),
+                reason: mode.reason(),
+                issues_path: text(issues_path),
+            },
             Notice::LaneBooted {
                 worker_id,
                 worktree,
                 report,
-            } => json!({
-                "event": "lane.booted", "workerId": worker_id, "worktree": worktree,
-                "handoff": report.handoff, "salvage": report.salvage,
-                "nextTarget": report.next_target, "witnessCount": report.witnesses,
-                "observation": report.observation, "warnings": report.warnings,
-            }),
+            } => Event::LaneBooted {
+                worker_id,
+                worktree: text(worktree),
+                handoff: report.handoff.as_ref(),
+                salvage: report.salvage.as_deref(),
+                next_target: report.next_target.as_deref(),
+                witness_count: report.witnesses,
+                observation: report.observation,
+                warnings: &report.warnings,
+            },
             Notice::LaneGivenUp {
                 worker_id,
                 worktree,
                 class,
                 detail,
                 hint,
-            } => json!({
-                "event": "lane.given_up", "workerId": worker_id, "worktree": worktree,
-                "failureClass": class, "detail": detail, "hint": hint,
-            }),
-            Notice::Dispatched { worker_id, claim } => json!({
-                "event": "issue.dispatched", "workerId": worker_id,
-                "issueId": claim.claim.issue_id, "leaseId": claim.claim.lease_id,
-                "generation": claim.claim.generation,
-            }),
-            Notice::StepEnded { worker_id, report } => {
-                let mut value = step(report);
-                value["event"] = "step.ended".into();
-                value["workerId"] = (*worker_id).into();
-                value
-            }
-            Notice::Cycle { path } => json!({"event": "graph.cycle", "cyclePath": path}),
-            Notice::Waiting { until } => {
-                json!({"event": "batch.waiting", "until": premath_kernel::time::micros(*until)})
-            }
-            Notice::Interrupted { level } => json!({
-                "event": "batch.interrupted",
-                "level": if *level == Level::Kill { "kill" } else { "drain" },
-            }),
-            Notice::StoreLost { detail } => json!({"event": "store.lost", "detail": detail}),
+            } => Event::LaneGivenUp {
+                worker_id,
+                worktree: text(worktree),
+                failure_class: *class,
+                detail,
+                hint: *hint,
+            },
+            Notice::Dispatched { worker_id, claim } => Event::IssueDispatched {
+                worker_id,
+                issue_id: &claim.claim.issue_id,
+                lease_id: &claim.claim.lease_id,
+                generation: claim.claim.generation,
+            },
+            Notice::StepEnded { worker_id, report } => Event::StepEnded {
+                step: ended(worker_id, report),
+            },
+            Notice::Cycle { path } => Event::GraphCycle { cycle_path: path },
+            Notice::Waiting { until } => Event::BatchWaiting {
+                until: Stamp::at(*until),
+            },
+            Notice::Interrupted { level } => Event::BatchInterrupted {
+                level: if *level == Level::Kill {
+                    EndWish::Kill
+                } else {
+                    EndWish::Drain
+                },
+            },
+            Notice::StoreLost { detail } => Event::StoreLost { detail },
         };
-        self.event(&value);
+        self.event(&event);
     }
 
     fn summary(&mut self, summary: &Summary) {
-        let mut issues: Vec<Value> = summary
+        let mut issues: Vec<EndedIssue<'_>> = summary
             .issues
             .iter()
-            .map(|(worker, attempts, report)| {
-                let mut value = step(report);
-                value["workerId"] = worker.as_str().into();
-                value["attempts"] = (*attempts).into();
-                value
+            .map(|(worker, attempts, report)| EndedIssue {
+                step: ended(worker, report),
+                attempts: *attempts,
             })
             .collect();
-        issues.sort_by_key(|issue| issue["issueId"].to_string());
-        let elapsed = u64::try_from(summary.elapsed.as_millis()).unwrap_or(u64::MAX);
-        self.event(&json!({
-            "event": "batch.ended", "batchId": summary.batch_id, "exitCode": summary.exit_code,
-            "elapsedMs": elapsed, "issues": issues, "lanesLost": summary.lanes_lost,
-            "cyclePath": summary.cycle, "counts": summary.counts,
-        }));
+        issues.sort_by_key(|issue| issue.step.outcome.issue_id);
+        self.event(&Event::BatchEnded {
+            batch_id: &summary.batch_id,
+            exit_code: summary.exit_code,
+            elapsed_ms: u64::try_from(summary.elapsed.as_millis()).unwrap_or(u64::MAX),
+            issues,
+            lanes_lost: summary.lanes_lost,
+            cycle_path: summary.cycle.as_deref(),
+            counts: &summary.counts,
+        });
     }
 }
 
-fn step(report: &StepReport) -> Value {
-    let (ending, detail) = match &report.ending {
-        StepEnding::Closed => ("closed", Value::Null),
-        StepEnding::Retry { at } => (
-            "retry",
-            at.map(premath_kernel::time::micros)
-                .map_or(Value::Null, Value::from),
-        ),
-        StepEnding::Blocked => ("blocked", Value::Null),
-        StepEnding::Discovered { follow_up } => ("discovered", follow_up.as_str().into()),
-        StepEnding::Stopped => ("stopped", Value::Null),
-        StepEnding::LeaseLost => ("lease_lost", Value::Null),
-        StepEnding::Interrupted => ("interrupted", Value::Null),
-        StepEnding::NotBegun => ("not_begun", Value::Null),
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn ended<'a>(worker_id: &'a str, report: &'a StepReport) -> EndedStep<'a> {
+    let (ending, ending_detail) = match &report.ending {
+        StepEnding::Closed => (Ending::Closed, None),
+        StepEnding::Retry { at } => (Ending::Retry, at.map(premath_kernel::time::micros)),
+        StepEnding::Blocked => (Ending::Blocked, None),
+        StepEnding::Discovered { follow_up } => (Ending::Discovered, Some(follow_up.clone())),
+        StepEnding::Stopped => (Ending::Stopped, None),
+        StepEnding::LeaseLost => (Ending::LeaseLost, None),
+        StepEnding::Interrupted => (Ending::Interrupted, None),
+        StepEnding::NotBegun => (Ending::NotBegun, None),
     };
-    json!({
-        "issueId": report.issue_id, "title": report.title, "stepId": report.step_id,
-        "generation": report.generation, "ending": ending, "endingDetail": detail,
-        "resultClass": report.result_class, "failureClasses": report.failure_classes,
-        "attempt": report.attempt, "commit": report.commit, "salvage": report.salvage,
-        "discovered": report.discovered, "durationMs": report.duration_ms,
-        "said": report.said.as_ref().map(|(said, _)| said),
-        "output": report.said.as_ref().map(|(_, output)| output),
-    })
+    EndedStep {
+        worker_id,
+        outcome: report.outcome(),
+        title: &report.title,
+        generation: report.generation,
+        ending,
+        ending_detail,
+        said: report.said.as_ref().map(|(said, _)| said.as_str()),
+        output: report.said.as_ref().map(|(_, output)| text(output)),
+    }
 }

@@ -5,13 +5,14 @@ use crate::feature::FeatureLedger;
 use crate::reference::RefSet;
 use crate::session::{Session, SessionState};
 use crate::stamp::Stamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The kind of a bootstrap answer.
 pub const BOOTSTRAP_KIND: &str = "premath.harness.bootstrap.v1";
 
 /// What the next worker does with a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BootstrapMode {
     /// Takes up what was handed off.
@@ -21,10 +22,12 @@ pub enum BootstrapMode {
 }
 
 /// What a fresh worker needs to go on, `premath.harness.bootstrap.v1`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Bootstrap {
+    #[schemars(schema_with = "crate::schema::one")]
     schema: u8,
+    #[schemars(extend("const" = BOOTSTRAP_KIND))]
     bootstrap_kind: &'static str,
     /// Resume or attach, by the session's state.
     pub mode: BootstrapMode,

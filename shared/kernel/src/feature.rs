@@ -8,6 +8,7 @@ use crate::field::{FieldError, Fields, some_text};
 use crate::reference::RefSet;
 use crate::time;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -62,12 +63,15 @@ impl FromStr for FeatureStatus {
 }
 
 /// One feature, as its row stands: nothing in it is proven to be right.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feature {
     /// The feature's id.
     pub feature_id: String,
     /// The status as it stands; [`Feature::known_status`] reads it.
+    #[schemars(
+        description = "How far it is: `pending`, `in_progress`, `blocked` or `completed`; the ledger's check reports any other word."
+    )]
     pub status: String,
     /// The issue that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,10 +121,12 @@ impl Feature {
 ///
 /// Fields that this build does not know are kept, value for value, in the
 /// ledger and in its features.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FeatureLedger {
+    #[schemars(schema_with = "crate::schema::one")]
     schema: u8,
+    #[schemars(extend("const" = LEDGER_KIND))]
     ledger_kind: &'static str,
     /// The session that last wrote.
     #[serde(skip_serializing_if = "Option::is_none")]

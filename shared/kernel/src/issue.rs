@@ -4,7 +4,10 @@
 //! A row has many more fields; they stay in its text, and a change is a set of
 //! fields to set or to remove, so that nothing else of the row is touched.
 
+mod schema;
+
 use crate::lease::Lease;
+use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -143,44 +146,71 @@ pub struct Issue {
     pub dependencies: Arc<[Dependency]>,
 }
 
-#[derive(Deserialize)]
+/// A row of issue memory. One with the same id further down takes its place;
+/// every field that is not described here is kept, value for value.
+#[derive(Deserialize, JsonSchema)]
 struct Wire<'a> {
+    /// The issue's id.
     #[serde(borrow)]
+    #[schemars(regex(pattern = r"\S"))]
     id: Cow<'a, str>,
+    /// Where it stands: `open`, which is also what a missing one reads as,
+    /// `in_progress`, `blocked`, `closed`, `tombstone`, or a word of another
+    /// tracker, which is never ready.
     #[serde(default, borrow)]
     status: Option<Text<'a>>,
+    /// Smaller is sooner; a missing one reads as 2.
     #[serde(default, deserialize_with = "whole_number")]
     priority: Option<i64>,
+    /// Its type, any word; a missing one reads as `task`.
     #[serde(default)]
     issue_type: Option<Box<str>>,
+    /// Who it is assigned to.
     #[serde(default)]
     assignee: Option<Box<str>>,
+    /// Its labels.
     #[serde(default)]
     labels: Option<Vec<Option<Box<str>>>>,
+    /// Who works on it, and until when.
     #[serde(default)]
     lease: Option<Box<Lease>>,
+    /// The generation of its newest lease, which never goes down (ours).
     #[serde(default)]
     lease_generation: Option<u64>,
+    /// When it may be claimed again (ours).
     #[serde(default)]
+    #[schemars(schema_with = "crate::schema::time_or_null")]
     retry_at: Option<Box<str>>,
+    /// The step that closed it (ours).
     #[serde(default)]
     closed_by_step: Option<Box<str>>,
+    /// What it waits for, and what else it is linked to.
     #[serde(default)]
     #[serde(borrow)]
     dependencies: Option<Vec<WireDependency<'a>>>,
 }
 
-#[derive(Deserialize)]
+/// An edge from an issue to another.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "Dependency", transform = schema::add_edge_texts)]
 struct WireDependency<'a> {
+    /// The issue that the edge points to.
     depends_on_id: Box<str>,
+    /// What the edge does. `blocks`, which is also what a missing one reads
+    /// as, `conditional-blocks` and `waits-for` hold the issue until the other
+    /// is over, `parent-child` points from a child to its parent, any other
+    /// word holds nothing.
     #[serde(rename = "type", default, borrow)]
     kind: Option<Text<'a>>,
+    /// Another spelling of `type`, read where that is missing.
     #[serde(default, borrow)]
     dep_type: Option<Text<'a>>,
 }
 
 /// A text that is not copied where it stands in the row as it is; serde's own
 /// copies always behind an `Option`.
+#[derive(JsonSchema)]
+#[schemars(inline, with = "String", description = "")]
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {

@@ -16,25 +16,31 @@ pub use term::{TTL_DEFAULT, TTL_MAX, TTL_MIN, Term};
 
 use crate::failure::FailureClass;
 use crate::time::Moment;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The right to work on one issue until a time, as it stands in the row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
     /// The lease's id.
     #[serde(default, deserialize_with = "text_or_null")]
+    #[schemars(with = "Option<Box<str>>")]
     pub lease_id: Box<str>,
     /// Who holds it.
     #[serde(default, deserialize_with = "text_or_null")]
+    #[schemars(with = "Option<Box<str>>")]
     pub owner: Box<str>,
     /// When it was claimed, RFC 3339.
     #[serde(default, deserialize_with = "text_or_null")]
+    #[schemars(schema_with = "crate::schema::time_or_null")]
     pub acquired_at: Box<str>,
     /// Until when it is good by the wall clock, RFC 3339.
     #[serde(default, deserialize_with = "text_or_null")]
+    #[schemars(schema_with = "crate::schema::time_or_null")]
     pub expires_at: Box<str>,
     /// When it was last renewed, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::time_or_null")]
     pub renewed_at: Option<Box<str>>,
     /// The fencing token (ours); 0 in rows of others.
     #[serde(
@@ -42,6 +48,7 @@ pub struct Lease {
         skip_serializing_if = "is_zero",
         deserialize_with = "number_or_null"
     )]
+    #[schemars(with = "Option<u64>")]
     pub generation: u64,
     /// The process that holds it (ours).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,6 +59,7 @@ pub struct Lease {
         skip_serializing_if = "str::is_empty",
         deserialize_with = "text_or_null"
     )]
+    #[schemars(with = "Option<Box<str>>")]
     pub assignee_before: Box<str>,
 }
 
@@ -69,7 +77,7 @@ fn number_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::
 }
 
 /// The process that holds a lease.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Holder {
     /// The host's name.
     pub host: Box<str>,

@@ -8,6 +8,7 @@
 use crate::authority::MutationMode;
 use crate::canonical::ref_digest;
 use crate::token::encode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -192,8 +193,9 @@ pub fn trajectory_step(step_id: &str) -> String {
 /// (HARNESS-RUNTIME 4).
 ///
 /// Reads and writes as a JSON list of texts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct RefSet(BTreeSet<String>);
 
 impl RefSet {

@@ -15,6 +15,7 @@ pub use policy::{
 pub use words::{class_words, is_class_word};
 
 use crate::failure::FailureClass;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The rule id of a decision that no rule names.
@@ -92,7 +93,7 @@ pub fn decide(policy: &RetryPolicy, classes: &[impl AsRef<str>], attempt: u32) -
 }
 
 /// Whether a recorded decision retried or escalated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RetryVerdict {
     /// The issue was tried again.

@@ -6,6 +6,7 @@ use crate::reference::RefSet;
 use crate::stamp::{Stamp, compact};
 use crate::token::token;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -13,7 +14,7 @@ use serde_json::{Map, Value};
 pub const SESSION_KIND: &str = "premath.harness.session.v1";
 
 /// Whether somebody works in a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionState {
     /// A worker is in it, or died in it.
@@ -54,7 +55,7 @@ fn wrong_state(found: &Value) -> FieldError {
 }
 
 /// Where a step started: what crash recovery needs (ours).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStep {
     /// The step's id, `<worker>.<issue>.<generation>`.
@@ -77,12 +78,15 @@ pub struct SessionStep {
 /// A session document, `premath.harness.session.v1`.
 ///
 /// Fields that this build does not know are kept, value for value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
+    #[schemars(schema_with = "crate::schema::one")]
     schema: u8,
+    #[schemars(extend("const" = SESSION_KIND))]
     session_kind: &'static str,
     /// The session's id; kept by every update that does not override it.
+    #[schemars(regex(pattern = r"\S"))]
     pub session_id: String,
     /// Whether somebody works in it.
     pub state: SessionState,

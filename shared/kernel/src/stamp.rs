@@ -2,6 +2,7 @@
 
 use crate::time;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 /// A time and the text that it was read from or is written as.
@@ -9,7 +10,13 @@ use serde::{Serialize, Serializer};
 /// A time that somebody else wrote is written again as it stood; one of ours
 /// has microseconds and ends in `Z` (`contracts.md` 6). Compare
 /// [`Stamp::time`], never the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(
+    inline,
+    with = "String",
+    description = "A time, RFC 3339.",
+    extend("format" = "date-time")
+)]
 pub struct Stamp {
     time: Timestamp,
     text: String,

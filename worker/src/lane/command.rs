@@ -7,11 +7,13 @@ use crate::environment;
 use crate::interrupt::Level;
 use crate::supervisor::{Exit, ExitCause, SupervisorError, shell};
 use crate::tree::TreeState;
-use crate::witness::{self, CommandFacts};
+use crate::witness;
 use premath_evidence::{CallEnd, ShellCall};
 use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::retry::{self, class_words};
+use premath_kernel::stamp::Stamp;
+use premath_kernel::witness::{CommandFacts, CommandWitness};
 use premath_memory::{StoreError, artifact, clock};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -276,27 +278,30 @@ impl Lane {
         let workdir = self.worktree.to_string_lossy().into_owned();
         let exit = outcome.exit;
         let facts = CommandFacts {
-            step_id: occasion.step_id,
-            issue_id: occasion.issue_id,
+            step_id: occasion.step_id.to_owned(),
+            issue_id: occasion.issue_id.to_owned(),
             generation: occasion.generation,
-            phase: phase.name(),
-            command_digest: &command_digest,
-            workdir: &workdir,
-            environment: outcome.names,
-            exit,
-            failure_classes: &outcome.classes,
-            started_at: outcome.started_at,
-            finished_at: outcome.finished_at,
-            before: outcome.before,
-            after: outcome.after,
-            stdout: outcome.stdout,
-            stderr: outcome.stderr,
+            phase: phase.name().to_owned(),
+            command_digest: command_digest.clone(),
+            workdir: workdir.clone(),
+            environment_names: outcome.names.to_vec(),
+            exit: witness::end(exit),
+            duration_ms: exit.duration_ms,
+            leaked_processes: exit.leaked,
+            surviving_processes: exit.survivors,
+            failure_classes: outcome.classes.clone(),
+            started_at: Stamp::at(outcome.started_at),
+            finished_at: Stamp::at(outcome.finished_at),
+            before: witness::tree(outcome.before),
+            after: witness::tree(outcome.after),
+            stdout: witness::stream(&exit.stdout, outcome.stdout),
+            stderr: witness::stream(&exit.stderr, outcome.stderr),
         };
         let witness = witness::write(
             &self.batch.settings.roots.witnesses,
             occasion.step_id,
             phase.name(),
-            &facts.document(),
+            &CommandWitness::from(facts),
         )?;
         let end = match outcome.classes.first() {
             None => CallEnd::Ok,

@@ -2,26 +2,12 @@
 //!
 //! They are filed when the step's turn is MutationReady, and not before.
 
+use premath_kernel::outbox::OutboxRequest;
 use premath_memory::{NewIssue, StoreError, artifact};
-use serde::Deserialize;
 use std::path::Path;
 
 /// More requests of one step than this are a mistake of the agent.
 const REQUESTS_MAX: usize = 100;
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Request {
-    title: String,
-    #[serde(default)]
-    description: Option<String>,
-    #[serde(default)]
-    priority: Option<i64>,
-    #[serde(default)]
-    issue_type: Option<String>,
-    #[serde(default)]
-    labels: Option<Vec<String>>,
-}
 
 /// The outbox cannot be filed.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +40,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<NewIssue>, OutboxError> {
                 line: index + 1,
                 detail,
             };
-            let request: Request =
+            let request: OutboxRequest =
                 serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))?;
             if request.title.trim().is_empty() {
                 return Err(wrong("`title` must not be empty".to_owned()));

@@ -1,5 +1,6 @@
 //! What a step came to, for the loop that had it taken.
 
+use premath_kernel::event::StepOutcome;
 use premath_kernel::failure::FailureClass;
 use std::fmt;
 use std::path::PathBuf;
@@ -86,5 +87,20 @@ impl StepReport {
     /// Tells whether the issue ended well.
     pub fn succeeded(&self) -> bool {
         self.ending == StepEnding::Closed
+    }
+
+    /// Returns what a program is told of it.
+    pub fn outcome(&self) -> StepOutcome<'_> {
+        StepOutcome {
+            issue_id: &self.issue_id,
+            step_id: &self.step_id,
+            result_class: &self.result_class,
+            failure_classes: &self.failure_classes,
+            attempt: self.attempt,
+            commit: self.commit.as_deref(),
+            salvage: self.salvage.as_deref(),
+            discovered: &self.discovered,
+            duration_ms: self.duration_ms,
+        }
     }
 }

@@ -7,12 +7,11 @@ use super::step::StepError;
 use crate::tree::TreeState;
 use crate::witness;
 use premath_evidence::{ShellTurn, shell_turn};
-use premath_kernel::canonical::value_of;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::{
     CallSpec, Change, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationReady, ToolUse,
 };
-use serde_json::json;
+use premath_kernel::witness::{CloseFacts, CloseWitness, FoundIssue, TurnWitness};
 use std::collections::BTreeSet;
 
 impl Lane {
@@ -50,14 +49,7 @@ impl Lane {
             Err(classes) => classes.clone(),
         };
         let step_id = progress.identity.step_id();
-        let document = json!({
-            "schema": 1,
-            "witnessKind": "premath.harness.turn_witness.v1",
-            "stepId": step_id,
-            "input": input,
-            "joinCheck": report,
-            "closeFailureClasses": classes,
-        });
+        let document = TurnWitness::new(&step_id, &input, &report, &classes);
         let folder = &self.batch.settings.roots.witnesses;
         let witness = witness::write(folder, &step_id, "turn", &document)?;
         progress.witnesses.insert(&witness.reference);
@@ -80,34 +72,29 @@ impl Lane {
         after: &TreeState,
     ) -> Result<(), StepError> {
         let step_id = progress.identity.step_id();
-        let facts = value_of(ready.witness());
+        let mutation = ready.witness().clone();
         progress.witnesses.insert(ready.witness_ref());
         self.batch.memory.close(ready)?;
         progress.closed = true;
         let found = self.batch.memory.view(|view| {
-            view.issue(&progress.identity.issue_id).map(|issue| {
-                (
-                    issue.status.as_str().to_owned(),
-                    issue.lease.is_some(),
-                    issue.closed_by_step.as_deref() == Some(&step_id),
-                )
-            })
+            view.issue(&progress.identity.issue_id)
+                .map(|issue| FoundIssue {
+                    status: issue.status.as_str().to_owned(),
+                    leased: issue.lease.is_some(),
+                    closed_by_this_step: issue.closed_by_step.as_deref() == Some(&step_id),
+                })
         })?;
-        let holds = found
-            .as_ref()
-            .is_some_and(|(status, leased, by_us)| status == "closed" && !leased && *by_us);
-        let document = json!({
-            "schema": 1,
-            "witnessKind": "premath.harness.mutation_witness.v1",
-            "stepId": step_id,
-            "mutation": facts,
-            "found": found.map(|(status, leased, by_us)| json!({
-                "status": status, "leased": leased, "closedByThisStep": by_us,
-            })),
-            "holds": holds,
-            "before": before,
-            "after": after,
-            "commit": progress.commit,
+        let holds = found.as_ref().is_some_and(|found| {
+            found.status == "closed" && !found.leased && found.closed_by_this_step
+        });
+        let document = CloseWitness::from(CloseFacts {
+            step_id: &step_id,
+            mutation: &mutation,
+            found,
+            holds,
+            before: witness::tree(before),
+            after: witness::tree(after),
+            commit: progress.commit.as_deref(),
         });
         let folder = &self.batch.settings.roots.witnesses;
         let witness = witness::write(folder, &step_id, "mutation", &document)?;

@@ -56,15 +56,13 @@ pub struct Base {
 }
 
 /// What HEAD and the working tree are, for a witness.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeState {
     /// The commit that HEAD is at.
     pub head: String,
     /// The digest of the tree with everything uncommitted in it.
     pub tree: String,
     /// Whether repositories of their own, which no digest holds, lie in it.
-    #[serde(skip)]
     pub nested: bool,
 }
 

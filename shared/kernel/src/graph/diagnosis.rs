@@ -7,13 +7,14 @@
 
 use super::{IssueGraph, Node, NodeIndex, Presence};
 use crate::issue::{Dependency, EdgeKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Which issues are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// Those that are not terminal.
@@ -23,7 +24,7 @@ pub enum Scope {
 }
 
 /// An edge between two issues.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Edge {
     /// The issue that has the edge.
@@ -33,7 +34,7 @@ pub struct Edge {
 }
 
 /// An edge that stands more than once.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DuplicateEdge {
     /// The edge.
@@ -47,7 +48,7 @@ pub struct DuplicateEdge {
 }
 
 /// What the graph's integrity is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnosis {
     /// Whether anything waits for itself.

@@ -3,9 +3,11 @@
 use super::{Lease, Life, Observation};
 use crate::issue::{Issue, Status};
 use crate::time;
+use schemars::JsonSchema;
 
 /// The state of an issue's lease (`contracts.md` 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(rename_all = "snake_case")]
 pub enum LeaseState {
     /// There is no such issue.
     MissingIssue,

@@ -4,6 +4,7 @@ use super::DEFAULT_RULE_ID;
 use crate::canonical;
 use crate::failure::FailureClass;
 use crate::field::{FieldError, Fields, some_text};
+use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -18,7 +19,8 @@ const EMBEDDED: &str = include_str!("../retry_policy_default.json");
 const MAX_ATTEMPTS: u64 = 100;
 
 /// What happens to an issue whose attempts are used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(rename_all = "snake_case")]
 pub enum EscalationAction {
     /// Files a follow-up, linked `discovered-from`.
     IssueDiscover,
@@ -73,34 +75,54 @@ impl serde::Serialize for EscalationAction {
 }
 
 /// What a rule gives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase")]
 pub struct RuleTerms {
     /// How many attempts, 1 to 100.
+    #[schemars(range(min = 1, max = MAX_ATTEMPTS))]
     pub max_attempts: u32,
     /// The label of the wait between two.
+    #[schemars(regex(pattern = r"\S"))]
     pub backoff_class: String,
     /// What happens when they are used up.
     pub escalation_action: EscalationAction,
 }
 
 /// One rule of a policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase")]
 pub struct RetryRule {
     /// The rule's id, unique in its policy.
+    #[schemars(regex(pattern = r"\S"))]
     pub rule_id: String,
     /// The classes that it decides; no other rule names them.
+    #[schemars(with = "Vec<String>", length(min = 1), inner(regex(pattern = r"\S")))]
     pub failure_classes: BTreeSet<String>,
     /// What it gives.
+    #[schemars(flatten)]
     pub terms: RuleTerms,
 }
 
 /// A valid policy whose digest is that of its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Its artifact may have more fields; they are passed over, but are part of
+/// the digest.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase", transform = add_head)]
 pub struct RetryPolicy {
+    /// The policy's id.
+    #[schemars(regex(pattern = r"\S"))]
     policy_id: String,
+    /// `pol1_` and the digest of the canonical policy without this field; one
+    /// that does not match stops the run.
+    #[schemars(regex(pattern = r"^pol1_[0-9a-f]{64}$"))]
     policy_digest: String,
+    /// What a class gets that no rule names.
     default_rule: RuleTerms,
+    /// The rules; a class stands in one of them at most.
+    #[schemars(default)]
     rules: Vec<RetryRule>,
+    #[schemars(skip)]
     by_class: BTreeMap<String, usize>,
 }
 
@@ -286,6 +308,16 @@ impl RetryPolicy {
             .chain(self.rules.iter().map(|rule| &rule.terms))
             .map(|terms| terms.backoff_class.as_str())
     }
+}
+
+/// Adds what an artifact has and a policy that was read has no field for.
+fn add_head(schema: &mut Schema) {
+    crate::schema::require(schema, "schema", crate::schema::version());
+    crate::schema::require(
+        schema,
+        "policyKind",
+        json_schema!({"type": "string", "const": POLICY_KIND}),
+    );
 }
 
 fn digest_of(document: &Map<String, Value>) -> String {

@@ -7,6 +7,7 @@ use crate::field::some_text;
 use crate::retry::RetryVerdict;
 use crate::stamp::{Stamp, compact};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ pub const ATTEMPTS_MAX: u32 = 100;
 
 /// What a batch is bound to and who runs it: the `batch` of a start or resume
 /// row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BatchRecord {
     /// The digest of the settings that the batch runs under.

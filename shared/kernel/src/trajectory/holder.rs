@@ -1,10 +1,11 @@
 //! Which process runs a batch, and whether it still does.
 
 use crate::lease::{Holder, Life};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Which process runs a batch: alive or not decides whether it can be resumed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BatchHolder {
     /// The host's name.

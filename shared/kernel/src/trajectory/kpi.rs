@@ -3,6 +3,7 @@
 use super::{StepRow, action};
 use crate::stamp::Stamp;
 use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,7 +18,7 @@ pub const KPI_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 const MIN_ROWS: usize = 3;
 
 /// What the throughput says of running several lanes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KpiDecision {
     /// 0.8 and above.
@@ -31,10 +32,12 @@ pub enum KpiDecision {
 }
 
 /// The throughput of a window, `premath.multithread.throughput.v1`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Throughput {
+    #[schemars(schema_with = "crate::schema::one")]
     schema: u8,
+    #[schemars(extend("const" = KPI_KIND))]
     kpi_kind: &'static str,
     /// The window's length.
     pub window_seconds: u64,

@@ -1,6 +1,7 @@
 //! What a query of the trajectory answers (HARNESS-RUNTIME 6).
 
 use super::StepRow;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::str::FromStr;
 
@@ -8,7 +9,7 @@ use std::str::FromStr;
 pub const PROJECTION_KIND: &str = "premath.harness.trajectory.projection.v1";
 
 /// Which rows a query wants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectionMode {
     /// All of them.
@@ -50,7 +51,7 @@ impl ProjectionMode {
 }
 
 /// How many rows of each sort there are, whatever the mode and limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrajectoryCounts {
     /// All rows.
@@ -62,10 +63,12 @@ pub struct TrajectoryCounts {
 }
 
 /// A query's answer, `premath.harness.trajectory.projection.v1`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Projection<'a> {
+    #[schemars(schema_with = "crate::schema::one")]
     schema: u8,
+    #[schemars(extend("const" = PROJECTION_KIND))]
     projection_kind: &'static str,
     /// Which rows were wanted.
     pub mode: ProjectionMode,

@@ -9,6 +9,7 @@ use crate::reference::RefSet;
 use crate::retry::{Decision, EscalationAction, Outcome, RetryVerdict};
 use crate::stamp::Stamp;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -16,7 +17,7 @@ use serde_json::{Map, Value};
 pub const STEP_KIND: &str = "premath.harness.step.v1";
 
 /// What the step's verification said (ours).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {
     /// How it ended, as in `ok` or `check_failed`.
@@ -27,7 +28,7 @@ pub struct Verification {
 }
 
 /// What the retry policy decided over the step (ours).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryRecord {
     /// Retry or escalate.
@@ -97,16 +98,24 @@ impl RetryRecord {
 /// Fields that this build does not know are kept, value for value. So is a
 /// field of our own extras that does not have our shape, for somebody else may
 /// have used the name: it reads as absent and is never an error.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRow {
+    #[schemars(schema_with = "crate::schema::one")]
     pub(super) schema: u8,
+    #[schemars(extend("const" = STEP_KIND))]
     pub(super) step_kind: &'static str,
     /// The step's id; a row is appended only where no row has it.
+    #[schemars(regex(pattern = r"\S"))]
     pub step_id: String,
     /// What the row speaks of; see [`action`](super::action).
+    #[schemars(
+        regex(pattern = r"\S"),
+        description = "What the row speaks of, as in `worker.loop` or `coordinator.batch_start`."
+    )]
     pub action: String,
     /// How it ended.
+    #[schemars(regex(pattern = r"\S"))]
     pub result_class: String,
     /// The issue that it worked on.
     #[serde(skip_serializing_if = "Option::is_none")]

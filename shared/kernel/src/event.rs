@@ -1,0 +1,241 @@
+//! What a batch tells a program while it runs: the lines that
+//! `harness-coordinator --json` prints, and the document of
+//! `harness-worker --json` (`contracts.md` 9).
+
+use crate::bootstrap::Bootstrap;
+use crate::failure::FailureClass;
+use crate::stamp::Stamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What became of a step's issue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It is closed.
+    Closed,
+    /// It is tried again; the detail says when, null for at once.
+    Retry,
+    /// It is set aside until a person looks.
+    Blocked,
+    /// A follow-up was filed; the detail is its id.
+    Discovered,
+    /// Nothing was changed, and it is not tried again.
+    Stopped,
+    /// Somebody else has its lease.
+    LeaseLost,
+    /// The step was cut by a person's wish.
+    Interrupted,
+    /// The step did not begin.
+    NotBegun,
+}
+
+/// What a step came to, as both programs tell it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepOutcome<'a> {
+    /// The issue.
+    pub issue_id: &'a str,
+    /// The step.
+    pub step_id: &'a str,
+    /// The trajectory row's result class.
+    pub result_class: &'a str,
+    /// Every failure class: the kernel's or the policy's words.
+    pub failure_classes: &'a [String],
+    /// Which attempt of the issue in this batch it was, from 1.
+    pub attempt: u32,
+    /// The commit that holds the work, where there is one.
+    pub commit: Option<&'a str>,
+    /// The branch on which what the step left is kept.
+    pub salvage: Option<&'a str>,
+    /// Issues that were filed.
+    pub discovered: &'a [String],
+    /// From claim to row, in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// What a step came to, as the coordinator tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndedStep<'a> {
+    /// The lane's worker.
+    pub worker_id: &'a str,
+    /// What it came to.
+    #[serde(flatten)]
+    pub outcome: StepOutcome<'a>,
+    /// The issue's title.
+    pub title: &'a str,
+    /// The lease's generation.
+    pub generation: u64,
+    /// What became of the issue.
+    pub ending: Ending,
+    /// When, or as what; null where the ending says it all.
+    pub ending_detail: Option<String>,
+    /// What the command that failed said last.
+    pub said: Option<&'a str>,
+    /// The file with all that it said.
+    pub output: Option<String>,
+}
+
+/// An issue's last step in a batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndedIssue<'a> {
+    /// The last step.
+    #[serde(flatten)]
+    pub step: EndedStep<'a>,
+    /// How many attempts there were in this batch.
+    pub attempts: u32,
+}
+
+/// How far a person asked for an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndWish {
+    /// No new work; running steps finish within their grace.
+    Drain,
+    /// Running steps are killed.
+    Kill,
+}
+
+/// A line of `harness-coordinator --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all_fields = "camelCase")]
+pub enum Event<'a> {
+    /// The batch began or goes on.
+    #[serde(rename = "batch.started")]
+    BatchStarted {
+        /// The batch.
+        batch_id: &'a str,
+        /// Whether it was cut before.
+        resumed: bool,
+        /// How many lanes it has.
+        lanes: usize,
+        /// What its changes rest on, as in `human-override`.
+        mutation_mode: &'a str,
+        /// The person's reason.
+        reason: &'a str,
+        /// Issue memory.
+        issues_path: String,
+    },
+    /// A lane is ready.
+    #[serde(rename = "lane.booted")]
+    LaneBooted {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// Its worktree.
+        worktree: String,
+        /// The session before, as it is resumed or attached to.
+        handoff: Option<&'a Bootstrap>,
+        /// The branch on which a step that was cut is kept.
+        salvage: Option<&'a str>,
+        /// The issue that a claim would take now.
+        next_target: Option<&'a str>,
+        /// How many witness files there are.
+        witness_count: usize,
+        /// Whether `artifacts/observation/latest.json` is there.
+        observation: bool,
+        /// What a person should know of the worktree.
+        warnings: &'a [String],
+    },
+    /// A lane gets no more work.
+    #[serde(rename = "lane.given_up")]
+    LaneGivenUp {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// Its worktree.
+        worktree: String,
+        /// Why.
+        failure_class: FailureClass,
+        /// Why, for a person.
+        detail: &'a str,
+        /// What a person can do.
+        hint: Option<&'a str>,
+    },
+    /// A lane got an issue.
+    #[serde(rename = "issue.dispatched")]
+    IssueDispatched {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// The issue.
+        issue_id: &'a str,
+        /// The lease's id.
+        lease_id: &'a str,
+        /// The lease's generation.
+        generation: u64,
+    },
+    /// A step is over.
+    #[serde(rename = "step.ended")]
+    StepEnded {
+        /// What it came to.
+        #[serde(flatten)]
+        step: EndedStep<'a>,
+    },
+    /// A circle appeared; its members are held.
+    #[serde(rename = "graph.cycle")]
+    GraphCycle {
+        /// The circle, the first id again at the end.
+        cycle_path: &'a [String],
+    },
+    /// Nothing runs until an issue may be tried again.
+    #[serde(rename = "batch.waiting")]
+    BatchWaiting {
+        /// When that is.
+        until: Stamp,
+    },
+    /// A person asked for an end.
+    #[serde(rename = "batch.interrupted")]
+    BatchInterrupted {
+        /// How far.
+        level: EndWish,
+    },
+    /// Issue memory or trajectory cannot be used any more.
+    #[serde(rename = "store.lost")]
+    StoreLost {
+        /// Why.
+        detail: &'a str,
+    },
+    /// The batch is over: its report, and the last line.
+    #[serde(rename = "batch.ended")]
+    BatchEnded {
+        /// The batch.
+        batch_id: &'a str,
+        /// The exit code.
+        exit_code: u8,
+        /// How long it took, in milliseconds.
+        elapsed_ms: u64,
+        /// The issues that were worked on, by id.
+        issues: Vec<EndedIssue<'a>>,
+        /// How many lanes had to be given up.
+        lanes_lost: usize,
+        /// A circle among the active issues, where there is one.
+        cycle_path: Option<&'a [String]>,
+        /// All issues of memory, by what they are.
+        counts: &'a BTreeMap<&'static str, usize>,
+    },
+}
+
+/// The action of a [`WorkerReport`].
+pub const WORKER_ACTION: &str = "worker.loop";
+
+/// What `harness-worker --json` prints at its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerReport<'a> {
+    /// Always `worker.loop`.
+    #[schemars(extend("const" = WORKER_ACTION))]
+    pub action: &'static str,
+    /// The worker.
+    pub worker_id: &'a str,
+    /// Issue memory.
+    pub issues_path: String,
+    /// How many steps there were.
+    pub count: usize,
+    /// The steps, in their order.
+    pub items: Vec<StepOutcome<'a>>,
+    /// The session before, as it was resumed or attached to.
+    pub handoff: Option<&'a Bootstrap>,
+    /// The exit code.
+    pub exit_code: u8,
+}
