@@ -6,7 +6,11 @@
 use crate::error::CliError;
 use crate::exit;
 use crate::terminal::plain;
+use premath_kernel::canonical::{canonical, value_of};
+use premath_kernel::failure::FailureClass;
 use premath_kernel::plain::plain_json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -27,12 +31,9 @@ pub(crate) struct Answer {
 impl Answer {
     /// Returns an answer: the fields of its JSON document, and its lines for a
     /// person, whose foreign parts went through [`plain`].
-    pub(crate) fn new(document: Value, text: impl Into<String>) -> Self {
+    pub(crate) fn new(document: impl Serialize, text: impl Into<String>) -> Self {
         Self {
-            document: match document {
-                Value::Object(fields) => fields,
-                _ => Map::new(),
-            },
+            document: object(document),
             items: None,
             text: text.into(),
             notes: Vec::new(),
@@ -41,8 +42,8 @@ impl Answer {
     }
 
     /// Adds a list to the document, as `items`.
-    pub(crate) fn items(mut self, items: impl Iterator<Item = Value>) -> Self {
-        self.items = Some(items.map(|item| item.to_string().into()).collect());
+    pub(crate) fn items(mut self, items: impl Iterator<Item = impl Serialize>) -> Self {
+        self.items = Some(items.map(|item| canonical(&item).into()).collect());
         self
     }
 
@@ -56,6 +57,50 @@ impl Answer {
     pub(crate) fn refused(mut self, refused: bool) -> Self {
         self.refused = refused;
         self
+    }
+}
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Verdict {
+    /// Nothing is wrong.
+    Accepted,
+    /// Something is, and the exit code is 1.
+    Rejected,
+}
+
+impl Verdict {
+    /// Returns the verdict over something that is right or not.
+    pub(crate) const fn of(right: bool) -> Self {
+        if right {
+            Self::Accepted
+        } else {
+            Self::Rejected
+        }
+    }
+}
+
+/// What a command answers that was refused, or that failed.
+///
+/// The file that it worked on stands beside this under its name in answers,
+/// and `claimed` is false where it was a claim.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Refusal {
+    /// The command.
+    action: &'static str,
+    /// The error with all its causes, in a line.
+    error: String,
+    /// Its class, where the contracts name one.
+    failure_classes: Vec<FailureClass>,
+}
+
+/// Returns a document's fields, none where it is no object.
+fn object(document: impl Serialize) -> Map<String, Value> {
+    match value_of(&document) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
     }
 }
 
@@ -117,10 +162,11 @@ impl Finished {
         let mut document = match &mut self.result {
             Ok(answer) => std::mem::take(&mut answer.document),
             Err(error) => {
-                let mut refusal = Map::new();
-                refusal.insert("error".into(), error.chain().into());
-                let classes: Vec<_> = error.class().iter().map(|class| class.as_str()).collect();
-                refusal.insert("failureClasses".into(), classes.into());
+                let mut refusal = object(Refusal {
+                    action: self.action,
+                    error: error.chain(),
+                    failure_classes: error.class().into_iter().collect(),
+                });
                 if let Some((key, value)) = &self.when_refused {
                     refusal.insert((*key).into(), value.clone());
                 }

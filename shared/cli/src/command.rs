@@ -7,6 +7,7 @@ use crate::feature::FeatureArgs;
 use crate::init::InitArgs;
 use crate::issue::IssueArgs;
 use crate::join_check::JoinCheckArgs;
+use crate::schema::SchemaArgs;
 use crate::session::SessionArgs;
 use crate::trajectory::TrajectoryArgs;
 use clap::{Parser, Subcommand};
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     HarnessJoinCheck(JoinCheckArgs),
     /// List the failure classes: what each means, and what the retry policy says of it
     Classes(ClassesArgs),
+    /// Show the form of every document that is read or written, as JSON Schema
+    Schema(SchemaArgs),
 }
 
 impl Command {
@@ -65,6 +68,7 @@ impl Command {
             Self::HarnessTrajectory(args) => args.run(),
             Self::HarnessJoinCheck(args) => args.run(),
             Self::Classes(args) => args.run(),
+            Self::Schema(args) => args.run(),
         }
     }
 }

@@ -2,15 +2,16 @@
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
-use crate::issue::view::{edge_item, item};
+use crate::issue::view::{Item, edge_item, item};
 use crate::operator::Reason;
 use crate::paths;
 use crate::terminal::plain;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
-use premath_kernel::graph::{Diagnosis, Scope};
+use premath_kernel::graph::{Diagnosis, DuplicateEdge, Edge, Scope};
 use premath_memory::{DependencyEdit, OperatorEdit};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,7 +59,7 @@ enum DepCommand {
 }
 
 /// Two issues.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct Ends {
     /// The issue that has the edge
     issue: String,
@@ -155,13 +156,86 @@ impl DepArgs {
     }
 }
 
+/// What a change of an edge answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EdgeAnswer<'a, E> {
+    /// The edge, as it was asked for.
+    dependency: E,
+    /// The issue that has it, as it stands now.
+    issue: Item<'a>,
+}
+
+/// An edge whose type was replaced.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReplacedEdge {
+    /// The issue that has the edge.
+    issue_id: String,
+    /// The issue that it points to.
+    depends_on_id: String,
+    /// The type that it had.
+    from_type: String,
+    /// The type that it has.
+    to_type: String,
+    /// Who replaced it; empty where nobody was named.
+    created_by: String,
+}
+
+/// What `dep diagnostics` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Diagnostics {
+    /// Which issues were looked at.
+    graph_scope: Scope,
+    /// Whether the graph can end.
+    integrity: Integrity,
+    /// Every circle as its strongly connected component, smallest id first.
+    cycles: Vec<Vec<Arc<str>>>,
+    /// Edges that hold and whose target does not exist.
+    dangling: Vec<Edge>,
+    /// Issues with an edge to themselves.
+    self_loops: Vec<Arc<str>>,
+    /// Edges that stand more than once.
+    duplicate_edges: Vec<DuplicateEdge>,
+    /// Active issues that wait, directly or not, for a circle or a missing issue.
+    never_ready: Vec<Arc<str>>,
+}
+
+/// Whether a graph can end.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Integrity {
+    /// Whether anything waits for itself.
+    has_cycle: bool,
+    /// One shortest circle, the first id again at the end; null where there is
+    /// none.
+    cycle_path: Option<Vec<Arc<str>>>,
+}
+
+impl Diagnostics {
+    fn of(scope: Scope, found: Diagnosis) -> Self {
+        Self {
+            graph_scope: scope,
+            integrity: Integrity {
+                has_cycle: found.has_cycle,
+                cycle_path: found.cycle_path,
+            },
+            cycles: found.cycles,
+            dangling: found.dangling,
+            self_loops: found.self_loops,
+            duplicate_edges: found.duplicate_edges,
+            never_ready: found.never_ready,
+        }
+    }
+}
+
 /// Makes the change; `edge` is what the answer says of it.
 fn edit(
     path: &Path,
     ends: Ends,
     edit: DependencyEdit,
     reason: Reason,
-    edge: Value,
+    edge: impl Serialize,
     text: &str,
 ) -> Result<Answer, CliError> {
     let authority = reason.authority()?;
@@ -175,7 +249,10 @@ fn edit(
         },
     )?;
     Ok(Answer::new(
-        json!({"dependency": edge, "issue": item(&row)}),
+        EdgeAnswer {
+            dependency: edge,
+            issue: item(&row),
+        },
         format!("{}\n", plain(text)),
     ))
 }
@@ -186,10 +263,10 @@ impl AddArgs {
         let edge = edge_item(issue, depends_on, &self.kind, self.created_by.as_deref());
         let text = format!("added {issue} -> {depends_on} ({})", self.kind);
         let change = DependencyEdit::Add {
-            kind: self.kind,
+            kind: self.kind.clone(),
             created_by: self.created_by,
         };
-        edit(path, self.ends, change, self.reason, edge, &text)
+        edit(path, self.ends.clone(), change, self.reason, edge, &text)
     }
 }
 
@@ -198,21 +275,23 @@ impl RemoveArgs {
         let Ends { issue, depends_on } = &self.ends;
         let edge = edge_item(issue, depends_on, &self.kind, None);
         let text = format!("removed {issue} -> {depends_on} ({})", self.kind);
-        let change = DependencyEdit::Remove { kind: self.kind };
-        edit(path, self.ends, change, self.reason, edge, &text)
+        let change = DependencyEdit::Remove {
+            kind: self.kind.clone(),
+        };
+        edit(path, self.ends.clone(), change, self.reason, edge, &text)
     }
 }
 
 impl ReplaceArgs {
     fn perform(self, path: &Path) -> Result<Answer, CliError> {
         let Ends { issue, depends_on } = &self.ends;
-        let edge = json!({
-            "issueId": issue,
-            "dependsOnId": depends_on,
-            "fromType": self.from_type,
-            "toType": self.to_type,
-            "createdBy": self.created_by.as_deref().unwrap_or(""),
-        });
+        let edge = ReplacedEdge {
+            issue_id: issue.clone(),
+            depends_on_id: depends_on.clone(),
+            from_type: self.from_type.clone(),
+            to_type: self.to_type.clone(),
+            created_by: self.created_by.clone().unwrap_or_default(),
+        };
         let text = format!(
             "replaced {issue} -> {depends_on} ({} -> {})",
             self.from_type, self.to_type
@@ -238,16 +317,8 @@ impl DiagnosticsArgs {
             Some(RequireArg::Acyclic) => found.has_cycle,
             None => false,
         };
-        let document = json!({
-            "graphScope": scope,
-            "integrity": {"hasCycle": found.has_cycle, "cyclePath": found.cycle_path},
-            "cycles": found.cycles,
-            "dangling": found.dangling,
-            "selfLoops": found.self_loops,
-            "duplicateEdges": found.duplicate_edges,
-            "neverReady": found.never_ready,
-        });
-        Ok(Answer::new(document, text(&found)).refused(failed))
+        let text = text(&found);
+        Ok(Answer::new(Diagnostics::of(scope, found), text).refused(failed))
     }
 }
 

@@ -1,16 +1,16 @@
 //! `premath harness-feature …` (HARNESS-RUNTIME 5)
 
-use crate::answer::{Answer, Finished};
+use crate::answer::{Answer, Finished, Verdict};
 use crate::error::CliError;
 use crate::paths;
 use crate::session::given;
 use crate::terminal::{plain, table};
 use clap::{Args, Subcommand, ValueEnum};
-use premath_kernel::canonical::value_of;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::feature::{FeatureLedger, FeatureStatus, FeatureWrite, LedgerFinding};
 use premath_memory::{clock, projection};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -113,6 +113,89 @@ impl FeatureArgs {
     }
 }
 
+/// The kind of a check's answer.
+const CHECK_KIND: &str = "premath.harness.feature_ledger.check.v1";
+
+/// What `harness-feature read` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LedgerAnswer<'a> {
+    /// The ledger as it stands.
+    ledger: &'a FeatureLedger,
+}
+
+/// What `harness-feature write` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FeatureAnswer<'a> {
+    /// The feature that was written.
+    feature_id: &'a str,
+    /// The ledger as it stands now.
+    ledger: &'a FeatureLedger,
+}
+
+/// What `harness-feature check` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CheckAnswer {
+    #[schemars(extend("const" = CHECK_KIND))]
+    check_kind: &'static str,
+    /// Whether nothing is wrong.
+    result: Verdict,
+    /// Whether every feature had to be completed.
+    require_closure: bool,
+    /// The classes of what is wrong.
+    failure_classes: BTreeSet<FailureClass>,
+    /// What is wrong, by class and feature.
+    errors: Vec<FindingItem>,
+    /// What the ledger holds.
+    summary: Summary,
+    /// The feature to work on.
+    next_feature_id: Option<String>,
+}
+
+/// One thing that is wrong with a ledger.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct FindingItem {
+    /// What is wrong.
+    class: FailureClass,
+    /// What stands there, in a few words.
+    message: String,
+    /// The feature at fault; absent where it is the ledger.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feature_id: Option<String>,
+}
+
+/// What a ledger holds.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "LedgerSummary")]
+struct Summary {
+    feature_count: usize,
+    pending_count: usize,
+    in_progress_count: usize,
+    blocked_count: usize,
+    completed_count: usize,
+    /// Whether there is a feature, and every one is completed and verified.
+    closure_complete: bool,
+}
+
+/// What `harness-feature next` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NextAnswer<'a> {
+    /// Whether there is a ledger.
+    exists: bool,
+    /// The same as `nextFeatureId`.
+    feature_id: Option<&'a str>,
+    /// The feature to work on, null where there is none.
+    next_feature_id: Option<&'a str>,
+    /// Whether every feature is completed and verified; null without a ledger.
+    closure_complete: Option<bool>,
+    /// How many features there are; null without a ledger.
+    feature_count: Option<usize>,
+}
+
 fn required(path: &Path) -> Result<FeatureLedger, CliError> {
     projection::read_ledger(path)?.ok_or_else(|| CliError::Absent {
         what: "feature ledger",
@@ -124,7 +207,7 @@ fn required(path: &Path) -> Result<FeatureLedger, CliError> {
 fn read(path: &Path) -> Result<Answer, CliError> {
     let ledger = required(path)?;
     Ok(Answer::new(
-        json!({"ledger": value_of(&ledger)}),
+        LedgerAnswer { ledger: &ledger },
         listed(&ledger),
     ))
 }
@@ -164,7 +247,10 @@ impl WriteArgs {
         let ledger = FeatureLedger::write(prior, write, clock::now().wall)?;
         projection::write_ledger(path, &ledger)?;
         Ok(Answer::new(
-            json!({"featureId": id, "ledger": value_of(&ledger)}),
+            FeatureAnswer {
+                feature_id: &id,
+                ledger: &ledger,
+            },
             format!("wrote {}\n", plain(&id)),
         ))
     }
@@ -176,15 +262,15 @@ impl CheckArgs {
         let findings = ledger.check(self.require_closure);
         let classes: BTreeSet<FailureClass> = findings.iter().map(|f| f.class).collect();
         let passed = findings.is_empty();
-        let document = json!({
-            "checkKind": "premath.harness.feature_ledger.check.v1",
-            "result": if passed { "accepted" } else { "rejected" },
-            "requireClosure": self.require_closure,
-            "failureClasses": classes,
-            "errors": findings.iter().map(finding_item).collect::<Vec<_>>(),
-            "summary": summary(&ledger),
-            "nextFeatureId": ledger.next_feature(),
-        });
+        let document = CheckAnswer {
+            check_kind: CHECK_KIND,
+            result: Verdict::of(passed),
+            require_closure: self.require_closure,
+            failure_classes: classes,
+            errors: findings.iter().map(finding_item).collect(),
+            summary: summary(&ledger),
+            next_feature_id: ledger.next_feature().map(str::to_owned),
+        };
         let mut text = format!(
             "{}: {} features\n",
             if passed { "ok" } else { "failed" },
@@ -199,41 +285,41 @@ impl CheckArgs {
     }
 }
 
-fn finding_item(finding: &LedgerFinding) -> Value {
-    let mut item = json!({"class": finding.class, "message": finding.detail});
-    if let Some(id) = &finding.feature_id {
-        item["featureId"] = id.as_str().into();
+fn finding_item(finding: &LedgerFinding) -> FindingItem {
+    FindingItem {
+        class: finding.class,
+        message: finding.detail.clone(),
+        feature_id: finding.feature_id.clone(),
     }
-    item
 }
 
-fn summary(ledger: &FeatureLedger) -> Value {
+fn summary(ledger: &FeatureLedger) -> Summary {
     let count = |status| {
         let features = ledger.features.iter();
         features
             .filter(|f| f.known_status() == Some(status))
             .count()
     };
-    json!({
-        "featureCount": ledger.features.len(),
-        "pendingCount": count(FeatureStatus::Pending),
-        "inProgressCount": count(FeatureStatus::InProgress),
-        "blockedCount": count(FeatureStatus::Blocked),
-        "completedCount": count(FeatureStatus::Completed),
-        "closureComplete": ledger.closure_complete(),
-    })
+    Summary {
+        feature_count: ledger.features.len(),
+        pending_count: count(FeatureStatus::Pending),
+        in_progress_count: count(FeatureStatus::InProgress),
+        blocked_count: count(FeatureStatus::Blocked),
+        completed_count: count(FeatureStatus::Completed),
+        closure_complete: ledger.closure_complete(),
+    }
 }
 
 fn next(path: &Path) -> Result<Answer, CliError> {
     let ledger = projection::read_ledger(path)?;
     let feature = ledger.as_ref().and_then(FeatureLedger::next_feature);
-    let document = json!({
-        "exists": ledger.is_some(),
-        "featureId": feature,
-        "nextFeatureId": feature,
-        "closureComplete": ledger.as_ref().map(FeatureLedger::closure_complete),
-        "featureCount": ledger.as_ref().map(|ledger| ledger.features.len()),
-    });
+    let document = NextAnswer {
+        exists: ledger.is_some(),
+        feature_id: feature,
+        next_feature_id: feature,
+        closure_complete: ledger.as_ref().map(FeatureLedger::closure_complete),
+        feature_count: ledger.as_ref().map(|ledger| ledger.features.len()),
+    };
     let text = match (feature, &ledger) {
         (Some(id), _) => format!("{}\n", plain(id)),
         (None, Some(_)) => "no feature to work on\n".to_owned(),

@@ -12,6 +12,7 @@ mod issue;
 mod join_check;
 mod operator;
 mod paths;
+mod schema;
 mod session;
 mod terminal;
 mod trajectory;

@@ -5,12 +5,15 @@ use crate::error::CliError;
 use crate::paths;
 use crate::terminal::plain;
 use clap::{Args, Subcommand, ValueEnum};
-use premath_kernel::bootstrap::bootstrap;
+use premath_kernel::bootstrap::{Bootstrap, bootstrap};
 use premath_kernel::canonical::value_of;
 use premath_kernel::reference::RefSet;
 use premath_kernel::session::{self, Session, SessionState, SessionWrite};
+use premath_kernel::stamp::Stamp;
 use premath_memory::{clock, projection};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -130,7 +133,28 @@ fn answer(session: &Session) -> Answer {
         "updated",
         plain(session.updated_at.as_str())
     );
-    Answer::new(json!({"session": value_of(session)}), text)
+    Answer::new(SessionAnswer { session }, text)
+}
+
+/// What `harness-session read` and `write` answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SessionAnswer<'a> {
+    /// The session as it stands now.
+    session: &'a Session,
+}
+
+/// What `harness-session bootstrap` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BootstrapAnswer<'a> {
+    #[serde(flatten)]
+    bootstrap: &'a Bootstrap,
+    /// When the session stopped; null while it is active.
+    stopped_at: Option<&'a Stamp>,
+    /// The session's file.
+    session_ref: String,
+    /// The feature ledger's file, there or not.
+    feature_ledger_ref: String,
 }
 
 /// Returns refs that were given, `None` where none were.
@@ -186,7 +210,12 @@ impl BootstrapArgs {
         let ledger_path = paths::ledger(self.feature_ledger)?;
         let ledger = projection::read_ledger(&ledger_path)?;
         let start = bootstrap(&session, ledger.as_ref());
-        let mut document = value_of(&start);
+        let mut document = value_of(&BootstrapAnswer {
+            bootstrap: &start,
+            stopped_at: session.stopped_at.as_ref(),
+            session_ref: path.display().to_string(),
+            feature_ledger_ref: ledger_path.display().to_string(),
+        });
         if let Value::Object(fields) = &mut document {
             for absent in [
                 "resumeIssueId",
@@ -197,12 +226,6 @@ impl BootstrapArgs {
             ] {
                 fields.entry(absent).or_insert(Value::Null);
             }
-            fields.insert("stoppedAt".into(), value_of(&session.stopped_at));
-            fields.insert("sessionRef".into(), path.display().to_string().into());
-            fields.insert(
-                "featureLedgerRef".into(),
-                ledger_path.display().to_string().into(),
-            );
         }
         let mut text = format!(
             "{} {}\n",

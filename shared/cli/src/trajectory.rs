@@ -7,11 +7,11 @@ use crate::paths;
 use crate::session::given;
 use crate::terminal::{plain, table};
 use clap::{Args, Subcommand, ValueEnum};
-use premath_kernel::canonical::value_of;
 use premath_kernel::stamp::Stamp;
 use premath_kernel::trajectory::{ProjectionMode, StepRow, action, project};
 use premath_memory::{Trajectory, clock};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `premath harness-trajectory`.
@@ -107,6 +107,13 @@ impl TrajectoryArgs {
     }
 }
 
+/// What `harness-trajectory append` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RowAnswer<'a> {
+    /// The row as it was appended.
+    row: &'a StepRow,
+}
+
 impl AppendArgs {
     fn perform(self, path: &Path) -> Result<Answer, CliError> {
         let text = |text: &str| text.trim().to_owned();
@@ -139,7 +146,7 @@ impl AppendArgs {
         row.finished_at = finished;
         Trajectory::open(path)?.append(&row)?;
         Ok(Answer::new(
-            json!({"row": value_of(&row)}),
+            RowAnswer { row: &row },
             format!(
                 "appended {} [{}]\n",
                 plain(&row.step_id),
@@ -188,6 +195,6 @@ impl QueryArgs {
             found.counts.failed_count,
             found.counts.retry_needed_count
         ));
-        Ok(Answer::new(value_of(&found), text))
+        Ok(Answer::new(&found, text))
     }
 }

@@ -15,6 +15,7 @@ mod namespace;
 mod race;
 mod recovery;
 mod refusals;
+mod schemas;
 mod steps;
 mod stopped;
 mod together;

@@ -6,7 +6,7 @@ use std::fs;
 
 const EDIT: &str = r#"echo "$PREMATH_ISSUE_ID" > "src/$PREMATH_ISSUE_ID.txt""#;
 
-fn fast_retries(scratch: &Scratch) {
+pub(super) fn fast_retries(scratch: &Scratch) {
     let config = "[backoff]\nfixed_short = \"1ms\"\nexponential_short = \"1ms\"\n";
     fs::write(scratch.root.join("harness.toml"), config).unwrap();
 }

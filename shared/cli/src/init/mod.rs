@@ -8,7 +8,8 @@ use crate::paths;
 use crate::terminal::plain;
 use clap::Args;
 use premath_memory::roots::{MemoryRoots, exclude_from_status, main_worktree};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -29,6 +30,27 @@ pub(crate) struct InitArgs {
 struct Report {
     wrote: Vec<String>,
     left: Vec<(String, String)>,
+}
+
+/// What `init` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct InitAnswer {
+    /// The files that were written or added to.
+    wrote: Vec<String>,
+    /// The files that were left as they are.
+    left: Vec<LeftFile>,
+    /// Whether git status passes over what the harness keeps.
+    git_exclude: bool,
+}
+
+/// A file that was left as it is.
+#[derive(Debug, Serialize, JsonSchema)]
+struct LeftFile {
+    /// The file.
+    path: String,
+    /// Why.
+    reason: String,
 }
 
 impl Report {
@@ -68,13 +90,16 @@ fn lay_out(root: &Path, dir: &Path) -> Result<Answer, CliError> {
     if is_git {
         exclude_from_status(root)?;
     }
-    let left: Vec<_> = report
-        .left
-        .iter()
-        .map(|(path, reason)| json!({"path": path, "reason": reason}))
-        .collect();
-    let document = json!({"wrote": report.wrote, "left": left, "gitExclude": is_git});
-    let answer = Answer::new(document, text(root, &report, is_git));
+    let text = text(root, &report, is_git);
+    let left = report.left.into_iter();
+    let document = InitAnswer {
+        wrote: report.wrote,
+        left: left
+            .map(|(path, reason)| LeftFile { path, reason })
+            .collect(),
+        git_exclude: is_git,
+    };
+    let answer = Answer::new(document, text);
     let asked = fs::canonicalize(dir).map_err(failed("find", dir))?;
     Ok(if asked == root {
         answer

@@ -1,7 +1,7 @@
 //! `premath issue check`: what is wrong with issue memory, as far as it can be
 //! read.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Verdict};
 use crate::error::CliError;
 use crate::paths;
 use crate::terminal::plain;
@@ -11,7 +11,8 @@ use premath_kernel::graph::{Diagnosis, Scope};
 use premath_kernel::issue::Status;
 use premath_kernel::lease::{self, LeaseState, Observation};
 use premath_memory::{IssueRow, clock};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
@@ -40,11 +41,52 @@ impl CheckArgs {
 }
 
 /// One thing that a check found.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct Finding {
+    /// What is wrong or odd.
     class: FailureClass,
+    /// The issue at fault; of a circle, its smallest.
     issue_id: String,
+    /// What is wrong, in a few words.
     message: String,
+}
+
+/// The kind of a check's answer.
+const CHECK_KIND: &str = "premath.issue_graph.check.v1";
+
+/// What `issue check` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GraphCheckAnswer {
+    #[schemars(extend("const" = CHECK_KIND))]
+    check_kind: &'static str,
+    /// Whether there are no errors.
+    result: Verdict,
+    /// How many issues were looked at.
+    check_count: usize,
+    error_count: usize,
+    warning_count: usize,
+    /// The classes of the errors.
+    failure_classes: BTreeSet<FailureClass>,
+    /// The classes of the warnings.
+    warning_classes: BTreeSet<FailureClass>,
+    /// What keeps active issues from ever becoming ready.
+    errors: Vec<Finding>,
+    /// What is odd.
+    warnings: Vec<Finding>,
+    /// The same counts once more.
+    summary: Summary,
+}
+
+/// How much a check found.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "CheckSummary")]
+struct Summary {
+    issue_count: usize,
+    error_count: usize,
+    warning_count: usize,
 }
 
 impl Finding {
@@ -54,10 +96,6 @@ impl Finding {
             issue_id: issue_id.to_owned(),
             message,
         }
-    }
-
-    fn item(&self) -> Value {
-        json!({"class": self.class, "issueId": self.issue_id, "message": self.message})
     }
 }
 
@@ -137,23 +175,6 @@ fn report(issues: usize, errors: Vec<Finding>, warnings: Vec<Finding>) -> Answer
     let classes = |findings: &[Finding]| -> BTreeSet<FailureClass> {
         findings.iter().map(|finding| finding.class).collect()
     };
-    let items = |findings: &[Finding]| findings.iter().map(Finding::item).collect::<Vec<_>>();
-    let document = json!({
-        "checkKind": "premath.issue_graph.check.v1",
-        "result": if errors.is_empty() { "accepted" } else { "rejected" },
-        "checkCount": issues,
-        "errorCount": errors.len(),
-        "warningCount": warnings.len(),
-        "failureClasses": classes(&errors),
-        "warningClasses": classes(&warnings),
-        "errors": items(&errors),
-        "warnings": items(&warnings),
-        "summary": {
-            "issueCount": issues,
-            "errorCount": errors.len(),
-            "warningCount": warnings.len(),
-        },
-    });
     let mut text = format!(
         "{}: {issues} issues, {} errors, {} warnings\n",
         if errors.is_empty() { "ok" } else { "failed" },
@@ -171,5 +192,22 @@ fn report(issues: usize, errors: Vec<Finding>, warnings: Vec<Finding>) -> Answer
             );
         }
     }
-    Answer::new(document, text).refused(!errors.is_empty())
+    let failed = !errors.is_empty();
+    let document = GraphCheckAnswer {
+        check_kind: CHECK_KIND,
+        result: Verdict::of(!failed),
+        check_count: issues,
+        error_count: errors.len(),
+        warning_count: warnings.len(),
+        failure_classes: classes(&errors),
+        warning_classes: classes(&warnings),
+        summary: Summary {
+            issue_count: issues,
+            error_count: errors.len(),
+            warning_count: warnings.len(),
+        },
+        errors,
+        warnings,
+    };
+    Answer::new(document, text).refused(failed)
 }

@@ -3,8 +3,8 @@
 //! Such a lease ends by time: the claiming process is gone when its lease
 //! begins, so it names no holder (`contracts.md` 4).
 
-use super::view::{item, lease_text, line};
-use super::write::words;
+use super::view::{Item, item, lease_text, line};
+use super::write::{IssueAnswer, words};
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::operator::Reason;
@@ -14,7 +14,8 @@ use clap::Args;
 use premath_kernel::issue::{Selection, TypeSelection};
 use premath_kernel::lease::{AssigneeRule, ClaimRequest, LeaseKey, TTL_DEFAULT, Term};
 use premath_memory::{ClaimScope, Claimed, IssueRow};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
 
@@ -113,7 +114,11 @@ impl ClaimNextArgs {
         Ok(match claimed.into_iter().next().flatten() {
             Some(claimed) => taken(&claimed),
             None => Answer::new(
-                json!({"claimed": false, "issue": null}),
+                ClaimAnswer {
+                    claimed: false,
+                    issue: None,
+                    taken_over: None,
+                },
                 "nothing to claim\n",
             ),
         })
@@ -132,11 +137,38 @@ fn selection(types: Vec<String>, labels: Vec<String>) -> Selection {
     }
 }
 
+/// What a claim answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ClaimAnswer<'a> {
+    /// Whether an issue was claimed.
+    claimed: bool,
+    /// The issue, null where nothing could be claimed.
+    issue: Option<Item<'a>>,
+    /// The lease that was over and that this one took the place of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    taken_over: Option<TakenOver>,
+}
+
+/// A lease that was over.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TakenOver {
+    /// Who held it.
+    owner: String,
+    /// Its generation.
+    generation: u64,
+}
+
 fn taken(claimed: &Claimed) -> Answer {
-    let mut document = json!({"claimed": true, "issue": item(&claimed.row)});
-    if let Some(before) = &claimed.claim.taken_over {
-        document["takenOver"] = json!({"owner": before.owner, "generation": before.generation});
-    }
+    let before = claimed.claim.taken_over.as_ref();
+    let document = ClaimAnswer {
+        claimed: true,
+        issue: Some(item(&claimed.row)),
+        taken_over: before.map(|before| TakenOver {
+            owner: before.owner.to_string(),
+            generation: before.generation,
+        }),
+    };
     Answer::new(document, with_lease("claimed", &claimed.row))
 }
 
@@ -191,7 +223,7 @@ impl RenewArgs {
         let (id, key) = self.key.split();
         let row = memory.renew(&authority, &id, key, self.ttl.term())?;
         Ok(Answer::new(
-            json!({"issue": item(&row)}),
+            IssueAnswer { issue: item(&row) },
             with_lease("renewed", &row),
         ))
     }
@@ -211,7 +243,7 @@ impl ReleaseArgs {
         let (id, key) = self.key.split();
         let row = memory.release(&authority, &id, key, None)?;
         Ok(Answer::new(
-            json!({"issue": item(&row)}),
+            IssueAnswer { issue: item(&row) },
             line("released", &row),
         ))
     }

@@ -7,6 +7,11 @@ mod query;
 pub(crate) mod view;
 mod write;
 
+pub(crate) use check::GraphCheckAnswer;
+pub(crate) use lease::ClaimAnswer;
+pub(crate) use query::{BlockedAnswer, IssuesAnswer, ShowAnswer};
+pub(crate) use write::{CompactAnswer, DiscoverAnswer, IssueAnswer};
+
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::paths;

@@ -1,13 +1,30 @@
 //! Requests that a step's command leaves for its harness (`contracts.md` 8).
 
-use super::write::{NewFields, words};
+use super::write::{DiscoverAnswer, NewFields, words};
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::paths::variable;
 use crate::terminal::plain;
+use premath_kernel::canonical::canonical;
+use premath_kernel::outbox::OutboxRequest;
 use premath_memory::artifact;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::PathBuf;
+
+/// A request that was left in a step's outbox.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct QueuedRequest {
+    #[schemars(extend("const" = true))]
+    queued: bool,
+    /// The step.
+    step_id: String,
+    /// Its outbox.
+    outbox: String,
+    /// The request.
+    request: OutboxRequest,
+}
 
 /// Leaves a request to file an issue in the step's outbox: one line, one write.
 ///
@@ -45,25 +62,24 @@ pub(super) fn request(
             )));
         }
     }
-    let request = json!({
-        "title": title.trim(),
-        "description": description,
-        "priority": priority,
-        "issueType": issue_type,
-        "labels": words(labels),
-        "parent": parent,
-    });
-    artifact::append_line(&outbox, &request.to_string())?;
-    Ok(Answer::new(
-        json!({
-            "queued": true,
-            "stepId": step,
-            "outbox": outbox.display().to_string(),
-            "request": request,
-        }),
-        format!(
-            "queued {}: it is filed when the step's turn passes the gate\n",
-            plain(title.trim())
-        ),
-    ))
+    let request = OutboxRequest {
+        title: title.trim().to_owned(),
+        description: Some(description),
+        priority: Some(priority),
+        issue_type: Some(issue_type),
+        labels: Some(words(labels)),
+        parent: Some(parent),
+    };
+    artifact::append_line(&outbox, &canonical(&request))?;
+    let text = format!(
+        "queued {}: it is filed when the step's turn passes the gate\n",
+        plain(&request.title)
+    );
+    let queued = QueuedRequest {
+        queued: true,
+        step_id: step.to_owned(),
+        outbox: outbox.display().to_string(),
+        request,
+    };
+    Ok(Answer::new(DiscoverAnswer::Queued(queued), text))
 }

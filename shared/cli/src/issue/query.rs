@@ -1,6 +1,8 @@
 //! Commands that look at issues.
 
-use super::view::{edge_item, hold_item, holds_text, issue_table, item, lease_text};
+use super::view::{
+    EdgeItem, HoldItem, Item, edge_item, hold_item, holds_text, issue_table, item, lease_text,
+};
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::paths;
@@ -9,9 +11,11 @@ use clap::Args;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::graph::Hold;
 use premath_kernel::issue::{EdgeKind, Status};
-use premath_kernel::lease::{self, LeaseRefusal};
+use premath_kernel::lease::{self, LeaseRefusal, LeaseState};
 use premath_memory::{ChangeError, IssueRow, View, clock};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -64,7 +68,11 @@ fn listed<'p>(
     let memory = paths::open(path, false)?;
     Ok(memory.view(|view| {
         let rows = choose(&view);
-        let document = json!({"count": rows.len()});
+        let document = IssuesAnswer {
+            count: rows.len(),
+            // They are written one by one.
+            items: Vec::new(),
+        };
         if json {
             Answer::new(document, "").items(rows.into_iter().map(item))
         } else {
@@ -101,18 +109,83 @@ pub(super) fn blocked(path: &Path) -> Result<Answer, CliError> {
         } else {
             table(["ID", "PRIO", "STATUS", "TITLE", "HELD BY"], &lines)
         };
-        Answer::new(json!({"count": items.len(), "items": items}), text)
+        let document = BlockedAnswer {
+            count: items.len(),
+            items,
+        };
+        Answer::new(document, text)
     })?)
 }
 
-fn blocked_item(row: &IssueRow, holds: &[Hold], by_hand: bool, view: &View<'_>) -> Value {
-    let mut blocked = item(row);
-    blocked["manualBlocked"] = by_hand.into();
-    blocked["blockedBy"] = holds.iter().map(|hold| hold_item(hold, view)).collect();
+/// What `issue list` and `ready` answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct IssuesAnswer<'a> {
+    /// How many issues are listed.
+    count: usize,
+    /// The issues: a list by id, what is ready by priority, then id.
+    items: Vec<Item<'a>>,
+}
+
+/// What `issue blocked` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct BlockedAnswer<'a> {
+    /// How many issues are listed.
+    count: usize,
+    /// The issues that something holds, by id.
+    items: Vec<BlockedItem<'a>>,
+}
+
+/// An issue that something holds.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct BlockedItem<'a> {
+    #[serde(flatten)]
+    item: Item<'a>,
+    /// Whether its status sets it aside.
+    manual_blocked: bool,
+    /// Everything that holds it.
+    blocked_by: Vec<HoldItem>,
+    /// Its own edges that hold it.
+    blockers: Vec<Blocker<'a>>,
+}
+
+/// An edge that holds an issue.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Blocker<'a> {
+    #[serde(flatten)]
+    edge: EdgeItem<'a>,
+    /// Where the target stands; null where it does not exist.
+    blocker_status: Option<String>,
+    /// Whether the target does not exist.
+    blocker_missing: bool,
+}
+
+/// What `issue show` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ShowAnswer<'a> {
+    /// The issue.
+    issue: Item<'a>,
+    /// The state of its lease.
+    #[schemars(with = "LeaseState")]
+    lease_state: &'static str,
+    /// Whether it can be worked on now.
+    ready: bool,
+    /// Everything that holds it.
+    blocked_by: Vec<HoldItem>,
+}
+
+fn blocked_item<'a>(
+    row: &'a IssueRow,
+    holds: &[Hold],
+    by_hand: bool,
+    view: &View<'a>,
+) -> BlockedItem<'a> {
     // The issue's own edges that hold it, as rows of others name them.
     let fields = row.value();
     let edges = fields.get("dependencies").and_then(Value::as_array);
-    blocked["blockers"] = edges
+    let blockers = edges
         .into_iter()
         .flatten()
         .zip(row.issue.dependencies.iter())
@@ -122,18 +195,24 @@ fn blocked_item(row: &IssueRow, holds: &[Hold], by_hand: bool, view: &View<'_>) 
             if target.is_some_and(|issue| issue.status.is_terminal()) {
                 return None;
             }
-            let mut blocker = edge_item(
-                &row.issue.id,
-                &dependency.depends_on,
-                dependency.kind.as_str(),
-                edge.get("created_by").and_then(Value::as_str),
-            );
-            blocker["blockerStatus"] = json!(target.map(|issue| issue.status.as_str()));
-            blocker["blockerMissing"] = target.is_none().into();
-            Some(blocker)
+            Some(Blocker {
+                edge: edge_item(
+                    &row.issue.id,
+                    &dependency.depends_on,
+                    dependency.kind.as_str(),
+                    edge.get("created_by").and_then(Value::as_str),
+                ),
+                blocker_status: target.map(|issue| issue.status.as_str().to_owned()),
+                blocker_missing: target.is_none(),
+            })
         })
         .collect();
-    blocked
+    BlockedItem {
+        item: item(row),
+        manual_blocked: by_hand,
+        blocked_by: holds.iter().map(|hold| hold_item(hold, view)).collect(),
+        blockers,
+    }
 }
 
 /// Which issue to show.
@@ -165,12 +244,12 @@ fn shown(row: &IssueRow, view: &View<'_>) -> Answer {
     let state = lease::state(Some(issue), &clock::observe());
     let ready = view.graph().is_ready(&issue.id);
     let holds = view.graph().holds(&issue.id);
-    let document = json!({
-        "issue": item(row),
-        "leaseState": state.as_str(),
-        "ready": ready,
-        "blockedBy": holds.iter().map(|hold| hold_item(hold, view)).collect::<Vec<_>>(),
-    });
+    let document = ShowAnswer {
+        issue: item(row),
+        lease_state: state.as_str(),
+        ready,
+        blocked_by: holds.iter().map(|hold| hold_item(hold, view)).collect(),
+    };
     let status = match issue.status.as_str() {
         status if ready => format!("{status} (ready)"),
         status => status.to_owned(),

@@ -4,116 +4,247 @@ use crate::terminal::{plain, table};
 use premath_kernel::graph::{Hold, IssueGraph};
 use premath_kernel::lease::Lease;
 use premath_memory::{IssueRow, View};
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
-/// Text fields of a row and their names in answers, left out where empty.
-const OPTIONAL_TEXTS: [(&str, &str); 9] = [
-    ("description", "description"),
-    ("design", "design"),
-    ("acceptance_criteria", "acceptanceCriteria"),
-    ("notes", "notes"),
-    ("created_at", "createdAt"),
-    ("updated_at", "updatedAt"),
-    ("closed_at", "closedAt"),
-    ("retry_at", "retryAt"),
-    ("closed_by_step", "closedByStep"),
-];
-
-/// Returns an issue as it stands in JSON answers.
-pub(crate) fn item(row: &IssueRow) -> Value {
-    let issue = &row.issue;
-    let fields = row.value();
-    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or("");
-    let mut item = Map::new();
-    let mut put = |name: &str, value: Value| drop(item.insert(name.into(), value));
-    put("id", (*issue.id).into());
-    put("title", text("title").into());
-    put("status", issue.status.as_str().into());
-    put("priority", issue.priority.into());
-    put("issueType", (*issue.issue_type).into());
-    put("assignee", (*issue.assignee).into());
-    put("owner", text("owner").into());
-    put("labels", json!(issue.labels));
-    for (field, name) in OPTIONAL_TEXTS {
-        if !text(field).is_empty() {
-            put(name, text(field).into());
-        }
-    }
-    if let Some(lease) = &issue.lease {
-        put("lease", lease_item(lease));
-    }
-    if issue.lease_generation > 0 {
-        put("leaseGeneration", issue.lease_generation.into());
-    }
-    if let Some(edges) = fields.get("dependencies").and_then(Value::as_array)
-        && !edges.is_empty()
-    {
-        let edges = edges.iter().zip(issue.dependencies.iter());
-        put(
-            "dependencies",
-            edges
-                .map(|(edge, dependency)| {
-                    edge_item(
-                        &issue.id,
-                        &dependency.depends_on,
-                        dependency.kind.as_str(),
-                        edge.get("created_by").and_then(Value::as_str),
-                    )
-                })
-                .collect(),
-        );
-    }
-    if let Some(record) = fields.get("operator_override") {
-        put("operatorOverride", record.clone());
-    }
-    Value::Object(item)
+/// An issue as it stands in JSON answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "IssueItem")]
+pub(crate) struct Item<'a> {
+    /// The issue's id.
+    id: &'a str,
+    /// What it is about, in a line.
+    title: String,
+    /// Where it stands.
+    status: &'a str,
+    /// Smaller is sooner.
+    priority: i64,
+    /// Its type, any word.
+    issue_type: &'a str,
+    /// Who it is assigned to; empty where nobody.
+    assignee: &'a str,
+    /// Who answers for it; empty where nobody.
+    owner: String,
+    /// Its labels.
+    labels: &'a [Box<str>],
+    /// What is to be done.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    description: String,
+    /// How it is to be done.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    design: String,
+    /// When it counts as done.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    acceptance_criteria: String,
+    /// What was noted.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    notes: String,
+    /// When it was filed, as its row says it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    created_at: String,
+    /// When it was last changed, as its row says it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    updated_at: String,
+    /// When it was closed, as its row says it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    closed_at: String,
+    /// When it may be claimed again.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    retry_at: String,
+    /// The step that closed it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    closed_by_step: String,
+    /// The lease that stands in its row, in force or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease: Option<LeaseItem<'a>>,
+    /// The generation of its newest lease; absent where it never had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lease_generation: Option<u64>,
+    /// Its edges.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dependencies: Vec<EdgeItem<'a>>,
+    /// Who last changed it without a gate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operator_override: Option<Value>,
 }
 
-fn lease_item(lease: &Lease) -> Value {
-    let mut item = json!({
-        "leaseId": lease.lease_id,
-        "owner": lease.owner,
-        "acquiredAt": lease.acquired_at,
-        "expiresAt": lease.expires_at,
-        "renewedAt": lease.renewed_at,
-        "generation": lease.generation,
-    });
-    if let Some(holder) = &lease.holder {
-        item["holder"] = json!({"host": holder.host, "pid": holder.pid});
+/// A lease as it stands in JSON answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct LeaseItem<'a> {
+    /// The lease's id.
+    lease_id: &'a str,
+    /// Who holds it.
+    owner: &'a str,
+    /// When it was claimed, as its row says it.
+    acquired_at: &'a str,
+    /// Until when it is good, as its row says it.
+    expires_at: &'a str,
+    /// When it was last renewed; null where it never was.
+    renewed_at: Option<&'a str>,
+    /// The fencing token; 0 in rows of others.
+    generation: u64,
+    /// The process that holds it; absent where a person does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holder: Option<HolderItem<'a>>,
+}
+
+/// A process that holds a lease.
+#[derive(Debug, Serialize, JsonSchema)]
+struct HolderItem<'a> {
+    /// The host's name.
+    host: &'a str,
+    /// The process id.
+    pid: u32,
+}
+
+/// An edge as it stands in JSON answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EdgeItem<'a> {
+    /// The issue that has the edge.
+    issue_id: &'a str,
+    /// The issue that it points to.
+    depends_on_id: &'a str,
+    /// What it does, as in `blocks`.
+    #[serde(rename = "type")]
+    kind: &'a str,
+    /// Who added it, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created_by: Option<String>,
+}
+
+/// What holds an issue, as it stands in JSON answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct HoldItem {
+    /// The issue that holds it.
+    id: String,
+    /// By what it does.
+    kind: HoldWord,
+    /// Where that issue stands; absent where it does not exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<String>,
+}
+
+/// By what an issue holds another.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum HoldWord {
+    /// The other depends on it.
+    Dependency,
+    /// The other depends on it, and it does not exist.
+    Missing,
+    /// It is a child of the other.
+    Child,
+    /// It holds an ancestor of the other.
+    Ancestor,
+}
+
+impl HoldWord {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Dependency => "dependency",
+            Self::Missing => "missing",
+            Self::Child => "child",
+            Self::Ancestor => "ancestor",
+        }
     }
-    item
+}
+
+/// Returns an issue as it stands in JSON answers.
+pub(crate) fn item(row: &IssueRow) -> Item<'_> {
+    let issue = &row.issue;
+    let fields = row.value();
+    let text = |name: &str| {
+        let text = fields.get(name).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let edges = fields.get("dependencies").and_then(Value::as_array);
+    Item {
+        id: &issue.id,
+        title: text("title"),
+        status: issue.status.as_str(),
+        priority: issue.priority,
+        issue_type: &issue.issue_type,
+        assignee: &issue.assignee,
+        owner: text("owner"),
+        labels: &issue.labels,
+        description: text("description"),
+        design: text("design"),
+        acceptance_criteria: text("acceptance_criteria"),
+        notes: text("notes"),
+        created_at: text("created_at"),
+        updated_at: text("updated_at"),
+        closed_at: text("closed_at"),
+        retry_at: text("retry_at"),
+        closed_by_step: text("closed_by_step"),
+        lease: issue.lease.as_deref().map(lease_item),
+        lease_generation: Some(issue.lease_generation).filter(|generation| *generation > 0),
+        dependencies: edges
+            .into_iter()
+            .flatten()
+            .zip(issue.dependencies.iter())
+            .map(|(edge, dependency)| {
+                edge_item(
+                    &issue.id,
+                    &dependency.depends_on,
+                    dependency.kind.as_str(),
+                    edge.get("created_by").and_then(Value::as_str),
+                )
+            })
+            .collect(),
+        operator_override: fields.get("operator_override").cloned(),
+    }
+}
+
+fn lease_item(lease: &Lease) -> LeaseItem<'_> {
+    LeaseItem {
+        lease_id: &lease.lease_id,
+        owner: &lease.owner,
+        acquired_at: &lease.acquired_at,
+        expires_at: &lease.expires_at,
+        renewed_at: lease.renewed_at.as_deref(),
+        generation: lease.generation,
+        holder: lease.holder.as_ref().map(|holder| HolderItem {
+            host: &holder.host,
+            pid: holder.pid,
+        }),
+    }
 }
 
 /// Returns an edge as it stands in JSON answers.
-pub(crate) fn edge_item(
-    issue_id: &str,
-    depends_on: &str,
-    kind: &str,
+pub(crate) fn edge_item<'a>(
+    issue_id: &'a str,
+    depends_on_id: &'a str,
+    kind: &'a str,
     created_by: Option<&str>,
-) -> Value {
-    let mut item = json!({"issueId": issue_id, "dependsOnId": depends_on, "type": kind});
-    if let Some(by) = created_by.filter(|by| !by.is_empty()) {
-        item["createdBy"] = by.into();
+) -> EdgeItem<'a> {
+    EdgeItem {
+        issue_id,
+        depends_on_id,
+        kind,
+        created_by: created_by.filter(|by| !by.is_empty()).map(str::to_owned),
     }
-    item
 }
 
 /// Returns what holds an issue, as it stands in JSON answers.
-pub(crate) fn hold_item(hold: &Hold, view: &View<'_>) -> Value {
+pub(crate) fn hold_item(hold: &Hold, view: &View<'_>) -> HoldItem {
     let (id, kind) = parts(hold);
-    let mut item = json!({"id": id, "kind": kind});
-    if let Some(issue) = view.issue(id) {
-        item["status"] = issue.status.as_str().into();
+    HoldItem {
+        id: id.to_owned(),
+        kind,
+        status: view.issue(id).map(|issue| issue.status.as_str().to_owned()),
     }
-    item
 }
 
-fn parts(hold: &Hold) -> (&str, &'static str) {
+fn parts(hold: &Hold) -> (&str, HoldWord) {
     match hold {
-        Hold::On(id) => (id, "dependency"),
-        Hold::OnMissing(id) => (id, "missing"),
-        Hold::Child(id) => (id, "child"),
-        Hold::Ancestor(id) => (id, "ancestor"),
+        Hold::On(id) => (id, HoldWord::Dependency),
+        Hold::OnMissing(id) => (id, HoldWord::Missing),
+        Hold::Child(id) => (id, HoldWord::Child),
+        Hold::Ancestor(id) => (id, HoldWord::Ancestor),
     }
 }
 
@@ -123,7 +254,7 @@ pub(crate) fn holds_text(graph: &IssueGraph, id: &str) -> String {
         Hold::On(id) => id.to_string(),
         other => {
             let (id, kind) = parts(other);
-            format!("{id} ({kind})")
+            format!("{id} ({})", kind.as_str())
         }
     });
     words.collect::<Vec<_>>().join(", ")

@@ -1,7 +1,8 @@
 //! Commands by which a person changes issues.
 
 use super::outbox;
-use super::view::{edge_item, item, line};
+use super::outbox::QueuedRequest;
+use super::view::{EdgeItem, Item, edge_item, item, line};
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::operator::{Reason, step_id};
@@ -9,7 +10,8 @@ use crate::paths;
 use clap::Args;
 use premath_kernel::issue::Status;
 use premath_memory::{Compaction, IssueEdit, NewIssue, OperatorEdit};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -108,6 +110,13 @@ fn with_status_note(answer: Answer, status: Option<&str>) -> Answer {
     }
 }
 
+/// What a command answers that changed one issue.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct IssueAnswer<'a> {
+    /// The issue as it stands now.
+    pub(super) issue: Item<'a>,
+}
+
 impl AddArgs {
     pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
         let authority = self.reason.authority()?;
@@ -117,7 +126,7 @@ impl AddArgs {
             .into_issue(self.title, Some(self.status.clone()));
         let memory = paths::open(path, true)?;
         let row = memory.operate(authority, OperatorEdit::Add(new))?;
-        let answer = Answer::new(json!({"issue": item(&row)}), line("added", &row));
+        let answer = Answer::new(IssueAnswer { issue: item(&row) }, line("added", &row));
         Ok(with_status_note(answer, Some(&self.status)))
     }
 }
@@ -133,6 +142,28 @@ pub(super) struct DiscoverArgs {
     fields: NewFields,
     #[command(flatten)]
     reason: Reason,
+}
+
+/// What `issue discover` answers: outside of a step the issue is filed at
+/// once, inside of one it is queued.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum DiscoverAnswer<'a> {
+    /// The issue is there.
+    Filed(Box<FiledIssue<'a>>),
+    /// It is filed when the step's turn passes the gate.
+    Queued(QueuedRequest),
+}
+
+/// An issue that was found and filed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FiledIssue<'a> {
+    #[schemars(extend("const" = false))]
+    queued: bool,
+    /// The new issue.
+    issue: Item<'a>,
+    /// Its edge to the issue that was being worked on.
+    dependency: EdgeItem<'a>,
 }
 
 impl DiscoverArgs {
@@ -152,7 +183,11 @@ impl DiscoverArgs {
         let row = memory.operate(authority, edit)?;
         let edge = edge_item(&row.issue.id, &parent, "discovered-from", None);
         Ok(Answer::new(
-            json!({"queued": false, "issue": item(&row), "dependency": edge}),
+            DiscoverAnswer::Filed(Box::new(FiledIssue {
+                queued: false,
+                issue: item(&row),
+                dependency: edge,
+            })),
             line("added", &row),
         ))
     }
@@ -213,9 +248,18 @@ impl UpdateArgs {
         let memory = paths::open(path, false)?;
         let update = OperatorEdit::Update { id: self.id, edit };
         let row = memory.operate(authority, update)?;
-        let answer = Answer::new(json!({"issue": item(&row)}), line("updated", &row));
+        let answer = Answer::new(IssueAnswer { issue: item(&row) }, line("updated", &row));
         Ok(with_status_note(answer, self.status.as_deref()))
     }
+}
+
+/// What `issue compact` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CompactAnswer {
+    /// Whether there was anything to compact.
+    changed: bool,
+    /// How many issues there are.
+    count: usize,
 }
 
 fn read_text(file: &Path) -> Result<String, CliError> {
@@ -238,7 +282,7 @@ pub(super) fn compact(path: &Path) -> Result<Answer, CliError> {
     let changed = memory.compact(Compaction::Now)?;
     let count = memory.view(|view| view.rows().count())?;
     Ok(Answer::new(
-        json!({"changed": changed, "count": count}),
+        CompactAnswer { changed, count },
         if changed {
             format!("compacted: {count} issues, one row each\n")
         } else {

@@ -1,0 +1,94 @@
+//! Schemas as files: written, and compared with what they would be now.
+
+use super::kind::KINDS;
+use crate::answer::Answer;
+use crate::error::CliError;
+use crate::terminal::plain;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// What the names of schema files end in.
+const SUFFIX: &str = ".schema.json";
+
+fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CliError {
+    let path = path.to_path_buf();
+    move |source| CliError::File {
+        operation,
+        path,
+        source,
+    }
+}
+
+/// Writes every schema; what else lies in the folder stays.
+pub(super) fn write(dir: &Path) -> Result<Answer, CliError> {
+    fs::create_dir_all(dir).map_err(failed("make", dir))?;
+    let mut files = Vec::new();
+    for kind in KINDS {
+        let path = dir.join(kind.file());
+        fs::write(&path, kind.text()).map_err(failed("write", &path))?;
+        files.push(kind.file());
+    }
+    let text = format!("wrote {} schemas\n", files.len());
+    Ok(Answer::new(
+        json!({"count": files.len(), "files": files}),
+        text,
+    ))
+}
+
+/// Compares the folder's schemas with what they would be now.
+pub(super) fn check(dir: &Path) -> Result<Answer, CliError> {
+    let mut found = schemas_in(dir)?;
+    let mut faults = Vec::new();
+    for kind in KINDS {
+        match found.remove(&kind.file()) {
+            None => faults.push((kind.file(), "missing")),
+            Some(text) if text != kind.text().as_bytes() => faults.push((kind.file(), "differs")),
+            Some(_) => {}
+        }
+    }
+    faults.extend(found.into_keys().map(|name| (name, "unknown")));
+    let mut text = format!(
+        "{}: {} schemas, {} faults\n",
+        if faults.is_empty() { "ok" } else { "failed" },
+        KINDS.len(),
+        faults.len()
+    );
+    for (name, fault) in &faults {
+        let _ = writeln!(text, "  {fault:<8} {}", plain(name));
+    }
+    let errors: Vec<_> = faults
+        .iter()
+        .map(|(file, fault)| json!({"file": file, "fault": fault}))
+        .collect();
+    let document = json!({
+        "result": if faults.is_empty() { "accepted" } else { "rejected" },
+        "count": KINDS.len(),
+        "errors": errors,
+    });
+    let mut answer = Answer::new(document, text).refused(!faults.is_empty());
+    if !faults.is_empty() {
+        answer = answer.note(format!(
+            "hint: `premath schema --dir {}` writes them anew",
+            dir.display()
+        ));
+    }
+    Ok(answer)
+}
+
+/// Reads the schema files of a folder, by name.
+fn schemas_in(dir: &Path) -> Result<BTreeMap<String, Vec<u8>>, CliError> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(dir).map_err(failed("read", dir))? {
+        let path = entry.map_err(failed("read", dir))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(SUFFIX) {
+            let text = fs::read(&path).map_err(failed("read", &path))?;
+            found.insert(name.into_owned(), text);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,311 @@
+//! The kinds of documents that have a schema.
+
+use crate::answer::Refusal;
+use crate::dep::{Diagnostics, EdgeAnswer, ReplacedEdge};
+use crate::feature::{CheckAnswer, FeatureAnswer, LedgerAnswer, NextAnswer};
+use crate::init::InitAnswer;
+use crate::issue::view::EdgeItem;
+use crate::issue::{
+    BlockedAnswer, ClaimAnswer, CompactAnswer, DiscoverAnswer, GraphCheckAnswer, IssueAnswer,
+    IssuesAnswer, ShowAnswer,
+};
+use crate::session::{BootstrapAnswer, SessionAnswer};
+use crate::trajectory::RowAnswer;
+use premath_kernel::bootstrap::Bootstrap;
+use premath_kernel::event::{Event, WorkerReport};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::feature::FeatureLedger;
+use premath_kernel::issue::Issue;
+use premath_kernel::outbox::OutboxRequest;
+use premath_kernel::retry::RetryPolicy;
+use premath_kernel::schema::require;
+use premath_kernel::session::Session;
+use premath_kernel::trajectory::{Projection, StepRow, Throughput};
+use premath_kernel::witness::{CloseWitness, CommandWitness, TurnWitness};
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema, json_schema};
+use serde_json::Value;
+
+/// A kind of document.
+#[derive(Debug)]
+pub(super) struct Kind {
+    /// Its name, and that of its file.
+    pub(super) name: &'static str,
+    /// What it describes, in a line.
+    pub(super) title: &'static str,
+    schema: fn() -> Schema,
+}
+
+/// Every kind, in the order in which they are listed. A new one is a line.
+pub(super) const KINDS: &[Kind] = &[
+    kind("issue", "A row of .premath/issues.jsonl", read::<Issue>),
+    kind(
+        "trajectory-row",
+        "A row of .premath/harness_trajectory.jsonl",
+        written::<StepRow>,
+    ),
+    kind(
+        "session",
+        ".premath/harness_session.json",
+        written::<Session>,
+    ),
+    kind(
+        "feature-ledger",
+        ".premath/harness_feature_ledger.json",
+        written::<FeatureLedger>,
+    ),
+    kind(
+        "retry-policy",
+        "policies/control/harness-retry-policy-v1.json",
+        read::<RetryPolicy>,
+    ),
+    kind(
+        "outbox-request",
+        "A line of $PREMATH_OUTBOX: an issue to file with the step",
+        read::<OutboxRequest>,
+    ),
+    kind(
+        "witness-command",
+        "artifacts/ciwitness/<step>.<phase>.json of a command",
+        written::<CommandWitness>,
+    ),
+    kind(
+        "witness-turn",
+        "artifacts/ciwitness/<step>.turn.json",
+        written::<TurnWitness<'_>>,
+    ),
+    kind(
+        "witness-mutation",
+        "artifacts/ciwitness/<step>.mutation.json",
+        written::<CloseWitness<'_>>,
+    ),
+    kind(
+        "coordinator-event",
+        "A line of harness-coordinator --json; the last one is the batch's report",
+        written::<Event<'_>>,
+    ),
+    kind(
+        "worker-report",
+        "harness-worker --json",
+        written::<WorkerReport<'_>>,
+    ),
+    kind(
+        "failure-class",
+        "A failure class, wherever one stands",
+        written::<FailureClass>,
+    ),
+    kind(
+        "trajectory-projection",
+        "What a query of the trajectory finds",
+        written::<Projection<'_>>,
+    ),
+    kind(
+        "throughput",
+        "What the trajectory says of running several lanes",
+        written::<Throughput>,
+    ),
+    kind(
+        "bootstrap",
+        "How the next session goes on",
+        written::<Bootstrap>,
+    ),
+    kind(
+        "answer-refusal",
+        "premath … --json where a command is refused or fails",
+        written::<Refusal>,
+    ),
+    kind("answer-init", "premath init --json", || {
+        answer::<InitAnswer>(&["init"], "path")
+    }),
+    kind(
+        "answer-issue",
+        "premath issue add, update, renew, release --json",
+        || {
+            answer::<IssueAnswer<'_>>(
+                &[
+                    "issue.add",
+                    "issue.update",
+                    "issue.lease_renew",
+                    "issue.lease_release",
+                ],
+                "issuesPath",
+            )
+        },
+    ),
+    kind("answer-issues", "premath issue list, ready --json", || {
+        answer::<IssuesAnswer<'_>>(&["issue.list", "issue.ready"], "issuesPath")
+    }),
+    kind("answer-issue-show", "premath issue show --json", || {
+        answer::<ShowAnswer<'_>>(&["issue.show"], "issuesPath")
+    }),
+    kind(
+        "answer-issue-blocked",
+        "premath issue blocked --json",
+        || answer::<BlockedAnswer<'_>>(&["issue.blocked"], "issuesPath"),
+    ),
+    kind("answer-issue-check", "premath issue check --json", || {
+        answer::<GraphCheckAnswer>(&["issue.check"], "issuesPath")
+    }),
+    kind(
+        "answer-issue-claim",
+        "premath issue claim, claim-next --json",
+        || answer::<ClaimAnswer<'_>>(&["issue.claim", "issue.claim_next"], "issuesPath"),
+    ),
+    kind(
+        "answer-issue-discover",
+        "premath issue discover --json",
+        || answer::<DiscoverAnswer<'_>>(&["issue.discover"], "issuesPath"),
+    ),
+    kind(
+        "answer-issue-compact",
+        "premath issue compact --json",
+        || answer::<CompactAnswer>(&["issue.compact"], "issuesPath"),
+    ),
+    kind("answer-dep-edge", "premath dep add, remove --json", || {
+        answer::<EdgeAnswer<'_, EdgeItem<'_>>>(&["dep.add", "dep.remove"], "issuesPath")
+    }),
+    kind("answer-dep-replace", "premath dep replace --json", || {
+        answer::<EdgeAnswer<'_, ReplacedEdge>>(&["dep.replace"], "issuesPath")
+    }),
+    kind(
+        "answer-dep-diagnostics",
+        "premath dep diagnostics --json",
+        || answer::<Diagnostics>(&["dep.diagnostics"], "issuesPath"),
+    ),
+    kind(
+        "answer-session",
+        "premath harness-session read, write --json",
+        || answer::<SessionAnswer<'_>>(&["harness-session.read", "harness-session.write"], "path"),
+    ),
+    kind(
+        "answer-session-bootstrap",
+        "premath harness-session bootstrap --json",
+        || answer::<BootstrapAnswer<'_>>(&["harness-session.bootstrap"], "path"),
+    ),
+    kind(
+        "answer-feature-read",
+        "premath harness-feature read --json",
+        || answer::<LedgerAnswer<'_>>(&["harness-feature.read"], "path"),
+    ),
+    kind(
+        "answer-feature-write",
+        "premath harness-feature write --json",
+        || answer::<FeatureAnswer<'_>>(&["harness-feature.write"], "path"),
+    ),
+    kind(
+        "answer-feature-check",
+        "premath harness-feature check --json",
+        || answer::<CheckAnswer>(&["harness-feature.check"], "path"),
+    ),
+    kind(
+        "answer-feature-next",
+        "premath harness-feature next --json",
+        || answer::<NextAnswer<'_>>(&["harness-feature.next"], "path"),
+    ),
+    kind(
+        "answer-trajectory-append",
+        "premath harness-trajectory append --json",
+        || answer::<RowAnswer<'_>>(&["harness-trajectory.append"], "path"),
+    ),
+    kind(
+        "answer-trajectory-query",
+        "premath harness-trajectory query --json",
+        || answer::<Projection<'_>>(&["harness-trajectory.query"], "path"),
+    ),
+];
+
+const fn kind(name: &'static str, title: &'static str, schema: fn() -> Schema) -> Kind {
+    Kind {
+        name,
+        title,
+        schema,
+    }
+}
+
+impl Kind {
+    /// Returns the kind of that name.
+    pub(super) fn named(name: &str) -> Option<&'static Self> {
+        KINDS.iter().find(|kind| kind.name == name)
+    }
+
+    /// Returns the name of the file that its schema is shipped in.
+    pub(super) fn file(&self) -> String {
+        format!("{}.schema.json", self.name)
+    }
+
+    /// Returns its schema.
+    pub(super) fn schema(&self) -> Schema {
+        let mut schema = (self.schema)();
+        schema.insert("title".to_owned(), self.title.into());
+        schema
+    }
+
+    /// Returns its schema as it stands in its file.
+    pub(super) fn text(&self) -> String {
+        format!("{:#}\n", self.schema().to_value())
+    }
+}
+
+/// The schema of what the harness takes in, whoever wrote it.
+fn read<T: JsonSchema>() -> Schema {
+    generated::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// The schema of what the harness writes.
+fn written<T: JsonSchema>() -> Schema {
+    generated::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn generated<T: JsonSchema>(settings: SchemaSettings) -> Schema {
+    settings
+        .with_transform(RecursiveTransform(tidy))
+        .into_generator()
+        .into_root_schema_for::<T>()
+}
+
+/// Takes out defaults that say nothing, and the line ends that descriptions
+/// have in the code.
+fn tidy(schema: &mut Schema) {
+    if schema
+        .get("default")
+        .is_some_and(|default| default.is_null() || default == "")
+    {
+        schema.remove("default");
+    }
+    if let Some(Value::String(text)) = schema.get_mut("description") {
+        let paragraphs: Vec<_> = text.split("\n\n").map(|p| p.replace('\n', " ")).collect();
+        *text = paragraphs.join("\n\n");
+    }
+}
+
+/// The schema of a command's answer: what it says, the action, and the file
+/// that it worked on, under its name in answers.
+fn answer<T: JsonSchema>(actions: &[&str], place: &str) -> Schema {
+    let mut schema = written::<T>();
+    let about = "The command.";
+    let action = json_schema!({"description": about, "type": "string", "enum": actions});
+    require(&mut schema, "action", action);
+    let about = "The file that it worked on.";
+    let path = json_schema!({"description": about, "type": "string"});
+    require(&mut schema, place, path);
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_kind_has_a_name_of_its_own_and_a_schema_that_is_always_the_same() {
+        let names: BTreeSet<_> = KINDS.iter().map(|kind| kind.name).collect();
+        assert_eq!(names.len(), KINDS.len());
+        for kind in KINDS {
+            let file_name = |c: char| c.is_ascii_lowercase() || c == '-';
+            assert!(kind.name.chars().all(file_name), "{}", kind.name);
+            assert!(kind.text().ends_with("}\n"), "{}", kind.name);
+            assert_eq!(kind.text(), kind.text(), "{}", kind.name);
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! The shipped schemas, against real documents; that they are those of the
+//! code is a test of the `premath` command.
+
+use boon::{Compiler, SchemaIndex, Schemas};
+use premath_kernel::retry::RetryPolicy;
+use premath_kernel::trajectory::{KPI_WINDOW, ProjectionMode, StepRow, project, throughput};
+use premath_tests::{Scratch, issue, workspace};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The shipped schemas, compiled.
+struct Forms {
+    schemas: Schemas,
+    /// By kind: the schema as it is shipped, and one that admits no property
+    /// that it does not describe.
+    compiled: BTreeMap<String, [SchemaIndex; 2]>,
+    /// The kinds of answers, by action.
+    answers: BTreeMap<String, String>,
+    /// The kinds that a document was held against.
+    seen: BTreeSet<String>,
+}
+
+fn folder() -> PathBuf {
+    workspace().join("shared/schemas")
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Makes a schema refuse every property that it does not describe.
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(close);
+            if fields.get("properties").is_some_and(Value::is_object)
+                && !fields.contains_key("anyOf")
+                && !fields.contains_key("oneOf")
+            {
+                fields.insert("additionalProperties".into(), false.into());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(close),
+        _ => {}
+    }
+}
+
+impl Forms {
+    fn shipped() -> Self {
+        let mut forms = Self {
+            schemas: Schemas::new(),
+            compiled: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            seen: BTreeSet::new(),
+        };
+        let mut compiler = Compiler::new();
+        compiler.enable_format_assertions();
+        for entry in fs::read_dir(folder()).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let kind = name.strip_suffix(".schema.json").unwrap().to_owned();
+            let open = read(&path);
+            for action in open["properties"]["action"]["enum"]
+                .as_array()
+                .into_iter()
+                .flatten()
+            {
+                let action = action.as_str().unwrap().to_owned();
+                let before = forms.answers.insert(action, kind.clone());
+                assert_eq!(before, None, "two kinds of one action");
+            }
+            let mut closed = open.clone();
+            // What the alternatives describe is closed by itself.
+            if closed.get("anyOf").is_none() {
+                close(&mut closed);
+            }
+            let both = [("open", open), ("closed", closed)].map(|(form, schema)| {
+                let place = format!("schema:{form}:{kind}");
+                compiler.add_resource(&place, schema).unwrap();
+                compiler
+                    .compile(&place, &mut forms.schemas)
+                    .unwrap_or_else(|error| panic!("{kind}: {error:#}"))
+            });
+            forms.compiled.insert(kind, both);
+        }
+        forms
+    }
+
+    fn fault(&self, kind: &str, form: usize, document: &Value) -> Option<String> {
+        let compiled = self.compiled.get(kind);
+        let compiled = compiled.unwrap_or_else(|| panic!("no schema of {kind}"))[form];
+        let fault = self.schemas.validate(document, compiled).err()?;
+        Some(format!("{fault:#}"))
+    }
+
+    /// Holds a document of somebody else against a schema.
+    #[track_caller]
+    fn admit(&mut self, kind: &str, document: &Value) {
+        if let Some(fault) = self.fault(kind, 0, document) {
+            panic!("{kind}: {fault}\n{document:#}");
+        }
+        self.seen.insert(kind.to_owned());
+    }
+
+    /// Holds a document of ours against a schema, which must describe every
+    /// property of it.
+    #[track_caller]
+    fn admit_ours(&mut self, kind: &str, document: &Value) {
+        if let Some(fault) = self.fault(kind, 1, document) {
+            panic!("{kind}: {fault}\n{document:#}");
+        }
+        self.admit(kind, document);
+    }
+
+    /// Holds an answer of `premath` against the schema of its action.
+    #[track_caller]
+    fn admit_answer(&mut self, answer: &Value) {
+        if answer.get("error").is_some() {
+            return self.admit("answer-refusal", answer);
+        }
+        let action = answer["action"].as_str().unwrap();
+        let kind = self.answers.get(action);
+        let kind = kind
+            .unwrap_or_else(|| panic!("no schema of {action}"))
+            .clone();
+        self.admit_ours(&kind, answer);
+    }
+}
+
+/// Runs the commands that a person runs, and returns what they answer.
+fn answers(scratch: &Scratch) -> Vec<Value> {
+    let lane = &scratch.lanes[0];
+    let within = |folder: &Path, line: &str| {
+        let words = line.split_whitespace().chain(["--json"]);
+        let answer = scratch.premath(words).within(folder).end().json();
+        assert!(!line.is_empty() && answer.is_object(), "{line}: {answer}");
+        answer
+    };
+    let mut answers: Vec<Value> = [
+        "init .",
+        "issue add One --id o-1 --labels x,y --description d",
+        "issue add Two --id o-2",
+        "issue update o-1 --notes n --override-reason r",
+        "dep add o-2 o-1 --created-by ann",
+        "dep add o-1 o-2",
+        "dep replace o-2 o-1 --to-type waits-for",
+        "issue list",
+        "issue ready",
+        "issue blocked",
+        "issue show o-2",
+        "issue show nowhere",
+        "issue claim o-1 --assignee ann",
+        "issue claim o-1 --assignee bob",
+        "issue claim-next --assignee ann",
+        "issue renew o-1 --owner ann",
+        "issue show o-1",
+        "issue release o-1",
+        "issue discover o-1 Three --id o-3",
+        "issue update o-3 --status odd",
+        "issue check",
+        "dep diagnostics",
+        "dep remove o-2 o-1 --type waits-for",
+        "issue compact",
+        "harness-trajectory append --step-id s --action a --result-class failed --witness-ref w",
+        "harness-trajectory query",
+        "harness-join-check --input nowhere.json",
+    ]
+    .iter()
+    .map(|line| within(&scratch.root, line))
+    .collect();
+    let lane_answers = [
+        "harness-session write --state active --issue-id o-1 --lineage-ref l",
+        "harness-session bootstrap",
+        "harness-session write --summary s --next-step n",
+        "harness-session read",
+        "harness-session bootstrap",
+        "harness-feature write --feature-id f --status completed",
+        "harness-feature read",
+        "harness-feature next",
+        "harness-feature check",
+        "harness-feature next --path nowhere.json",
+    ];
+    answers.extend(lane_answers.iter().map(|line| within(lane, line)));
+    answers
+}
+
+#[test]
+fn every_document_of_a_batch_and_every_answer_has_its_form() {
+    let mut forms = Forms::shipped();
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b"), issue("c"), issue("d")]);
+    super::steps::fast_retries(&scratch);
+    // One passes and finds more, one fails for good, one is tried again.
+    let work = r#"echo "$PREMATH_ISSUE_ID" > "src/$PREMATH_ISSUE_ID.txt"
+case "$PREMATH_ISSUE_ID" in
+a) "$E2E_PREMATH" issue discover a found --labels x --json > "$HOME/queued" ;;
+c) [ "$PREMATH_LEASE_GENERATION" != 1 ] || exit 75 ;;
+esac"#;
+    let verify = r#"[ "$PREMATH_ISSUE_ID" != b ]"#;
+    let batch = scratch.batch(work, verify).end().exits(1);
+    let events = batch.events();
+    for event in &events {
+        forms.admit_ours("coordinator-event", event);
+    }
+    let told: BTreeSet<_> = events
+        .iter()
+        .map(|e| e["event"].as_str().unwrap())
+        .collect();
+    for event in [
+        "batch.started",
+        "lane.booted",
+        "issue.dispatched",
+        "step.ended",
+        "batch.ended",
+    ] {
+        assert!(told.contains(event), "{event} was not told: {told:?}");
+    }
+    let queued = read(&scratch.folder().join("queued"));
+    forms.admit_answer(&queued);
+    forms.admit_ours("outbox-request", &queued["request"]);
+
+    scratch.premath(["issue", "add", "last"]).end().exits(0);
+    let worker = scratch.worker(0, "alone", "true", "true").end().exits(0);
+    forms.admit_ours("worker-report", &worker.json());
+
+    for row in scratch.issues().values() {
+        forms.admit_ours("issue", row);
+    }
+    let trajectory = scratch.trajectory();
+    let mut rows = Vec::new();
+    for row in &trajectory {
+        forms.admit_ours("trajectory-row", row);
+        rows.push(StepRow::parse(row.to_string().as_bytes()).unwrap());
+    }
+    let found = project(&rows, ProjectionMode::Latest, 20);
+    forms.admit_ours("trajectory-projection", &json!(found));
+    forms.admit_ours("throughput", &json!(throughput(&rows, KPI_WINDOW)));
+    for lane in &scratch.lanes {
+        let premath = lane.join(".premath");
+        forms.admit_ours("session", &read(&premath.join("harness_session.json")));
+        let ledger = read(&premath.join("harness_feature_ledger.json"));
+        forms.admit_ours("feature-ledger", &ledger);
+    }
+    for entry in fs::read_dir(scratch.root.join("artifacts/ciwitness")).unwrap() {
+        let witness = read(&entry.unwrap().path());
+        let kind = witness["witnessKind"].as_str().unwrap();
+        let kind = kind.strip_prefix("premath.harness.").unwrap();
+        let kind = kind.strip_suffix("_witness.v1").unwrap();
+        forms.admit_ours(&format!("witness-{kind}"), &witness);
+    }
+    for answer in answers(&scratch) {
+        if answer["action"] == "harness-session.bootstrap" {
+            forms.admit("bootstrap", &answer);
+        }
+        forms.admit_answer(&answer);
+    }
+    let policy = "worktrees.example/project/policies/control/harness-retry-policy-v1.json";
+    forms.admit_ours("retry-policy", &read(&workspace().join(policy)));
+    let embedded = serde_json::from_str(RetryPolicy::embedded_text()).unwrap();
+    forms.admit_ours("retry-policy", &embedded);
+    forms.admit_ours("failure-class", &json!("check_failed"));
+
+    let kinds: BTreeSet<_> = forms.compiled.keys().cloned().collect();
+    assert_eq!(forms.seen, kinds, "a kind was held against no document");
+}
+
+#[test]
+fn rows_of_another_tracker_are_admitted() {
+    let mut forms = Forms::shipped();
+    let text = fs::read_to_string(workspace().join("tests/data/tracker.jsonl")).unwrap();
+    let lines = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    for line in lines {
+        forms.admit("issue", &serde_json::from_str(line).unwrap());
+    }
+    let nulls = json!({"id": "x", "status": null, "labels": null, "lease": {"owner": null},
+                       "priority": 1.0, "colour": {"any": ["thing"]}});
+    forms.admit("issue", &nulls);
+}
+
+#[test]
+fn a_wrong_document_is_refused() {
+    let forms = Forms::shipped();
+    let edge = |edge: Value| json!({"id": "a", "dependencies": [edge]});
+    let session = json!({
+        "schema": 1, "sessionKind": "premath.harness.session.v1", "sessionId": "s",
+        "state": "stopped", "startedAt": "2026-03-05T10:00:00Z",
+        "updatedAt": "2026-03-05T11:00:00+01:00", "mine": true,
+    });
+    let row = json!({
+        "schema": 1, "stepKind": "premath.harness.step.v1", "stepId": "s", "action": "a",
+        "resultClass": "ok", "finishedAt": "2026-03-05T10:00:00Z",
+    });
+    let policy: Value = serde_json::from_str(RetryPolicy::embedded_text()).unwrap();
+    let changed = |document: &Value, pointer: &str, value: Value| {
+        let mut document = document.clone();
+        *document.pointer_mut(pointer).unwrap() = value;
+        document
+    };
+    let without = |document: &Value, field: &str| {
+        let mut document = document.clone();
+        document.as_object_mut().unwrap().remove(field).unwrap();
+        document
+    };
+    for (kind, right) in [
+        ("session", &session),
+        ("trajectory-row", &row),
+        ("retry-policy", &policy),
+    ] {
+        assert_eq!(forms.fault(kind, 0, right), None);
+    }
+    let event = json!({"event": "store.lost", "detail": "x"});
+    for (kind, wrong) in [
+        ("issue", json!({"title": "no id"})),
+        ("issue", json!({"id": " "})),
+        ("issue", json!({"id": "a", "priority": "high"})),
+        ("issue", json!({"id": "a", "labels": "x"})),
+        ("issue", json!({"id": "a", "created_at": "yesterday"})),
+        ("issue", json!({"id": "a", "lease": {"generation": -1}})),
+        ("issue", edge(json!({"type": "blocks"}))),
+        ("issue", edge(json!({"depends_on_id": 7}))),
+        ("session", without(&session, "updatedAt")),
+        ("session", changed(&session, "/schema", json!(2))),
+        ("session", changed(&session, "/state", json!("asleep"))),
+        (
+            "session",
+            changed(&session, "/startedAt", json!("2026-13-05T10:00:00Z")),
+        ),
+        ("trajectory-row", without(&row, "finishedAt")),
+        ("trajectory-row", changed(&row, "/stepKind", json!("x"))),
+        ("trajectory-row", changed(&row, "/stepId", json!(" "))),
+        ("retry-policy", without(&policy, "policyDigest")),
+        (
+            "retry-policy",
+            changed(&policy, "/rules/0/maxAttempts", json!(0)),
+        ),
+        (
+            "retry-policy",
+            changed(&policy, "/rules/1/failureClasses", json!([])),
+        ),
+        (
+            "retry-policy",
+            changed(&policy, "/defaultRule/escalationAction", json!("shrug")),
+        ),
+        ("feature-ledger", json!({"schema": 1, "features": []})),
+        (
+            "witness-turn",
+            json!({"schema": 1, "witnessKind": "premath.harness.turn_witness.v1"}),
+        ),
+        ("coordinator-event", without(&event, "detail")),
+        (
+            "coordinator-event",
+            changed(&event, "/event", json!("store.found")),
+        ),
+        ("outbox-request", json!({"title": " "})),
+        ("failure-class", json!("no_such_class")),
+        (
+            "answer-issues",
+            json!({"action": "issue.list", "issuesPath": "p", "count": 1}),
+        ),
+    ] {
+        assert!(forms.fault(kind, 0, &wrong).is_some(), "{kind}: {wrong}");
+    }
+}
