@@ -9,6 +9,7 @@
 pub mod authority;
 pub mod bootstrap;
 pub mod canonical;
+pub mod conformance;
 pub mod dispatch;
 pub mod escalation;
 pub mod event;

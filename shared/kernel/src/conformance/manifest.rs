@@ -1,0 +1,106 @@
+//! The manifest: which vectors a suite has.
+
+use super::fault::{Fault, FaultKind};
+use super::files::{self, Files, MANIFEST, PAGE, vector_path};
+use super::suite::Suite;
+use super::vector::{SchemaOne, Sentence};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+
+/// The kind of a manifest.
+const KIND: &str = "premath.conformance.manifest.v1";
+
+/// A manifest as it stands in the file.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Manifest {
+    #[serde(rename = "schema")]
+    _schema: SchemaOne,
+    #[serde(rename = "manifestKind")]
+    _kind: ManifestKind,
+    vectors: Vec<Entry>,
+}
+
+/// A vector as the manifest names it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry {
+    pub(super) id: String,
+    pub(super) says: Sentence,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct ManifestKind;
+
+impl TryFrom<String> for ManifestKind {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text == KIND {
+            Ok(Self)
+        } else {
+            Err(format!("manifestKind must be {KIND}"))
+        }
+    }
+}
+
+impl Manifest {
+    /// Reads the manifest of a suite.
+    pub(super) fn read(files: &Files) -> Result<Self, Fault> {
+        let unreadable = |detail| Fault::new(FaultKind::Unreadable, MANIFEST, detail);
+        match files.get(MANIFEST) {
+            None => Err(unreadable("there is no manifest".to_owned())),
+            Some(bytes) => files::read(bytes).map_err(unreadable),
+        }
+    }
+
+    /// Returns the vectors that have a file, each once.
+    pub(super) fn vectors<'a>(
+        &'a self,
+        files: &'a Files,
+    ) -> impl Iterator<Item = (&'a Entry, Suite, &'a [u8])> {
+        let mut seen = BTreeSet::new();
+        self.vectors.iter().filter_map(move |entry| {
+            let suite = Suite::of_id(&entry.id)?;
+            let bytes = files.get(&vector_path(&entry.id))?;
+            seen.insert(&entry.id).then_some((entry, suite, &bytes[..]))
+        })
+    }
+
+    /// Returns whether it names a vector of this id.
+    pub(super) fn names(&self, id: &str) -> bool {
+        self.vectors.iter().any(|entry| entry.id == id)
+    }
+
+    /// Returns where manifest and files disagree.
+    pub(super) fn faults(&self, files: &Files) -> Vec<Fault> {
+        let ids = || self.vectors.iter().map(|entry| entry.id.as_str());
+        let mut faults: Vec<Fault> = ids()
+            .zip(ids().skip(1))
+            .filter(|(before, after)| before >= after)
+            .map(|(before, after)| {
+                let detail = format!("stands after {before}: ids are sorted, and each stands once");
+                Fault::new(FaultKind::Manifest, after, detail)
+            })
+            .collect();
+        for id in ids().collect::<BTreeSet<_>>() {
+            let path = vector_path(id);
+            if Suite::of_id(id).is_none() {
+                let detail = "is in none of golden/, adversarial/, invariance/ and refusal/";
+                faults.push(Fault::new(FaultKind::Manifest, id, detail));
+            } else if !files.contains_key(&path) {
+                let detail = "is in the manifest, and there is no such file";
+                faults.push(Fault::new(FaultKind::Absent, path, detail));
+            }
+        }
+        let mut placed: BTreeSet<String> = ids().map(vector_path).collect();
+        placed.extend([MANIFEST.to_owned(), PAGE.to_owned()]);
+        placed.extend(files::bases(files).map(|(name, _)| files::base_path(name)));
+        for path in files.keys().filter(|path| !placed.contains(*path)) {
+            let detail = "is no base, and is not in the manifest";
+            faults.push(Fault::new(FaultKind::Stray, path, detail));
+        }
+        faults
+    }
+}
