@@ -2,6 +2,7 @@
 
 use crate::answer::Finished;
 use crate::classes::ClassesArgs;
+use crate::conformance::ConformanceArgs;
 use crate::dep::DepArgs;
 use crate::feature::FeatureArgs;
 use crate::init::InitArgs;
@@ -53,6 +54,8 @@ pub(crate) enum Command {
     Classes(ClassesArgs),
     /// Show the form of every document that is read or written, as JSON Schema
     Schema(SchemaArgs),
+    /// Judge the gate by its conformance vectors, and map them to the slices of the typestate
+    Conformance(ConformanceArgs),
 }
 
 impl Command {
@@ -69,6 +72,7 @@ impl Command {
             Self::HarnessJoinCheck(args) => args.run(),
             Self::Classes(args) => args.run(),
             Self::Schema(args) => args.run(),
+            Self::Conformance(args) => args.run(),
         }
     }
 }

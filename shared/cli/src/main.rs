@@ -3,6 +3,7 @@
 mod answer;
 mod classes;
 mod command;
+mod conformance;
 mod dep;
 mod error;
 mod exit;

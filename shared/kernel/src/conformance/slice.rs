@@ -5,6 +5,7 @@ use super::report::Report;
 use crate::failure::FailureClass;
 use crate::turn::{RuleNote, notes};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// A slice of the typestate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -82,6 +83,13 @@ pub struct SliceRow {
     pub rules: Vec<RuleNote>,
     /// The vectors that belong to it, by id.
     pub vectors: Vec<SliceVector>,
+}
+
+impl SliceRow {
+    /// Returns the classes of its rules.
+    pub fn classes(&self) -> BTreeSet<FailureClass> {
+        self.rules.iter().map(|note| note.class).collect()
+    }
 }
 
 /// A vector as a slice names it.

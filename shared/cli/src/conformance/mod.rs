@@ -1,0 +1,141 @@
+//! `premath conformance …`: the vectors that the gate is judged by.
+
+mod listing;
+mod page;
+mod source;
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use clap::{Args, Subcommand, ValueEnum};
+use premath_kernel::canonical::value_of;
+use premath_kernel::conformance::{self, Outcome, Report, Suite};
+use serde_json::{Value, json};
+use source::Source;
+use std::path::PathBuf;
+
+/// Arguments of `premath conformance`.
+#[derive(Debug, Args)]
+pub(crate) struct ConformanceArgs {
+    #[command(subcommand)]
+    command: ConformanceCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConformanceCommand {
+    /// Judge the gate by every vector, and the suite by what it must hold; exit 1 where anything
+    /// failed
+    Run(RunArgs),
+    /// Map the slices of the typestate to the rules and the vectors that they became
+    Slices(SlicesArgs),
+}
+
+/// Arguments of `premath conformance run`.
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// Judge the vectors of one suite, and ask for no coverage
+    #[arg(long, value_enum)]
+    suite: Option<SuiteArg>,
+    /// A folder with a suite [default: the one that this binary was built with]
+    #[arg(long, value_name = "DIR")]
+    vectors: Option<PathBuf>,
+}
+
+/// Arguments of `premath conformance slices`.
+#[derive(Debug, Args)]
+struct SlicesArgs {
+    /// Print the documentation page
+    #[arg(long)]
+    markdown: bool,
+    /// A folder with a suite [default: the one that this binary was built with]
+    #[arg(long, value_name = "DIR")]
+    vectors: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SuiteArg {
+    /// Turns that are accepted
+    Golden,
+    /// Turns with exactly one root class
+    Adversarial,
+    /// Two spellings of one turn
+    Invariance,
+    /// Inputs that cannot be read
+    Refusal,
+}
+
+impl SuiteArg {
+    const fn suite(self) -> Suite {
+        match self {
+            Self::Golden => Suite::Golden,
+            Self::Adversarial => Suite::Adversarial,
+            Self::Invariance => Suite::Invariance,
+            Self::Refusal => Suite::Refusal,
+        }
+    }
+}
+
+impl ConformanceArgs {
+    pub(crate) fn run(self) -> Finished {
+        match self.command {
+            ConformanceCommand::Run(args) => Finished::new("conformance.run", args.perform()),
+            ConformanceCommand::Slices(args) => Finished::new("conformance.slices", args.perform()),
+        }
+    }
+}
+
+impl RunArgs {
+    fn perform(self) -> Result<Answer, CliError> {
+        let source = Source::find(self.vectors)?;
+        let suite = self.suite.map(SuiteArg::suite);
+        let report = conformance::run(source.files());
+        let report = suite.into_iter().fold(report, Report::only);
+        let document = json!({
+            "source": source.told(),
+            "suite": suite,
+            "passed": report.passed(),
+            "count": report.outcomes.len(),
+            "failed": report.outcomes.iter().filter(|outcome| !outcome.passed()).count(),
+            "classes": report.covered.len() + report.uncovered.len(),
+            "covered": report.covered,
+            "uncovered": report.uncovered,
+            "faults": report.faults,
+        });
+        let passed = report.passed();
+        Ok(Answer::new(document, listing::report(&report))
+            .items(report.outcomes.iter().map(outcome))
+            .refused(!passed))
+    }
+}
+
+fn outcome(outcome: &Outcome) -> Value {
+    let mut document = value_of(outcome);
+    document["passed"] = outcome.passed().into();
+    document
+}
+
+impl SlicesArgs {
+    fn perform(self) -> Result<Answer, CliError> {
+        let source = Source::find(self.vectors)?;
+        let rows = conformance::slices(&conformance::run(source.files()));
+        if self.markdown {
+            let page = page::page(&rows);
+            return Ok(Answer::new(json!({"page": page}), page));
+        }
+        let document = json!({"source": source.told(), "count": rows.len()});
+        let text = listing::slices(&rows);
+        Ok(Answer::new(document, text).items(rows.iter().map(value_of)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_can_be_asked_for_by_its_name() {
+        for suite in Suite::ALL {
+            let arg = SuiteArg::from_str(suite.as_str(), false).unwrap();
+            assert_eq!(arg.suite(), *suite);
+        }
+    }
+}
