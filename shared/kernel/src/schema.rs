@@ -49,12 +49,6 @@ pub(crate) fn time_or_null(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": ["string", "null"], "format": "date-time"})
 }
 
-/// The schema of any object: a part whose form is described elsewhere, or not
-/// yet.
-pub(crate) fn object(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "object"})
-}
-
 impl JsonSchema for FailureClass {
     fn schema_name() -> Cow<'static, str> {
         "FailureClass".into()

@@ -146,10 +146,8 @@ pub struct TurnWitness<'a> {
     witness_kind: &'static str,
     step_id: &'a str,
     /// The evidence: an input of `premath harness-join-check`.
-    #[schemars(schema_with = "crate::schema::object")]
     input: &'a JoinCheckInput,
     /// The verdict over it.
-    #[schemars(schema_with = "crate::schema::object")]
     join_check: &'a JoinCheck,
     /// What stands against closing the issue; empty where nothing does.
     close_failure_classes: &'a BTreeSet<FailureClass>,
@@ -206,7 +204,6 @@ pub struct CloseFacts<'a> {
     /// The step.
     pub step_id: &'a str,
     /// What the right to close rests on.
-    #[schemars(schema_with = "crate::schema::object")]
     pub mutation: &'a MutationWitness,
     /// What was read back; null where there is no such issue.
     pub found: Option<FoundIssue>,

@@ -9,8 +9,12 @@ use crate::terminal::plain;
 use clap::{Args, ValueEnum};
 use premath_kernel::canonical::value_of;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::turn::{JoinCheck, JoinCheckInput, ParsedInput, explain, normalize};
-use serde_json::{Value, json};
+use premath_kernel::turn::{
+    BrokenRule, JoinCheck, JoinCheckInput, ParsedInput, explain, normalize,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -81,25 +85,50 @@ impl JoinCheckArgs {
                 }
             );
         }
-        let explained = self.explain.then(|| {
-            let broken = explain(&check.normalized, &constraints);
-            text.push_str(&reasons::text(&broken, &parsed.unknown_fields));
-            json!({
-                "classes": meanings(&check),
-                "rules": broken,
-                "ignoredFields": parsed.unknown_fields,
-            })
+        let explain = self.explain.then(|| {
+            let rules = explain(&check.normalized, &constraints);
+            text.push_str(&reasons::text(&rules, &parsed.unknown_fields));
+            Explanation {
+                classes: meanings(&check),
+                rules,
+                ignored_fields: parsed.unknown_fields,
+            }
         });
-        let mut document = value_of(&check);
-        drop(check);
-        if let Some(classes) = close {
-            document["closeFailureClasses"] = classes;
-        }
-        if let Some(explained) = explained {
-            document["explain"] = explained;
-        }
+        let answer = JoinCheckAnswer {
+            check,
+            close_failure_classes: close,
+            explain,
+        };
+        let document = value_of(&answer);
+        drop(answer);
         Ok(Answer::new(document, text).refused(!met))
     }
+}
+
+/// The answer: the verdict, and what was asked for beside it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct JoinCheckAnswer {
+    #[serde(flatten)]
+    check: JoinCheck,
+    /// Of a step's turn witness: what kept its issue from being closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    close_failure_classes: Option<Value>,
+    /// With `--explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<Explanation>,
+}
+
+/// Why a turn was refused.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Explanation {
+    /// What each class means.
+    classes: BTreeMap<&'static str, &'static str>,
+    /// The rules that the turn breaks, with the places.
+    rules: Vec<BrokenRule>,
+    /// Fields that nobody knows.
+    ignored_fields: BTreeSet<String>,
 }
 
 /// Takes a step's turn witness apart: the evidence that was judged, and the

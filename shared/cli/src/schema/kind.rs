@@ -9,6 +9,7 @@ use crate::issue::{
     BlockedAnswer, ClaimAnswer, CompactAnswer, DiscoverAnswer, GraphCheckAnswer, IssueAnswer,
     IssuesAnswer, ShowAnswer,
 };
+use crate::join_check::JoinCheckAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
 use premath_kernel::bootstrap::Bootstrap;
@@ -21,6 +22,7 @@ use premath_kernel::retry::RetryPolicy;
 use premath_kernel::schema::require;
 use premath_kernel::session::Session;
 use premath_kernel::trajectory::{Projection, StepRow, Throughput};
+use premath_kernel::turn::{JoinCheckInput, Normalized};
 use premath_kernel::witness::{CloseWitness, CommandWitness, TurnWitness};
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -64,6 +66,21 @@ pub(super) const KINDS: &[Kind] = &[
         "outbox-request",
         "A line of $PREMATH_OUTBOX: an issue to file with the step",
         read::<OutboxRequest>,
+    ),
+    kind(
+        "join-check-input",
+        "What premath harness-join-check judges; words may have any letter case",
+        read::<JoinCheckInput>,
+    ),
+    kind(
+        "turn-normalized",
+        "A turn in normal form: what its digests are taken over",
+        written::<Normalized>,
+    ),
+    kind(
+        "answer-harness-join-check",
+        "premath harness-join-check --json",
+        written::<JoinCheckAnswer>,
     ),
     kind(
         "witness-command",

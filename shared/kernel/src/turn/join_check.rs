@@ -6,13 +6,14 @@ use super::input::JoinCheckInput;
 use super::normal::{Digests, Normalized, normalize};
 use super::path::EvidenceError;
 use crate::failure::FailureClass;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// A verdict on a turn, with everything that it was read from.
 ///
 /// A report: it gives nobody the right to change anything.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinCheck {
     /// `harness-join-check`.
@@ -35,7 +36,7 @@ pub struct JoinCheck {
 }
 
 /// A verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The join is closed.
@@ -45,7 +46,7 @@ pub enum Verdict {
 }
 
 /// What a verdict rests on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinWitness {
     /// The version of the kind: 1.
@@ -61,7 +62,7 @@ pub struct JoinWitness {
 }
 
 /// The facts that the join was judged by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "each stands under its name in the normal form")]
 pub struct JoinInput {
@@ -86,7 +87,7 @@ pub struct JoinInput {
 }
 
 /// The facts that a change was judged by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "each stands under its name in the normal form")]
 pub struct MutationInput {
@@ -103,7 +104,7 @@ pub struct MutationInput {
 }
 
 /// The facts that both were judged by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "each stands under its name in the normal form")]
 pub struct SharedState {

@@ -3,6 +3,7 @@
 use super::normal::Normalized;
 use crate::authority::{MutationMode, StepIdentity};
 use crate::{canonical, reference, token};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -169,7 +170,7 @@ pub struct MutationReady<C: Change> {
 }
 
 /// The facts that a change rests on, as they are written down and digested.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct MutationWitness {

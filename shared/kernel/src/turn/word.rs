@@ -2,7 +2,9 @@
 //!
 //! Words are read trimmed and in any ASCII letter case, and written as here.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 
 /// A closed set of words, one variant each.
 pub(super) trait Word: Sized {
@@ -41,6 +43,17 @@ macro_rules! words {
                     $( $text $(| $alias)* => Some(Self::$variant), )+
                     _ => None,
                 }
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let words: &[&str] = &[ $( $text, )+ ];
+                json_schema!({"type": "string", "enum": words})
             }
         }
 

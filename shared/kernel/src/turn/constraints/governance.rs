@@ -2,24 +2,27 @@
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.6`, `8`).
 
 use super::super::word::{MutationTarget, ObservabilityMode, RiskTier};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Number;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a turn may be traced.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceConstraints {
     /// The modes that are admitted; any where empty.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub admitted_modes: BTreeSet<ObservabilityMode>,
     /// Whether nothing may be kept by anybody else: no dashboard, and a
     /// processor of one's own where there is one.
+    #[schemars(default)]
     pub zero_data_retention: bool,
 }
 
 /// The control profiles of risk tiers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RiskConstraints {
     /// The profile of each tier.
@@ -27,16 +30,18 @@ pub struct RiskConstraints {
 }
 
 /// The evaluation gate: what was demanded and what was measured.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvalConstraints {
     /// The policy; it must be the call spec's `evalGatePolicyDigest`, where
-    /// that is bound.
+    /// that is bound. Compared as it stands: whoever writes this block vouches
+    /// that the thresholds are that policy's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_digest: Option<String>,
     /// The least that must be reached, each 0 to 1.
     pub thresholds: Measures,
     /// What the evaluation says was reached.
+    #[schemars(default)]
     pub measured: Measures,
     /// What it was computed from. Where given, the gate computes by itself,
     /// and a `measured` that disagrees fails closed.
@@ -51,7 +56,7 @@ pub struct EvalConstraints {
 }
 
 /// Precision, recall and F1, each 0 to 1.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Measures {
     /// Of what was found, how much is right.
@@ -66,7 +71,7 @@ pub struct Measures {
 }
 
 /// The outcomes of an evaluation on labelled data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
     /// Found, and right.
@@ -78,7 +83,7 @@ pub struct Counts {
 }
 
 /// What an evaluation rests on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Lineage {
     /// The labelled data.
@@ -90,7 +95,7 @@ pub struct Lineage {
 }
 
 /// What a workload cost, in tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenCost {
     /// Before the change.
@@ -100,28 +105,33 @@ pub struct TokenCost {
 }
 
 /// The adversarial regression gate: what was demanded and what was probed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RedTeamConstraints {
     /// The policy; it must be the call spec's `redTeamPolicyDigest`, where
-    /// that is bound.
+    /// that is bound. Compared as it stands: whoever writes this block vouches
+    /// that its demands are that policy's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_digest: Option<String>,
     /// The least number of probes.
+    #[schemars(default)]
     pub min_probes: u64,
     /// Plugins of which at least one probe each must have run.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub required_plugins: BTreeSet<String>,
     /// Strategies of which at least one probe each must have run.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub required_strategies: BTreeSet<String>,
     /// The probes that ran; each must have passed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub probes: Vec<Probe>,
 }
 
 /// One adversarial probe.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Probe {
     /// The probe; one that stands twice counts once.
@@ -135,7 +145,7 @@ pub struct Probe {
 }
 
 /// What a change of the agent by itself must bring along.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SelfEvolutionConstraints {
     /// Whether the turn proposes such a change.
@@ -153,7 +163,7 @@ pub struct SelfEvolutionConstraints {
 
 /// The authority that is active. These concern MutationReady alone; a step's
 /// own authority is asked besides, and by nothing that stands in a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MutationConstraints {
     /// What the turn asks to change; an issue where absent.
@@ -164,8 +174,10 @@ pub struct MutationConstraints {
     pub active_policy_digest: Option<String>,
     /// The claims that the change needs.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub required_claims: BTreeSet<String>,
     /// The claims that there are.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub claims: BTreeSet<String>,
 }

@@ -18,12 +18,13 @@ pub use scope::{CompactionConstraints, GuardrailConstraints, ScopeConstraints};
 pub use tools::ToolConstraints;
 
 use super::word::OrchestrationRole;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Number;
 use std::collections::BTreeSet;
 
 /// The constraint blocks that stand beside `evidence`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Constraints {
     /// The governance claim and what its policy package is pinned to.
@@ -74,7 +75,7 @@ pub struct Constraints {
 }
 
 /// The governance claim (`HARNESS-TYPESTATE 8`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GovernanceProfile {
     /// The claim; any but [`GOVERNANCE_CLAIM`] is refused, claimed or not.
@@ -91,7 +92,7 @@ pub struct GovernanceProfile {
 pub const GOVERNANCE_CLAIM: &str = "profile.doctrine_inf_governance.v0";
 
 /// Where a governance policy comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyProvenance {
     /// Whether the package is pinned.
@@ -108,7 +109,7 @@ pub struct PolicyProvenance {
 }
 
 /// What is known of the transport.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProtocolConstraints {
     /// Whether calls and outputs came in the order that the policy demands.
@@ -117,41 +118,48 @@ pub struct ProtocolConstraints {
 }
 
 /// What a handoff must satisfy; binds also when none is given.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HandoffConstraints {
     /// Artifacts that must go with it.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub required_artifact_refs: BTreeSet<String>,
     /// Who may take over; anybody where empty.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub allowed_targets: BTreeSet<String>,
     /// Whether there must be a way back.
+    #[schemars(default)]
     pub require_return_path: bool,
     /// The artifacts that exist (ours); those required must be among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub available_artifact_refs: Option<BTreeSet<String>>,
     /// The roles that may hand over (ours); any where empty.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub allowed_roles: BTreeSet<OrchestrationRole>,
     /// The contract that these constraints are taken from (ours); it must be
-    /// the call spec's `handoffContractDigest`.
+    /// the call spec's `handoffContractDigest`. Compared as it stands: whoever
+    /// writes this block vouches that it is that contract's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract_digest: Option<String>,
 }
 
 /// What is known of cut results.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TruncationConstraints {
     /// Whether the policy applies.
+    #[schemars(default)]
     pub required: bool,
     /// Whether it was kept.
+    #[schemars(default)]
     pub valid: bool,
 }
 
 /// What splitting the turn up must satisfy.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DecompositionConstraints {
     /// Whether it is admitted at all.
@@ -168,6 +176,7 @@ pub struct DecompositionConstraints {
     pub max_branches: Option<u64>,
     /// Whether anything beyond a workflow needs a measured trigger (ours).
     #[serde(skip_serializing_if = "is_false")]
+    #[schemars(default)]
     pub require_trigger: bool,
     /// That trigger (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,7 +184,7 @@ pub struct DecompositionConstraints {
 }
 
 /// Why a turn was given more autonomy than a workflow has (ours).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AutonomyTrigger {
     /// What was measured.

@@ -1,12 +1,13 @@
 //! Which tools there are, how they are used, and who may call them
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`–`4.3`).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The content of the tool policies that a call spec binds by digest.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolConstraints {
     /// Every tool that can be discovered; `D` of the sorted list must be
@@ -26,8 +27,10 @@ pub struct ToolConstraints {
     pub allowed_callers: Option<BTreeMap<String, BTreeSet<String>>>,
     /// Tools that run code which calls tools; any may be a parent where empty.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub code_execution_tools: BTreeSet<String>,
     /// Callers that are code: what they call needs a parent call.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub programmatic_callers: BTreeSet<String>,
 }

@@ -6,11 +6,12 @@
 
 use super::super::word::{Disposition, ResultStatus};
 use super::detail::{RequestFacts, ResultFacts};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// One requested tool call.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestRow {
     /// Who called.
@@ -43,7 +44,7 @@ impl RequestRow {
 }
 
 /// The end of one tool call.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultRow {
     /// The call's identity.
@@ -104,7 +105,7 @@ impl ResultRow {
 }
 
 /// What became of one result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UseRow {
     /// What became of it.

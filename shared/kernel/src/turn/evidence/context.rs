@@ -4,16 +4,18 @@
 //! The fields of each row stand in the byte order of their names on the wire,
 //! so that a row is written canonically as it is.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// Why the turn stopped, and whether it goes on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProtocolState {
     /// The stop reason; which ones are handled is the gate's to say.
     pub stop_reason: String,
     /// Whether another round may follow.
+    #[schemars(default)]
     pub continuation_allowed: bool,
 }
 
@@ -28,13 +30,14 @@ impl ProtocolState {
 }
 
 /// A transfer of the work to somebody else.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HandoffPacket {
     /// Who takes over.
     pub target: String,
     /// The artifacts that go with it.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub required_artifact_refs: BTreeSet<String>,
     /// The way back.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +45,7 @@ pub struct HandoffPacket {
 }
 
 /// How one result was shown.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RenderRow {
     /// Where it was injected.
@@ -58,7 +61,7 @@ pub struct RenderRow {
 }
 
 /// How one reminder queue was reduced.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueRow {
     /// The policy that it was reduced under.
@@ -70,13 +73,14 @@ pub struct QueueRow {
 }
 
 /// One view of the conversation's state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StateViewRow {
     /// The policy that defines it.
     pub policy_digest: String,
     /// What it was made from.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub source_refs: BTreeSet<String>,
     /// The digest of the view.
     pub view_digest: String,

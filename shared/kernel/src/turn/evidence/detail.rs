@@ -5,11 +5,12 @@
 //! digest of the row's set only where present. Fields stand in the byte order
 //! of their names on the wire.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// What may further be known of a request.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestFacts {
     /// The action object that the call stood in.
@@ -27,7 +28,7 @@ pub struct RequestFacts {
 }
 
 /// A search in the tool catalog.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchRef {
     /// The catalog that was searched.
@@ -39,15 +40,17 @@ pub struct SearchRef {
     pub result_set_digest: String,
     /// The tools that were found, where they are shown.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub result_tool_names: BTreeSet<String>,
 }
 
 /// What may further be known of a result.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultFacts {
     /// The artifacts that the call wrote.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub artifact_writes: BTreeSet<ArtifactWrite>,
     /// The call of the code that made this call, as the runtime saw it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +73,7 @@ pub struct ResultFacts {
 }
 
 /// A file that a call wrote.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ArtifactWrite {
     /// The digest of what it holds.
@@ -81,7 +84,7 @@ pub struct ArtifactWrite {
 
 /// The boundary of a shell command. Each part is optional here, so that the
 /// gate can say which one is missing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShellEvidence {
     /// The digest of the command.
@@ -96,7 +99,7 @@ pub struct ShellEvidence {
 }
 
 /// Tokens of a result, with and without filtering.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenUsage {
     /// Tokens that reached the model.
@@ -106,7 +109,7 @@ pub struct TokenUsage {
 }
 
 /// How a result was cut.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Truncation {
     /// How many bytes are left.

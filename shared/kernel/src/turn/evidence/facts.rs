@@ -5,12 +5,13 @@
 //! the digest of the join; a turn without any has no such digest.
 
 use super::super::word::{GuardrailStage, ObservabilityMode, ScopeMode, TransportEvent};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Number;
 use std::collections::BTreeSet;
 
 /// The facts of a turn beside its calls.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Facts {
     /// Which turn of the loop this is, counted from 1.
@@ -21,15 +22,19 @@ pub struct Facts {
     pub checkpoint_ref: Option<String>,
     /// What the guardrails decided, by `sequence`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub guardrails: Vec<GuardrailRow>,
     /// Calls and outputs as they were transported, by `sequence`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub transport: Vec<TransportRow>,
     /// The branches of a turn that was split up, by `branchId`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub branches: Vec<BranchRow>,
     /// What was read and written of the context.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub scope_accesses: BTreeSet<ScopeAccess>,
     /// A compaction of the context before the turn.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +52,7 @@ impl Facts {
 }
 
 /// One decision of one guardrail.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GuardrailRow {
     /// Its place among the turn's decisions.
@@ -70,7 +75,7 @@ pub struct GuardrailRow {
 }
 
 /// One message between model and tools.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TransportRow {
     /// Its place in the transport.
@@ -82,7 +87,7 @@ pub struct TransportRow {
 }
 
 /// One branch of a turn that was split up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchRow {
     /// The branch.
@@ -95,7 +100,7 @@ pub struct BranchRow {
 }
 
 /// One access to the context.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScopeAccess {
     /// What was accessed.
@@ -109,20 +114,21 @@ pub struct ScopeAccess {
 }
 
 /// A compaction of the context, as it was done.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Compaction {
     /// The policy that it was done under.
     pub policy_digest: String,
     /// What it carried forward.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub carried_forward_refs: BTreeSet<String>,
     /// The state view that it left, which the turn must have begun from.
     pub view_digest: String,
 }
 
 /// How the turn was traced.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trace {
     /// The mode that was in force.
@@ -132,5 +138,6 @@ pub struct Trace {
     pub processor_ref: Option<String>,
     /// The traces that were stored.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub trace_refs: BTreeSet<String>,
 }

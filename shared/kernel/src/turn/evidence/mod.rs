@@ -24,23 +24,27 @@ pub use policy::{
 };
 pub use spec::{CallSpecRow, FurtherBinding};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// Everything that one turn left behind.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
     /// What the turn was bound to before it began.
     pub call_spec: CallSpecRow,
     /// The tool calls that the model asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub tool_requests: Vec<RequestRow>,
     /// How they ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub tool_results: Vec<ResultRow>,
     /// What became of the results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub tool_use: Vec<UseRow>,
     /// Why the turn stopped.
     pub protocol_state: ProtocolState,
@@ -49,21 +53,27 @@ pub struct Evidence {
     pub handoff: Option<HandoffPacket>,
     /// How results were shown to the operator and to the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub tool_render: Vec<RenderRow>,
     /// How reminders were reduced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub reminder_queue: Vec<QueueRow>,
     /// The state views that the next turn is rebuilt from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub state_views: Vec<StateViewRow>,
     /// The sessions that witness the turn.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub session_refs: BTreeSet<String>,
     /// The trajectory rows that witness the turn.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub trajectory_refs: BTreeSet<String>,
     /// What else is known of the turn (ours).
     #[serde(skip_serializing_if = "Facts::is_empty")]
+    #[schemars(default)]
     pub facts: Facts,
 }
 

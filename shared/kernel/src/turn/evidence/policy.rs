@@ -6,11 +6,12 @@
 //! spec like anything else, but nothing can be judged by it.
 
 use super::super::word::{Checkpoint, StopReason, TransportOrdering};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// A policy as its content, or as a reference to it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Policy<T> {
     /// The content, by which the gate judges.
@@ -30,15 +31,16 @@ impl<T> Policy<T> {
 }
 
 /// `toolPolicy`: which tools may be called, and by which schema.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolPolicy {
     /// The tools, by name; no other may be called.
+    #[schemars(default)]
     pub tools: Vec<ToolRule>,
 }
 
 /// One tool of a [`ToolPolicy`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolRule {
     /// The tool's name.
@@ -49,7 +51,7 @@ pub struct ToolRule {
 }
 
 /// `parallelPolicy`: whether calls may run side by side.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ParallelPolicy {
     /// Whether more than one call of a group, or more than one branch, is admitted.
@@ -60,7 +62,7 @@ pub struct ParallelPolicy {
 }
 
 /// `toolTransportPolicy`: how calls and outputs are transported.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TransportPolicy {
     /// Whether a call may be sent while another's output is awaited.
@@ -71,7 +73,7 @@ pub struct TransportPolicy {
 
 /// `toolResponseTruncationPolicy`: how much of a result may be shown, and how
 /// a cut is marked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TruncationPolicy {
     /// The most bytes that a shown result has.
@@ -81,36 +83,41 @@ pub struct TruncationPolicy {
 }
 
 /// `executionBoundaryPolicy`: where edits are made, and what the shell may do.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BoundaryPolicy {
     /// Tools whose results must carry shell evidence.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub shell_tools: BTreeSet<String>,
     /// Tools that may write artifacts; any may where empty.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub edit_surfaces: BTreeSet<String>,
     /// Folders in which shell commands may run; any where empty.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(default)]
     pub workdir_roots: BTreeSet<String>,
 }
 
 /// `stopPolicy`: when the loop must stop.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopPolicy {
     /// The last turn that may run, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u64>,
     /// When a person must have looked.
+    #[schemars(default)]
     pub checkpoint: Checkpoint,
 }
 
 /// `protocolStatePolicy`: which stop reasons are handled.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProtocolStatePolicy {
     /// The stop reasons that are handled.
+    #[schemars(default)]
     pub handled_stop_reasons: BTreeSet<StopReason>,
     /// Those after which the loop may go on; any handled one where absent.
     #[serde(skip_serializing_if = "Option::is_none")]

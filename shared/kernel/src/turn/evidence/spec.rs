@@ -9,10 +9,11 @@ use super::policy::{
     BoundaryPolicy, ParallelPolicy, Policy, ProtocolStatePolicy, StopPolicy, ToolPolicy,
     TransportPolicy, TruncationPolicy,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The binding of a turn: eleven required fields, and what else was fixed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CallSpecRow {
     /// The turn's identity.
@@ -50,7 +51,7 @@ pub struct CallSpecRow {
 ///
 /// A `…Digest` is `D` of a policy's content (`contracts.md` 1); where a
 /// constraint block shows that content, its digest must be the bound one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FurtherBinding {
     /// How free the model was in its choice of tools.

@@ -1,9 +1,10 @@
 //! A place where a turn breaks a rule.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A place where a turn breaks a rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Breach {
     /// Where, as in `toolResults[call-7]`: rows are named by their key.

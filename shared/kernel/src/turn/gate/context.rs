@@ -5,7 +5,7 @@ use super::breach::{Breach, Breaches, each, none, told, when};
 use super::{Case, Rule, rule};
 use crate::canonical;
 use crate::turn::constraints::ScopeConstraints;
-use crate::turn::word::{Disposition, ScopeMode};
+use crate::turn::word::{Disposition, OrchestrationRole, ScopeMode};
 use std::collections::BTreeSet;
 
 pub(super) const RULES: &[Rule] = &[
@@ -56,14 +56,14 @@ pub(super) const RULES: &[Rule] = &[
         Join,
         [18],
         accessed_outside,
-        "only what is in scopeConstraints.readable or writable is read, and only what is in writable is written"
+        "only what is readable or writable is read; only what is writable, or owned by the role, is written"
     ),
     rule!(
         ContextScopeViolation,
         Join,
         [18],
         written_outside,
-        "artifacts are written where scopeConstraints.writable says, and by the role that owns them"
+        "artifacts are written where scopeConstraints.writable says, or by the role that owns the place"
     ),
 ];
 
@@ -153,9 +153,7 @@ fn scope_of_another_role<'a>(case: &Case<'a>) -> Breaches<'a> {
         meant.is_some() && meant != role,
         "scopeConstraints.role",
         move || {
-            let name = |role: Option<crate::turn::word::OrchestrationRole>| {
-                told(role.map(crate::turn::word::OrchestrationRole::as_str))
-            };
+            let name = |role: Option<OrchestrationRole>| told(role.map(OrchestrationRole::as_str));
             format!(
                 "the scope is for {}, the call spec's role is {}",
                 name(meant),
@@ -169,19 +167,20 @@ fn accessed_outside<'a>(case: &Case<'a>) -> Breaches<'a> {
     let Some(scope) = scope(case) else {
         return none();
     };
+    let role = case.turn.call_spec.further.orchestration_role;
     each(
         case.turn
             .facts
             .scope_accesses
             .iter()
             .filter_map(move |access| {
-                let admitted = covers(&scope.writable, &access.reference)
-                    || access.access == ScopeMode::Read
-                        && covers(&scope.readable, &access.reference);
-                (!admitted).then(|| {
-                    let found = format!("{} outside of the scope", access.access.as_str());
-                    Breach::row("facts.scopeAccesses", &access.reference, found)
-                })
+                let place = access.reference.as_str();
+                if access.access == ScopeMode::Read && covers(&scope.readable, place) {
+                    return None;
+                }
+                let found = unwritable(scope, role, place)?;
+                let found = format!("{} outside of the scope: {found}", access.access.as_str());
+                Some(Breach::row("facts.scopeAccesses", place, found))
             }),
     )
 }
@@ -191,32 +190,33 @@ fn written_outside<'a>(case: &Case<'a>) -> Breaches<'a> {
         return none();
     };
     let role = case.turn.call_spec.further.orchestration_role;
-    let rows = case
-        .turn
-        .tool_results
-        .iter()
-        .filter_map(|row| Some((row, row.facts.as_ref()?)));
-    let writes = rows.flat_map(|(row, facts)| {
-        facts
-            .artifact_writes
+    let rows = case.turn.tool_results.iter();
+    each(rows.filter_map(move |row| {
+        let writes = &row.facts.as_ref()?.artifact_writes;
+        let found = writes
             .iter()
-            .map(move |write| (row, write.path.as_str()))
-    });
-    each(writes.filter_map(move |(row, path)| {
-        let owner = scope
-            .owners
-            .iter()
-            .find(|(place, _)| covers_one(place, path));
-        let found = match owner {
-            Some((_, owner)) if Some(*owner) != role => {
-                format!("`{path}` belongs to the {}", owner.as_str())
-            }
-            Some(_) => return None,
-            None if covers(&scope.writable, path) => return None,
-            None => format!("`{path}` is not writable"),
-        };
+            .find_map(|write| unwritable(scope, role, &write.path))?;
         Some(Breach::row("toolResults", &row.tool_call_id, found))
     }))
+}
+
+/// Tells why a role may not write a place, where it may not. The owner of the
+/// narrowest place that holds it decides; without one, `writable` does.
+fn unwritable(
+    scope: &ScopeConstraints,
+    role: Option<OrchestrationRole>,
+    place: &str,
+) -> Option<String> {
+    if is_hidden(place) {
+        return Some(format!("`{place}` hides where it leads"));
+    }
+    let owners = scope.owners.iter().filter(|(of, _)| covers_one(of, place));
+    match owners.max_by_key(|(of, _)| of.len()) {
+        Some((_, owner)) if Some(*owner) == role => None,
+        Some((_, owner)) => Some(format!("`{place}` belongs to the {}", owner.as_str())),
+        None if covers(&scope.writable, place) => None,
+        None => Some(format!("`{place}` is not writable")),
+    }
 }
 
 fn scope<'a>(case: &Case<'a>) -> Option<&'a ScopeConstraints> {
@@ -227,12 +227,22 @@ fn covers(places: &BTreeSet<String>, reference: &str) -> bool {
     places.iter().any(|place| covers_one(place, reference))
 }
 
-/// An entry that ends in `/` stands for everything below it; a way up leads
-/// out of it.
+/// An entry that ends in `/` stands for everything below it.
 fn covers_one(place: &str, reference: &str) -> bool {
     if place.ends_with('/') {
-        reference.starts_with(place) && !reference.split('/').any(|part| part == "..")
+        reference.starts_with(place) && !is_hidden(reference)
     } else {
         reference == place
     }
+}
+
+/// Tells whether a reference has a part that is no name: it may lead elsewhere
+/// than it says.
+fn is_hidden(reference: &str) -> bool {
+    let path = reference
+        .split_once("://")
+        .map_or(reference, |(_, path)| path);
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let path = path.strip_suffix('/').unwrap_or(path);
+    path.split('/').any(|part| matches!(part, "" | "." | ".."))
 }

@@ -24,6 +24,7 @@ use super::normal::Normalized;
 use crate::failure::FailureClass;
 pub use breach::Breach;
 use breach::Breaches;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -69,7 +70,7 @@ pub fn explain(turn: &Normalized, constraints: &Constraints) -> Vec<BrokenRule> 
 }
 
 /// A rule that a turn breaks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BrokenRule {
     /// The class.
@@ -92,7 +93,7 @@ pub struct BrokenRule {
 pub const PLACES: usize = 20;
 
 /// What a rule keeps a turn from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// From JoinClosed.
@@ -106,7 +107,7 @@ pub enum Stage {
 }
 
 /// What the documentation tells of a rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleNote {
     /// The class.

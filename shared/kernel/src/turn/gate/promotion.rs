@@ -86,7 +86,7 @@ pub(super) const RULES: &[Rule] = &[
         Mutation,
         [15],
         redteam_missing,
-        "a change of governance has redTeamConstraints"
+        "a change of governance has redTeamConstraints with at least one probe"
     ),
     rule!(
         GovernanceSelfEvolutionRetryMissing,
@@ -143,29 +143,31 @@ fn measures(block: &EvalConstraints) -> [Measure<'_>; 3] {
             name: "precision",
             threshold: thresholds.precision.as_ref(),
             said: measured.precision.as_ref(),
-            counted: counted(|c| share(c.true_positives, &[c.true_positives, c.false_positives])),
+            counted: counted(|c| share(c.true_positives, &[c.false_positives])),
         },
         Measure {
             name: "recall",
             threshold: thresholds.recall.as_ref(),
             said: measured.recall.as_ref(),
-            counted: counted(|c| share(c.true_positives, &[c.true_positives, c.false_negatives])),
+            counted: counted(|c| share(c.true_positives, &[c.false_negatives])),
         },
         Measure {
             name: "f1",
             threshold: thresholds.f1.as_ref(),
             said: measured.f1.as_ref(),
+            // Of two ways to be right there are twice as many.
             counted: counted(|c| {
-                let twice = c.true_positives.saturating_mul(2);
-                share(twice, &[twice, c.false_positives, c.false_negatives])
+                let right = u128::from(c.true_positives) * 2;
+                share(right, &[c.false_positives, c.false_negatives])
             }),
         },
     ]
 }
 
-/// Returns a part of a whole, 0 to 1; 0 of nothing.
-fn share(part: u64, whole: &[u64]) -> f64 {
-    let whole: u64 = whole.iter().fold(0, |sum, one| sum.saturating_add(*one));
+/// Returns a part of the whole of it and the rest, 0 to 1; 0 of nothing.
+fn share(part: impl Into<u128>, rest: &[u64]) -> f64 {
+    let part = part.into();
+    let whole = part + rest.iter().copied().map(u128::from).sum::<u128>();
     if whole == 0 {
         0.0
     } else {
@@ -320,11 +322,11 @@ fn redteam_policy_is_another<'a>(case: &Case<'a>) -> Breaches<'a> {
 
 fn redteam_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
     let asked = target(case) == Some(MutationTarget::Governance);
-    when(
-        asked && red_team(case).is_none(),
-        "redTeamConstraints",
-        || told(None),
-    )
+    // A gate that demands nothing and saw nothing is none.
+    let probed = red_team(case).is_some_and(|block| !block.probes.is_empty());
+    when(asked && !probed, "redTeamConstraints", || {
+        "no probe".to_owned()
+    })
 }
 
 fn retry_missing<'a>(case: &Case<'a>) -> Breaches<'a> {

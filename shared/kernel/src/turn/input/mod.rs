@@ -11,6 +11,7 @@ use super::evidence::{
 };
 use super::path::{EvidenceError, Path};
 use super::reader::{self, Fields, Unknown};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -19,7 +20,7 @@ use std::collections::BTreeSet;
 ///
 /// Serialises to the very document that `premath harness-join-check --input`
 /// reads, so that a worker's turn can be checked again by anybody.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinCheckInput {
     /// What the turn left behind.

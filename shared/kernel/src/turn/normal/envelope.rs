@@ -6,6 +6,7 @@
 use super::super::evidence::ResultRow;
 use super::super::word::ResultStatus;
 use crate::canonical;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ const RETRYABLE: &str = "retryable";
 const MESSAGE: [&str; 2] = ["errorMessage", "message"];
 
 /// A failed call's envelope in normal form, with missing parts filled in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorEnvelope {
     /// The code, `unknown_error` where none is usable.

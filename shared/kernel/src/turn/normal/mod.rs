@@ -18,6 +18,7 @@ use super::word::ResultStatus;
 use crate::canonical;
 pub use envelope::ErrorEnvelope;
 use rows::{QUEUES, RENDERS, REQUESTS, RESULTS, USES, VIEWS};
+use schemars::JsonSchema;
 use serde::Serialize;
 use state::JoinSet;
 pub use state::{ContextState, JoinState};
@@ -30,7 +31,7 @@ pub const NORMALIZED_KIND: &str = "premath.harness.typestate_normalized.v1";
 ///
 /// Rows are sorted by their key and stand once; strings are trimmed; empty
 /// lists and absent options are left out. [`normalize`] is the only maker.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Normalized {
@@ -85,7 +86,7 @@ pub struct Normalized {
 }
 
 /// The end of one tool call in normal form.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NormalResult {
     /// The error's envelope.
@@ -105,7 +106,7 @@ pub struct NormalResult {
 
 /// The digests of a turn: nine blocks and the join over them; and the facts,
 /// where there are any.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "each is the digest of the block it names")]
 pub struct Digests {

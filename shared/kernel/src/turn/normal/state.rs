@@ -2,10 +2,11 @@
 
 use super::super::evidence::{CallSpecRow, QueueRow, RenderRow, RequestRow, StateViewRow, UseRow};
 use super::{Digests, NormalResult};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How requests, results and uses lie over each other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinState {
     /// Calls that were requested.
@@ -34,7 +35,7 @@ pub struct JoinState {
 }
 
 /// What the next turn would be rebuilt from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextState {
     /// Calls whose result was shown.
