@@ -1037,6 +1037,16 @@ const SUITE: &str = concat!(
     "/../../tests/conformance/harness-typestate"
 );
 
+#[test]
+fn the_suite_of_the_repository_passes_as_a_whole() {
+    let scratch = Scratch::with("");
+    let count = scratch.json(&["conformance", "run"])["count"].clone();
+    let answer = scratch.run(&["conformance", "run"]);
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
+    let expected = format!("{count} vectors, 42 classes, 0 uncovered\n");
+    assert_eq!(answer.stdout, expected);
+}
+
 /// Returns a suite of the repository's base and one golden vector.
 fn small_suite(scratch: &Scratch, patch: &Value) -> String {
     let folder = scratch.folder.join("suite");

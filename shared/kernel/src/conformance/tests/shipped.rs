@@ -42,3 +42,12 @@ fn every_shipped_vector_passes() {
     assert!(told.is_empty(), "\n{told}");
     assert!(!report.outcomes.is_empty());
 }
+
+#[test]
+fn the_shipped_suite_covers_every_class_rule_and_slice() {
+    let report = shipped();
+    let faults = report.faults.iter().filter(|f| f.kind.is_coverage());
+    let told = told(&[], faults);
+    assert!(told.is_empty(), "\n{told}");
+    assert!(report.uncovered.is_empty());
+}
