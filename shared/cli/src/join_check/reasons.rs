@@ -2,7 +2,7 @@
 
 use crate::terminal::{plain, wrapped};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::turn::BrokenRule;
+use premath_kernel::turn::{Breach, BrokenRule};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -14,15 +14,14 @@ pub(super) fn text(broken: &[BrokenRule], ignored: &BTreeSet<String>) -> String 
     for class in &roots {
         let _ = writeln!(text, "\n{class}  ({})", class.source());
         text.push_str(&wrapped(class.meaning(), 4));
-        let mut told: Vec<&str> = Vec::new();
+        let mut told: Vec<&[Breach]> = Vec::new();
         for rule in broken.iter().filter(|rule| rule.class == *class) {
-            // A rule that holds for the join and again before a change.
-            let places: Vec<String> = rule.breaches.iter().map(place).collect();
-            if told.contains(&rule.asks) {
+            // Some rules hold for the join, and again before a change.
+            if told.contains(&rule.breaches.as_slice()) {
                 continue;
             }
-            told.push(rule.asks);
-            text.extend(places);
+            told.push(&rule.breaches);
+            text.extend(rule.breaches.iter().map(place));
             if rule.more > 0 {
                 let _ = writeln!(text, "  - and {} more", rule.more);
             }
@@ -46,7 +45,7 @@ fn classes(broken: &[BrokenRule], derived: bool) -> BTreeSet<FailureClass> {
     rules.map(|rule| rule.class).collect()
 }
 
-fn place(breach: &premath_kernel::turn::Breach) -> String {
+fn place(breach: &Breach) -> String {
     let place = format!("{}: {}", breach.at, breach.found);
     format!("  - {}", wrapped(&place, 4).trim_start())
 }

@@ -4,8 +4,8 @@
 use super::{closed, normal, read};
 use crate::failure::FailureClass;
 use crate::turn::{
-    Block, CallSpec, ClaimSet, Constraints, MutationBinding, ParsedInput, join_check, join_classes,
-    normalize,
+    Block, CallSpec, ClaimSet, Constraints, MutationBinding, ParsedInput, explain, join_check,
+    join_classes, mutation_classes, normalize,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -17,8 +17,12 @@ fn turn(ways: &[(u8, u8)]) -> Value {
     let mut lists = [const { Vec::<Value>::new() }; 4];
     for (index, (end, use_)) in ways.iter().enumerate() {
         let id = format!("call-{index:03}");
-        lists[0]
-            .push(json!({"toolCallId": id, "toolName": format!("tool-{end}"), "callerId": "me"}));
+        let mut request =
+            json!({"toolCallId": id, "toolName": format!("tool-{end}"), "callerId": "me"});
+        if end % 3 == 0 {
+            request["facts"] = json!({"callGroup": "g", "actionId": id});
+        }
+        lists[0].push(request);
         lists[1].push(match end % 4 {
             0 => json!({"toolCallId": id, "status": "ok", "resultDigest": format!("sha256:{index}")}),
             1 => json!({"toolCallId": id, "payload": {"n": index, "of": [end, null]}}),
@@ -36,12 +40,38 @@ fn turn(ways: &[(u8, u8)]) -> Value {
             "injectionPoint": "tool_response", "policyDigest": "render.v1"}),
         );
     }
+    for row in &mut lists[1] {
+        row["facts"] = json!({
+            "payloadBytes": 7, "provenanceRef": "command://x",
+            "artifactWrites": [{"path": "b", "digest": "d"}, {"path": "a", "digest": "d"}],
+            "shell": {"workdir": "/w", "sandboxRef": "s", "commandDigest": "d"},
+        });
+    }
+    evidence["callSpec"]["riskTier"] = json!("low");
+    evidence["callSpec"]["toolChoice"] = json!("auto");
+    evidence["callSpec"]["stopPolicy"] = json!({"checkpoint": "every_turn", "maxTurns": 3});
+    evidence["facts"] = json!({
+        "turn": 1,
+        "checkpointRef": "session://looked",
+        "guardrails": (0..3).map(|n| json!({
+            "sequence": n, "stage": (["pre_flight", "input", "output"][n]), "guardrailId": "g",
+            "triggered": false, "threshold": 0.5,
+        })).collect::<Vec<_>>(),
+        "transport": ways.iter().enumerate().flat_map(|(index, _)| ["call", "output"].map(|event| json!({
+            "sequence": 2 * index + usize::from(event == "output"), "event": event,
+            "toolCallId": format!("call-{index:03}"),
+        }))).collect::<Vec<_>>(),
+        "branches": [{"branchId": "a", "joinClosed": true}, {"branchId": "b", "joinClosed": true}],
+        "scopeAccesses": [{"ref": "r", "access": "read"}, {"ref": "r", "access": "write"}],
+        "trace": {"mode": "dashboard", "traceRefs": ["t", "s"]},
+    });
     for (name, rows) in ["toolRequests", "toolResults", "toolUse", "toolRender"]
         .into_iter()
         .zip(lists)
     {
         evidence[name] = Value::Array(rows);
     }
+    input["riskConstraints"] = json!({"controlProfiles": {"low": "profile://low"}});
     input
 }
 
@@ -57,6 +87,13 @@ const WORDS: &[&str] = &[
     "disposition",
     "stopReason",
     "injectionPoint",
+    "riskTier",
+    "toolChoice",
+    "checkpoint",
+    "stage",
+    "event",
+    "access",
+    "mode",
 ];
 
 /// Says the same in other bytes, as decided by a stream of choices.
@@ -90,9 +127,21 @@ fn disturb(value: &mut Value, name: &str, choices: &mut impl FnMut(usize) -> usi
             for (name, value) in fields.iter_mut() {
                 disturb(value, name, choices);
             }
-            for absent in ["schemaDigest", "searchRefDigest"] {
-                if fields.contains_key("toolName") && choices(2) == 1 {
-                    fields.insert(absent.into(), [json!(null), json!(" ")][choices(2)].clone());
+            for (of, absent) in [
+                ("toolName", "schemaDigest"),
+                ("toolName", "searchRefDigest"),
+                ("disposition", "useReason"),
+                ("guardrailId", "modelRef"),
+                ("callId", "evalProfileRef"),
+                ("callId", "parallelPolicy"),
+                ("checkpointRef", "compaction"),
+                ("payloadBytes", "parentCallId"),
+            ] {
+                if fields.contains_key(of) && !fields.contains_key(absent) && choices(2) == 1 {
+                    let null = ["compaction"].contains(&absent);
+                    let empty =
+                        [json!(null), json!(" ")][if null { 0 } else { choices(2) }].clone();
+                    fields.insert(absent.into(), empty);
                 }
             }
         }
@@ -235,6 +284,41 @@ proptest! {
         let pick = |d: &crate::turn::Digests| [d.request_set_digest.clone(), d.result_set_digest.clone(), d.use_set_digest.clone()][list].clone();
         prop_assert_ne!(pick(&before), pick(&after));
         prop_assert_ne!(before.join_set_digest, after.join_set_digest);
+    }
+
+    #[test]
+    fn altering_a_fact_changes_its_digest_and_the_joins(ways in ways(1), list in 0..6_usize) {
+        let before = normal(turn(&ways)).digests;
+        let mut input = turn(&ways);
+        let facts = &mut input["evidence"]["facts"];
+        match list {
+            0 => facts["turn"] = json!(2),
+            1 => facts["guardrails"][1]["triggered"] = json!(true),
+            2 => facts["transport"][0]["toolCallId"] = json!("altered"),
+            3 => facts["branches"][0]["joinSetDigest"] = json!("altered"),
+            4 => facts["scopeAccesses"][0]["ref"] = json!("altered"),
+            _ => facts["trace"]["processorRef"] = json!("altered"),
+        }
+        let after = normal(input).digests;
+        prop_assert_ne!(before.fact_set_digest, after.fact_set_digest);
+        prop_assert_ne!(before.join_set_digest, after.join_set_digest);
+        prop_assert_eq!(before.request_set_digest, after.request_set_digest);
+    }
+
+    #[test]
+    fn what_is_explained_is_what_is_refused(ways in ways(0), which: usize, value in any_json()) {
+        let mut input = turn(&ways);
+        let mut places = Vec::new();
+        pointers(&input, "", &mut places);
+        *input.pointer_mut(&places[which % places.len()]).unwrap() = value;
+        if let Ok(parsed) = ParsedInput::from_value(input)
+            && let Ok(normalized) = normalize(&parsed.input.evidence)
+        {
+            let rules = explain(&normalized, &parsed.input.constraints);
+            let mut classes = join_classes(&normalized, &parsed.input.constraints);
+            classes.extend(mutation_classes(&normalized, &parsed.input.constraints));
+            prop_assert_eq!(rules.iter().map(|rule| rule.class).collect::<std::collections::BTreeSet<_>>(), classes);
+        }
     }
 
     #[test]
