@@ -36,7 +36,7 @@ pub const SLICES: &[Slice] = &[
         &[
             "premath harness-join-check",
             "shared/kernel/src/turn/join_check.rs",
-            "shared/cli/src/join_check.rs",
+            "shared/cli/src/join_check/mod.rs",
         ],
     ),
     slice(

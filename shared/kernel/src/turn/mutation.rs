@@ -67,7 +67,8 @@ enum Claims {
     Named(BTreeSet<String>),
 }
 
-/// The claim that covers every change, with or without `.all` behind it.
+/// The claim that covers every change of issue memory, with or without `.all`
+/// behind it.
 const EVERY_CHANGE: &str = "capabilities.change_morphisms";
 
 impl ClaimSet {
@@ -99,10 +100,11 @@ impl ClaimSet {
         match &self.0 {
             Claims::All => true,
             Claims::Named(claims) => {
+                let below = claim.strip_prefix(EVERY_CHANGE);
+                let of_change = below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
                 let all = format!("{EVERY_CHANGE}.all");
-                [claim, EVERY_CHANGE, &all]
-                    .iter()
-                    .any(|claim| claims.contains(*claim))
+                claims.contains(claim)
+                    || of_change && (claims.contains(EVERY_CHANGE) || claims.contains(&all))
             }
         }
     }

@@ -68,10 +68,10 @@ fn field_name(name: &str) -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceError {
     /// The bytes are not one JSON document, nest too deep, or name a field twice.
-    #[error("harness_join_check_invalid: the input is not one readable JSON document")]
+    #[error("the input is not one readable JSON document")]
     NotJson(#[source] serde_json::Error),
     /// A field is missing, has the wrong type, or holds a value that is not admitted.
-    #[error("harness_join_check_invalid: {path}: {expected}")]
+    #[error("{path}: {expected}")]
     Field {
         /// Where, as in `evidence.toolRequests[3].toolName`.
         path: String,

@@ -134,6 +134,28 @@ impl<'p> Fields<'p> {
             .collect()
     }
 
+    /// Takes a list of rows; rows of one key must agree.
+    pub(super) fn keyed_rows<T: PartialEq>(
+        &mut self,
+        name: &str,
+        key: &str,
+        key_of: impl Fn(&T) -> &String,
+        row: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+    ) -> Result<Vec<T>, EvidenceError> {
+        let rows = self.rows(name, row)?;
+        let path = self.path.field(name);
+        let mut first: BTreeMap<&str, &T> = BTreeMap::new();
+        for (index, row) in rows.iter().enumerate() {
+            if *first.entry(key_of(row)).or_insert(row) != row {
+                return Err(path
+                    .row(index)
+                    .field(key)
+                    .error(disagreement(&excerpt(key_of(row)))));
+            }
+        }
+        Ok(rows)
+    }
+
     /// Takes an object that must be there, read by `object`.
     pub(super) fn object<T>(
         &mut self,
@@ -245,8 +267,22 @@ impl<'p> Fields<'p> {
     pub(super) fn optional_count(&mut self, name: &str) -> Result<Option<u64>, EvidenceError> {
         match self.map.remove(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::Number(number)) if number.is_u64() => Ok(number.as_u64()),
+            Some(Value::Number(number)) => match number.as_u64() {
+                Some(count) => Ok(Some(count)),
+                None => Err(self
+                    .path
+                    .field(name)
+                    .error(format!("{WHOLE}, not {number}"))),
+            },
             other => Err(self.fault(name, WHOLE, other)),
+        }
+    }
+
+    /// Takes an optional whole number counted from 1; null reads as absent.
+    pub(super) fn optional_ordinal(&mut self, name: &str) -> Result<Option<u64>, EvidenceError> {
+        match self.optional_count(name)? {
+            Some(0) => Err(self.path.field(name).error("must be 1 or more, not 0")),
+            count => Ok(count),
         }
     }
 
@@ -309,24 +345,46 @@ impl<'p> Fields<'p> {
         Ok(self.optional_map(name, value)?.unwrap_or_default())
     }
 
-    /// Takes an optional object whose keys are names; null reads as absent.
+    /// Takes an optional object whose keys are names, trimmed; null reads as
+    /// absent.
     pub(super) fn optional_map<T>(
         &mut self,
         name: &str,
         value: impl Fn(&mut Fields<'_>, &str) -> Result<T, EvidenceError>,
     ) -> Result<Option<BTreeMap<String, T>>, EvidenceError> {
-        self.optional_object(name, |fields| {
-            let names: Vec<String> = fields.map.keys().cloned().collect();
-            names
-                .into_iter()
-                .map(|name| Ok((name.trim().to_owned(), value(fields, &name)?)))
-                .collect()
-        })
+        let key = |key: &str| trimmed(key.to_owned()).ok_or("must be a non-empty name");
+        self.optional_object(name, |fields| fields.entries(key, &value))
     }
 
-    /// Takes whatever is left, as it stands.
-    pub(super) fn rest(&mut self) -> impl Iterator<Item = (String, Value)> + use<> {
-        std::mem::take(&mut self.map).into_iter()
+    /// Takes an object that must be there, whose keys are words.
+    pub(super) fn word_map<W: Word + Ord, T>(
+        &mut self,
+        name: &str,
+        value: impl Fn(&mut Fields<'_>, &str) -> Result<T, EvidenceError>,
+    ) -> Result<BTreeMap<W, T>, EvidenceError> {
+        let expected = format!("must be one of {}", W::ADMITTED);
+        let key = |key: &str| W::read(&key.trim().to_ascii_lowercase()).ok_or(expected.as_str());
+        self.object(name, |fields| fields.entries(key, &value))
+    }
+
+    /// Takes all that is there as entries; no two keys may read alike.
+    fn entries<'e, K: Ord, T>(
+        &mut self,
+        key: impl Fn(&str) -> Result<K, &'e str>,
+        value: impl Fn(&mut Fields<'_>, &str) -> Result<T, EvidenceError>,
+    ) -> Result<BTreeMap<K, T>, EvidenceError> {
+        let names: Vec<String> = self.map.keys().cloned().collect();
+        let mut entries = BTreeMap::new();
+        for name in &names {
+            let fault = |expected: &str| self.path.field(name).error(expected);
+            let key = key(name).map_err(fault)?;
+            let value = value(self, name)?;
+            if entries.insert(key, value).is_some() {
+                let expected = "reads like another name beside it; each may stand once";
+                return Err(self.path.field(name).error(expected));
+            }
+        }
+        Ok(entries)
     }
 
     fn fault(&self, name: &str, expected: &str, found: Option<Value>) -> EvidenceError {
@@ -343,6 +401,11 @@ const WHOLE: &str = "must be a whole number";
 fn trimmed(text: String) -> Option<String> {
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Says what is wrong with a row whose key stood before with another content.
+pub(super) fn disagreement(key: &str) -> String {
+    format!("{key} stands in an earlier row with another content; rows of one key must agree")
 }
 
 /// Reads one object and notes the fields that were left.
@@ -380,18 +443,28 @@ pub(super) fn excerpt(text: &str) -> String {
 
 /// The fields whose values are anybody's JSON, in which the last of two equal
 /// keys counts, as it does for every reader of such a value.
-const FREE: &[&str] = &["payload", "rawError", "toolExamples"];
+const FREE: &[&str] = &["payload", "rawError"];
+
+/// The field whose keys are names of the contract, and whose values are free.
+const FREE_BELOW: &str = "toolExamples";
 
 /// Parses one JSON document and refuses a key that stands twice in an object
 /// of the contract: two readers would see two different turns.
 pub(super) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict.deserialize(&mut deserializer)?;
+    let value = STRICT.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
 
-struct Strict;
+#[derive(Clone, Copy)]
+struct Strict {
+    /// The object's values are anybody's JSON.
+    free_below: bool,
+}
+
+/// Reads what lies in a document by the contract.
+const STRICT: Strict = Strict { free_below: false };
 
 impl<'de> DeserializeSeed<'de> for Strict {
     type Value = Value;
@@ -438,7 +511,7 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(Self)? {
+        while let Some(item) = seq.next_element_seed(STRICT)? {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -447,10 +520,11 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
-            let value = if FREE.contains(&name.as_str()) {
+            let value = if self.free_below || FREE.contains(&name.as_str()) {
                 entries.next_value::<Value>()?
             } else {
-                entries.next_value_seed(Self)?
+                let free_below = name == FREE_BELOW;
+                entries.next_value_seed(Self { free_below })?
             };
             if map.contains_key(&name) {
                 return Err(A::Error::custom(format_args!(

@@ -130,15 +130,16 @@ words! {
 
 words! {
     /// Why a turn stopped, as far as the protocol handles it (`contracts.md` 2).
+    /// In the byte order of the words, in which sets of them are written.
     StopReason admits "tool_use, pause_turn, max_tokens, end_turn" {
-        /// The model asks for tool calls.
-        ToolUse = "tool_use",
-        /// The provider paused a long turn.
-        PauseTurn = "pause_turn",
-        /// The budget of tokens is used up.
-        MaxTokens = "max_tokens",
         /// The model is done.
         EndTurn = "end_turn",
+        /// The budget of tokens is used up.
+        MaxTokens = "max_tokens",
+        /// The provider paused a long turn.
+        PauseTurn = "pause_turn",
+        /// The model asks for tool calls.
+        ToolUse = "tool_use",
     }
 }
 

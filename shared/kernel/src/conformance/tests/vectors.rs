@@ -157,7 +157,7 @@ fn a_refusal_is_for_the_reason_that_is_expected() {
     });
     let differences = suite.differences(REFUSAL);
     assert_eq!(differences[0][..2], ["error", "evidence.toolResults[1]"]);
-    assert!(differences[0][2].starts_with("harness_join_check_invalid: evidence.toolResults[0]"));
+    assert!(differences[0][2].starts_with("evidence.toolResults[0]"));
 
     let mut suite = Small::new();
     suite.edit_vector(REFUSAL, |vector| {

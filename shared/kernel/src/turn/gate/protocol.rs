@@ -49,6 +49,13 @@ pub(super) const RULES: &[Rule] = &[
         checkpoint_before_mutation_missing,
         "facts.checkpointRef names where a person looked, where stopPolicy asks for it before a change"
     ),
+    rule!(
+        ProtocolStopReasonUnhandled,
+        Mutation,
+        [7],
+        turn_unshown,
+        "a turn that binds stopPolicy.maxTurns says in facts.turn which one it is"
+    ),
 ];
 
 fn stop_reason(case: &Case<'_>) -> Option<StopReason> {
@@ -99,6 +106,15 @@ fn turns_used_up<'a>(case: &Case<'a>) -> Breaches<'a> {
             ""
         };
         Breach::new("facts.turn", format!("turn {turn} of at most {most}{more}"))
+    }))
+}
+
+fn turn_unshown<'a>(case: &Case<'a>) -> Breaches<'a> {
+    let most = stop_policy(case).and_then(|policy| policy.max_turns);
+    let unshown = most.filter(|_| case.turn.facts.turn.is_none());
+    each(unshown.into_iter().map(|most| {
+        let found = format!("nothing, and at most {most} turns may run");
+        Breach::new("facts.turn", found)
     }))
 }
 

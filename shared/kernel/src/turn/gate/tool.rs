@@ -301,10 +301,7 @@ fn discovery_unresolved<'a>(case: &Case<'a>) -> Breaches<'a> {
         let tool = &row.tool_name;
         let found = match search(row) {
             Some(_) if !bound => "a search, and the call spec binds no tool catalog".to_owned(),
-            Some(search)
-                if !search.result_tool_names.is_empty()
-                    && !search.result_tool_names.contains(tool) =>
-            {
+            Some(search) if shows(search) && !search.result_tool_names.contains(tool) => {
                 format!("the search `{}` did not find `{tool}`", search.query)
             }
             Some(_) => return None,
@@ -349,7 +346,7 @@ fn search_mismatch<'a>(case: &Case<'a>) -> Breaches<'a> {
         {
             let searched = told(search.catalog_digest.as_deref());
             format!("searched {searched}, the bound catalog is {}", told(bound))
-        } else if !search.result_tool_names.is_empty()
+        } else if shows(search)
             && canonical::digest(&search.result_tool_names) != search.result_set_digest
         {
             "resultSetDigest is not the digest of the tools that were found".to_owned()
@@ -565,6 +562,13 @@ fn parent(row: &RequestRow) -> Option<&str> {
 
 fn search(row: &RequestRow) -> Option<&SearchRef> {
     row.facts.as_ref()?.search_ref.as_ref()
+}
+
+/// Tells whether a search shows what it found: also nothing, where its digest
+/// is that of nothing.
+fn shows(search: &SearchRef) -> bool {
+    let names = &search.result_tool_names;
+    !names.is_empty() || search.result_set_digest == canonical::digest(names)
 }
 
 /// Tells where the content that is shown is not the one that is bound.

@@ -4,8 +4,9 @@
 use super::breach::{Breach, Breaches, each, none, when};
 use super::{Case, Rule, rule};
 use crate::turn::evidence::{Policy, TransportPolicy, TruncationPolicy};
+use crate::turn::normal::Normalized;
 use crate::turn::word::{PreContextFilter, TransportEvent, TransportOrdering};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub(super) const RULES: &[Rule] = &[
     rule!(
@@ -34,14 +35,14 @@ pub(super) const RULES: &[Rule] = &[
         Join,
         [10],
         calls_overlap,
-        "without parallel_tool_calls an output comes before the next call is sent"
+        "without parallelToolCalls an output comes before the next call of the same parent is sent"
     ),
     rule!(
         ProtocolParallelTransportOrderInvalid,
         Join,
         [10],
         outputs_out_of_order,
-        "under strict ordering outputs come in the order of their calls"
+        "under strict ordering outputs come in the order of their calls, those of one parent together"
     ),
     rule!(
         ToolResponseTruncationPolicyViolation,
@@ -147,16 +148,20 @@ fn calls_overlap<'a>(case: &Case<'a>) -> Breaches<'a> {
     if policy(case).is_none_or(|policy| policy.parallel_tool_calls) {
         return none();
     }
-    let mut awaited: Option<&str> = None;
-    each(case.turn.facts.transport.iter().filter_map(move |row| {
+    let turn = case.turn;
+    let mut awaited: BTreeMap<Option<&str>, &str> = BTreeMap::new();
+    each(turn.facts.transport.iter().filter_map(move |row| {
         let id = row.tool_call_id.as_str();
+        let within = parent(turn, id);
         match row.event {
             TransportEvent::Output => {
-                awaited = awaited.filter(|awaited| *awaited != id);
+                if awaited.get(&within) == Some(&id) {
+                    awaited.remove(&within);
+                }
                 None
             }
             TransportEvent::Call => {
-                let earlier = awaited.replace(id)?;
+                let earlier = awaited.insert(within, id)?;
                 let found = format!("`{id}` is called while `{earlier}` is awaited");
                 Some(Breach::row(
                     "facts.transport",
@@ -172,9 +177,11 @@ fn outputs_out_of_order<'a>(case: &Case<'a>) -> Breaches<'a> {
     if policy(case).is_none_or(|policy| policy.ordering != TransportOrdering::Strict) {
         return none();
     }
-    let mut awaited: VecDeque<&str> = VecDeque::new();
-    each(case.turn.facts.transport.iter().filter_map(move |row| {
+    let turn = case.turn;
+    let mut awaited: BTreeMap<Option<&str>, VecDeque<&str>> = BTreeMap::new();
+    each(turn.facts.transport.iter().filter_map(move |row| {
         let id = row.tool_call_id.as_str();
+        let awaited = awaited.entry(parent(turn, id)).or_default();
         if row.event == TransportEvent::Call {
             awaited.push_back(id);
             return None;
@@ -189,6 +196,15 @@ fn outputs_out_of_order<'a>(case: &Case<'a>) -> Breaches<'a> {
             found,
         ))
     }))
+}
+
+/// Returns the call that made a call: what code calls lies within its own call,
+/// and has an order of its own.
+fn parent<'a>(turn: &'a Normalized, id: &str) -> Option<&'a str> {
+    let requests = &turn.tool_requests;
+    let place = requests.binary_search_by(|row| row.tool_call_id.as_str().cmp(id));
+    let facts = requests.get(place.ok()?)?.facts.as_ref()?;
+    facts.parent_call_id.as_deref()
 }
 
 fn truncation_judged_invalid<'a>(case: &Case<'a>) -> Breaches<'a> {

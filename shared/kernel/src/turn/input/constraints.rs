@@ -12,7 +12,6 @@ use super::super::constraints::{
 };
 use super::super::path::EvidenceError;
 use super::super::reader::Fields;
-use super::super::word::RiskTier;
 
 pub(super) fn constraints(fields: &mut Fields<'_>) -> Result<Constraints, EvidenceError> {
     Ok(Constraints {
@@ -82,15 +81,11 @@ pub(super) fn constraints(fields: &mut Fields<'_>) -> Result<Constraints, Eviden
         })?,
         risk_constraints: fields.optional_object("riskConstraints", |block| {
             Ok(RiskConstraints {
-                control_profiles: block.object("controlProfiles", |profiles| {
-                    RiskTier::ALL
-                        .iter()
-                        .filter_map(|tier| {
-                            let profile = profiles.text(tier.as_str()).transpose()?;
-                            Some(profile.map(|profile| (*tier, profile)))
-                        })
-                        .collect()
-                })?,
+                control_profiles: block
+                    .word_map("controlProfiles", |profiles, tier| profiles.text(tier))?
+                    .into_iter()
+                    .filter_map(|(tier, profile)| Some((tier, profile?)))
+                    .collect(),
             })
         })?,
         eval_constraints: fields.optional_object("evalConstraints", evaluation)?,
@@ -121,8 +116,9 @@ fn tools(block: &mut Fields<'_>) -> Result<ToolConstraints, EvidenceError> {
     Ok(ToolConstraints {
         tool_catalog: block.optional_names("toolCatalog")?,
         deferred_tools: block.optional_names("deferredTools")?,
-        tool_examples: block
-            .optional_object("toolExamples", |examples| Ok(examples.rest().collect()))?,
+        tool_examples: block.optional_map("toolExamples", |examples, tool| {
+            Ok(examples.payload(tool).unwrap_or_default())
+        })?,
         allowed_callers: block
             .optional_map("allowedCallers", |callers, tool| callers.names(tool))?,
         code_execution_tools: block.names("codeExecutionTools")?,
@@ -173,14 +169,19 @@ fn red_team(block: &mut Fields<'_>) -> Result<RedTeamConstraints, EvidenceError>
         min_probes: block.optional_count("minProbes")?.unwrap_or_default(),
         required_plugins: block.names("requiredPlugins")?,
         required_strategies: block.names("requiredStrategies")?,
-        probes: block.rows("probes", |probe| {
-            Ok(Probe {
-                probe_id: probe.name("probeId")?,
-                plugin: probe.name("plugin")?,
-                strategy: probe.name("strategy")?,
-                passed: probe.required_flag("passed")?,
-            })
-        })?,
+        probes: block.keyed_rows(
+            "probes",
+            "probeId",
+            |probe: &Probe| &probe.probe_id,
+            |probe| {
+                Ok(Probe {
+                    probe_id: probe.name("probeId")?,
+                    plugin: probe.name("plugin")?,
+                    strategy: probe.name("strategy")?,
+                    passed: probe.required_flag("passed")?,
+                })
+            },
+        )?,
     })
 }
 

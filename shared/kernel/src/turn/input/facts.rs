@@ -29,8 +29,8 @@ pub(super) fn result(facts: &mut Fields<'_>) -> Result<ResultFacts, EvidenceErro
         artifact_writes: facts
             .rows("artifactWrites", |write| {
                 Ok(ArtifactWrite {
-                    digest: write.string("digest")?,
-                    path: write.string("path")?,
+                    digest: write.name("digest")?,
+                    path: write.name("path")?,
                 })
             })?
             .into_iter()
@@ -63,7 +63,7 @@ pub(super) fn result(facts: &mut Fields<'_>) -> Result<ResultFacts, EvidenceErro
 
 pub(super) fn facts(facts: &mut Fields<'_>) -> Result<Facts, EvidenceError> {
     Ok(Facts {
-        turn: facts.optional_count("turn")?,
+        turn: facts.optional_ordinal("turn")?,
         checkpoint_ref: facts.optional_string("checkpointRef")?,
         guardrails: facts.rows("guardrails", guardrail)?,
         transport: facts.rows("transport", |row| {
@@ -83,7 +83,7 @@ pub(super) fn facts(facts: &mut Fields<'_>) -> Result<Facts, EvidenceError> {
         scope_accesses: facts
             .rows("scopeAccesses", |row| {
                 Ok(ScopeAccess {
-                    reference: row.string("ref")?,
+                    reference: row.name("ref")?,
                     access: row.word("access")?,
                     tool_call_id: row.optional_string("toolCallId")?,
                 })

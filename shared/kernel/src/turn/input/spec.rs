@@ -84,7 +84,7 @@ fn further(fields: &mut Fields<'_>) -> Result<FurtherBinding, EvidenceError> {
         handoff_contract_digest: fields.optional_string("handoffContractDigest")?,
         stop_policy: fields.policy("stopPolicy", |policy| {
             Ok(StopPolicy {
-                max_turns: policy.optional_count("maxTurns")?,
+                max_turns: policy.optional_ordinal("maxTurns")?,
                 checkpoint: policy.optional_word("checkpoint")?.unwrap_or_default(),
             })
         })?,

@@ -4,7 +4,7 @@ use super::super::evidence::{
     HandoffPacket, ProtocolState, QueueRow, RenderRow, RequestRow, ResultRow, StateViewRow, UseRow,
 };
 use super::super::path::{EvidenceError, Path};
-use super::super::reader::excerpt;
+use super::super::reader::{disagreement, excerpt};
 use super::NormalResult;
 use super::text::{optional, refs, required};
 use super::{detail, envelope};
@@ -139,10 +139,7 @@ pub(super) fn set<R, N: PartialEq>(
         .filter_map(|rows| rows.iter().find(|(_, row)| *row != rows[0].1))
         .min_by_key(|(index, _)| *index);
     if let Some((index, row)) = conflict {
-        let expected = format!(
-            "{} stands in an earlier row with another content; rows of one key must agree",
-            (kind.named)(row)
-        );
+        let expected = disagreement(&(kind.named)(row));
         return Err(at.row(*index).field(kind.key).error(expected));
     }
     sorted.dedup_by(|(_, a), (_, b)| same(a, b));

@@ -1,7 +1,7 @@
 //! One case for every rule, in which its class is the only root class, and a
 //! near miss that breaks nothing.
 
-use super::{classes, closed, read, remove, set, silent};
+use super::{classes, closed, normal, read, remove, set, silent};
 use crate::turn::join_check;
 use serde_json::{Value, json};
 
@@ -528,4 +528,39 @@ fn nothing_short_circuits() {
             "mutation.use_evidence_missing",
         ],
     );
+}
+
+#[test]
+fn the_next_turn_is_ready_only_where_all_of_its_context_is() {
+    let ready = |edit: fn(&mut Value)| {
+        let mut input = closed();
+        set(
+            &mut input,
+            "/evidence/protocolState/continuationAllowed",
+            json!(true),
+        );
+        edit(&mut input);
+        normal(input).context_state.continuation_context_ready
+    };
+    assert!(ready(|_| {}));
+    let faults: [fn(&mut Value); 6] = [
+        |input| remove(input, "/evidence/toolRender/0"),
+        |input| remove(input, "/evidence/reminderQueue/0"),
+        |input| remove(input, "/evidence/stateViews/0"),
+        |input| set(input, "/evidence/toolRender/0/policyDigest", json!("other")),
+        |input| {
+            set(
+                input,
+                "/evidence/reminderQueue/0/policyDigest",
+                json!("other"),
+            )
+        },
+        |input| set(input, "/evidence/stateViews/0/policyDigest", json!("other")),
+    ];
+    for fault in faults {
+        assert!(!ready(fault));
+        let mut over = closed();
+        fault(&mut over);
+        assert!(normal(over).context_state.continuation_context_ready);
+    }
 }
