@@ -9,7 +9,7 @@ use premath_memory::projection::ProjectionError;
 use premath_memory::{ChangeError, StoreError, TrajectoryFileError};
 use std::error::Error;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A command could not do what it was told.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +110,19 @@ impl CliError {
             cause = error.source();
         }
         text
+    }
+
+    /// Makes the error of a file operation.
+    pub(crate) fn file(
+        operation: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_path_buf();
+        move |source| Self::File {
+            operation,
+            path,
+            source,
+        }
     }
 
     /// Returns what stands before the error; evidence errors begin with their

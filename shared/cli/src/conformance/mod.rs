@@ -11,6 +11,7 @@ use premath_kernel::canonical::value_of;
 use premath_kernel::conformance::{self, Outcome, Report, Suite};
 use serde_json::{Value, json};
 use source::Source;
+use std::fs;
 use std::path::PathBuf;
 
 /// Arguments of `premath conformance`.
@@ -27,6 +28,8 @@ enum ConformanceCommand {
     Run(RunArgs),
     /// Map the slices of the typestate to the rules and the vectors that they became
     Slices(SlicesArgs),
+    /// Write the documents of the vectors as inputs of harness-join-check, a file each
+    Documents(DocumentsArgs),
 }
 
 /// Arguments of `premath conformance run`.
@@ -46,6 +49,17 @@ struct SlicesArgs {
     /// Print the documentation page
     #[arg(long)]
     markdown: bool,
+    /// A folder with a suite [default: the one that this binary was built with]
+    #[arg(long, value_name = "DIR")]
+    vectors: Option<PathBuf>,
+}
+
+/// Arguments of `premath conformance documents`.
+#[derive(Debug, Args)]
+struct DocumentsArgs {
+    /// The folder that they are written to
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
     /// A folder with a suite [default: the one that this binary was built with]
     #[arg(long, value_name = "DIR")]
     vectors: Option<PathBuf>,
@@ -79,6 +93,9 @@ impl ConformanceArgs {
         match self.command {
             ConformanceCommand::Run(args) => Finished::new("conformance.run", args.perform()),
             ConformanceCommand::Slices(args) => Finished::new("conformance.slices", args.perform()),
+            ConformanceCommand::Documents(args) => {
+                Finished::new("conformance.documents", args.perform())
+            }
         }
     }
 }
@@ -124,6 +141,24 @@ impl SlicesArgs {
         let document = json!({"source": source.told(), "count": rows.len()});
         let text = listing::slices(&rows);
         Ok(Answer::new(document, text).items(rows.iter().map(value_of)))
+    }
+}
+
+impl DocumentsArgs {
+    fn perform(self) -> Result<Answer, CliError> {
+        let source = Source::find(self.vectors)?;
+        let documents = conformance::documents(source.files());
+        fs::create_dir_all(&self.dir).map_err(CliError::file("make", &self.dir))?;
+        for (id, bytes) in &documents {
+            let name = format!("{}.json", id.replace('/', "."));
+            let path = self.dir.join(name);
+            fs::write(&path, bytes).map_err(CliError::file("write", &path))?;
+        }
+        let text = format!("wrote {} documents\n", documents.len());
+        let document = json!({
+            "source": source.told(), "dir": self.dir, "count": documents.len(),
+        });
+        Ok(Answer::new(document, text))
     }
 }
 

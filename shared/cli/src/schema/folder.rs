@@ -8,28 +8,18 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::io;
 use std::path::Path;
 
 /// What the names of schema files end in.
 const SUFFIX: &str = ".schema.json";
 
-fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CliError {
-    let path = path.to_path_buf();
-    move |source| CliError::File {
-        operation,
-        path,
-        source,
-    }
-}
-
 /// Writes every schema; what else lies in the folder stays.
 pub(super) fn write(dir: &Path) -> Result<Answer, CliError> {
-    fs::create_dir_all(dir).map_err(failed("make", dir))?;
+    fs::create_dir_all(dir).map_err(CliError::file("make", dir))?;
     let mut files = Vec::new();
     for kind in KINDS {
         let path = dir.join(kind.file());
-        fs::write(&path, kind.text()).map_err(failed("write", &path))?;
+        fs::write(&path, kind.text()).map_err(CliError::file("write", &path))?;
         files.push(kind.file());
     }
     let text = format!("wrote {} schemas\n", files.len());
@@ -82,11 +72,11 @@ pub(super) fn check(dir: &Path) -> Result<Answer, CliError> {
 /// Reads the schema files of a folder, by name.
 fn schemas_in(dir: &Path) -> Result<BTreeMap<String, Vec<u8>>, CliError> {
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(dir).map_err(failed("read", dir))? {
-        let path = entry.map_err(failed("read", dir))?.path();
+    for entry in fs::read_dir(dir).map_err(CliError::file("read", dir))? {
+        let path = entry.map_err(CliError::file("read", dir))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.ends_with(SUFFIX) {
-            let text = fs::read(&path).map_err(failed("read", &path))?;
+            let text = fs::read(&path).map_err(CliError::file("read", &path))?;
             found.insert(name.into_owned(), text);
         }
     }

@@ -32,6 +32,7 @@ mod vector;
 mod verdict;
 
 pub use difference::Difference;
+pub use document::documents;
 pub use fault::{Fault, FaultKind};
 pub use files::Files;
 pub use report::{Outcome, Report, run};

@@ -60,15 +60,20 @@ impl Vector {
         }
     }
 
-    /// Returns the bases that it starts from.
-    pub(super) fn bases(&self) -> impl Iterator<Item = &str> {
+    /// Returns its documents: one, or the left and the right one.
+    pub(super) fn documents(&self) -> impl Iterator<Item = &Document> {
         let documents = match &self.case {
             Case::Golden { document, .. }
             | Case::Adversarial { document, .. }
             | Case::Refusal { document, .. } => [Some(document), None],
             Case::Invariance { left, right } => [Some(left), Some(right)],
         };
-        documents.into_iter().flatten().filter_map(Document::base)
+        documents.into_iter().flatten()
+    }
+
+    /// Returns the bases that it starts from.
+    pub(super) fn bases(&self) -> impl Iterator<Item = &str> {
+        self.documents().filter_map(Document::base)
     }
 }
 
