@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(ParsedInput { input, .. }) = ParsedInput::from_slice(bytes) else {
         return;
     };
-    let Ok(normalized) = normalize(&input.evidence) else {
+    let Ok(normalized) = normalize(input.evidence.clone()) else {
         return;
     };
     let broken = explain(&normalized, &input.constraints);
@@ -23,6 +23,6 @@ fuzz_target!(|bytes: &[u8]| {
 
     let document = serde_json::to_vec(&input).expect("an input is JSON");
     let again = ParsedInput::from_slice(&document).expect("a document reads back");
-    let again = normalize(&again.input.evidence).expect("and can be judged again");
+    let again = normalize(again.input.evidence).expect("and can be judged again");
     assert_eq!(again, check.normalized, "as the same turn");
 });

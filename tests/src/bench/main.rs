@@ -15,9 +15,9 @@ mod claims;
 mod figure;
 mod graph;
 mod memory;
+mod peak;
 mod programs;
 mod scratch;
-mod turn;
 
 use figure::Wrong;
 use programs::Programs;
@@ -34,8 +34,6 @@ struct Sizes {
     claims: usize,
     /// Issues of the large memory, chain and file.
     large: usize,
-    /// Calls of the turn that is judged.
-    calls: usize,
 }
 
 const FULL: Sizes = Sizes {
@@ -43,7 +41,6 @@ const FULL: Sizes = Sizes {
     batch: 100,
     claims: 10_000,
     large: 100_000,
-    calls: 10_000,
 };
 
 const QUICK: Sizes = Sizes {
@@ -51,7 +48,6 @@ const QUICK: Sizes = Sizes {
     batch: 24,
     claims: 1_000,
     large: 10_000,
-    calls: 1_000,
 };
 
 fn main() -> ExitCode {
@@ -59,10 +55,9 @@ fn main() -> ExitCode {
     let sizes = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => FULL,
         ["--quick"] => QUICK,
-        ["--turn"] => return ended(turns()),
         [memory::HOLD, path] => return ended(memory::hold(path)),
         _ => {
-            eprintln!("usage: premath-bench [--quick | --turn]");
+            eprintln!("usage: premath-bench [--quick]");
             return ExitCode::from(2);
         }
     };
@@ -79,14 +74,6 @@ fn ended(result: Result<(), Wrong>) -> ExitCode {
     }
 }
 
-/// Measures the gate alone.
-fn turns() -> Result<(), Wrong> {
-    let programs = Programs::build()?;
-    let folder = tempfile::tempdir_in(programs.folder())?;
-    figure::head();
-    turn::measure(FULL, &programs, folder.path())
-}
-
 fn run(sizes: Sizes) -> Result<(), Wrong> {
     let programs = Programs::build()?;
     // Beside the build, which is on a real disk where /tmp may be memory.
@@ -96,6 +83,5 @@ fn run(sizes: Sizes) -> Result<(), Wrong> {
     batch::measure(sizes, &programs, &folder.join("batch"))?;
     claims::measure(sizes, &folder.join("claims"))?;
     graph::measure(sizes, &programs, &folder.join("graph"))?;
-    memory::measure(sizes, &programs, &folder.join("memory"))?;
-    turn::measure(sizes, &programs, &folder.join("turn"))
+    memory::measure(sizes, &programs, &folder.join("memory"))
 }

@@ -2,13 +2,12 @@
 
 use crate::Sizes;
 use crate::figure::{self, Wrong};
+use crate::peak;
 use crate::programs::{Programs, command, run};
 use crate::scratch;
 use premath_memory::{IssueMemory, OpenOptions};
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// The hidden mode in which this program opens issue memory and tells its own
 /// peak.
@@ -39,7 +38,7 @@ pub(crate) fn hold(path: &str) -> Result<(), Wrong> {
     if memory.view(|view| view.ready().count())? == 0 {
         return Err(Wrong::because("nothing is ready"));
     }
-    println!("{}", peak("self")?);
+    println!("{}", peak::of("self")?);
     Ok(())
 }
 
@@ -50,34 +49,5 @@ fn peak_of_holder(path: &Path) -> Result<u64, Wrong> {
 
 fn peak_of_ready(programs: &Programs, path: &Path) -> Result<u64, Wrong> {
     let mut premath = programs.command("premath");
-    peak_of(premath.args(["issue", "ready", "--issues"]).arg(path))
-}
-
-/// Returns the peak of a command whose answer does not fit into its pipe: as
-/// long as nobody reads it, all that it needed memory for is done, and it is
-/// still there.
-pub(crate) fn peak_of(command: &mut Command) -> Result<u64, Wrong> {
-    let mut process = command.stdout(Stdio::piped()).spawn()?;
-    let mut answer = process.stdout.take().map(BufReader::new);
-    let mut peak = Err(Wrong::because("the command says nothing"));
-    if let Some(answer) = &mut answer {
-        answer.fill_buf()?;
-        peak = self::peak(&process.id().to_string());
-        std::io::copy(answer, &mut std::io::sink())?;
-    }
-    if !process.wait()?.success() {
-        return Err(Wrong::because("the command failed"));
-    }
-    peak
-}
-
-/// Reads the most that a process ever had in memory, in bytes.
-fn peak(process: &str) -> Result<u64, Wrong> {
-    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let kilobytes = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .and_then(|rest| rest.split_whitespace().next())
-        .ok_or_else(|| Wrong::because("/proc tells no peak"))?;
-    Ok(kilobytes.parse::<u64>()? * 1_024)
+    peak::of_command(premath.args(["issue", "ready", "--issues"]).arg(path))
 }

@@ -63,8 +63,7 @@ impl JoinCheckArgs {
             evidence,
             constraints,
         } = parsed.input;
-        let normalized = normalize(&evidence).map_err(invalid)?;
-        drop(evidence);
+        let normalized = normalize(evidence).map_err(invalid)?;
         let check = JoinCheck::of(normalized, &constraints);
         let met = match self.require {
             None => true,

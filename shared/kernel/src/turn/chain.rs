@@ -57,7 +57,7 @@ impl CallSpec {
     /// can be read is judged later, all at once.
     pub fn bind(input: &JoinCheckInput) -> Result<Self, EvidenceError> {
         Ok(Self(Box::new(Turn {
-            normal: normalize(&input.evidence)?,
+            normal: normalize(input.evidence.clone())?,
             constraints: input.constraints.clone(),
         })))
     }

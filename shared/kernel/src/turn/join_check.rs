@@ -133,7 +133,7 @@ pub struct SharedState {
 ///
 /// Evidence that cannot be read ([`normalize`]).
 pub fn join_check(input: &JoinCheckInput) -> Result<JoinCheck, EvidenceError> {
-    let normalized = normalize(&input.evidence)?;
+    let normalized = normalize(input.evidence.clone())?;
     Ok(JoinCheck::of(normalized, &input.constraints))
 }
 

@@ -8,39 +8,39 @@ use super::super::path::{EvidenceError, Path};
 use super::text::{optional, refs, required};
 
 pub(super) fn request(
-    facts: Option<&RequestFacts>,
+    facts: Option<Box<RequestFacts>>,
     at: &Path<'_>,
 ) -> Result<Option<Box<RequestFacts>>, EvidenceError> {
     let Some(facts) = facts else { return Ok(None) };
     let at = at.field("facts");
-    let search_ref = match &facts.search_ref {
+    let search_ref = match facts.search_ref {
         Some(search) => Some(search_ref(search, &at.field("searchRef"))?),
         None => None,
     };
     Ok(present(RequestFacts {
-        action_id: optional(&facts.action_id),
-        call_group: optional(&facts.call_group),
-        parent_call_id: optional(&facts.parent_call_id),
+        action_id: optional(facts.action_id),
+        call_group: optional(facts.call_group),
+        parent_call_id: optional(facts.parent_call_id),
         search_ref,
     }))
 }
 
-fn search_ref(search: &SearchRef, at: &Path<'_>) -> Result<SearchRef, EvidenceError> {
+fn search_ref(search: SearchRef, at: &Path<'_>) -> Result<SearchRef, EvidenceError> {
     Ok(SearchRef {
-        catalog_digest: optional(&search.catalog_digest),
-        query: required(&search.query, at, "query")?,
-        result_set_digest: required(&search.result_set_digest, at, "resultSetDigest")?,
-        result_tool_names: refs(&search.result_tool_names),
+        catalog_digest: optional(search.catalog_digest),
+        query: required(search.query, at, "query")?,
+        result_set_digest: required(search.result_set_digest, at, "resultSetDigest")?,
+        result_tool_names: refs(search.result_tool_names),
     })
 }
 
 pub(super) fn result(
-    facts: Option<&ResultFacts>,
+    facts: Option<Box<ResultFacts>>,
     at: &Path<'_>,
 ) -> Result<Option<Box<ResultFacts>>, EvidenceError> {
     let Some(facts) = facts else { return Ok(None) };
     let at = at.field("facts");
-    let truncation = facts.truncation.as_ref().map(|cut| Truncation {
+    let truncation = facts.truncation.map(|cut| Truncation {
         kept_bytes: cut.kept_bytes,
         // An empty marker is the gate's to refuse.
         marker: cut.marker.trim().to_owned(),
@@ -49,25 +49,25 @@ pub(super) fn result(
     let writes = at.field("artifactWrites");
     let artifact_writes = facts
         .artifact_writes
-        .iter()
+        .into_iter()
         .map(|write| {
             Ok(ArtifactWrite {
-                digest: required(&write.digest, &writes, "digest")?,
-                path: required(&write.path, &writes, "path")?,
+                digest: required(write.digest, &writes, "digest")?,
+                path: required(write.path, &writes, "path")?,
             })
         })
         .collect::<Result<_, _>>()?;
     Ok(present(ResultFacts {
         artifact_writes,
-        parent_call_id: optional(&facts.parent_call_id),
+        parent_call_id: optional(facts.parent_call_id),
         payload_bytes: facts.payload_bytes,
-        provenance_ref: optional(&facts.provenance_ref),
-        shell: facts.shell.as_ref().map(|shell| ShellEvidence {
-            command_digest: optional(&shell.command_digest),
-            sandbox_ref: optional(&shell.sandbox_ref),
-            workdir: optional(&shell.workdir),
+        provenance_ref: optional(facts.provenance_ref),
+        shell: facts.shell.map(|shell| ShellEvidence {
+            command_digest: optional(shell.command_digest),
+            sandbox_ref: optional(shell.sandbox_ref),
+            workdir: optional(shell.workdir),
         }),
-        token_usage: facts.token_usage.clone(),
+        token_usage: facts.token_usage,
         truncation,
     }))
 }

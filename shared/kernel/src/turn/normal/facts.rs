@@ -9,44 +9,44 @@ use super::super::reader::excerpt;
 use super::rows::{RowKind, set};
 use super::text::{optional, refs, required};
 
-pub(super) fn facts(facts: &Facts, at: &Path<'_>) -> Result<Facts, EvidenceError> {
+pub(super) fn facts(facts: Facts, at: &Path<'_>) -> Result<Facts, EvidenceError> {
     let accesses = at.field("scopeAccesses");
     let scope_accesses = facts
         .scope_accesses
-        .iter()
+        .into_iter()
         .map(|access| {
             Ok(ScopeAccess {
-                reference: required(&access.reference, &accesses, "ref")?,
+                reference: required(access.reference, &accesses, "ref")?,
                 access: access.access,
-                tool_call_id: optional(&access.tool_call_id),
+                tool_call_id: optional(access.tool_call_id),
             })
         })
         .collect::<Result<_, _>>()?;
-    let compaction = match &facts.compaction {
+    let compaction = match facts.compaction {
         Some(row) => Some(compaction(row, &at.field("compaction"))?),
         None => None,
     };
     Ok(Facts {
         turn: facts.turn,
-        checkpoint_ref: optional(&facts.checkpoint_ref),
-        guardrails: set(&facts.guardrails, &at.field("guardrails"), GUARDRAILS)?,
-        transport: set(&facts.transport, &at.field("transport"), TRANSPORT)?,
-        branches: set(&facts.branches, &at.field("branches"), BRANCHES)?,
+        checkpoint_ref: optional(facts.checkpoint_ref),
+        guardrails: set(facts.guardrails, &at.field("guardrails"), GUARDRAILS)?,
+        transport: set(facts.transport, &at.field("transport"), TRANSPORT)?,
+        branches: set(facts.branches, &at.field("branches"), BRANCHES)?,
         scope_accesses,
         compaction,
-        trace: facts.trace.as_ref().map(|trace| Trace {
+        trace: facts.trace.map(|trace| Trace {
             mode: trace.mode,
-            processor_ref: optional(&trace.processor_ref),
-            trace_refs: refs(&trace.trace_refs),
+            processor_ref: optional(trace.processor_ref),
+            trace_refs: refs(trace.trace_refs),
         }),
     })
 }
 
-fn compaction(row: &Compaction, at: &Path<'_>) -> Result<Compaction, EvidenceError> {
+fn compaction(row: Compaction, at: &Path<'_>) -> Result<Compaction, EvidenceError> {
     Ok(Compaction {
-        policy_digest: required(&row.policy_digest, at, "policyDigest")?,
-        carried_forward_refs: refs(&row.carried_forward_refs),
-        view_digest: required(&row.view_digest, at, "viewDigest")?,
+        policy_digest: required(row.policy_digest, at, "policyDigest")?,
+        carried_forward_refs: refs(row.carried_forward_refs),
+        view_digest: required(row.view_digest, at, "viewDigest")?,
     })
 }
 
@@ -58,11 +58,11 @@ const GUARDRAILS: RowKind<GuardrailRow, GuardrailRow> = RowKind {
         Ok(GuardrailRow {
             sequence: row.sequence,
             stage: row.stage,
-            guardrail_id: required(&row.guardrail_id, at, "guardrailId")?,
+            guardrail_id: required(row.guardrail_id, at, "guardrailId")?,
             triggered: row.triggered,
-            threshold: row.threshold.clone(),
-            model_ref: optional(&row.model_ref),
-            policy_digest: optional(&row.policy_digest),
+            threshold: row.threshold,
+            model_ref: optional(row.model_ref),
+            policy_digest: optional(row.policy_digest),
         })
     },
 };
@@ -75,7 +75,7 @@ const TRANSPORT: RowKind<TransportRow, TransportRow> = RowKind {
         Ok(TransportRow {
             sequence: row.sequence,
             event: row.event,
-            tool_call_id: required(&row.tool_call_id, at, "toolCallId")?,
+            tool_call_id: required(row.tool_call_id, at, "toolCallId")?,
         })
     },
 };
@@ -86,9 +86,9 @@ const BRANCHES: RowKind<BranchRow, BranchRow> = RowKind {
     named: |row| excerpt(&row.branch_id),
     normal: |row, at| {
         Ok(BranchRow {
-            branch_id: required(&row.branch_id, at, "branchId")?,
+            branch_id: required(row.branch_id, at, "branchId")?,
             join_closed: row.join_closed,
-            join_set_digest: optional(&row.join_set_digest),
+            join_set_digest: optional(row.join_set_digest),
         })
     },
 };

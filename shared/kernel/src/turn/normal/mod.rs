@@ -131,24 +131,24 @@ pub struct Digests {
 /// # Errors
 ///
 /// An empty required string, or two rows of one key that disagree; with the path of the field.
-pub fn normalize(evidence: &Evidence) -> Result<Normalized, EvidenceError> {
+pub fn normalize(evidence: Evidence) -> Result<Normalized, EvidenceError> {
     let root = Path::Root;
     let at = root.field("evidence");
-    let call_spec = spec::call_spec(&evidence.call_spec, &at.field("callSpec"))?;
-    let tool_requests = rows::set(&evidence.tool_requests, &at.field("toolRequests"), REQUESTS)?;
-    let tool_results = rows::set(&evidence.tool_results, &at.field("toolResults"), RESULTS)?;
-    let tool_use = rows::set(&evidence.tool_use, &at.field("toolUse"), USES)?;
-    let protocol_state =
-        rows::protocol_state(&evidence.protocol_state, &at.field("protocolState"))?;
-    let handoff = match &evidence.handoff {
+    let call_spec = spec::call_spec(evidence.call_spec, &at.field("callSpec"))?;
+    let untyped_errors = rows::untyped_errors(&evidence.tool_results);
+    let tool_requests = rows::set(evidence.tool_requests, &at.field("toolRequests"), REQUESTS)?;
+    let tool_results = rows::set(evidence.tool_results, &at.field("toolResults"), RESULTS)?;
+    let tool_use = rows::set(evidence.tool_use, &at.field("toolUse"), USES)?;
+    let protocol_state = rows::protocol_state(evidence.protocol_state, &at.field("protocolState"))?;
+    let handoff = match evidence.handoff {
         Some(packet) => Some(rows::handoff(packet, &at.field("handoff"))?),
         None => None,
     };
-    let tool_render = rows::set(&evidence.tool_render, &at.field("toolRender"), RENDERS)?;
-    let reminder_queue = rows::set(&evidence.reminder_queue, &at.field("reminderQueue"), QUEUES)?;
-    let state_views = rows::set(&evidence.state_views, &at.field("stateViews"), VIEWS)?;
+    let tool_render = rows::set(evidence.tool_render, &at.field("toolRender"), RENDERS)?;
+    let reminder_queue = rows::set(evidence.reminder_queue, &at.field("reminderQueue"), QUEUES)?;
+    let state_views = rows::set(evidence.state_views, &at.field("stateViews"), VIEWS)?;
 
-    let facts = facts::facts(&evidence.facts, &at.field("facts"))?;
+    let facts = facts::facts(evidence.facts, &at.field("facts"))?;
 
     let join_state = JoinState::of(&tool_requests, &tool_results, &tool_use);
     let context_state = ContextState::of(
@@ -189,9 +189,9 @@ pub fn normalize(evidence: &Evidence) -> Result<Normalized, EvidenceError> {
         digests,
         join_state,
         context_state,
-        session_refs: text::refs(&evidence.session_refs),
-        trajectory_refs: text::refs(&evidence.trajectory_refs),
+        session_refs: text::refs(evidence.session_refs),
+        trajectory_refs: text::refs(evidence.trajectory_refs),
         facts,
-        untyped_errors: rows::untyped_errors(&evidence.tool_results),
+        untyped_errors,
     })
 }

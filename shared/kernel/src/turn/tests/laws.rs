@@ -269,7 +269,7 @@ proptest! {
             ("toolUse", FailureClass::ToolUseMissing),
         ][list];
         input["evidence"][name].as_array_mut().unwrap().remove(which % ways.len());
-        let found = join_classes(&normalize(&read(input).evidence).unwrap(), &Constraints::default());
+        let found = join_classes(&normalize(read(input).evidence).unwrap(), &Constraints::default());
         prop_assert!(found.contains(&class));
         prop_assert!(found.contains(&FailureClass::ToolJoinIncomplete));
     }
@@ -312,7 +312,7 @@ proptest! {
         pointers(&input, "", &mut places);
         *input.pointer_mut(&places[which % places.len()]).unwrap() = value;
         if let Ok(parsed) = ParsedInput::from_value(input)
-            && let Ok(normalized) = normalize(&parsed.input.evidence)
+            && let Ok(normalized) = normalize(parsed.input.evidence.clone())
         {
             let rules = explain(&normalized, &parsed.input.constraints);
             let mut classes = join_classes(&normalized, &parsed.input.constraints);

@@ -104,7 +104,7 @@ fn read(input: Value) -> JoinCheckInput {
 }
 
 fn normal(input: Value) -> Normalized {
-    normalize(&read(input).evidence).unwrap()
+    normalize(read(input).evidence).unwrap()
 }
 
 /// What a command does with bytes: reads and normalises.
@@ -112,7 +112,7 @@ fn fault(input: Value) -> String {
     let text = |error: EvidenceError| error.to_string();
     match ParsedInput::from_value(input) {
         Err(error) => text(error),
-        Ok(parsed) => text(normalize(&parsed.input.evidence).unwrap_err()),
+        Ok(parsed) => text(normalize(parsed.input.evidence.clone()).unwrap_err()),
     }
 }
 

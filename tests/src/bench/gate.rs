@@ -1,31 +1,63 @@
 //! A large turn, normalised, digested and judged, beside the plain digest of
 //! its bytes; and what that needs of memory, beside the document.
+//!
+//! A program of its own, for it has the allocator of `premath`: a turn is many
+//! small texts.
 
-use crate::Sizes;
-use crate::figure::{self, Wrong, median, timed};
-use crate::memory::peak_of;
-use crate::programs::Programs;
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a program for a person at a terminal, which starts itself"
+)]
+
+mod figure;
+mod peak;
+
+use figure::{Wrong, median, timed};
 use premath_kernel::canonical::sha256_hex;
 use premath_kernel::turn::{
-    ActionMode, CallSpecRow, Evidence, ExecutionPattern, FurtherBinding, JoinCheckInput,
-    ParsedInput, ProtocolState, QueueRow, RenderRow, RequestRow, ResultRow, StateViewRow, UseRow,
-    join_classes, mutation_classes, normalize,
+    ActionMode, CallSpecRow, Constraints, Evidence, ExecutionPattern, FurtherBinding,
+    JoinCheckInput, ParsedInput, ProtocolState, QueueRow, RenderRow, RequestRow, ResultRow,
+    StateViewRow, UseRow, join_classes, mutation_classes, normalize,
 };
 use serde_json::json;
-use std::fs;
-use std::path::Path;
+use std::process::{Command, ExitCode};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How many bytes a payload has.
 const PAYLOAD: usize = 1_024;
 
-pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<(), Wrong> {
-    fs::create_dir_all(folder)?;
-    let few = rates(sizes.calls, sizes.runs)?;
+/// The hidden mode in which this program judges one turn and tells its peak.
+const JUDGE: &str = "--judge";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let measured = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => measure(10_000, 21),
+        ["--quick"] => measure(1_000, 5),
+        [JUDGE, calls] => judge_once(calls),
+        _ => {
+            eprintln!("usage: premath-bench-gate [--quick]");
+            return ExitCode::from(2);
+        }
+    };
+    match measured {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(wrong) => {
+            eprintln!("error: {wrong}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(calls: usize, runs: usize) -> Result<(), Wrong> {
+    figure::head();
+    let few = rates(calls, runs)?;
     figure::show(
-        &format!(
-            "judge a turn of {} calls of 1 KiB, rate of sha256",
-            sizes.calls
-        ),
+        &format!("judge a turn of {calls} calls of 1 KiB, rate of sha256"),
         &figure::time(few.judged),
         &figure::time(few.plain),
         few.ratio,
@@ -35,31 +67,38 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
         "  the same with reading its document",
         &figure::time(few.read),
     );
-    let many = rates(sizes.calls * 10, 1)?;
+    let many = rates(calls * 10, 3)?;
     figure::show(
-        &format!("the same of {} calls, time a call", sizes.calls * 10),
-        &figure::time(many.judged / (sizes.calls * 10) as f64),
-        &figure::time(few.judged / sizes.calls as f64),
+        &format!(
+            "judge a turn of {} calls, against ten of {calls}",
+            calls * 10
+        ),
+        &figure::time(many.judged),
+        &figure::time(few.judged * 10.0),
         many.judged / few.judged / 10.0,
         "about 1 (linear)",
     );
-
-    let path = folder.join("turn.json");
-    let document = serde_json::to_vec(&turn(sizes.calls * 10))?;
-    fs::write(&path, &document)?;
-    let mut premath = programs.command("premath");
-    premath.args(["harness-join-check", "--input"]).arg(&path);
-    let peak = peak_of(premath.arg("--json"))?;
+    let document = serde_json::to_vec(&turn(calls * 10))?.len() as u64;
+    let mut process = Command::new(std::env::current_exe()?);
+    let peak = peak::of_command(process.arg(JUDGE).arg((calls * 10).to_string()))?;
     figure::show(
         &format!(
-            "peak of `premath harness-join-check`, {} calls",
-            sizes.calls * 10
+            "peak of a process that judges {} calls, against the input",
+            calls * 10
         ),
         &figure::size(peak),
-        &figure::size(document.len() as u64),
-        peak as f64 / document.len() as f64,
+        &figure::size(document),
+        peak as f64 / document as f64,
         "< 4",
     );
+    Ok(())
+}
+
+/// Judges a turn that an adapter made, and says so.
+fn judge_once(calls: &str) -> Result<(), Wrong> {
+    let input = turn(calls.parse()?);
+    judge(input.evidence, &input.constraints)?;
+    println!("judged");
     Ok(())
 }
 
@@ -77,7 +116,8 @@ fn rates(calls: usize, runs: usize) -> Result<Rates, Wrong> {
     let (mut judged, mut plain, mut read, mut ratios) = (vec![], vec![], vec![], vec![]);
     for number in 0..=runs {
         let (_, hashed) = timed(|| Ok(std::hint::black_box(sha256_hex(&document))))?;
-        let ((), judging) = timed(|| judge(&input))?;
+        let evidence = input.evidence.clone();
+        let ((), judging) = timed(|| judge(evidence, &input.constraints))?;
         let (parsed, reading) = timed(|| Ok(ParsedInput::from_slice(&document)?.input))?;
         if parsed != input {
             return Err(Wrong::because(
@@ -99,10 +139,10 @@ fn rates(calls: usize, runs: usize) -> Result<Rates, Wrong> {
     })
 }
 
-fn judge(input: &JoinCheckInput) -> Result<(), Wrong> {
-    let normalized = normalize(&input.evidence)?;
-    let mut classes = join_classes(&normalized, &input.constraints);
-    classes.extend(mutation_classes(&normalized, &input.constraints));
+fn judge(evidence: Evidence, constraints: &Constraints) -> Result<(), Wrong> {
+    let normalized = normalize(evidence)?;
+    let mut classes = join_classes(&normalized, constraints);
+    classes.extend(mutation_classes(&normalized, constraints));
     match classes.first() {
         None => Ok(()),
         Some(class) => Err(Wrong::because(format!("the turn is refused: {class}"))),
