@@ -7,8 +7,10 @@
 //! place after the other, so that a verdict costs the first place only.
 
 mod breach;
+mod caller;
 mod context;
 mod coordination;
+mod discovery;
 mod governance;
 mod handoff;
 mod mutation;
@@ -238,6 +240,8 @@ use rule;
 fn rules() -> impl Iterator<Item = &'static Rule> {
     [
         tool::RULES,
+        discovery::RULES,
+        caller::RULES,
         transport::RULES,
         protocol::RULES,
         runtime::RULES,

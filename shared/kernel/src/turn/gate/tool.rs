@@ -3,11 +3,10 @@
 
 use super::breach::{Breach, Breaches, each, none, told, when};
 use super::{Case, Rule, rule};
-use crate::canonical;
 use crate::turn::constraints::ToolConstraints;
-use crate::turn::evidence::{ParallelPolicy, Policy, RequestRow, SearchRef, ToolPolicy};
+use crate::turn::evidence::{ParallelPolicy, Policy, RequestRow, ToolPolicy};
 use crate::turn::word::ActionMode;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub(super) const RULES: &[Rule] = &[
     rule!(
@@ -83,48 +82,6 @@ pub(super) const RULES: &[Rule] = &[
         "only tools of callSpec.toolPolicy are called"
     ),
     rule!(
-        ToolDiscoveryUnresolved,
-        Join,
-        [5],
-        discovery_unresolved,
-        "a deferred tool is called after a search that found it"
-    ),
-    rule!(
-        ToolDiscoveryMismatch,
-        Join,
-        [5],
-        discovery_unbound,
-        "the catalog and the deferred tools that are shown are those that the call spec binds"
-    ),
-    rule!(
-        ToolDiscoveryMismatch,
-        Join,
-        [5],
-        search_mismatch,
-        "a search is of the bound catalog, and its digests are those of what it shows"
-    ),
-    rule!(
-        ToolExampleDigestMismatch,
-        Join,
-        [5],
-        examples_mismatch,
-        "the tool examples that are shown are those that callSpec.toolExampleDigest binds"
-    ),
-    rule!(
-        ToolCallerNotAllowed,
-        Join,
-        [6],
-        callers_unbound,
-        "the callers that are shown are those that callSpec.allowedCallersDigest binds"
-    ),
-    rule!(
-        ToolCallerNotAllowed,
-        Join,
-        [6],
-        caller_not_allowed,
-        "a tool is called by one of its allowed callers"
-    ),
-    rule!(
         ToolParallelPolicyViolation,
         Join,
         [4],
@@ -137,34 +94,6 @@ pub(super) const RULES: &[Rule] = &[
         [4],
         branches_too_many,
         "the branches are no more than callSpec.parallelPolicy admits"
-    ),
-    rule!(
-        ToolProgrammaticCallerEdgeInvalid,
-        Join,
-        [6],
-        parent_unknown,
-        "a call made from code names a requested call as its parent, and no circle is formed"
-    ),
-    rule!(
-        ToolProgrammaticCallerEdgeInvalid,
-        Join,
-        [6],
-        parent_runs_no_code,
-        "the parent of a call made from code is a call of a code execution tool"
-    ),
-    rule!(
-        ToolProgrammaticCallerEdgeInvalid,
-        Join,
-        [6],
-        parent_missing,
-        "a call whose caller is code names its parent call"
-    ),
-    rule!(
-        ToolProgrammaticCallerEdgeInvalid,
-        Join,
-        [6],
-        parents_disagree,
-        "request and result of a call name the same parent call"
     ),
 ];
 
@@ -294,115 +223,6 @@ fn tool_disallowed<'a>(case: &Case<'a>) -> Breaches<'a> {
     }))
 }
 
-fn discovery_unresolved<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let deferred = tools(case).and_then(|tools| tools.deferred_tools.as_ref());
-    let bound = case.turn.call_spec.further.tool_catalog_digest.is_some();
-    each(case.turn.tool_requests.iter().filter_map(move |row| {
-        let tool = &row.tool_name;
-        let found = match search(row) {
-            Some(_) if !bound => "a search, and the call spec binds no tool catalog".to_owned(),
-            Some(search) if shows(search) && !search.result_tool_names.contains(tool) => {
-                format!("the search `{}` did not find `{tool}`", search.query)
-            }
-            Some(_) => return None,
-            None if row.search_ref_digest.is_some() => return None,
-            None if deferred.is_some_and(|deferred| deferred.contains(tool)) => {
-                format!("`{tool}` is deferred, and the call has no searchRef")
-            }
-            None => return None,
-        };
-        Some(Breach::row("toolRequests", &row.tool_call_id, found))
-    }))
-}
-
-fn discovery_unbound<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let Some(tools) = tools(case) else {
-        return none();
-    };
-    let spec = &case.turn.call_spec.further;
-    let catalog = tools.tool_catalog.as_ref().and_then(|shown| {
-        unbound(
-            "toolConstraints.toolCatalog",
-            canonical::digest(shown),
-            &spec.tool_catalog_digest,
-        )
-    });
-    let deferred = tools.deferred_tools.as_ref().and_then(|shown| {
-        unbound(
-            "toolConstraints.deferredTools",
-            canonical::digest(shown),
-            &spec.defer_policy_digest,
-        )
-    });
-    each(catalog.into_iter().chain(deferred))
-}
-
-fn search_mismatch<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let bound = case.turn.call_spec.further.tool_catalog_digest.as_deref();
-    let catalog = tools(case).and_then(|tools| tools.tool_catalog.as_ref());
-    each(case.turn.tool_requests.iter().filter_map(move |row| {
-        let search = search(row)?;
-        let found = if search.catalog_digest.is_some() && search.catalog_digest.as_deref() != bound
-        {
-            let searched = told(search.catalog_digest.as_deref());
-            format!("searched {searched}, the bound catalog is {}", told(bound))
-        } else if shows(search)
-            && canonical::digest(&search.result_tool_names) != search.result_set_digest
-        {
-            "resultSetDigest is not the digest of the tools that were found".to_owned()
-        } else if row
-            .search_ref_digest
-            .as_ref()
-            .is_some_and(|d| *d != canonical::digest(search))
-        {
-            "searchRefDigest is not the digest of the search".to_owned()
-        } else if catalog.is_some_and(|catalog| !catalog.contains(&row.tool_name)) {
-            format!("`{}` is not in the catalog", row.tool_name)
-        } else {
-            return None;
-        };
-        Some(Breach::row("toolRequests", &row.tool_call_id, found))
-    }))
-}
-
-fn examples_mismatch<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let shown = tools(case).and_then(|tools| tools.tool_examples.as_ref());
-    let bound = &case.turn.call_spec.further.tool_example_digest;
-    each(shown.into_iter().filter_map(|shown| {
-        unbound(
-            "toolConstraints.toolExamples",
-            canonical::digest(shown),
-            bound,
-        )
-    }))
-}
-
-fn callers_unbound<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let shown = tools(case).and_then(|tools| tools.allowed_callers.as_ref());
-    let bound = &case.turn.call_spec.further.allowed_callers_digest;
-    each(shown.into_iter().filter_map(|shown| {
-        unbound(
-            "toolConstraints.allowedCallers",
-            canonical::digest(shown),
-            bound,
-        )
-    }))
-}
-
-fn caller_not_allowed<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let Some(callers) = tools(case).and_then(|tools| tools.allowed_callers.as_ref()) else {
-        return none();
-    };
-    each(case.turn.tool_requests.iter().filter_map(|row| {
-        let allowed = callers.get(&row.tool_name)?;
-        let caller = row.caller_id.as_deref();
-        (!caller.is_some_and(|caller| allowed.contains(caller))).then(|| {
-            let found = format!("`{}` was called by {}", row.tool_name, told(caller));
-            Breach::row("toolRequests", &row.tool_call_id, found)
-        })
-    }))
-}
-
 fn group_too_large<'a>(case: &Case<'a>) -> Breaches<'a> {
     let Some(most) = most_side_by_side(case) else {
         return none();
@@ -429,102 +249,7 @@ fn branches_too_many<'a>(case: &Case<'a>) -> Breaches<'a> {
     })
 }
 
-fn parent_unknown<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let parents: BTreeMap<&str, &str> = case
-        .turn
-        .tool_requests
-        .iter()
-        .filter_map(|row| Some((row.tool_call_id.as_str(), parent(row)?)))
-        .collect();
-    let circular = circular(&parents);
-    let turn = case.turn;
-    each(parents.into_iter().filter_map(move |(id, parent)| {
-        let found = if circular.contains(id) {
-            format!("the parents of the call lead back to it, by `{parent}`")
-        } else if request(&turn.tool_requests, parent).is_none() {
-            format!("nobody requested the parent `{parent}`")
-        } else {
-            return None;
-        };
-        Some(Breach::row("toolRequests", id, found))
-    }))
-}
-
-fn parent_runs_no_code<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let Some(tools) = tools(case).filter(|tools| !tools.code_execution_tools.is_empty()) else {
-        return none();
-    };
-    let requests = &case.turn.tool_requests;
-    each(requests.iter().filter_map(|row| {
-        let parent = request(requests, parent(row)?)?;
-        (!tools.code_execution_tools.contains(&parent.tool_name)).then(|| {
-            let found = format!(
-                "the parent `{}` is a call of `{}`, which runs no code",
-                parent.tool_call_id, parent.tool_name
-            );
-            Breach::row("toolRequests", &row.tool_call_id, found)
-        })
-    }))
-}
-
-fn parent_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let Some(tools) = tools(case) else {
-        return none();
-    };
-    let orphans = case.turn.tool_requests.iter().filter(|row| {
-        let code = row
-            .caller_id
-            .as_ref()
-            .is_some_and(|id| tools.programmatic_callers.contains(id));
-        code && parent(row).is_none()
-    });
-    each(orphans.map(|row| {
-        let found = format!(
-            "{} is code, and names no parent call",
-            told(row.caller_id.as_deref())
-        );
-        Breach::row("toolRequests", &row.tool_call_id, found)
-    }))
-}
-
-fn parents_disagree<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let requests = &case.turn.tool_requests;
-    each(case.turn.tool_results.iter().filter_map(|row| {
-        let seen = row.facts.as_ref()?.parent_call_id.as_deref()?;
-        // A result without a request is `tool.result_orphan`.
-        let asked = parent(request(requests, &row.tool_call_id)?);
-        (asked != Some(seen)).then(|| {
-            let found = format!(
-                "the result's parent is `{seen}`, the request's {}",
-                told(asked)
-            );
-            Breach::row("toolResults", &row.tool_call_id, found)
-        })
-    }))
-}
-
-/// Returns the calls whose parents lead back to themselves.
-fn circular<'a>(parents: &BTreeMap<&'a str, &'a str>) -> BTreeSet<&'a str> {
-    let mut settled = BTreeSet::new();
-    let mut circular = BTreeSet::new();
-    for &start in parents.keys() {
-        let (mut way, mut on_way) = (Vec::new(), BTreeSet::new());
-        let mut next = Some(start);
-        while let Some(call) = next.filter(|call| !settled.contains(call)) {
-            if !on_way.insert(call) {
-                let from = way.iter().position(|passed| *passed == call);
-                circular.extend(way.drain(from.unwrap_or_default()..));
-                break;
-            }
-            way.push(call);
-            next = parents.get(call).copied();
-        }
-        settled.extend(on_way);
-    }
-    circular
-}
-
-fn tools<'a>(case: &Case<'a>) -> Option<&'a ToolConstraints> {
+pub(super) fn tools<'a>(case: &Case<'a>) -> Option<&'a ToolConstraints> {
     case.constraints.tool_constraints.as_ref()
 }
 
@@ -551,28 +276,17 @@ fn most_side_by_side(case: &Case<'_>) -> Option<u64> {
 }
 
 /// Rows are sorted by their id.
-fn request<'a>(requests: &'a [RequestRow], id: &str) -> Option<&'a RequestRow> {
+pub(super) fn request<'a>(requests: &'a [RequestRow], id: &str) -> Option<&'a RequestRow> {
     let place = requests.binary_search_by(|row| row.tool_call_id.as_str().cmp(id));
     requests.get(place.ok()?)
 }
 
-fn parent(row: &RequestRow) -> Option<&str> {
+pub(super) fn parent(row: &RequestRow) -> Option<&str> {
     row.facts.as_ref()?.parent_call_id.as_deref()
 }
 
-fn search(row: &RequestRow) -> Option<&SearchRef> {
-    row.facts.as_ref()?.search_ref.as_ref()
-}
-
-/// Tells whether a search shows what it found: also nothing, where its digest
-/// is that of nothing.
-fn shows(search: &SearchRef) -> bool {
-    let names = &search.result_tool_names;
-    !names.is_empty() || search.result_set_digest == canonical::digest(names)
-}
-
 /// Tells where the content that is shown is not the one that is bound.
-fn unbound(at: &str, shown: String, bound: &Option<String>) -> Option<Breach> {
+pub(super) fn unbound(at: &str, shown: String, bound: &Option<String>) -> Option<Breach> {
     let bound = bound.as_deref();
     (bound != Some(shown.as_str())).then(|| {
         Breach::new(
