@@ -1,6 +1,7 @@
 //! Tests of the turn: a known answer, tables, the chain, properties.
 
 mod admission;
+mod explanation;
 mod known_answer;
 mod laws;
 mod reading;
