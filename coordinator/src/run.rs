@@ -411,6 +411,17 @@ impl Shell<'_> {
         }
         let endings = self.batch.endings();
         let failed = endings.values().any(|(_, ended)| *ended == Some(false));
+        self.batch.sweep_shared();
+        if let Err(error) = self.batch.recover_rows(RecoverAt::End) {
+            tracing::error!(%error, "closed issues without a row were not looked for");
+        }
+        let landing = self.batch.check_landing().unwrap_or_else(|error| {
+            tracing::error!(%error, "what landed was not looked at");
+            None
+        });
+        let is_missing = landing
+            .as_ref()
+            .is_some_and(|check| !check.missing.is_empty());
         let signal = self.batch.interrupt.last_signal();
         let exit_code = if let Some(signal) = signal {
             if signal == 2 {
@@ -422,7 +433,7 @@ impl Shell<'_> {
             exit::STORE
         } else if self.machine.refused_at_startup() {
             exit::REFUSED
-        } else if failed || self.machine.lanes_lost() > 0 {
+        } else if failed || is_missing || self.machine.lanes_lost() > 0 {
             exit::FAILED
         } else {
             exit::OK
@@ -432,15 +443,11 @@ impl Shell<'_> {
         {
             tracing::warn!(%error, "issue memory was not compacted");
         }
-        self.batch.sweep_shared();
         let result_class = match exit_code {
             exit::OK => "completed",
             exit::INTERRUPTED | exit::TERMINATED => "interrupted",
             _ => "failed",
         };
-        if let Err(error) = self.batch.recover_rows(RecoverAt::End) {
-            tracing::error!(%error, "closed issues without a row were not looked for");
-        }
         if let Err(error) = self.batch.end(result_class) {
             tracing::error!(%error, "the batch's end was not recorded");
         }
@@ -466,6 +473,7 @@ impl Shell<'_> {
             lanes_lost: self.machine.lanes_lost(),
             cycle: self.cycle_reported,
             counts,
+            landing,
         };
         self.reporter.summary(&summary);
         summary

@@ -4,6 +4,7 @@ pub mod batch;
 mod environment;
 pub mod exit;
 pub mod interrupt;
+pub mod landing;
 pub mod lane;
 pub mod log;
 mod prompt;

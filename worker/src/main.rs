@@ -144,10 +144,10 @@ fn run(arguments: &Arguments) -> u8 {
         say(&format!("the last session was not written: {error}"));
     }
     if !store_lost {
+        batch.sweep_shared();
         let _ = batch.recover_rows(RecoverAt::End);
         // Somebody else's batch may be in its middle: only where it pays.
         let _ = batch.memory.compact(Compaction::WhereItPays);
-        batch.sweep_shared();
     }
     if reports.is_empty() && !store_lost {
         say("nothing is ready");

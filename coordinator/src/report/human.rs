@@ -175,6 +175,22 @@ impl<W: Write> Reporter for HumanReporter<W> {
             seconds(summary.elapsed),
             counts.join(", ")
         ));
+        if let Some(check) = &summary.landing {
+            let tip = check
+                .tip
+                .as_deref()
+                .map_or("which is gone", |tip| &tip[..tip.len().min(10)]);
+            self.line(&format!(
+                "{} of {} closed are on {}, {tip}",
+                check.landed,
+                check.landed + check.missing.len(),
+                plain(&check.target)
+            ));
+            if !check.missing.is_empty() {
+                let missing = check.missing.join(", ");
+                self.line(&format!("closed, but not on it: {}", plain(&missing)));
+            }
+        }
         if summary.lanes_lost > 0 {
             self.line(&format!(
                 "{} lane(s) had to be given up",

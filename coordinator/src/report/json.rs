@@ -115,6 +115,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             lanes_lost: summary.lanes_lost,
             cycle_path: summary.cycle.as_deref(),
             counts: &summary.counts,
+            landing: summary.landing.clone(),
         });
     }
 }

@@ -11,6 +11,7 @@ pub use json::JsonReporter;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{BootReport, StepReport};
 use premath_kernel::authority::MutationMode;
+use premath_kernel::event::LandingCheck;
 use premath_kernel::failure::FailureClass;
 use premath_memory::Claimed;
 use std::collections::BTreeMap;
@@ -108,6 +109,8 @@ pub struct Summary {
     pub cycle: Option<Vec<String>>,
     /// All issues of memory, by what they are.
     pub counts: BTreeMap<&'static str, usize>,
+    /// What landed, where work is to land.
+    pub landing: Option<LandingCheck>,
 }
 
 /// Somebody who is told.

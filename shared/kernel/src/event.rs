@@ -213,7 +213,24 @@ pub enum Event<'a> {
         cycle_path: Option<&'a [String]>,
         /// All issues of memory, by what they are.
         counts: &'a BTreeMap<&'static str, usize>,
+        /// What landed; null where nothing was to land.
+        landing: Option<LandingCheck>,
     },
+}
+
+/// Whether what a batch closed is on the branch that its work lands on, looked
+/// at when it is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LandingCheck {
+    /// The branch, without `refs/heads/`.
+    pub target: String,
+    /// The commit that it is at; null where it is gone.
+    pub tip: Option<String>,
+    /// How many closed issues have a commit that the tip goes on from.
+    pub landed: usize,
+    /// Closed issues that have none.
+    pub missing: Vec<String>,
 }
 
 /// The action of a [`WorkerReport`].

@@ -194,6 +194,9 @@ classes! {
     LanePanicked = "lane_panicked", "HARNESS-RUNTIME 7", "A lane's thread panicked; its issue is released by the guard.";
     SupervisorLost = "supervisor_lost", "HARNESS-RUNTIME 3.2", "The lane's supervisor process ended while a command ran.";
     StepInterrupted = "step_interrupted", "HARNESS-RUNTIME 3.3", "The step was cut by an interrupt of the batch; it uses up no attempt.";
+    LandingConflict = "landing_conflict", "HARNESS-RUNTIME 3.2", "The work and what landed since the step began change the same lines; the target is as it was.";
+    LandingCheckFailed = "landing_check_failed", "HARNESS-RUNTIME 3.2", "The work passed by itself, but not together with what landed since the step began; the target is as it was.";
+    LandingTargetUnusable = "landing_target_unusable", "HARNESS-RUNTIME 3.2", "The branch that work lands on is gone, is checked out somewhere, or is moved by somebody again and again.";
     HarnessDied = "harness_died", "contracts 7", "The harness died during the step; it uses up no attempt.";
     DependencyCycle = "dependency_cycle", "HARNESS-RUNTIME 3.1", "The active issues wait for each other in a circle.";
     InstructionModeUnavailable = "instruction_mode_unavailable", "contracts 8", "Instruction-linked mutation needs an instruction envelope that this build cannot check yet.";

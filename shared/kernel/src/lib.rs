@@ -19,6 +19,7 @@ pub mod field;
 pub mod graph;
 pub mod handoff;
 pub mod issue;
+pub mod landing;
 pub mod lease;
 pub mod outbox;
 pub mod plain;

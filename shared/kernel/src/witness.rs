@@ -4,6 +4,7 @@
 //! They lie in `artifacts/ciwitness`, and rows refer to them by their digest.
 
 use crate::failure::FailureClass;
+use crate::landing::LandingRecord;
 use crate::stamp::Stamp;
 use crate::turn::{JoinCheck, JoinCheckInput, MutationWitness};
 use schemars::JsonSchema;
@@ -215,6 +216,8 @@ pub struct CloseFacts<'a> {
     pub after: TreeFacts,
     /// The commit that holds the work, where there is one.
     pub commit: Option<&'a str>,
+    /// Where the work landed; null where it was not to land.
+    pub landing: Option<&'a LandingRecord>,
 }
 
 impl<'a> From<CloseFacts<'a>> for CloseWitness<'a> {

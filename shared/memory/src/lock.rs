@@ -227,18 +227,7 @@ impl WorktreeLock {
                 detail: error.message().to_owned(),
             })?;
         let path = repository.path().join("premath-lane.flock");
-        let failed = |source| StoreError::LockIo {
-            path: path.clone(),
-            source,
-        };
-        let lock = LockFile::at(path.clone());
-        let mut held = lock.acquire(wait)?;
-        let file = match held.waited.take() {
-            Some(waited) => waited,
-            None => held.file.try_clone().map_err(failed)?,
-        };
-        // The lock stays with the descriptor that goes on.
-        std::mem::forget(held);
+        let file = own(path, wait)?;
         Ok(Self { file })
     }
 
@@ -249,6 +238,54 @@ impl WorktreeLock {
     /// The process has no descriptor left.
     pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
         Ok(self.file.try_clone()?.into())
+    }
+}
+
+/// Takes a lock and returns the descriptor that holds it.
+fn own(path: PathBuf, wait: Duration) -> Result<File, StoreError> {
+    let lock = LockFile::at(path.clone());
+    let mut held = lock.acquire(wait)?;
+    let file = match held.waited.take() {
+        Some(waited) => waited,
+        None => held
+            .file
+            .try_clone()
+            .map_err(|source| StoreError::LockIo { path, source })?,
+    };
+    // The lock stays with the descriptor that goes on.
+    std::mem::forget(held);
+    Ok(file)
+}
+
+/// The right to move the branch that work lands on, against every other
+/// harness of the repository; dropping it gives it back.
+///
+/// It lies in the git folder that all worktrees share.
+#[derive(Debug)]
+pub struct LandingLock {
+    file: File,
+}
+
+impl LandingLock {
+    /// Takes the lock where nobody has it; `None` where somebody does.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn try_acquire(common_folder: &Path) -> Result<Option<Self>, StoreError> {
+        let path = common_folder.join("premath-landing.flock");
+        match own(path, Duration::ZERO) {
+            Ok(file) => Ok(Some(Self { file })),
+            Err(StoreError::LockBusy { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for LandingLock {
+    fn drop(&mut self) {
+        // Explicitly: a child between fork and exec shares the descriptor.
+        let _ = FileExt::unlock(&self.file);
     }
 }
 
@@ -302,6 +339,17 @@ mod tests {
         );
         drop(held);
         second.acquire(LOCK_WAIT).unwrap();
+    }
+
+    #[test]
+    fn one_lands_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let take = || LandingLock::try_acquire(folder.path()).unwrap();
+        let held = take();
+        assert!(held.is_some());
+        assert!(take().is_none());
+        drop(held);
+        assert!(take().is_some());
     }
 
     #[test]

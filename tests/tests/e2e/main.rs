@@ -10,6 +10,7 @@ mod boots;
 mod commands;
 mod hostile;
 mod interrupts;
+mod landing;
 mod mise;
 mod namespace;
 mod race;

@@ -1,5 +1,6 @@
 //! Why a batch cannot begin or go on.
 
+use crate::landing::LandingError;
 use premath_memory::{StoreError, TrajectoryFileError};
 
 /// A batch cannot begin, or issue memory or trajectory cannot be used.
@@ -8,6 +9,9 @@ pub enum BatchError {
     /// The active issues wait for each other in a circle.
     #[error("the active issues wait for each other in a circle: {}", .0.join(" -> "))]
     Cycle(Vec<String>),
+    /// The branch that work lands on.
+    #[error(transparent)]
+    Landing(#[from] LandingError),
     /// Issue memory.
     #[error(transparent)]
     Memory(#[from] StoreError),
@@ -21,7 +25,7 @@ impl BatchError {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Cycle(_) => crate::exit::REFUSED,
-            Self::Memory(_) | Self::Trajectory(_) => crate::exit::USAGE,
+            Self::Landing(_) | Self::Memory(_) | Self::Trajectory(_) => crate::exit::USAGE,
         }
     }
 
@@ -31,6 +35,7 @@ impl BatchError {
             Self::Cycle(_) => {
                 Some("`premath dep remove` takes an edge away; nothing was dispatched".to_owned())
             }
+            Self::Landing(error) => error.hint(),
             Self::Memory(error) => error.hint(),
             Self::Trajectory(_) => None,
         }

@@ -15,18 +15,18 @@ impl Batch {
     /// the prompt of the next attempt.
     pub(crate) fn last_failure(&self, issue_id: &str) -> Option<LastFailure> {
         let failed = self.knowledge().failures.get(issue_id).cloned()?;
+        let read = |phase: &str, extension: &str| {
+            let folder = &self.settings.roots.streams;
+            let path = crate::witness::file(folder, &failed.step_id, phase, extension);
+            premath_memory::artifact::read(&path).ok().flatten()
+        };
+        // The last command that was run; a landing may fail without one.
+        let phases = crate::lane::LAND_ROUNDS.iter().rev();
+        let last = phases
+            .chain(&["verify", "work"])
+            .find(|phase| read(phase, "stderr").is_some());
         let end_of = |extension: &str| {
-            ["verify", "work"]
-                .iter()
-                .map(|phase| {
-                    crate::witness::file(
-                        &self.settings.roots.streams,
-                        &failed.step_id,
-                        phase,
-                        extension,
-                    )
-                })
-                .find_map(|path| premath_memory::artifact::read(&path).ok().flatten())
+            last.and_then(|phase| read(phase, extension))
                 .map(|bytes| tail(&bytes))
                 .unwrap_or_default()
         };

@@ -3,8 +3,11 @@
 
 use super::Batch;
 use super::failure::FailedStep;
+use crate::landing::LandingError;
 use premath_kernel::dispatch::{Discoveries, Discovery, is_follow_up};
+use premath_kernel::event::LandingCheck;
 use premath_kernel::issue::Issue;
+use premath_kernel::landing::LandingRecord;
 use premath_kernel::trajectory::{BatchHistory, StepRow, action};
 use premath_memory::{IssueRow, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +26,9 @@ pub(super) struct Knowledge {
     pub(super) generations: Arc<BTreeMap<String, u64>>,
     /// What steps of this batch filed.
     pub(super) discoveries: Discoveries,
+    /// What landed of each issue whose last step ended well, and in which
+    /// batch that was.
+    pub(super) landings: BTreeMap<String, (Option<String>, Option<LandingRecord>)>,
 }
 
 impl Knowledge {
@@ -42,6 +48,8 @@ impl Knowledge {
         }
         if row.succeeded() {
             self.failures.remove(issue_id);
+            let landing = (row.batch_id.clone(), row.landing.clone());
+            self.landings.insert(issue_id.clone(), landing);
         } else {
             self.failures.insert(
                 issue_id.clone(),
@@ -80,6 +88,24 @@ impl Batch {
         })?;
         self.knowledge().discoveries = discoveries;
         Ok(())
+    }
+
+    /// Compares what this batch closed with the branch that it lands on;
+    /// `None` where work is not to land.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn check_landing(&self) -> Result<Option<LandingCheck>, LandingError> {
+        if !self.landing.merges() {
+            return Ok(None);
+        }
+        let landings = self.knowledge().landings.clone();
+        let ours = landings
+            .iter()
+            .filter(|(_, (batch, _))| batch.as_deref() == Some(&self.id))
+            .map(|(issue, (_, record))| (issue.as_str(), record.as_ref()));
+        self.landing.check(ours).map(Some)
     }
 
     /// Returns how many attempts of an issue failed by themselves so far.

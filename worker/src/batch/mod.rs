@@ -12,6 +12,7 @@ pub use error::BatchError;
 pub use premath_kernel::trajectory::RecoverAt;
 
 use crate::interrupt::Interrupt;
+use crate::landing::Landing;
 use crate::settings::Settings;
 use holder::{batch_holder, is_alive};
 use knowledge::Knowledge;
@@ -36,6 +37,8 @@ pub struct Batch {
     pub memory: IssueMemory,
     /// The trajectory.
     pub trajectory: Trajectory,
+    /// Where closed work lands.
+    pub landing: Landing,
     /// What the person at the keyboard asked for.
     pub interrupt: Interrupt,
     /// The executable that lanes start as their supervisor.
@@ -107,6 +110,8 @@ impl Batch {
             let path = path.iter().map(ToString::to_string).collect();
             return Err(BatchError::Cycle(path));
         }
+        let repository = settings.roots.repository.clone();
+        let landing = Landing::begin(settings.landing.clone(), repository)?;
         settings.roots.prepare()?;
         let (id, first) = match &resumable {
             Some(open) => (open.batch_id.clone(), batch_resume_row(open, holder, now)),
@@ -124,6 +129,7 @@ impl Batch {
             settings,
             memory,
             trajectory,
+            landing,
             interrupt,
             program: PathBuf::from("/proc/self/exe"),
             opened,

@@ -2,8 +2,10 @@
 
 use super::holder::is_alive;
 use super::{Batch, BatchError};
+use premath_kernel::token;
 use premath_kernel::trajectory::{ClosedIssue, RecoverAt, is_settled};
 use premath_memory::{StoreError, clock};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// How fresh a close is whose row is waited for, and in how many looks.
@@ -31,7 +33,29 @@ impl Batch {
                 std::thread::sleep(FRESH / FRESH_LOOKS);
             }
         }
-        self.recover(at)
+        self.recover(at)?;
+        if at == RecoverAt::End {
+            self.sweep_marks()?;
+        }
+        Ok(())
+    }
+
+    /// Removes what landings left for a death of their harness, where the
+    /// issue is closed and its row is written.
+    fn sweep_marks(&self) -> Result<(), StoreError> {
+        let over: BTreeSet<String> = self.memory.view(|view| {
+            view.rows()
+                .filter(|row| {
+                    row.issue
+                        .closed_by_step
+                        .as_deref()
+                        .is_some_and(|step| self.trajectory.has_step(step).unwrap_or(false))
+                })
+                .map(|row| token::encode_branch(&row.issue.id))
+                .collect()
+        })?;
+        self.landing.sweep_marks(|issue| over.contains(issue));
+        Ok(())
     }
 
     /// Counts the closed issues without a row that were closed longer ago than
@@ -84,7 +108,10 @@ impl Batch {
                 continue;
             }
             let prefix = &self.settings.witness_prefix;
-            self.record(&closed.recovered_row(&self.id, prefix, clock::now().wall))?;
+            let mut row = closed.recovered_row(&self.id, prefix, clock::now().wall);
+            let landed = self.landing.landed(&closed.issue_id).ok().flatten();
+            row.landing = landed.map(|commit| self.landing.record(&commit));
+            self.record(&row)?;
         }
         Ok(())
     }

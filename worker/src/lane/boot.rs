@@ -364,7 +364,9 @@ impl Lane {
             next_step: Some(TAKING_UP.to_owned()),
             ..SessionWrite::default()
         })?;
-        Ok(self.back_to(&base, &step)?)
+        let salvage = self.back_to(&base, &step)?;
+        self.leave_branch(&step, closed);
+        Ok(salvage)
     }
 
     /// Refuses a worktree in which somebody went on after the step that was cut

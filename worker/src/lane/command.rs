@@ -11,6 +11,7 @@ use crate::witness;
 use premath_evidence::{CallEnd, ShellCall};
 use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::landing::ROUNDS_MAX;
 use premath_kernel::retry::{self, class_words};
 use premath_kernel::stamp::Stamp;
 use premath_kernel::witness::{CommandFacts, CommandWitness};
@@ -35,8 +36,15 @@ pub(super) enum Phase {
     Startup,
     Work,
     Verify,
+    /// The verification of work and target together, in one of its rounds.
+    Land(usize),
     Stop,
 }
+
+/// The names of a landing's rounds; there are no more.
+pub(crate) const LAND_ROUNDS: [&str; ROUNDS_MAX] = [
+    "land", "land-2", "land-3", "land-4", "land-5", "land-6", "land-7", "land-8",
+];
 
 impl Phase {
     pub(super) const fn name(self) -> &'static str {
@@ -45,6 +53,13 @@ impl Phase {
             Self::Startup => "startup",
             Self::Work => "work",
             Self::Verify => "verify",
+            Self::Land(round) => {
+                LAND_ROUNDS[if round < ROUNDS_MAX {
+                    round
+                } else {
+                    ROUNDS_MAX - 1
+                }]
+            }
             Self::Stop => "stop",
         }
     }
@@ -54,7 +69,7 @@ impl Phase {
     const fn cut_at(self) -> Level {
         match self {
             Self::Boot | Self::Startup => Level::Drain,
-            Self::Work | Self::Verify | Self::Stop => Level::Kill,
+            Self::Work | Self::Verify | Self::Land(_) | Self::Stop => Level::Kill,
         }
     }
 
@@ -65,6 +80,7 @@ impl Phase {
             Self::Startup => FailureClass::StartupCheckFailed,
             Self::Work => FailureClass::WorkFailed,
             Self::Verify => FailureClass::CheckFailed,
+            Self::Land(_) => FailureClass::LandingCheckFailed,
         }
     }
 }

@@ -4,6 +4,7 @@
 mod boot;
 mod command;
 mod escalate;
+mod land;
 mod outbox;
 mod progress;
 mod projection;
@@ -15,6 +16,8 @@ mod watch;
 
 pub use boot::{BootError, BootReport};
 pub use report::{StepEnding, StepReport};
+
+pub(crate) use command::LAND_ROUNDS;
 
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;

@@ -5,6 +5,7 @@ use crate::tree::Base;
 use premath_evidence::ShellCall;
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::landing::LandingRecord;
 use premath_kernel::reference::RefSet;
 use premath_kernel::session::SessionStep;
 use premath_kernel::time::Moment;
@@ -24,6 +25,8 @@ pub(super) struct Progress {
     pub(super) classes: Vec<String>,
     pub(super) cut: Option<Cut>,
     pub(super) commit: Option<String>,
+    /// Where the work landed.
+    pub(super) landing: Option<LandingRecord>,
     pub(super) closed: bool,
     pub(super) discovered: Vec<String>,
     pub(super) lane_lost: Option<(FailureClass, String)>,
@@ -51,6 +54,7 @@ impl Progress {
             classes: Vec::new(),
             cut: None,
             commit: None,
+            landing: None,
             closed: false,
             discovered: Vec::new(),
             lane_lost: None,

@@ -2,11 +2,13 @@
 //! (HARNESS-RUNTIME 3.2).
 
 use super::command::{CommandError, Cut, Occasion, Phase, Ran, StepFiles};
+use super::land::Work;
 use super::progress::Progress;
 use super::report::StepReport;
 use super::turn::{admit, walk};
 use super::watch::LeaseWatch;
 use super::{BootError, Lane, outbox};
+use crate::landing::LandingError;
 use crate::prompt;
 use crate::supervisor::SupervisorError;
 use crate::tree::{Base, CommitText, Departure, TreeError};
@@ -39,6 +41,8 @@ pub(super) enum StepError {
     Change(#[from] ChangeError),
     #[error("the work is not proven: {0}")]
     Unproven(String),
+    #[error(transparent)]
+    Landing(#[from] LandingError),
     #[error("the turn cannot be judged: {0}")]
     Evidence(#[from] EvidenceError),
 }
@@ -53,6 +57,7 @@ impl StepError {
             Self::Outbox(_) => FailureClass::OutboxInvalid,
             Self::Change(error) => error.class(),
             Self::Unproven(_) => FailureClass::WorkUnproven,
+            Self::Landing(error) => error.class(),
             Self::Evidence(error) => error.class(),
         }
     }
@@ -139,10 +144,11 @@ impl Lane {
         let claim = &claimed.claim;
         let step_id = progress.identity.step_id();
         // The record of where the step starts comes before its first change.
-        let base = self.tree.base()?;
-        let clean = self.tree.clean_state()?;
+        let base = self.starting_point(claim)?;
         progress.base = Some(base.clone());
         self.begin_session(progress, &base)?;
+        self.set_out(claim, &base)?;
+        let clean = self.tree.clean_state()?;
         self.feature(claimed, FeatureStatus::InProgress, None)?;
         let files = StepFiles::at(&self.roots.step);
         files.clear()?;
@@ -163,32 +169,30 @@ impl Lane {
             variables: &variables,
         };
         // Pre-mutation check: the lease is in force before any work is done.
-        self.batch
-            .memory
-            .view(|view| match view.issue(&claim.issue_id) {
-                Some(issue) => premath_kernel::lease::fence(issue, &claim.key(), &clock::observe())
-                    .map_err(|refusal| refusal.class),
-                None => Err(FailureClass::LeaseNotFound),
-            })?
-            .unwrap_or_else(|class| {
-                progress.cut = Some(Cut::Lease(class));
-                progress.fail(class.as_str());
-            });
-        if progress.cut.is_some() {
+        if let Err(class) = self.fence(claim)? {
+            progress.cut = Some(Cut::Lease(class));
+            progress.fail(class.as_str());
             return Ok(());
         }
         let hooks = batch.settings.hooks.clone();
-        let work = self.run(
-            Phase::Work,
-            &hooks.work,
-            &occasion,
-            Some(clean.clone()),
-            Some(&mut *watch),
-        )?;
-        let worked = work.after.clone();
-        if !self.take_in(progress, work, Phase::Work) {
-            return self.judge(progress).map(drop);
-        }
+        // Work that landed before a harness died is not done a second time.
+        let landed = batch.landing.landed(&claim.issue_id)?;
+        let worked = if landed.is_some() {
+            clean.clone()
+        } else {
+            let work = self.run(
+                Phase::Work,
+                &hooks.work,
+                &occasion,
+                Some(clean.clone()),
+                Some(&mut *watch),
+            )?;
+            let worked = work.after.clone();
+            if !self.take_in(progress, work, Phase::Work) {
+                return self.judge(progress).map(drop);
+            }
+            worked
+        };
         // Where nothing changed there is nothing to look into.
         if worked != clean || self.tree.base()? != base {
             self.on_its_way(&base)?;
@@ -233,7 +237,7 @@ impl Lane {
             self.tree.commit_kept(&text, &worked.tree)?
         };
         let before = worked;
-        let after = self.tree.clean_state()?;
+        let mut after = self.tree.clean_state()?;
         if after.tree != before.tree {
             return Err(StepError::Unproven(
                 "the commit is not what was verified".to_owned(),
@@ -247,7 +251,30 @@ impl Lane {
             progress.fail(class.as_str());
             return Ok(());
         }
-        let Some(ready) = self.judge(progress)? else {
+        // Held until the issue is closed: one lands at a time.
+        let mut turn = batch
+            .landing
+            .merges()
+            .then(|| batch.landing.queue(&step_id));
+        let ready = match (&landed, &mut turn) {
+            (Some(commit), _) => {
+                progress.landing = Some(batch.landing.record(commit));
+                progress.commit = Some(commit.clone());
+                self.judge(progress)?
+            }
+            (None, Some(turn)) => {
+                let mut work = Work {
+                    base: &base,
+                    text: &text,
+                    verified: after,
+                };
+                let ready = self.land(claim, progress, watch, &occasion, turn, &mut work)?;
+                after = work.verified;
+                ready
+            }
+            (None, None) => self.judge(progress)?,
+        };
+        let Some(ready) = ready else {
             return Ok(());
         };
         for new in requests {
@@ -287,7 +314,7 @@ impl Lane {
     }
 
     /// Takes a command's end in; tells whether the step goes on.
-    fn take_in(&self, progress: &mut Progress, ran: Ran, phase: Phase) -> bool {
+    pub(super) fn take_in(&self, progress: &mut Progress, ran: Ran, phase: Phase) -> bool {
         progress.witnesses.insert(&ran.witness_ref);
         for class in &ran.classes {
             progress.fail(class);

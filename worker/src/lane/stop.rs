@@ -55,6 +55,11 @@ impl Lane {
         } else {
             self.take_back(&mut progress)
         };
+        if let Some(base) = progress.base.clone()
+            && progress.restored
+        {
+            self.leave_branch(&progress.session_step(&base), progress.closed);
+        }
         let attempt = self.batch.attempts(&claimed.claim.issue_id) + 1;
         let (handoff, lease_ref) = match self.batch.handoff(&claimed.claim, end, &self.worker_id) {
             Ok((handoff, reference)) => (handoff, Some(reference)),
@@ -89,8 +94,12 @@ impl Lane {
             &result_class,
             decision.as_ref(),
         );
-        if let Err(error) = self.batch.record(&row) {
-            progress.store_lost = Some(error.to_string());
+        match self.batch.record(&row) {
+            Err(error) => progress.store_lost = Some(error.to_string()),
+            Ok(()) if progress.landing.is_some() && progress.closed => {
+                self.batch.landing.unmark(&claimed.claim.issue_id);
+            }
+            Ok(()) => {}
         }
         // The row is written: what the hook does costs the step nothing.
         if progress.cut != Some(Cut::Interrupt) && progress.lane_lost.is_none() {
@@ -132,7 +141,7 @@ impl Lane {
 
     /// After a success: nothing may be left over for the next step. What the
     /// verification or a stop hook left is kept like a failed step's work.
-    fn tidy(&self, progress: &mut Progress) -> Option<String> {
+    pub(super) fn tidy(&self, progress: &mut Progress) -> Option<String> {
         let tidied = self.tree.changes().and_then(|changes| {
             if changes.is_empty() {
                 return Ok(None);
@@ -310,6 +319,7 @@ impl Lane {
         row.retry = decision.map(RetryRecord::from);
         row.lineage_refs = self.lineage(issue_id);
         row.witness_refs = progress.witnesses.clone();
+        row.landing = progress.landing.clone().filter(|_| progress.closed);
         let outcome = if progress.closed {
             WorkOutcome::Completed
         } else {

@@ -95,6 +95,7 @@ impl Lane {
             before: witness::tree(before),
             after: witness::tree(after),
             commit: progress.commit.as_deref(),
+            landing: progress.landing.as_ref(),
         });
         let folder = &self.batch.settings.roots.witnesses;
         let witness = witness::write(folder, &step_id, "mutation", &document)?;

@@ -75,6 +75,14 @@ pub struct FileSettings {
     pub(super) backoff: BackoffTable,
     pub(super) environment: EnvironmentRules,
     pub(super) prompt_template: Option<String>,
+    pub(super) landing: LandingTable,
+}
+
+/// The `[landing]` table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LandingTable {
+    pub(super) mode: Option<String>,
+    pub(super) target: Option<String>,
 }
 
 impl FileSettings {
@@ -111,9 +119,8 @@ impl FileSettings {
         let mut settings = Self::default();
         for (name, value) in document.get_ref() {
             let table = match name.get_ref().as_ref() {
-                "batch" | "coordinator" | "supervision" | "backoff" | "env" | "prompt" => {
-                    reader.table(name.get_ref(), value)?
-                }
+                "batch" | "coordinator" | "supervision" | "backoff" | "env" | "prompt"
+                | "landing" => reader.table(name.get_ref(), value)?,
                 other => {
                     return Err(reader.unknown(
                         name.span().start,
@@ -125,6 +132,7 @@ impl FileSettings {
                             "backoff",
                             "env",
                             "prompt",
+                            "landing",
                         ],
                     ));
                 }
@@ -202,6 +210,8 @@ impl FileSettings {
                 let names: BTreeSet<String> = reader.words(key, value)?.into_iter().collect();
                 self.environment.allow = Some(names);
             }
+            ("landing", "mode") => self.landing.mode = Some(reader.text(key, value)?),
+            ("landing", "target") => self.landing.target = Some(reader.text(key, value)?),
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),
         }
@@ -239,6 +249,7 @@ fn keys_of(table: &str) -> &'static [&'static str] {
         "supervision" => &["step_limit", "verify_limit", "grace", "output_cap_bytes"],
         "env" => &["drop", "allow"],
         "prompt" => &["template"],
+        "landing" => &["mode", "target"],
         _ => &[],
     }
 }
@@ -426,7 +437,14 @@ allow = ["PATH"]
             settings.backoff.wait("exponential_short", 9),
             Duration::from_secs(4)
         );
-        for table in ["batch", "coordinator", "supervision", "env", "prompt"] {
+        for table in [
+            "batch",
+            "coordinator",
+            "supervision",
+            "env",
+            "prompt",
+            "landing",
+        ] {
             for key in keys_of(table) {
                 let error =
                     FileSettings::parse(&format!("[{table}]\n{key} = true\n"), Path::new("h"));

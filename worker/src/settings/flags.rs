@@ -53,6 +53,12 @@ pub struct LoopFlags {
     /// Whose issues to take: none (unassigned or this worker's), any, or a name [default: none]
     #[arg(long, value_name = "WHO")]
     pub assignee: Option<String>,
+    /// What becomes of closed work: merge (it lands on the target before its issue closes), branch (a branch a step, from the target), none [default: none]
+    #[arg(long, value_name = "MODE")]
+    pub landing: Option<String>,
+    /// The branch that work lands on; made from the main worktree's HEAD where there is none [default: harness/integration]
+    #[arg(long, value_name = "BRANCH")]
+    pub landing_target: Option<String>,
     /// Go on after an issue failed (the default)
     #[arg(long, conflicts_with = "stop_on_failure")]
     pub continue_on_failure: bool,

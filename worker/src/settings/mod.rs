@@ -10,6 +10,7 @@ pub use flags::LoopFlags;
 use premath_kernel::authority::{ModeError, MutationMode};
 use premath_kernel::canonical;
 use premath_kernel::issue::{Selection, TypeSelection};
+use premath_kernel::landing::{LandingMode, LandingRule};
 use premath_kernel::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
 use premath_kernel::reference::DEFAULT_WITNESS_PREFIX;
 use premath_kernel::retry::{BackoffTable, PolicyError, RetryPolicy};
@@ -117,6 +118,8 @@ pub struct Settings {
     pub environment: EnvironmentRules,
     /// The prompt's template, where it is not the built-in one.
     pub prompt_template: Option<String>,
+    /// What becomes of closed work.
+    pub landing: LandingRule,
 }
 
 /// Settings that cannot be used; found before anything is dispatched.
@@ -333,6 +336,13 @@ impl Settings {
                 Some(String::from_utf8_lossy(&bytes).into_owned())
             }
         };
+        let landing = landing_of(
+            flags.landing.as_deref().or(file.landing.mode.as_deref()),
+            flags
+                .landing_target
+                .as_deref()
+                .or(file.landing.target.as_deref()),
+        )?;
         let witness_prefix = text(
             &flags.witness_ref_prefix,
             "PREMATH_WITNESS_REF_PREFIX",
@@ -356,6 +366,7 @@ impl Settings {
             backoff: file.backoff,
             environment: file.environment,
             prompt_template,
+            landing,
         })
     }
 
@@ -401,8 +412,29 @@ impl Settings {
             "assignees": format!("{:?}", self.assignees),
             "retryPolicy": self.retry.policy_digest(),
             "promptTemplate": self.prompt_template,
+            "landing": [self.landing.mode.as_str(), &self.landing.target],
         }))
     }
+}
+
+/// Reads where work lands; a target may be given with `refs/heads/`.
+fn landing_of(mode: Option<&str>, target: Option<&str>) -> Result<LandingRule, SettingsError> {
+    let mut rule = LandingRule::default();
+    if let Some(mode) = mode {
+        rule.mode = mode
+            .parse::<LandingMode>()
+            .map_err(|error| SettingsError::Value {
+                name: "--landing",
+                detail: error.to_string(),
+            })?;
+    }
+    if let Some(target) = target {
+        let name = target.trim();
+        name.strip_prefix("refs/heads/")
+            .unwrap_or(name)
+            .clone_into(&mut rule.target);
+    }
+    Ok(rule)
 }
 
 fn policy_of(path: &Path) -> Result<RetryPolicy, SettingsError> {

@@ -7,6 +7,7 @@ mod aside;
 mod beneath;
 mod branch;
 mod commit;
+mod merge;
 mod objects;
 mod overlay;
 mod project;
@@ -16,6 +17,7 @@ mod scan;
 
 pub use branch::Departure;
 pub use commit::CommitText;
+pub(crate) use merge::Merged;
 pub use objects::sweep_shared;
 pub use salvage::Salvage;
 

@@ -10,7 +10,14 @@ const TEMPORARY: &str = "tmp_obj";
 /// A lock that git holds for an instant, whichever worktree it works in.
 const LOCK: &str = "packed-refs.lock";
 
-/// Removes half-written objects and a forgotten lock that nobody has touched
+/// Where the harness's own branches and marks are.
+const OURS: [&str; 3] = [
+    "refs/harness",
+    "refs/heads/harness",
+    "refs/heads/harness-step",
+];
+
+/// Removes half-written objects and a forgotten locks that nobody has touched
 /// since a time; who makes such a file is done with it in an instant.
 ///
 /// What cannot be removed stays for `git gc`.
@@ -28,10 +35,24 @@ pub fn sweep_shared(repository: &Path, untouched_since: SystemTime) {
         }
     }
     candidates.extend(half_written(&objects));
+    for folder in OURS {
+        locks_below(&common.join(folder), &mut candidates);
+    }
     for path in candidates {
         let touched = fs::symlink_metadata(&path).and_then(|meta| meta.modified());
         if touched.is_ok_and(|at| at < untouched_since) {
             let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn locks_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            locks_below(&path, found);
+        } else if path.extension().is_some_and(|end| end == "lock") {
+            found.push(path);
         }
     }
 }

@@ -252,6 +252,7 @@ mod tests {
             ),
             ("backoff", "fixed_short exponential_short"),
             ("env", "drop allow"),
+            ("landing", "mode target"),
             ("prompt", "template"),
         ] {
             let mut expected: Vec<_> = keys.split_whitespace().collect();

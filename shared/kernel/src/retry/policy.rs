@@ -403,6 +403,7 @@ mod tests {
                 ("operational_retry", 2, "fixed_short", "issue_discover"),
                 ("governance_no_retry", 1, "none", "mark_blocked"),
                 ("semantic_no_retry", 1, "none", "mark_blocked"),
+                ("landing_retry", 2, "none", "mark_blocked"),
             ]
         );
         assert_eq!(policy.default_rule().max_attempts, 1);

@@ -5,6 +5,7 @@ use super::{is_retry_needed, is_success};
 use crate::canonical;
 use crate::failure::FailureClass;
 use crate::field::{FieldError, Fields, some_text};
+use crate::landing::LandingRecord;
 use crate::reference::RefSet;
 use crate::retry::{Decision, EscalationAction, Outcome, RetryVerdict};
 use crate::stamp::Stamp;
@@ -161,6 +162,9 @@ pub struct StepRow {
     /// What the retry policy decided (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryRecord>,
+    /// Where the step's work landed (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landing: Option<LandingRecord>,
     #[serde(flatten)]
     pub(super) extra: Map<String, Value>,
 }
@@ -218,6 +222,7 @@ impl StepRow {
             recovered: false,
             batch: None,
             retry: None,
+            landing: None,
             extra: Map::new(),
         }
     }
@@ -267,6 +272,7 @@ impl StepRow {
                 .unwrap_or_default(),
             batch: fields.take_if("batch", BatchRecord::read),
             retry: fields.take_if("retry", RetryRecord::read),
+            landing: fields.take_if("landing", LandingRecord::read),
             extra: fields.rest(),
         })
     }

@@ -1,0 +1,374 @@
+//! Work that lands: closed means that it is on the target, and nobody else's
+//! commit or checkout is touched.
+
+use premath_tests::{Dice, Length, PATIENCE, Run, Scratch, issue, until};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+const TARGET: &str = "harness/integration";
+
+/// A file of the issue's own, with a line for each time that it was worked on.
+const OWN: &str = r#"echo x >> "src/$PREMATH_ISSUE_ID.txt""#;
+
+/// Waits until each of two issues has begun, from the same tip.
+const TOGETHER: &str = r#"touch "$HOME/at-$PREMATH_ISSUE_ID"
+until [ -e "$HOME/at-a" ] && [ -e "$HOME/at-b" ]; do sleep 0.01; done"#;
+
+fn after(id: &str, blocker: &str) -> Value {
+    let mut row = issue(id);
+    row["dependencies"] = json!([{"issue_id": id, "depends_on_id": blocker, "type": "blocks"}]);
+    row
+}
+
+fn merging(scratch: &Scratch, work: &str, verify: &str) -> Run {
+    scratch.batch(work, verify).args(["--landing", "merge"])
+}
+
+/// The target's first-parent commits above the first of all, newest first.
+fn first_parents(scratch: &Scratch) -> Vec<git2::Oid> {
+    let git = scratch.git();
+    let target = git.find_branch(TARGET, git2::BranchType::Local).unwrap();
+    let mut commit = target.get().peel_to_commit().unwrap();
+    let mut found = Vec::new();
+    while commit.parent_count() > 0 {
+        found.push(commit.id());
+        commit = commit.parent(0).unwrap();
+    }
+    found
+}
+
+/// Runs a verification on each commit of the target's first-parent history.
+fn every_commit_passes(scratch: &Scratch, verify: &str) {
+    let place = scratch.folder().join("walk");
+    let path = place.to_str().unwrap();
+    for commit in first_parents(scratch) {
+        let id = commit.to_string();
+        scratch
+            .git_command(["worktree", "add", "--detach", "-q", path, &id])
+            .end()
+            .exits(0);
+        scratch
+            .run(Path::new("sh"))
+            .args(["-c", verify])
+            .within(&place)
+            .end()
+            .exits(0);
+        scratch
+            .git_command(["worktree", "remove", "--force", path])
+            .end()
+            .exits(0);
+    }
+}
+
+/// Every closed issue's row names a commit that the target holds.
+fn every_close_is_on_the_target(scratch: &Scratch) {
+    let git = scratch.git();
+    let target = git.find_branch(TARGET, git2::BranchType::Local).unwrap();
+    let tip = target.get().target().unwrap();
+    for (id, row) in scratch.issues() {
+        if row["status"] != "closed" {
+            continue;
+        }
+        let steps = scratch.steps_of(&id);
+        let closing = steps
+            .iter()
+            .find(|step| step["stepId"] == row["closed_by_step"])
+            .unwrap();
+        assert_eq!(closing["landing"]["target"], TARGET, "{closing}");
+        let commit = closing["landing"]["commit"].as_str().unwrap();
+        let commit = git2::Oid::from_str(commit).unwrap();
+        assert!(
+            commit == tip || git.graph_descendant_of(tip, commit).unwrap(),
+            "{id}: {commit} is not on the target"
+        );
+    }
+}
+
+/// Nothing of the harness is left but the target and what failed steps did.
+fn refs_are_accounted_for(scratch: &Scratch) {
+    let git = scratch.git();
+    for name in git.references().unwrap().names() {
+        let name = name.unwrap().to_owned();
+        assert!(!name.starts_with("refs/harness/"), "{name} is left");
+        let is_of_a_step = name.starts_with("refs/heads/harness/")
+            && !name.starts_with("refs/heads/harness/salvage/")
+            && name != format!("refs/heads/{TARGET}");
+        assert!(!is_of_a_step, "{name} is left");
+    }
+    scratch
+        .git_command(["fsck", "--strict", "--no-dangling"])
+        .end()
+        .exits(0);
+}
+
+#[test]
+fn what_waits_for_an_issue_finds_its_work_and_the_users_checkout_stays() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), after("b", "a")]);
+    let own = scratch.root.join("src/mine.txt");
+    fs::write(&own, "a person's\n").unwrap();
+    let work = r#"[ "$PREMATH_ISSUE_ID" = a ] && echo made > src/made.txt && exit
+cp src/made.txt src/used.txt"#;
+    let ended = merging(&scratch, work, "true").end().exits(0);
+    assert_eq!(
+        scratch.file_on(TARGET, "src/used.txt").as_deref(),
+        Some("made\n")
+    );
+    let last = ended.events().pop().unwrap();
+    assert_eq!(last["landing"]["landed"], 2, "{last}");
+    assert_eq!(last["landing"]["missing"], json!([]));
+    assert_eq!(scratch.messages_on("main").len(), 0);
+    assert_eq!(scratch.file_on("lane-1", "src/made.txt"), None);
+    assert_eq!(fs::read_to_string(own).unwrap(), "a person's\n");
+    let status = scratch
+        .git_command(["status", "--porcelain", "--untracked-files=all", "src"])
+        .end()
+        .exits(0);
+    assert_eq!(status.stdout, "?? src/mine.txt\n");
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn a_conflict_gets_one_fresh_attempt_that_knows_of_it() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
+    let work = format!(
+        "{TOGETHER}\necho $PREMATH_ISSUE_ID >> src/shared.txt\n\
+         cat \"$PREMATH_PROMPT_FILE\" >> \"$HOME/prompts\""
+    );
+    merging(&scratch, &work, "true").end().exits(0);
+    let shared = scratch.file_on(TARGET, "src/shared.txt").unwrap();
+    assert_eq!(shared.lines().count(), 2, "{shared}");
+    let failed: Vec<Value> = scratch
+        .steps()
+        .into_iter()
+        .filter(|row| row["resultClass"] != "completed")
+        .collect();
+    assert_eq!(failed.len(), 1, "{failed:#?}");
+    assert_eq!(failed[0]["failureClasses"], json!(["landing_conflict"]));
+    let prompts = fs::read_to_string(scratch.folder().join("prompts")).unwrap();
+    assert!(
+        prompts.contains("the work conflicts with what is on harness/integration")
+            && prompts.contains("src/shared.txt"),
+        "{prompts}"
+    );
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn a_second_conflict_blocks_and_keeps_the_work() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    // Somebody else changes the same file while it is worked on, each time.
+    let work = r#"tree=$(git rev-parse harness/integration)
+git worktree add -q --detach "$HOME/other" $tree && (cd "$HOME/other" &&
+  echo $PREMATH_LEASE_GENERATION >> src/shared.txt && git add -A && git commit -qm theirs &&
+  git update-ref refs/heads/harness/integration HEAD)
+git worktree remove --force "$HOME/other"
+echo ours >> src/shared.txt"#;
+    merging(&scratch, work, "true").end().exits(1);
+    assert_eq!(scratch.issue("a")["status"], "blocked");
+    assert_eq!(scratch.steps_of("a").len(), 2);
+    for generation in [1, 2] {
+        let branch = format!("harness/salvage/a/{generation}");
+        let kept = scratch.file_on(&branch, "src/shared.txt").unwrap();
+        assert!(kept.ends_with("ours\n"), "{kept}");
+    }
+    assert_eq!(
+        scratch.file_on(TARGET, "src/shared.txt").as_deref(),
+        Some("1\n2\n")
+    );
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn what_passes_alone_and_fails_together_never_reaches_the_target() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
+    let work = format!("{TOGETHER}\ntouch src/$PREMATH_ISSUE_ID.part");
+    let verify = "[ $(ls src/*.part | wc -l) -le 1 ]";
+    merging(&scratch, &work, verify).end().exits(1);
+    assert_eq!(first_parents(&scratch).len(), 1);
+    every_commit_passes(&scratch, verify);
+    let rows = scratch.steps();
+    assert!(
+        rows.iter()
+            .any(|row| row["failureClasses"] == json!(["landing_check_failed"])),
+        "{rows:#?}"
+    );
+    let mut standing: Vec<String> = ["a", "b"]
+        .map(|id| scratch.issue(id)["status"].as_str().unwrap().to_owned())
+        .into();
+    standing.sort();
+    assert_eq!(standing, ["blocked", "closed"]);
+}
+
+#[test]
+fn several_commits_of_an_agent_are_one_step_of_the_target() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let work = "echo red > src/red.txt; git add -A; git commit -qm red; \
+                git rm -q src/red.txt; git commit -qm 'green again'; echo done > src/done.txt";
+    let verify = "[ ! -e src/red.txt ]";
+    merging(&scratch, work, verify).end().exits(0);
+    assert_eq!(first_parents(&scratch).len(), 1);
+    every_commit_passes(&scratch, verify);
+}
+
+#[test]
+fn a_batch_of_conflicts_ends_landed_or_blocked_with_every_commit_green() {
+    let length = Length::asked("the landing of 40 issues on 6 lanes");
+    let (count, lanes) = length.pick((8, 3), (40, 6));
+    let rows: Vec<Value> = (0..count).map(|n| issue(&format!("k-{n:02}"))).collect();
+    let scratch = Scratch::with_issues(lanes, &rows);
+    let work = format!(
+        "{OWN}; case $PREMATH_ISSUE_ID in *[02468]) echo $PREMATH_ISSUE_ID >> src/shared.txt ;; esac"
+    );
+    let verify = "[ ! -e src/shared.txt ] || [ -z \"$(sort src/shared.txt | uniq -d)\" ]";
+    let ended = merging(&scratch, &work, verify).end();
+    let mut closed = 0;
+    for (id, row) in scratch.issues() {
+        if row["status"] == "closed" {
+            closed += 1;
+            let file = format!("src/{id}.txt");
+            assert_eq!(scratch.file_on(TARGET, &file).as_deref(), Some("x\n"));
+        } else {
+            assert_eq!(row["status"], "blocked", "{id}\n{}", ended.stdout);
+            let salvage = format!("harness/salvage/{id}/2");
+            assert!(scratch.branches().contains(&salvage), "{salvage}");
+        }
+    }
+    assert!(closed >= count / 2, "{closed} of {count}");
+    assert_eq!(first_parents(&scratch).len(), closed);
+    every_commit_passes(&scratch, verify);
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn what_somebody_else_commits_to_the_target_in_the_middle_is_kept() {
+    let length = Length::asked("20 commits of somebody else to the landing target");
+    let count = length.pick(4, 20);
+    let rows: Vec<Value> = (0..count).map(|n| issue(&format!("k-{n:02}"))).collect();
+    let scratch = Scratch::with_issues(2, &rows);
+    // The verification is where it hurts: a landing is about to come.
+    let verify = r#"[ ! -e "$HOME/did-$PREMATH_STEP_ID" ] || exit 0
+touch "$HOME/did-$PREMATH_STEP_ID"
+export GIT_INDEX_FILE="$HOME/index-$PREMATH_STEP_ID"
+blob=$(echo theirs | git hash-object -w --stdin)
+until
+  old=$(git rev-parse refs/heads/harness/integration) && git read-tree "$old" &&
+  git update-index --add --cacheinfo "100644,$blob,src/theirs-$PREMATH_ISSUE_ID.txt" &&
+  new=$(git commit-tree -p "$old" -m theirs "$(git write-tree)") &&
+  git update-ref refs/heads/harness/integration "$new" "$old"
+do :; done"#;
+    merging(&scratch, OWN, verify).end().exits(0);
+    for n in 0..count {
+        let file = |name: &str| scratch.file_on(TARGET, &format!("src/{name}.txt"));
+        assert_eq!(file(&format!("k-{n:02}")).as_deref(), Some("x\n"));
+        assert_eq!(
+            file(&format!("theirs-k-{n:02}")).as_deref(),
+            Some("theirs\n")
+        );
+    }
+    assert_eq!(first_parents(&scratch).len(), 2 * count);
+    every_close_is_on_the_target(&scratch);
+}
+
+#[test]
+fn a_target_that_is_checked_out_is_refused_before_anything() {
+    let scratch = Scratch::with_issues(2, &[issue("a")]);
+    for target in ["main", "lane-2"] {
+        merging(&scratch, "true", "true")
+            .args(["--landing-target", target])
+            .end()
+            .exits(2)
+            .says("is checked out in");
+    }
+    merging(&scratch, "true", "true")
+        .args(["--landing-target", "a..b"])
+        .end()
+        .exits(2)
+        .says("no name that git takes for a branch");
+    assert_eq!(scratch.issue("a"), issue("a"));
+    assert!(!scratch.trajectory_path().exists());
+}
+
+#[test]
+fn mode_branch_keeps_a_branch_a_step_and_leaves_the_target() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    fs::write(
+        scratch.root.join("harness.toml"),
+        "[landing]\nmode = \"branch\"\ntarget = \"review\"\n",
+    )
+    .unwrap();
+    scratch.batch(OWN, "true").end().exits(0);
+    for id in ["a", "b"] {
+        let branch = format!("harness/{id}/1");
+        assert_eq!(scratch.messages_on(&branch).len(), 1, "{branch}");
+    }
+    assert_eq!(scratch.messages_on("review").len(), 0);
+}
+
+#[test]
+fn work_that_landed_before_a_death_is_not_done_or_landed_again() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let work = format!("{OWN}; echo run >> \"$HOME/ran\"");
+    merging(&scratch, &work, "true").end().exits(0);
+    let landed = scratch.steps()[0]["landing"]["commit"].clone();
+    // As a death between the target's move and the close leaves it.
+    scratch.write_issues(format!("{}\n", issue("a")).as_bytes());
+    fs::remove_file(scratch.trajectory_path()).unwrap();
+    let commit = landed.as_str().unwrap();
+    scratch
+        .git_command(["update-ref", "refs/harness/landing/a/1", commit])
+        .end()
+        .exits(0);
+    merging(&scratch, &work, "true").end().exits(0);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert_eq!(scratch.steps()[0]["landing"]["commit"], landed);
+    let runs = fs::read_to_string(scratch.folder().join("ran")).unwrap();
+    assert_eq!(runs, "run\n");
+    assert_eq!(first_parents(&scratch).len(), 1);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn a_killed_batch_lands_everything_once() {
+    let length = Length::asked("50 kills of a batch that lands");
+    let (kills, count) = length.pick((4, 12), (50, 150));
+    let mut dice = Dice::from_environment();
+    let rows: Vec<Value> = (0..count).map(|n| issue(&format!("k-{n:03}"))).collect();
+    let scratch = Scratch::with_issues(3, &rows);
+    let batch = || merging(&scratch, OWN, "true");
+    let closed = || {
+        let issues = scratch.issues();
+        issues.values().filter(|r| r["status"] == "closed").count()
+    };
+    for part in 0..kills {
+        let goal = count * part / (kills + 1);
+        let mut running = batch().start();
+        until(PATIENCE, || {
+            (closed() > goal || running.is_over()).then_some(())
+        })
+        .expect("the batch makes progress");
+        // The moment within a step: chance, not a wait for anything.
+        std::thread::sleep(Duration::from_micros(dice.below(60_000)));
+        if !running.is_over() {
+            running.signal(Signal::KILL);
+        }
+        running.wait();
+        scratch.no_process_left();
+    }
+    batch().end().exits(0);
+    for n in 0..count {
+        let id = format!("k-{n:03}");
+        assert_eq!(scratch.issue(&id)["status"], "closed", "{id}");
+        let file = scratch.file_on(TARGET, &format!("src/{id}.txt"));
+        assert_eq!(file.as_deref(), Some("x\n"), "{id}: seed {}", dice.seed());
+    }
+    assert_eq!(first_parents(&scratch).len(), count);
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+    assert_eq!(scratch.leftovers(), [""; 0]);
+}

@@ -1,0 +1,59 @@
+//! Why work cannot land.
+
+use premath_kernel::failure::FailureClass;
+use premath_memory::StoreError;
+use std::path::PathBuf;
+
+/// The branch that work lands on cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LandingError {
+    /// Git refused something.
+    #[error("cannot {operation}: {detail}")]
+    Git {
+        /// What was tried.
+        operation: &'static str,
+        /// What git says.
+        detail: String,
+    },
+    /// The target is no name of a branch.
+    #[error("`{0}` is no name that git takes for a branch")]
+    Name(String),
+    /// The target is checked out: moving it would leave those files behind.
+    #[error("work cannot land on {target}: it is checked out in {worktree}")]
+    CheckedOut {
+        /// The branch.
+        target: String,
+        /// Where.
+        worktree: PathBuf,
+    },
+    /// The lock against other harnesses cannot be used.
+    #[error(transparent)]
+    Lock(#[from] StoreError),
+}
+
+impl LandingError {
+    pub(super) fn git(operation: &'static str) -> impl FnOnce(git2::Error) -> Self {
+        move |error| Self::Git {
+            operation,
+            detail: error.message().to_owned(),
+        }
+    }
+
+    /// Returns the failure class.
+    pub const fn class(&self) -> FailureClass {
+        FailureClass::LandingTargetUnusable
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::CheckedOut { .. } => Some(
+                "name a branch that no worktree is on with --landing-target or target under \
+                 [landing] in harness.toml, or switch that worktree to another"
+                    .to_owned(),
+            ),
+            Self::Lock(error) => error.hint(),
+            Self::Git { .. } | Self::Name(_) => None,
+        }
+    }
+}

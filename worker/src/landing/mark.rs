@@ -1,0 +1,96 @@
+//! What a landing leaves before it moves the target, so that one whose harness
+//! dies before the close is found again: `refs/harness/landing/<issue>/<generation>`.
+//!
+//! A mark whose commit the target holds is work that landed and whose issue is
+//! not closed yet; any other is of a landing that did not come about. Marks go
+//! when the step's row is written.
+
+use super::{Landing, LandingError, holds};
+use git2::{ErrorCode, Oid};
+use premath_kernel::token;
+
+const MARKS: &str = "refs/harness/landing";
+
+impl Landing {
+    /// Marks a commit as about to land.
+    pub(crate) fn mark(
+        &self,
+        issue_id: &str,
+        generation: u64,
+        commit: &str,
+    ) -> Result<(), LandingError> {
+        let failed = "mark the landing";
+        let git = self.open()?;
+        let commit = Oid::from_str(commit).map_err(LandingError::git(failed))?;
+        let name = format!("{}/{generation}", folder(issue_id));
+        let _alone = self.branches();
+        git.reference(&name, commit, true, "premath: about to land")
+            .map(drop)
+            .map_err(LandingError::git(failed))
+    }
+
+    /// Returns the commit of an issue's work that landed although its issue
+    /// was not closed.
+    pub(crate) fn landed(&self, issue_id: &str) -> Result<Option<String>, LandingError> {
+        let failed = "look for landed work";
+        if !self.merges() {
+            return Ok(None);
+        }
+        let git = self.open()?;
+        let tip = self.tip_in(&git)?;
+        let marks = git
+            .references_glob(&format!("{}/*", folder(issue_id)))
+            .map_err(LandingError::git(failed))?;
+        let mut found: Vec<String> = marks
+            .flatten()
+            .filter_map(|mark| mark.target())
+            .map(|commit| commit.to_string())
+            .filter(|commit| holds(&git, tip, commit).unwrap_or(false))
+            .collect();
+        found.sort();
+        Ok(found.pop())
+    }
+
+    /// Removes an issue's marks; what cannot be removed stays for the next
+    /// batch.
+    pub(crate) fn unmark(&self, issue_id: &str) {
+        self.remove_marks(&format!("{}/*", folder(issue_id)), |_| true);
+    }
+
+    /// Removes the marks of issues that are closed.
+    pub(crate) fn sweep_marks(&self, is_closed: impl Fn(&str) -> bool) {
+        if self.merges() {
+            self.remove_marks(&format!("{MARKS}/*"), |issue| is_closed(issue));
+        }
+    }
+
+    fn remove_marks(&self, glob: &str, is_over: impl Fn(&str) -> bool) {
+        let Ok(git) = self.open() else { return };
+        let Ok(marks) = git.references_glob(glob) else {
+            return;
+        };
+        let _alone = self.branches();
+        for mut mark in marks.flatten() {
+            let issue = mark.name().ok().and_then(issue_of);
+            if !issue.is_some_and(|issue| is_over(&issue)) {
+                continue;
+            }
+            match mark.delete() {
+                Err(error) if error.code() != ErrorCode::NotFound => {
+                    tracing::warn!(%error, "a landing's mark was not removed");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn folder(issue_id: &str) -> String {
+    format!("{MARKS}/{}", token::encode_branch(issue_id))
+}
+
+/// Returns the encoded issue of a mark.
+fn issue_of(name: &str) -> Option<String> {
+    let rest = name.strip_prefix(MARKS)?.strip_prefix('/')?;
+    Some(rest.split_once('/')?.0.to_owned())
+}

@@ -1,0 +1,124 @@
+//! Where closed work lands: one branch, moved by compare-and-swap, one landing
+//! at a time (HARNESS-RUNTIME 3.2).
+//!
+//! Invariant: no file of anybody's checkout is touched here, and no branch is
+//! ever forced; work that conflicts or comes too late goes back to its lane.
+
+mod error;
+mod mark;
+mod queue;
+mod target;
+
+pub use error::LandingError;
+pub(crate) use queue::Turn;
+pub(crate) use target::Advance;
+
+use git2::{Oid, Repository};
+use premath_kernel::event::LandingCheck;
+use premath_kernel::landing::{LandingMode, LandingRecord, LandingRule};
+use queue::Queue;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The branch that a batch's work lands on.
+#[derive(Debug)]
+pub struct Landing {
+    rule: LandingRule,
+    repository: PathBuf,
+    queue: Queue,
+    /// Branches of steps are made and removed one at a time: git makes and
+    /// removes the folders that they share.
+    branches: Mutex<()>,
+}
+
+impl Landing {
+    /// Makes sure of the target, and makes it from the main worktree's HEAD
+    /// where there is none; nothing is looked at in mode `none`.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`]: a name that is none, a target that is checked out.
+    pub fn begin(rule: LandingRule, repository: PathBuf) -> Result<Self, LandingError> {
+        let landing = Self {
+            rule,
+            repository,
+            queue: Queue::default(),
+            branches: Mutex::default(),
+        };
+        if landing.rule.mode != LandingMode::None {
+            landing.ensure_target()?;
+        }
+        Ok(landing)
+    }
+
+    /// Tells whether steps work on branches of their own from the target.
+    pub fn is_on(&self) -> bool {
+        self.rule.mode != LandingMode::None
+    }
+
+    /// Tells whether work lands before its issue closes.
+    pub fn merges(&self) -> bool {
+        self.rule.mode == LandingMode::Merge
+    }
+
+    /// Returns the target's name.
+    pub fn target(&self) -> &str {
+        &self.rule.target
+    }
+
+    /// Returns the record of a landing at a commit.
+    pub(crate) fn record(&self, commit: &str) -> LandingRecord {
+        LandingRecord {
+            target: self.rule.target.clone(),
+            commit: commit.to_owned(),
+        }
+    }
+
+    /// Compares the records of closed issues with the target as it is now.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn check<'a>(
+        &self,
+        closed: impl IntoIterator<Item = (&'a str, Option<&'a LandingRecord>)>,
+    ) -> Result<LandingCheck, LandingError> {
+        let git = self.open()?;
+        let tip = self.tip_in(&git).ok();
+        let (mut landed, mut missing) = (0, Vec::new());
+        for (issue_id, record) in closed {
+            let is_there = record.is_some_and(|record| {
+                tip.is_some_and(|tip| holds(&git, tip, &record.commit).unwrap_or(false))
+            });
+            if is_there {
+                landed += 1;
+            } else {
+                missing.push(issue_id.to_owned());
+            }
+        }
+        Ok(LandingCheck {
+            target: self.rule.target.clone(),
+            tip: tip.map(|tip| tip.to_string()),
+            landed,
+            missing,
+        })
+    }
+
+    /// Excludes others of this process from making and removing branches.
+    pub(crate) fn branches(&self) -> MutexGuard<'_, ()> {
+        self.branches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self) -> Result<Repository, LandingError> {
+        Repository::open(&self.repository).map_err(LandingError::git("open the repository"))
+    }
+}
+
+/// Tells whether a commit is another, or comes after it.
+fn holds(git: &Repository, tip: Oid, commit: &str) -> Result<bool, git2::Error> {
+    let commit = Oid::from_str(commit)?;
+    Ok(tip == commit || git.graph_descendant_of(tip, commit)?)
+}
+
+#[cfg(test)]
+mod tests;

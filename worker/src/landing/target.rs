@@ -1,0 +1,191 @@
+//! The target itself: made, looked at, moved.
+
+use super::{Landing, LandingError};
+use git2::{ErrorCode, Oid, Reference, Repository};
+use premath_kernel::landing::step_branches;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a lock of the target is waited for between two tries.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How old a lock is that nobody holds any more: git is done in an instant.
+const LEFT: Duration = Duration::from_secs(9);
+
+/// What became of a move of the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Advance {
+    /// The target is at the new commit.
+    Done,
+    /// It was not where it was believed to be; nothing was changed.
+    Moved,
+}
+
+impl Landing {
+    pub(super) fn reference(&self) -> String {
+        format!("refs/heads/{}", self.target())
+    }
+
+    pub(super) fn ensure_target(&self) -> Result<(), LandingError> {
+        let name = self.reference();
+        if !Reference::is_valid_name(&name) {
+            return Err(LandingError::Name(self.target().to_owned()));
+        }
+        let git = self.open()?;
+        self.refuse_checked_out(&git)?;
+        match git.refname_to_id(&name) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.code() == ErrorCode::NotFound => {}
+            Err(error) => return Err(LandingError::git("read the landing target")(error)),
+        }
+        let head = git
+            .head()
+            .and_then(|head| head.peel_to_commit())
+            .map_err(LandingError::git("read the main worktree's HEAD"))?;
+        let made = git.reference(&name, head.id(), false, "premath: the landing target");
+        match made {
+            Ok(_) => Ok(()),
+            // Another harness made it in the same instant.
+            Err(error) if error.code() == ErrorCode::Exists => Ok(()),
+            Err(error) => Err(LandingError::git("make the landing target")(error)),
+        }
+    }
+
+    /// Returns the commit that the target is at.
+    pub(crate) fn tip(&self) -> Result<String, LandingError> {
+        self.tip_in(&self.open()?).map(|tip| tip.to_string())
+    }
+
+    pub(super) fn tip_in(&self, git: &Repository) -> Result<Oid, LandingError> {
+        git.find_reference(&self.reference())
+            .and_then(|target| target.peel_to_commit())
+            .map(|commit| commit.id())
+            .map_err(LandingError::git("read the landing target"))
+    }
+
+    /// Names a branch for a step that no branch has yet, in full.
+    pub(crate) fn free_branch(
+        &self,
+        issue_id: &str,
+        generation: u64,
+    ) -> Result<String, LandingError> {
+        let git = self.open()?;
+        // The target may itself leave no room below or above a name.
+        let blocked = |name: &str| {
+            let target = self.reference();
+            name.starts_with(&format!("{target}/")) || target.starts_with(&format!("{name}/"))
+        };
+        for stem in step_branches(issue_id, generation) {
+            let stem = format!("refs/heads/{stem}");
+            if blocked(&stem) || is_below_a_branch(&git, &stem) {
+                continue;
+            }
+            let mut name = stem.clone();
+            for number in 2_u32.. {
+                match git.refname_to_id(&name) {
+                    Err(error) if error.code() == ErrorCode::NotFound => return Ok(name),
+                    Err(error) => return Err(LandingError::git("name the step's branch")(error)),
+                    Ok(_) => name = format!("{stem}.{number}"),
+                }
+            }
+        }
+        Err(LandingError::Git {
+            operation: "name the step's branch",
+            detail: "other branches leave no room for it".to_owned(),
+        })
+    }
+
+    /// Moves the target from one commit to another that goes on from it; only
+    /// for who has the [turn](super::Turn).
+    pub(crate) fn advance(
+        &self,
+        from: &str,
+        to: &str,
+        message: &str,
+    ) -> Result<Advance, LandingError> {
+        const TRIES: u32 = 500;
+        let failed = "move the landing target";
+        let git = self.open()?;
+        let id = |text: &str| Oid::from_str(text).map_err(LandingError::git(failed));
+        let (old, new) = (id(from)?, id(to)?);
+        let goes_on = old == new || git.graph_descendant_of(new, old).unwrap_or(false);
+        if !goes_on {
+            return Err(LandingError::Git {
+                operation: failed,
+                detail: format!("{to} does not go on from {from}"),
+            });
+        }
+        self.refuse_checked_out(&git)?;
+        for round in 0..=TRIES {
+            match git.reference_matching(&self.reference(), new, true, old, message) {
+                Ok(_) => return Ok(Advance::Done),
+                Err(error) if error.code() == ErrorCode::Modified => return Ok(Advance::Moved),
+                // Somebody's git holds it for an instant.
+                Err(error) if error.code() == ErrorCode::Locked && round < TRIES => {
+                    // No harness but this one moves the target now: an old
+                    // lock was left by one that was killed.
+                    self.break_lock(&git);
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(LandingError::git(failed)(error)),
+            }
+        }
+        Ok(Advance::Moved)
+    }
+
+    /// Removes the lock of the target, where nobody has touched it for long.
+    fn break_lock(&self, git: &Repository) {
+        let lock = git.commondir().join(self.reference() + ".lock");
+        let age = fs::symlink_metadata(&lock)
+            .and_then(|meta| meta.modified())
+            .ok()
+            .and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age >= LEFT) {
+            let _ = fs::remove_file(lock);
+        }
+    }
+
+    fn refuse_checked_out(&self, git: &Repository) -> Result<(), LandingError> {
+        match checked_out_in(git, &self.reference()) {
+            None => Ok(()),
+            Some(worktree) => Err(LandingError::CheckedOut {
+                target: self.target().to_owned(),
+                worktree,
+            }),
+        }
+    }
+}
+
+/// Tells whether a part of a branch's name is a branch itself.
+fn is_below_a_branch(git: &Repository, name: &str) -> bool {
+    Path::new(name)
+        .ancestors()
+        .skip(1)
+        .filter_map(Path::to_str)
+        .take_while(|above| *above != "refs/heads")
+        .any(|above| git.refname_to_id(above).is_ok())
+}
+
+/// Returns the worktree whose HEAD is on a branch, the main one included.
+fn checked_out_in(git: &Repository, branch: &str) -> Option<PathBuf> {
+    let common = git.commondir();
+    let is_on = |folder: &Path| {
+        fs::read_to_string(folder.join("HEAD"))
+            .is_ok_and(|head| head.trim().strip_prefix("ref: ").map(str::trim) == Some(branch))
+    };
+    if !git.is_bare() && is_on(common) {
+        return Some(common.parent().unwrap_or(common).to_path_buf());
+    }
+    let linked = fs::read_dir(common.join("worktrees")).into_iter().flatten();
+    let on: Option<PathBuf> = linked
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|folder| is_on(folder));
+    on.map(|folder| {
+        let link = fs::read_to_string(folder.join("gitdir")).unwrap_or_default();
+        let place = Path::new(link.trim()).parent().map(Path::to_path_buf);
+        place
+            .filter(|place| !place.as_os_str().is_empty())
+            .unwrap_or(folder)
+    })
+}

@@ -1,0 +1,152 @@
+use super::*;
+use git2::{RepositoryInitOptions, Signature};
+use std::path::Path;
+
+fn repository() -> (tempfile::TempDir, Repository) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = RepositoryInitOptions::new();
+    let git = Repository::init_opts(folder.path(), options.initial_head("main")).unwrap();
+    commit(&git, "first", &[]);
+    (folder, git)
+}
+
+/// Makes a commit that no branch is moved for, but for the first.
+fn commit(git: &Repository, text: &str, parents: &[Oid]) -> Oid {
+    let author = Signature::now("t", "t@localhost").unwrap();
+    let tree = git.treebuilder(None).unwrap().write().unwrap();
+    let tree = git.find_tree(tree).unwrap();
+    let parents: Vec<_> = parents
+        .iter()
+        .map(|id| git.find_commit(*id).unwrap())
+        .collect();
+    let parents: Vec<_> = parents.iter().collect();
+    let at = parents.is_empty().then_some("HEAD");
+    git.commit(at, &author, &author, text, &tree, &parents)
+        .unwrap()
+}
+
+fn landing(folder: &Path, target: &str) -> Result<Landing, LandingError> {
+    let rule = LandingRule {
+        mode: LandingMode::Merge,
+        target: target.to_owned(),
+    };
+    Landing::begin(rule, folder.to_path_buf())
+}
+
+#[test]
+fn the_target_is_made_once_from_the_main_worktrees_head() {
+    let (folder, git) = repository();
+    let head = git.head().unwrap().target().unwrap();
+    let first = landing(folder.path(), "harness/integration").unwrap();
+    assert_eq!(first.tip().unwrap(), head.to_string());
+    let next = commit(&git, "next", &[head]).to_string();
+    assert_eq!(
+        first.advance(&head.to_string(), &next, "m").unwrap(),
+        Advance::Done
+    );
+    let again = landing(folder.path(), "harness/integration").unwrap();
+    assert_eq!(again.tip().unwrap(), next);
+}
+
+#[test]
+fn a_target_that_is_checked_out_or_no_name_is_refused() {
+    let (folder, git) = repository();
+    let error = landing(folder.path(), "main").unwrap_err();
+    assert!(matches!(error, LandingError::CheckedOut { .. }), "{error}");
+    assert!(matches!(
+        landing(folder.path(), "a..b"),
+        Err(LandingError::Name(_))
+    ));
+    let lane = folder.path().join("lane");
+    git.worktree("lane", &lane, None).unwrap();
+    match landing(folder.path(), "lane") {
+        Err(LandingError::CheckedOut { worktree, .. }) => {
+            assert_eq!(
+                worktree.canonicalize().unwrap(),
+                lane.canonicalize().unwrap()
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_target_that_somebody_moved_stays_where_it_is() {
+    let (folder, git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let base = landing.tip().unwrap();
+    let root = Oid::from_str(&base).unwrap();
+    let (ours, theirs) = (
+        commit(&git, "ours", &[root]).to_string(),
+        commit(&git, "theirs", &[root]).to_string(),
+    );
+    landing.advance(&base, &theirs, "m").unwrap();
+    assert_eq!(landing.advance(&base, &ours, "m").unwrap(), Advance::Moved);
+    assert_eq!(landing.tip().unwrap(), theirs);
+    assert!(landing.advance(&theirs, &ours, "m").is_err(), "forced");
+}
+
+#[test]
+fn only_a_mark_that_the_target_holds_is_landed_work() {
+    let (folder, git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let base = landing.tip().unwrap();
+    let next = commit(&git, "next", &[Oid::from_str(&base).unwrap()]).to_string();
+    landing.mark("a/b", 1, &next).unwrap();
+    assert_eq!(landing.landed("a/b").unwrap(), None);
+    landing.advance(&base, &next, "m").unwrap();
+    assert_eq!(landing.landed("a/b").unwrap(), Some(next));
+    assert_eq!(landing.landed("a").unwrap(), None);
+    landing.sweep_marks(|issue| issue == "a");
+    assert!(landing.landed("a/b").unwrap().is_some());
+    landing.unmark("a/b");
+    assert_eq!(landing.landed("a/b").unwrap(), None);
+}
+
+#[test]
+fn steps_land_in_the_order_in_which_they_came() {
+    let (folder, _git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let mut first = landing.queue("1");
+    let mut second = landing.queue("2");
+    assert!(!second.has_come().unwrap());
+    assert!(first.has_come().unwrap());
+    assert!(!second.has_come().unwrap());
+    drop(first);
+    assert!(second.has_come().unwrap());
+}
+
+#[test]
+fn a_name_that_is_taken_gets_a_number() {
+    let (folder, git) = repository();
+    let landing = landing(folder.path(), "harness/integration").unwrap();
+    let head = git.head().unwrap().peel_to_commit().unwrap();
+    assert_eq!(
+        landing.free_branch("a", 1).unwrap(),
+        "refs/heads/harness/a/1"
+    );
+    git.branch("harness/a/1", &head, false).unwrap();
+    assert_eq!(
+        landing.free_branch("a", 1).unwrap(),
+        "refs/heads/harness/a/1.2"
+    );
+    git.branch("harness/b", &head, false).unwrap();
+    assert_eq!(
+        landing.free_branch("b", 1).unwrap(),
+        "refs/heads/harness-step/b/1"
+    );
+}
+
+#[test]
+fn a_lock_that_a_killed_harness_left_on_the_target_is_broken() {
+    let (folder, git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let base = landing.tip().unwrap();
+    let next = commit(&git, "next", &[Oid::from_str(&base).unwrap()]).to_string();
+    let lock = git.path().join("refs/heads/t.lock");
+    let file = std::fs::File::create(&lock).unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    file.set_modified(long_ago).unwrap();
+    assert_eq!(landing.advance(&base, &next, "m").unwrap(), Advance::Done);
+    assert!(!lock.exists());
+}

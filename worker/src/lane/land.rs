@@ -1,0 +1,279 @@
+//! Landing: work that passed is brought onto the target's tip, verified again
+//! where that makes another tree, and only then may its issue close
+//! (HARNESS-RUNTIME 3.2).
+
+use super::Lane;
+use super::command::{Cut, LAND_ROUNDS, Occasion, Phase};
+use super::progress::Progress;
+use super::step::StepError;
+use super::watch::LeaseWatch;
+use crate::interrupt::Level;
+use crate::landing::{Advance, Turn};
+use crate::tree::{Base, CommitText, Merged, TreeState};
+use crate::witness;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::landing::{Situation, is_step_branch, way};
+use premath_kernel::lease::{self, Claim};
+use premath_kernel::session::SessionStep;
+use premath_kernel::turn::{Close, MutationReady};
+use premath_memory::{StoreError, artifact, clock};
+use std::time::Duration;
+
+/// How often a step that waits for its turn looks.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What is to land.
+pub(super) struct Work<'a> {
+    /// Where the step began.
+    pub(super) base: &'a Base,
+    /// What its commits say.
+    pub(super) text: &'a CommitText<'a>,
+    /// The commit and the tree that were verified.
+    pub(super) verified: TreeState,
+}
+
+impl Lane {
+    /// Returns where a step begins: at the target's tip on a branch of its
+    /// own, or where the lane is.
+    pub(super) fn starting_point(&self, claim: &Claim) -> Result<Base, StepError> {
+        let landing = &self.batch.landing;
+        if !landing.is_on() {
+            return Ok(self.tree.base()?);
+        }
+        Ok(Base {
+            commit: landing.tip()?,
+            branch: Some(landing.free_branch(&claim.issue_id, claim.generation)?),
+        })
+    }
+
+    /// Puts the lane where the step begins.
+    pub(super) fn set_out(&self, claim: &Claim, base: &Base) -> Result<(), StepError> {
+        if self.batch.landing.is_on() {
+            let alone = self.batch.landing.branches();
+            self.tree.make_branch(base)?;
+            drop(alone);
+            self.tree
+                .start_at(base, &claim.issue_id, claim.generation)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the lane off a step's branch, and the branch away where nothing
+    /// is on it that the target or the base does not hold.
+    pub(super) fn leave_branch(&self, step: &SessionStep, closed: bool) {
+        let landing = &self.batch.landing;
+        let Some(branch) = &step.base_branch else {
+            return;
+        };
+        let name = branch.trim_start_matches("refs/heads/");
+        let is_kept = closed && !landing.merges();
+        if !landing.is_on() || is_kept || !is_step_branch(name, &step.issue_id, step.generation) {
+            return;
+        }
+        let tip = landing.tip().unwrap_or_else(|_| step.base_commit.clone());
+        let _alone = landing.branches();
+        if let Err(error) = self.tree.leave(branch, &[&step.base_commit, &tip]) {
+            tracing::warn!(step = %step.step_id, %error, "the step's branch was not left");
+        }
+    }
+
+    /// Tells whether memory has the lease as the claim has it.
+    pub(super) fn fence(&self, claim: &Claim) -> Result<Result<(), FailureClass>, StoreError> {
+        self.batch
+            .memory
+            .view(|view| match view.issue(&claim.issue_id) {
+                Some(issue) => lease::fence(issue, &claim.key(), &clock::observe())
+                    .map_err(|refusal| refusal.class),
+                None => Err(FailureClass::LeaseNotFound),
+            })
+    }
+
+    /// Lands work and returns the right to close its issue; `None` where it
+    /// did not land, with the reason in `progress`.
+    pub(super) fn land(
+        &mut self,
+        claim: &Claim,
+        progress: &mut Progress,
+        watch: &mut LeaseWatch,
+        occasion: &Occasion<'_>,
+        turn: &mut Turn<'_>,
+        work: &mut Work<'_>,
+    ) -> Result<Option<MutationReady<Close>>, StepError> {
+        let batch = self.batch.clone();
+        let landing = &batch.landing;
+        let (issue, generation) = (&claim.issue_id, claim.generation);
+        let Some(head) = progress.commit.clone() else {
+            // Nothing changed: what the step found is what the target holds.
+            let Some(ready) = self.judge(progress)? else {
+                return Ok(None);
+            };
+            landing.mark(issue, generation, &work.base.commit)?;
+            progress.landing = Some(landing.record(&work.base.commit));
+            return Ok(Some(ready));
+        };
+        if !self.await_turn(progress, watch, turn)? {
+            return Ok(None);
+        }
+        // Whoever had the lease before may have landed since the step began.
+        if let Some(landed) = landing.landed(issue)? {
+            let text = format!("an earlier attempt of the issue landed as {landed}");
+            self.say(progress, 0, FailureClass::LandingConflict, &text)?;
+            return Ok(None);
+        }
+        for round in 0..LAND_ROUNDS.len() {
+            let tip = landing.tip()?;
+            let tree = match self.tree.merged(&tip, &head)? {
+                Merged::Tree(tree) => tree,
+                Merged::Conflict(paths) => {
+                    self.conflicts(progress, round, &tip, &paths)?;
+                    return Ok(None);
+                }
+            };
+            let way = way(Situation {
+                is_next: self.tree.is_next(&tip, &head)?,
+                tree_is_verified: tree == work.verified.tree,
+            });
+            let commit = if way.fast_forward {
+                head.clone()
+            } else {
+                self.tree.join(work.text, &tip, &head, &tree)?
+            };
+            if way.verify {
+                let joined = TreeState {
+                    head: commit.clone(),
+                    tree,
+                    nested: false,
+                };
+                if !self.verify_joined(progress, watch, occasion, round, work.base, &joined)? {
+                    return Ok(None);
+                }
+                work.verified = joined;
+            }
+            let Some(ready) = self.judge(progress)? else {
+                return Ok(None);
+            };
+            let lease = match watch.look() {
+                Ok(()) => self.fence(claim)?,
+                lost => lost,
+            };
+            if let Err(class) = lease {
+                progress.cut = Some(Cut::Lease(class));
+                progress.fail(class.as_str());
+                return Ok(None);
+            }
+            landing.mark(issue, generation, &commit)?;
+            let message = format!("premath: land {}", occasion.step_id);
+            if landing.advance(&tip, &commit, &message)? == Advance::Done {
+                progress.landing = Some(landing.record(&commit));
+                progress.commit = Some(commit);
+                return Ok(Some(ready));
+            }
+        }
+        let class = FailureClass::LandingTargetUnusable;
+        self.say(
+            progress,
+            LAND_ROUNDS.len() - 1,
+            class,
+            &format!("{} is moved again and again", landing.target()),
+        )?;
+        Ok(None)
+    }
+
+    /// Waits until no other step lands; tells whether the step goes on.
+    fn await_turn(
+        &self,
+        progress: &mut Progress,
+        watch: &mut LeaseWatch,
+        turn: &mut Turn<'_>,
+    ) -> Result<bool, StepError> {
+        loop {
+            if let Err(class) = watch.look() {
+                progress.cut = Some(Cut::Lease(class));
+                progress.fail(class.as_str());
+                return Ok(false);
+            }
+            if self.batch.interrupt.level() >= Level::Kill {
+                progress.cut = Some(Cut::Interrupt);
+                progress.fail(FailureClass::StepInterrupted.as_str());
+                return Ok(false);
+            }
+            if turn.has_come()? {
+                return Ok(true);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Verifies work and tip together, in the lane; tells whether the step
+    /// goes on.
+    fn verify_joined(
+        &mut self,
+        progress: &mut Progress,
+        watch: &mut LeaseWatch,
+        occasion: &Occasion<'_>,
+        round: usize,
+        base: &Base,
+        joined: &TreeState,
+    ) -> Result<bool, StepError> {
+        if progress.untidy {
+            // What the verification before left is kept like a step's work.
+            let _ = self.tidy(progress);
+            if progress.lane_lost.is_some() {
+                return Ok(false);
+            }
+            progress.untidy = false;
+        }
+        let at = Base {
+            commit: joined.head.clone(),
+            branch: base.branch.clone(),
+        };
+        self.tree
+            .start_at(&at, occasion.issue_id, occasion.generation)?;
+        let verify = self.batch.settings.hooks.verify.clone();
+        let phase = Phase::Land(round);
+        let ran = self.run(phase, &verify, occasion, Some(joined.clone()), Some(watch))?;
+        let after = ran.after.clone();
+        if !self.take_in(progress, ran, phase) {
+            return self.judge(progress).map(|_| false);
+        }
+        if after.head != joined.head {
+            return Err(StepError::Unproven(
+                "the verification moved HEAD".to_owned(),
+            ));
+        }
+        progress.untidy = after.tree != joined.tree || after.nested;
+        Ok(true)
+    }
+
+    fn conflicts(
+        &self,
+        progress: &mut Progress,
+        round: usize,
+        tip: &str,
+        paths: &[String],
+    ) -> Result<(), StepError> {
+        let text = format!(
+            "the work conflicts with what is on {} at {tip} in: {}",
+            self.batch.landing.target(),
+            paths.join(", ")
+        );
+        self.say(progress, round, FailureClass::LandingConflict, &text)
+    }
+
+    /// Fails the step with what a person and the next attempt are told.
+    fn say(
+        &self,
+        progress: &mut Progress,
+        round: usize,
+        class: FailureClass,
+        text: &str,
+    ) -> Result<(), StepError> {
+        let folder = &self.batch.settings.roots.streams;
+        let step_id = progress.identity.step_id();
+        let file = witness::file(folder, &step_id, Phase::Land(round).name(), "stderr");
+        artifact::overwrite(&file, format!("{class}: {text}\n").as_bytes())?;
+        progress.fail(class.as_str());
+        progress.said = Some((text.to_owned(), file));
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! A step's branch and what it becomes on the target's tip.
+
+use super::aside::Aside;
+use super::commit::message;
+use super::{Base, CommitText, Tree, TreeError};
+use git2::Oid;
+use std::collections::BTreeSet;
+
+/// What comes of work and tip together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Merged {
+    /// A tree.
+    Tree(String),
+    /// Paths that both changed in ways that do not go together, sorted.
+    Conflict(Vec<String>),
+}
+
+impl Tree {
+    /// Puts a clean lane on a branch at a commit: files, index and HEAD.
+    /// Ignored files stay, but for those that the commit has itself.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub(crate) fn start_at(
+        &self,
+        base: &Base,
+        issue_id: &str,
+        generation: u64,
+    ) -> Result<(), TreeError> {
+        let commit = self.find_commit(&base.commit)?;
+        self.clear_locks(base.branch.as_deref(), None);
+        self.mend_index()?;
+        let mut aside = Aside::new(self, issue_id, generation)?;
+        let done = self.restore(base, &commit, &BTreeSet::new(), &mut aside);
+        self.blobs.borrow_mut().clear();
+        self.reread_index();
+        done?;
+        self.must_be_clean()
+    }
+
+    /// Makes the branch of a step that is about to begin.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub(crate) fn make_branch(&self, base: &Base) -> Result<(), TreeError> {
+        let Some(branch) = &base.branch else {
+            return Ok(());
+        };
+        let commit = self.find_commit(&base.commit)?.id();
+        self.repository
+            .reference(branch, commit, false, "premath: a step's branch")
+            .map(drop)
+            .map_err(self.failed("make the step's branch"))
+    }
+
+    /// Leaves a branch for its commit alone, and removes it where what is on
+    /// it is held by other commits too.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub(crate) fn leave(&self, branch: &str, holders: &[&str]) -> Result<(), TreeError> {
+        if self.base()?.branch.as_deref() == Some(branch) {
+            let head = self.head()?.id();
+            self.repository
+                .reference("HEAD", head, true, "premath: off the step's branch")
+                .map_err(self.failed("leave the step's branch"))?;
+        }
+        self.clear_locks(Some(branch), None);
+        let Ok(mut reference) = self.repository.find_reference(branch) else {
+            return Ok(());
+        };
+        let tip = reference
+            .peel_to_commit()
+            .map_err(self.failed("read the step's branch"))?
+            .id();
+        for holder in holders {
+            if self.goes_on_from(self.find_commit(holder)?.id(), tip)? {
+                return reference
+                    .delete()
+                    .map_err(self.failed("remove the step's branch"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings work onto a tip, in memory: no file is touched.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub(crate) fn merged(&self, tip: &str, work: &str) -> Result<Merged, TreeError> {
+        let failed = "merge with the landing target";
+        let (tip, work) = (self.find_commit(tip)?, self.find_commit(work)?);
+        let mut index = self
+            .repository
+            .merge_commits(&tip, &work, None)
+            .map_err(self.failed(failed))?;
+        if index.has_conflicts() {
+            let conflicts = index.conflicts().map_err(self.failed(failed))?;
+            let paths: BTreeSet<String> = conflicts
+                .flatten()
+                .flat_map(|conflict| [conflict.ancestor, conflict.our, conflict.their])
+                .flatten()
+                .map(|entry| String::from_utf8_lossy(&entry.path).into_owned())
+                .collect();
+            return Ok(Merged::Conflict(paths.into_iter().collect()));
+        }
+        index
+            .write_tree_to(&self.repository)
+            .map(|tree| Merged::Tree(tree.to_string()))
+            .map_err(self.failed(failed))
+    }
+
+    /// Tells whether work is one commit whose only parent is the tip.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub(crate) fn is_next(&self, tip: &str, work: &str) -> Result<bool, TreeError> {
+        let work = self.find_commit(work)?;
+        let mut parents = work.parent_ids();
+        let first = parents.next().map(|id| id.to_string());
+        Ok(first.as_deref() == Some(tip) && parents.next().is_none())
+    }
+
+    /// Writes the commit that joins work to a tip; no branch holds it yet.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub(crate) fn join(
+        &self,
+        text: &CommitText<'_>,
+        tip: &str,
+        work: &str,
+        tree: &str,
+    ) -> Result<String, TreeError> {
+        let failed = "commit the landing";
+        let tree = Oid::from_str(tree)
+            .and_then(|id| self.repository.find_tree(id))
+            .map_err(self.failed(failed))?;
+        let (tip, work) = (self.find_commit(tip)?, self.find_commit(work)?);
+        let author = self.signature()?;
+        self.repository
+            .commit(
+                None,
+                &author,
+                &author,
+                &message(text),
+                &tree,
+                &[&tip, &work],
+            )
+            .map(|id| id.to_string())
+            .map_err(self.failed(failed))
+    }
+}
