@@ -134,6 +134,7 @@ pub fn run(
         lanes: plan.worktrees.len(),
         mode: &batch.settings.mode,
         issues_path: batch.memory.path(),
+        landing: batch.landing.is_on().then(|| &batch.settings.landing),
     });
     let mut shell = Shell {
         batch: batch.clone(),

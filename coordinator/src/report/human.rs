@@ -3,6 +3,7 @@
 use super::{Notice, Reporter, Summary};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
+use premath_kernel::landing::LandingMode;
 use premath_kernel::plain::plain;
 use std::io::Write;
 use std::time::Duration;
@@ -33,6 +34,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 lanes,
                 mode,
                 issues_path,
+                landing,
             } => {
                 let verb = if *resumed { "goes on" } else { "begins" };
                 self.line(&format!(
@@ -44,6 +46,14 @@ impl<W: Write> Reporter for HumanReporter<W> {
                     mode.name(),
                     plain(mode.reason())
                 ));
+                if let Some(rule) = landing {
+                    self.line(&match rule.mode {
+                        LandingMode::Merge => {
+                            format!("work begins at {0} and lands on it", plain(&rule.target))
+                        }
+                        _ => format!("work begins at {}", plain(&rule.target)),
+                    });
+                }
             }
             Notice::LaneBooted {
                 worker_id,

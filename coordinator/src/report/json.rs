@@ -37,6 +37,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 lanes,
                 mode,
                 issues_path,
+                landing,
             } => Event::BatchStarted {
                 batch_id,
                 resumed: *resumed,
@@ -44,6 +45,8 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 mutation_mode: mode.name(),
                 reason: mode.reason(),
                 issues_path: text(issues_path),
+                landing_mode: landing.map(|rule| rule.mode.as_str()),
+                landing_target: landing.map(|rule| rule.target.as_str()),
             },
             Notice::LaneBooted {
                 worker_id,

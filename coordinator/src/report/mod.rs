@@ -13,6 +13,7 @@ use harness_worker::lane::{BootReport, StepReport};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::event::LandingCheck;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::landing::LandingRule;
 use premath_memory::Claimed;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,6 +34,8 @@ pub enum Notice<'a> {
         mode: &'a MutationMode,
         /// Issue memory.
         issues_path: &'a Path,
+        /// The branch that steps begin at and, in mode `merge`, land on.
+        landing: Option<&'a LandingRule>,
     },
     /// A lane is ready.
     LaneBooted {

@@ -118,6 +118,11 @@ pub enum Event<'a> {
         reason: &'a str,
         /// Issue memory.
         issues_path: String,
+        /// What becomes of closed work, as in `merge`; null for `none`.
+        landing_mode: Option<&'a str>,
+        /// The branch that steps begin at; null where they begin where their
+        /// lane is.
+        landing_target: Option<&'a str>,
     },
     /// A lane is ready.
     #[serde(rename = "lane.booted")]

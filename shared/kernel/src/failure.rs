@@ -183,6 +183,7 @@ classes! {
     WorkFailed = "work_failed", "contracts 7", "The work command ended with an error of its own.";
     CheckFailed = "check_failed", "contracts 7", "The verification did not pass.";
     WorkUnproven = "work_unproven", "HARNESS-RUNTIME 3.2", "What the step left is not what was verified, or does not go on from where the step began.";
+    WorkNoChange = "work_no_change", "HARNESS-RUNTIME 3.2", "The work changed nothing, and the settings refuse that.";
     StartupCheckFailed = "startup_check_failed", "contracts 7", "The startup verification did not pass; nothing was changed.";
     HookFailed = "hook_failed", "HARNESS-RUNTIME 3", "A boot or stop hook ended with an error.";
 

@@ -311,3 +311,17 @@ fn what_stands_in_premath_and_artifacts_is_never_committed_or_cleaned() {
     }
     assert_eq!(scratch.issue("a")["status"], "closed");
 }
+
+#[test]
+fn work_that_changed_nothing_is_refused_where_that_is_asked_for() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let config = "[batch]\non_no_change = \"refuse\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    let work = format!("[ $PREMATH_ISSUE_ID = b ] || {{ {EDIT}; }}");
+    scratch.batch(&work, "true").end().exits(1);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert_eq!(scratch.issue("b")["status"], "open");
+    let classes = &scratch.steps_of("b")[0]["failureClasses"];
+    assert_eq!(*classes, serde_json::json!(["work_no_change"]));
+    is_back(&scratch);
+}

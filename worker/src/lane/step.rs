@@ -251,6 +251,10 @@ impl Lane {
             progress.fail(class.as_str());
             return Ok(());
         }
+        if progress.commit.is_none() && landed.is_none() && batch.settings.refuse_no_change {
+            progress.fail(FailureClass::WorkNoChange.as_str());
+            return self.judge(progress).map(drop);
+        }
         // Held until the issue is closed: one lands at a time.
         let mut turn = batch
             .landing

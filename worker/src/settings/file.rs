@@ -49,6 +49,7 @@ pub(super) struct BatchTable {
     pub(super) assignee: Option<String>,
     pub(super) lease_ttl: Option<Duration>,
     pub(super) stop_on_failure: bool,
+    pub(super) refuse_no_change: bool,
     pub(super) witness_ref_prefix: Option<String>,
 }
 
@@ -183,6 +184,16 @@ impl FileSettings {
                     ));
                 }
             },
+            ("batch", "on_no_change") => match reader.text(key, value)?.as_str() {
+                "allow" => batch.refuse_no_change = false,
+                "refuse" => batch.refuse_no_change = true,
+                other => {
+                    return Err(reader.at(
+                        value.span().start,
+                        format!("`on_no_change` is `allow` or `refuse`, not `{other}`"),
+                    ));
+                }
+            },
             ("coordinator", "worktrees") => {
                 let list = reader.words(key, value)?;
                 self.coordinator.worktrees = list.into_iter().map(PathBuf::from).collect();
@@ -237,6 +248,7 @@ fn keys_of(table: &str) -> &'static [&'static str] {
             "assignee",
             "lease_ttl",
             "on_failure",
+            "on_no_change",
             "witness_ref_prefix",
         ],
         "coordinator" => &[
@@ -416,6 +428,7 @@ issue_types = ["task", "bug"]
 labels = "a, b"
 lease_ttl = "90s"
 on_failure = "stop"
+on_no_change = "refuse"
 [coordinator]
 worktrees = ["../a"]
 rounds = 3
@@ -431,6 +444,7 @@ allow = ["PATH"]
         let settings = FileSettings::parse(text, Path::new("h.toml")).unwrap();
         assert_eq!(settings.batch.labels.unwrap(), ["a", "b"]);
         assert_eq!(settings.batch.lease_ttl, Some(Duration::from_secs(90)));
+        assert!(settings.batch.refuse_no_change);
         assert_eq!(settings.limits.output_cap, 1_000);
         assert_eq!(settings.coordinator.rounds, Some(3));
         assert_eq!(

@@ -108,6 +108,8 @@ pub struct Settings {
     pub assignees: AssigneeRule,
     /// Whether the batch ends at the first failure.
     pub stop_on_failure: bool,
+    /// Whether work that changed nothing is a failure.
+    pub refuse_no_change: bool,
     /// Bounds of commands.
     pub limits: Limits,
     /// The retry policy.
@@ -361,6 +363,7 @@ impl Settings {
             assignees,
             stop_on_failure: flags.stop_on_failure
                 || (!flags.continue_on_failure && batch.stop_on_failure),
+            refuse_no_change: batch.refuse_no_change,
             limits: file.limits,
             retry,
             backoff: file.backoff,
@@ -408,6 +411,7 @@ impl Settings {
             "startup": self.hooks.startup,
             "mode": self.mode.name(),
             "reason": self.mode.reason(),
+            "refuseNoChange": self.refuse_no_change,
             "selection": format!("{:?}", self.selection),
             "assignees": format!("{:?}", self.assignees),
             "retryPolicy": self.retry.policy_digest(),

@@ -239,7 +239,7 @@ mod tests {
             (
                 "batch",
                 "work_cmd verify_cmd boot_cmd stop_cmd startup_cmd mutation_mode override_reason \
-                 support_until retry_policy issue_types labels assignee lease_ttl on_failure \
+                 support_until retry_policy issue_types labels assignee lease_ttl on_failure on_no_change \
                  witness_ref_prefix",
             ),
             (
