@@ -416,13 +416,19 @@ impl Shell<'_> {
         if let Err(error) = self.batch.recover_rows(RecoverAt::End) {
             tracing::error!(%error, "closed issues without a row were not looked for");
         }
-        let landing = self.batch.check_landing().unwrap_or_else(|error| {
-            tracing::error!(%error, "what landed was not looked at");
-            None
-        });
-        let is_missing = landing
-            .as_ref()
-            .is_some_and(|check| !check.missing.is_empty());
+        // What cannot be looked at does not count as landed.
+        let (landing, is_missing) = match self.batch.check_landing() {
+            Ok(check) => {
+                let is_missing = check
+                    .as_ref()
+                    .is_some_and(|check| !check.missing.is_empty());
+                (check, is_missing)
+            }
+            Err(error) => {
+                tracing::error!(%error, "what landed was not looked at");
+                (None, true)
+            }
+        };
         let signal = self.batch.interrupt.last_signal();
         let exit_code = if let Some(signal) = signal {
             if signal == 2 {

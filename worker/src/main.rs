@@ -152,7 +152,10 @@ fn run(arguments: &Arguments) -> u8 {
     if reports.is_empty() && !store_lost {
         say("nothing is ready");
     }
-    let code = exit_code(&batch, &reports, store_lost);
+    let code = match exit_code(&batch, &reports, store_lost) {
+        exit::OK if is_missing(&batch) => exit::FAILED,
+        code => code,
+    };
     if arguments.json {
         let document = WorkerReport {
             action: WORKER_ACTION,
@@ -180,6 +183,26 @@ fn exit_code(batch: &Batch, reports: &[StepReport], store_lost: bool) -> u8 {
         None if store_lost => exit::STORE,
         None if failed || lane_lost => exit::FAILED,
         None => exit::OK,
+    }
+}
+
+/// Says what landed of what was closed here; tells whether some did not.
+fn is_missing(batch: &Batch) -> bool {
+    match batch.check_landing() {
+        Ok(None) => false,
+        Ok(Some(check)) => {
+            say(&format!(
+                "{} of {} closed are on {}",
+                check.landed,
+                check.landed + check.missing.len(),
+                plain(&check.target)
+            ));
+            !check.missing.is_empty()
+        }
+        Err(error) => {
+            failed(&error, error.hint(), exit::FAILED);
+            true
+        }
     }
 }
 

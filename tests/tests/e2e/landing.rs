@@ -372,3 +372,17 @@ fn a_killed_batch_lands_everything_once() {
     refs_are_accounted_for(&scratch);
     assert_eq!(scratch.leftovers(), [""; 0]);
 }
+
+#[test]
+fn a_single_worker_lands_too() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    scratch
+        .worker(0, "w", OWN, "true")
+        .args(["--landing", "merge", "--max-steps", "2"])
+        .end()
+        .exits(0)
+        .says("2 of 2 closed are on harness/integration");
+    assert_eq!(first_parents(&scratch).len(), 2);
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}
