@@ -186,6 +186,30 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
     answers
 }
 
+/// Holds the turns of the conformance suite against their schemas, and what
+/// is answered of some of them.
+fn turns(forms: &mut Forms, scratch: &Scratch) {
+    let folder = scratch.folder().join("documents");
+    let dir = folder.to_str().unwrap();
+    let written = ["conformance", "documents", "--json", "--dir", dir];
+    let count = scratch.premath(written).end().exits(0).json()["count"].as_u64();
+    assert!(count > Some(1_000), "{count:?}");
+    for (number, entry) in fs::read_dir(&folder).unwrap().enumerate() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if !name.starts_with("golden.") && !name.starts_with("adversarial.") {
+            continue;
+        }
+        forms.admit("join-check-input", &read(&path));
+        if number % 50 == 0 {
+            let args = ["harness-join-check", "--explain", "--json", "--input"];
+            let answer = scratch.premath(args).arg(&path).end().exits(0).json();
+            forms.admit_ours("answer-harness-join-check", &answer);
+            forms.admit_ours("turn-normalized", &answer["normalized"]);
+        }
+    }
+}
+
 #[test]
 fn every_document_of_a_batch_and_every_answer_has_its_form() {
     let mut forms = Forms::shipped();
@@ -248,6 +272,10 @@ esac"#;
         let kind = kind.strip_prefix("premath.harness.").unwrap();
         let kind = kind.strip_suffix("_witness.v1").unwrap();
         forms.admit_ours(&format!("witness-{kind}"), &witness);
+        if kind == "turn" {
+            forms.admit_ours("join-check-input", &witness["input"]);
+            forms.admit_ours("turn-normalized", &witness["joinCheck"]["normalized"]);
+        }
     }
     for answer in answers(&scratch) {
         if answer["action"] == "harness-session.bootstrap" {
@@ -255,6 +283,7 @@ esac"#;
         }
         forms.admit_answer(&answer);
     }
+    turns(&mut forms, &scratch);
     let policy = "worktrees.example/project/policies/control/harness-retry-policy-v1.json";
     forms.admit_ours("retry-policy", &read(&workspace().join(policy)));
     let embedded = serde_json::from_str(RetryPolicy::embedded_text()).unwrap();

@@ -25,7 +25,7 @@ use premath_kernel::trajectory::{Projection, StepRow, Throughput};
 use premath_kernel::turn::{JoinCheckInput, Normalized};
 use premath_kernel::witness::{CloseWitness, CommandWitness, TurnWitness};
 use schemars::generate::SchemaSettings;
-use schemars::transform::RecursiveTransform;
+use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ pub(super) const KINDS: &[Kind] = &[
     kind(
         "join-check-input",
         "What premath harness-join-check judges; words may have any letter case",
-        read::<JoinCheckInput>,
+        read_with_repeats::<JoinCheckInput>,
     ),
     kind(
         "turn-normalized",
@@ -267,6 +267,17 @@ impl Kind {
 /// The schema of what the harness takes in, whoever wrote it.
 fn read<T: JsonSchema>() -> Schema {
     generated::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// The schema of what the harness takes in, where what stands twice in a set
+/// counts once.
+fn read_with_repeats<T: JsonSchema>() -> Schema {
+    let mut schema = read::<T>();
+    RecursiveTransform(|part: &mut Schema| {
+        part.remove("uniqueItems");
+    })
+    .transform(&mut schema);
+    schema
 }
 
 /// The schema of what the harness writes.

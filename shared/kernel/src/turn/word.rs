@@ -15,6 +15,22 @@ pub(super) trait Word: Sized {
     fn read(word: &str) -> Option<Self>;
 }
 
+/// The schema of a word as it is read: in any letter case, with white space
+/// around it, and blank where it may be absent.
+fn read_schema(words: &[&str]) -> Schema {
+    let any_case = |word: &&str| -> String {
+        word.chars()
+            .map(|letter| match letter.to_ascii_uppercase() {
+                upper if upper == letter => letter.to_string(),
+                upper => format!("[{letter}{upper}]"),
+            })
+            .collect()
+    };
+    let words_in_any_case: Vec<String> = words.iter().map(any_case).collect();
+    let pattern = format!(r"^\s*({})?\s*$", words_in_any_case.join("|"));
+    json_schema!({"type": "string", "pattern": pattern, "examples": words})
+}
+
 macro_rules! words {
     (
         $(#[$meta:meta])* $name:ident admits $admitted:literal {
@@ -51,9 +67,12 @@ macro_rules! words {
                 stringify!($name).into()
             }
 
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                let words: &[&str] = &[ $( $text, )+ ];
-                json_schema!({"type": "string", "enum": words})
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                if generator.contract().is_deserialize() {
+                    read_schema(&[ $( $text, $( $alias, )* )+ ])
+                } else {
+                    json_schema!({"type": "string", "enum": [ $( $text, )+ ]})
+                }
             }
         }
 
