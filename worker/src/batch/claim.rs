@@ -72,8 +72,10 @@ impl Batch {
 
     /// Returns the issues that no claim of this batch takes now.
     fn left_out(&self) -> BTreeSet<String> {
-        let mut left_out = self.used_up();
+        // At one moment: a step that ends between two looks would be in hand
+        // no more for the second, and not yet used up for the first.
         let knowledge = self.knowledge();
+        let mut left_out = knowledge.used_up(&self.id);
         left_out.extend(knowledge.in_hand.iter().cloned());
         left_out.extend(knowledge.discoveries.left_for_later().iter().cloned());
         left_out

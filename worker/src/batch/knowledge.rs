@@ -32,6 +32,14 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
+    /// Returns the issues that are not to be dispatched again in a batch.
+    pub(super) fn used_up(&self, batch: &str) -> BTreeSet<String> {
+        self.history
+            .batch(batch)
+            .map(|batch| batch.used_up().into_iter().map(str::to_owned).collect())
+            .unwrap_or_default()
+    }
+
     /// Takes note of what a row says of its issue.
     pub(super) fn note(&mut self, row: &StepRow) {
         let Some(issue_id) = &row.issue_id else {
@@ -118,11 +126,7 @@ impl Batch {
 
     /// Returns the issues that are not to be dispatched again in this batch.
     pub fn used_up(&self) -> BTreeSet<String> {
-        self.knowledge()
-            .history
-            .batch(&self.id)
-            .map(|batch| batch.used_up().into_iter().map(str::to_owned).collect())
-            .unwrap_or_default()
+        self.knowledge().used_up(&self.id)
     }
 
     /// Returns, by issue, whether its last step in this batch ended well.
