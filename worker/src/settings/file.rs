@@ -2,6 +2,7 @@
 //! one that is unknown.
 
 use super::{EnvironmentRules, Limits};
+use premath_kernel::landing::{LandingMode, UnknownMode};
 use premath_kernel::retry::{Backoff, BackoffTable};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -82,7 +83,7 @@ pub struct FileSettings {
 /// The `[landing]` table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LandingTable {
-    pub(super) mode: Option<String>,
+    pub(super) mode: Option<LandingMode>,
     pub(super) target: Option<String>,
 }
 
@@ -221,7 +222,12 @@ impl FileSettings {
                 let names: BTreeSet<String> = reader.words(key, value)?.into_iter().collect();
                 self.environment.allow = Some(names);
             }
-            ("landing", "mode") => self.landing.mode = Some(reader.text(key, value)?),
+            ("landing", "mode") => {
+                let mode = reader.text(key, value)?.parse();
+                let fault =
+                    |error: UnknownMode| reader.at(value.span().start, format!("`mode`: {error}"));
+                self.landing.mode = Some(mode.map_err(fault)?);
+            }
             ("landing", "target") => self.landing.target = Some(reader.text(key, value)?),
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),
@@ -467,6 +473,16 @@ allow = ["PATH"]
                     "{key}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn an_unknown_landing_mode_is_named_with_its_line() {
+        let text = "[landing]\ntarget = \"t\"\nmode = \"merg\"\n";
+        let error = FileSettings::parse(text, Path::new("h")).unwrap_err();
+        let said = error.to_string();
+        for part in ["h", "3", "`merg`", "`merge`, `branch` or `none`"] {
+            assert!(said.contains(part), "{said}");
         }
     }
 

@@ -339,7 +339,8 @@ impl Settings {
             }
         };
         let landing = landing_of(
-            flags.landing.as_deref().or(file.landing.mode.as_deref()),
+            flags.landing.as_deref(),
+            file.landing.mode,
             flags
                 .landing_target
                 .as_deref()
@@ -422,15 +423,19 @@ impl Settings {
 }
 
 /// Reads where work lands; a target may be given with `refs/heads/`.
-fn landing_of(mode: Option<&str>, target: Option<&str>) -> Result<LandingRule, SettingsError> {
+fn landing_of(
+    flag: Option<&str>,
+    file: Option<LandingMode>,
+    target: Option<&str>,
+) -> Result<LandingRule, SettingsError> {
     let mut rule = LandingRule::default();
-    if let Some(mode) = mode {
-        rule.mode = mode
-            .parse::<LandingMode>()
-            .map_err(|error| SettingsError::Value {
-                name: "--landing",
-                detail: error.to_string(),
-            })?;
+    let mode = flag.map(str::parse::<LandingMode>).transpose();
+    let mode = mode.map_err(|error| SettingsError::Value {
+        name: "--landing",
+        detail: error.to_string(),
+    })?;
+    if let Some(mode) = mode.or(file) {
+        rule.mode = mode;
     }
     if let Some(target) = target {
         let name = target.trim();
