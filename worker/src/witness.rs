@@ -2,11 +2,11 @@
 //! refer to by its digest (HARNESS-RUNTIME 3.2).
 
 use crate::supervisor::{Exit, ExitCause, StreamReport};
-use crate::tree::TreeState;
 use premath_kernel::canonical;
 use premath_kernel::token;
 use premath_kernel::witness::{CommandEnd, EndCause, StreamFacts, TreeFacts};
 use premath_memory::{StoreError, projection};
+use premath_worktree::tree::TreeState;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Why a batch cannot begin or go on.
 
-use crate::landing::LandingError;
 use premath_memory::{StoreError, TrajectoryFileError};
+use premath_worktree::landing::LandingError;
 
 /// A batch cannot begin, or issue memory or trajectory cannot be used.
 #[derive(Debug, thiserror::Error)]

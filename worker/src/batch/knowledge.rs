@@ -3,13 +3,13 @@
 
 use super::Batch;
 use super::failure::FailedStep;
-use crate::landing::LandingError;
 use premath_kernel::dispatch::{Discoveries, Discovery, is_follow_up};
 use premath_kernel::event::LandingCheck;
 use premath_kernel::issue::Issue;
 use premath_kernel::landing::LandingRecord;
 use premath_kernel::trajectory::{BatchHistory, StepRow, action};
 use premath_memory::{IssueRow, StoreError};
+use premath_worktree::landing::LandingError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -12,7 +12,6 @@ pub use error::BatchError;
 pub use premath_kernel::trajectory::RecoverAt;
 
 use crate::interrupt::Interrupt;
-use crate::landing::Landing;
 use crate::settings::Settings;
 use holder::{batch_holder, is_alive};
 use knowledge::Knowledge;
@@ -24,6 +23,7 @@ use premath_kernel::trajectory::{
     batch_start_row,
 };
 use premath_memory::{IssueMemory, OpenOptions, Trajectory, TrajectoryFileError, clock};
+use premath_worktree::landing::Landing;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -164,7 +164,7 @@ impl Batch {
     /// Removes what processes that were killed before this batch began left
     /// half-done in the repository's shared git folder.
     pub fn sweep_shared(&self) {
-        crate::tree::sweep_shared(&self.settings.roots.repository, self.opened);
+        premath_worktree::tree::sweep_shared(&self.settings.roots.repository, self.opened);
     }
 
     /// Returns the batch's id.

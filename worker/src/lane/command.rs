@@ -6,7 +6,6 @@ use super::watch::LeaseWatch;
 use crate::environment;
 use crate::interrupt::Level;
 use crate::supervisor::{Exit, ExitCause, SupervisorError, shell};
-use crate::tree::TreeState;
 use crate::witness;
 use premath_evidence::{CallEnd, ShellCall};
 use premath_kernel::canonical;
@@ -16,6 +15,7 @@ use premath_kernel::retry::{self, class_words};
 use premath_kernel::stamp::Stamp;
 use premath_kernel::witness::{CommandFacts, CommandWitness};
 use premath_memory::{StoreError, artifact, clock};
+use premath_worktree::tree::TreeState;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -122,7 +122,7 @@ pub(super) enum CommandError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Tree(#[from] crate::tree::TreeError),
+    Tree(#[from] premath_worktree::tree::TreeError),
 }
 
 impl CommandError {

@@ -8,8 +8,6 @@ use super::progress::Progress;
 use super::step::StepError;
 use super::watch::LeaseWatch;
 use crate::interrupt::Level;
-use crate::landing::{Advance, Turn};
-use crate::tree::{Base, CommitText, Merged, TreeState};
 use crate::witness;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::{Situation, is_step_branch, way};
@@ -17,6 +15,8 @@ use premath_kernel::lease::{self, Claim};
 use premath_kernel::session::SessionStep;
 use premath_kernel::turn::{Close, MutationReady};
 use premath_memory::{StoreError, artifact, clock};
+use premath_worktree::landing::{Advance, Turn};
+use premath_worktree::tree::{Base, CommitText, Merged, TreeState};
 use std::time::Duration;
 
 /// How often a step that waits for its turn looks.

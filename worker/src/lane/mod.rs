@@ -21,11 +21,11 @@ pub(crate) use command::LAND_ROUNDS;
 
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
-use crate::tree::Tree;
 use premath_kernel::session::{Session, SessionState, SessionWrite};
 use premath_memory::projection::{ProjectionError, write_session};
 use premath_memory::roots::LaneRoots;
 use premath_memory::{WorktreeLock, artifact, clock};
+use premath_worktree::tree::Tree;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Runtime;

@@ -1,7 +1,6 @@
 //! Where a step is while it runs.
 
 use super::command::Cut;
-use crate::tree::Base;
 use premath_evidence::ShellCall;
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::failure::FailureClass;
@@ -10,6 +9,7 @@ use premath_kernel::reference::RefSet;
 use premath_kernel::session::SessionStep;
 use premath_kernel::time::Moment;
 use premath_kernel::trajectory::Verification;
+use premath_worktree::tree::Base;
 use std::path::PathBuf;
 
 /// Where a step is while it runs; `stop` reads it, whatever happened.

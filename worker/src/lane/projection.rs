@@ -2,12 +2,12 @@
 
 use super::Lane;
 use super::progress::Progress;
-use crate::tree::Base;
 use premath_kernel::feature::{FeatureLedger, FeatureStatus, FeatureWrite};
 use premath_kernel::reference::{self, RefSet};
 use premath_kernel::session::{SessionState, SessionWrite, StepWrite};
 use premath_memory::projection::{self, ProjectionError};
 use premath_memory::{Claimed, clock};
+use premath_worktree::tree::Base;
 
 impl Lane {
     pub(super) fn begin_session(

@@ -8,10 +8,8 @@ use super::report::StepReport;
 use super::turn::{admit, walk};
 use super::watch::LeaseWatch;
 use super::{BootError, Lane, outbox};
-use crate::landing::LandingError;
 use crate::prompt;
 use crate::supervisor::SupervisorError;
-use crate::tree::{Base, CommitText, Departure, TreeError};
 use crate::witness;
 use premath_evidence::CallEnd;
 use premath_kernel::authority::StepIdentity;
@@ -22,6 +20,8 @@ use premath_kernel::trajectory::Verification;
 use premath_kernel::turn::{Discover, EvidenceError};
 use premath_memory::projection::ProjectionError;
 use premath_memory::{ChangeError, Claimed, StoreError, artifact, clock};
+use premath_worktree::landing::LandingError;
+use premath_worktree::tree::{Base, CommitText, Departure, TreeError};
 use std::ffi::OsString;
 
 /// Something other than a command stood in the way.

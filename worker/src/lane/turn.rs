@@ -4,7 +4,6 @@
 use super::Lane;
 use super::progress::Progress;
 use super::step::StepError;
-use crate::tree::TreeState;
 use crate::witness;
 use premath_evidence::{ShellTurn, shell_turn};
 use premath_kernel::failure::FailureClass;
@@ -12,6 +11,7 @@ use premath_kernel::turn::{
     CallSpec, Change, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationReady, ToolUse,
 };
 use premath_kernel::witness::{CloseFacts, CloseWitness, FoundIssue, TurnWitness};
+use premath_worktree::tree::TreeState;
 use std::collections::BTreeSet;
 
 impl Lane {

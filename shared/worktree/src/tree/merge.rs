@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// What comes of work and tip together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Merged {
+pub enum Merged {
     /// A tree.
     Tree(String),
     /// Paths that both changed in ways that do not go together, sorted.
@@ -22,12 +22,7 @@ impl Tree {
     /// # Errors
     ///
     /// [`TreeError`].
-    pub(crate) fn start_at(
-        &self,
-        base: &Base,
-        issue_id: &str,
-        generation: u64,
-    ) -> Result<(), TreeError> {
+    pub fn start_at(&self, base: &Base, issue_id: &str, generation: u64) -> Result<(), TreeError> {
         let commit = self.find_commit(&base.commit)?;
         self.clear_locks(base.branch.as_deref(), None);
         self.mend_index()?;
@@ -44,7 +39,7 @@ impl Tree {
     /// # Errors
     ///
     /// [`TreeError`].
-    pub(crate) fn make_branch(&self, base: &Base) -> Result<(), TreeError> {
+    pub fn make_branch(&self, base: &Base) -> Result<(), TreeError> {
         let Some(branch) = &base.branch else {
             return Ok(());
         };
@@ -61,7 +56,7 @@ impl Tree {
     /// # Errors
     ///
     /// [`TreeError`].
-    pub(crate) fn leave(&self, branch: &str, holders: &[&str]) -> Result<(), TreeError> {
+    pub fn leave(&self, branch: &str, holders: &[&str]) -> Result<(), TreeError> {
         if self.base()?.branch.as_deref() == Some(branch) {
             let head = self.head()?.id();
             self.repository
@@ -91,7 +86,7 @@ impl Tree {
     /// # Errors
     ///
     /// [`TreeError`].
-    pub(crate) fn merged(&self, tip: &str, work: &str) -> Result<Merged, TreeError> {
+    pub fn merged(&self, tip: &str, work: &str) -> Result<Merged, TreeError> {
         let failed = "merge with the landing target";
         let (tip, work) = (self.find_commit(tip)?, self.find_commit(work)?);
         let mut index = self
@@ -119,7 +114,7 @@ impl Tree {
     /// # Errors
     ///
     /// [`TreeError`].
-    pub(crate) fn is_next(&self, tip: &str, work: &str) -> Result<bool, TreeError> {
+    pub fn is_next(&self, tip: &str, work: &str) -> Result<bool, TreeError> {
         let work = self.find_commit(work)?;
         let mut parents = work.parent_ids();
         let first = parents.next().map(|id| id.to_string());
@@ -131,7 +126,7 @@ impl Tree {
     /// # Errors
     ///
     /// [`TreeError`].
-    pub(crate) fn join(
+    pub fn join(
         &self,
         text: &CommitText<'_>,
         tip: &str,

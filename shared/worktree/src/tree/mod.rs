@@ -17,7 +17,7 @@ mod scan;
 
 pub use branch::Departure;
 pub use commit::CommitText;
-pub(crate) use merge::Merged;
+pub use merge::Merged;
 pub use objects::sweep_shared;
 pub use salvage::Salvage;
 

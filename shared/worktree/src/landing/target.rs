@@ -14,7 +14,7 @@ const LEFT: Duration = Duration::from_secs(9);
 
 /// What became of a move of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Advance {
+pub enum Advance {
     /// The target is at the new commit.
     Done,
     /// It was not where it was believed to be; nothing was changed.
@@ -52,7 +52,7 @@ impl Landing {
     }
 
     /// Returns the commit that the target is at.
-    pub(crate) fn tip(&self) -> Result<String, LandingError> {
+    pub fn tip(&self) -> Result<String, LandingError> {
         self.tip_in(&self.open()?).map(|tip| tip.to_string())
     }
 
@@ -64,11 +64,7 @@ impl Landing {
     }
 
     /// Names a branch for a step that no branch has yet, in full.
-    pub(crate) fn free_branch(
-        &self,
-        issue_id: &str,
-        generation: u64,
-    ) -> Result<String, LandingError> {
+    pub fn free_branch(&self, issue_id: &str, generation: u64) -> Result<String, LandingError> {
         let git = self.open()?;
         // The target may itself leave no room below or above a name.
         let blocked = |name: &str| {
@@ -97,12 +93,7 @@ impl Landing {
 
     /// Moves the target from one commit to another that goes on from it; only
     /// for who has the [turn](super::Turn).
-    pub(crate) fn advance(
-        &self,
-        from: &str,
-        to: &str,
-        message: &str,
-    ) -> Result<Advance, LandingError> {
+    pub fn advance(&self, from: &str, to: &str, message: &str) -> Result<Advance, LandingError> {
         const TRIES: u32 = 500;
         let failed = "move the landing target";
         let git = self.open()?;

@@ -10,8 +10,8 @@ mod queue;
 mod target;
 
 pub use error::LandingError;
-pub(crate) use queue::Turn;
-pub(crate) use target::Advance;
+pub use queue::Turn;
+pub use target::Advance;
 
 use git2::{Oid, Repository};
 use premath_kernel::event::LandingCheck;
@@ -67,7 +67,7 @@ impl Landing {
     }
 
     /// Returns the record of a landing at a commit.
-    pub(crate) fn record(&self, commit: &str) -> LandingRecord {
+    pub fn record(&self, commit: &str) -> LandingRecord {
         LandingRecord {
             target: self.rule.target.clone(),
             commit: commit.to_owned(),
@@ -105,7 +105,7 @@ impl Landing {
     }
 
     /// Excludes others of this process from making and removing branches.
-    pub(crate) fn branches(&self) -> MutexGuard<'_, ()> {
+    pub fn branches(&self) -> MutexGuard<'_, ()> {
         self.branches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -13,12 +13,7 @@ const MARKS: &str = "refs/harness/landing";
 
 impl Landing {
     /// Marks a commit as about to land.
-    pub(crate) fn mark(
-        &self,
-        issue_id: &str,
-        generation: u64,
-        commit: &str,
-    ) -> Result<(), LandingError> {
+    pub fn mark(&self, issue_id: &str, generation: u64, commit: &str) -> Result<(), LandingError> {
         let failed = "mark the landing";
         let git = self.open()?;
         let commit = Oid::from_str(commit).map_err(LandingError::git(failed))?;
@@ -31,7 +26,7 @@ impl Landing {
 
     /// Returns the commit of an issue's work that landed although its issue
     /// was not closed.
-    pub(crate) fn landed(&self, issue_id: &str) -> Result<Option<String>, LandingError> {
+    pub fn landed(&self, issue_id: &str) -> Result<Option<String>, LandingError> {
         let failed = "look for landed work";
         if !self.merges() {
             return Ok(None);
@@ -53,12 +48,12 @@ impl Landing {
 
     /// Removes an issue's marks; what cannot be removed stays for the next
     /// batch.
-    pub(crate) fn unmark(&self, issue_id: &str) {
+    pub fn unmark(&self, issue_id: &str) {
         self.remove_marks(&format!("{}/*", folder(issue_id)), |_| true);
     }
 
     /// Removes the marks of issues that are closed.
-    pub(crate) fn sweep_marks(&self, is_closed: impl Fn(&str) -> bool) {
+    pub fn sweep_marks(&self, is_closed: impl Fn(&str) -> bool) {
         if self.merges() {
             self.remove_marks(&format!("{MARKS}/*"), |issue| is_closed(issue));
         }

@@ -21,7 +21,7 @@ impl Queue {
 /// A step's place in the queue; dropping it gives the place up, and the right
 /// to land where it was there already.
 #[derive(Debug)]
-pub(crate) struct Turn<'a> {
+pub struct Turn<'a> {
     landing: &'a Landing,
     step_id: String,
     lock: Option<LandingLock>,
@@ -29,7 +29,7 @@ pub(crate) struct Turn<'a> {
 
 impl Landing {
     /// Puts a step at the end of the queue.
-    pub(crate) fn queue(&self, step_id: &str) -> Turn<'_> {
+    pub fn queue(&self, step_id: &str) -> Turn<'_> {
         self.queue.waiting().push_back(step_id.to_owned());
         Turn {
             landing: self,
@@ -41,7 +41,7 @@ impl Landing {
 
 impl Turn<'_> {
     /// Tells whether the step may land now; does not wait.
-    pub(crate) fn has_come(&mut self) -> Result<bool, LandingError> {
+    pub fn has_come(&mut self) -> Result<bool, LandingError> {
         let is_first = self.landing.queue.waiting().front() == Some(&self.step_id);
         if is_first && self.lock.is_none() {
             let git = self.landing.open()?;
