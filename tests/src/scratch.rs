@@ -205,13 +205,26 @@ impl Scratch {
         self.run(&binaries().premath).args(arguments)
     }
 
-    /// Makes a run of `harness-coordinator` on every lane.
+    /// Makes a run of `harness-coordinator` on every lane; work stays on the
+    /// lanes' branches.
     pub fn batch(&self, work: &str, verify: &str) -> Run {
         self.batch_on(&self.lanes, work, verify)
     }
 
-    /// Makes a run of `harness-coordinator` on some worktrees.
+    /// Makes a run of `harness-coordinator` on some worktrees; work stays on
+    /// the lanes' branches.
     pub fn batch_on(&self, lanes: &[PathBuf], work: &str, verify: &str) -> Run {
+        self.landing_batch_on(lanes, work, verify)
+            .args(["--landing", "none"])
+    }
+
+    /// Makes a run of `harness-coordinator` on every lane; work lands as it
+    /// does by default.
+    pub fn landing_batch(&self, work: &str, verify: &str) -> Run {
+        self.landing_batch_on(&self.lanes, work, verify)
+    }
+
+    fn landing_batch_on(&self, lanes: &[PathBuf], work: &str, verify: &str) -> Run {
         let mut run = self.run(&binaries().coordinator).args([
             "--json",
             "--override-reason",
@@ -227,8 +240,15 @@ impl Scratch {
         run
     }
 
-    /// Makes a run of `harness-worker` in a lane.
+    /// Makes a run of `harness-worker` in a lane; work stays on its branch.
     pub fn worker(&self, lane: usize, id: &str, work: &str, verify: &str) -> Run {
+        self.landing_worker(lane, id, work, verify)
+            .args(["--landing", "none"])
+    }
+
+    /// Makes a run of `harness-worker` in a lane; work lands as it does by
+    /// default.
+    pub fn landing_worker(&self, lane: usize, id: &str, work: &str, verify: &str) -> Run {
         self.run(&binaries().worker)
             .args(["--json", "--override-reason", "test", "--worker-id", id])
             .args(["--work-cmd", work, "--verify-cmd", verify])

@@ -183,6 +183,7 @@ classes! {
     WorkFailed = "work_failed", "contracts 7", "The work command ended with an error of its own.";
     CheckFailed = "check_failed", "contracts 7", "The verification did not pass.";
     WorkUnproven = "work_unproven", "HARNESS-RUNTIME 3.2", "What the step left is not what was verified, or does not go on from where the step began.";
+    WorkProtectedPath = "work_protected_path", "HARNESS-RUNTIME 3.2", "The work changed files that the settings protect.";
     WorkNoChange = "work_no_change", "HARNESS-RUNTIME 3.2", "The work changed nothing, and the settings refuse that.";
     StartupCheckFailed = "startup_check_failed", "contracts 7", "The startup verification did not pass; nothing was changed.";
     HookFailed = "hook_failed", "HARNESS-RUNTIME 3", "A boot or stop hook ended with an error.";
@@ -196,7 +197,9 @@ classes! {
     SupervisorLost = "supervisor_lost", "HARNESS-RUNTIME 3.2", "The lane's supervisor process ended while a command ran.";
     StepInterrupted = "step_interrupted", "HARNESS-RUNTIME 3.3", "The step was cut by an interrupt of the batch; it uses up no attempt.";
     LandingConflict = "landing_conflict", "HARNESS-RUNTIME 3.2", "The work and what landed since the step began change the same lines; the target is as it was.";
-    LandingCheckFailed = "landing_check_failed", "HARNESS-RUNTIME 3.2", "The work passed by itself, but not together with what landed since the step began; the target is as it was.";
+    LandingCheckFailed = "landing_check_failed", "HARNESS-RUNTIME 3.2", "The work passed by itself, but not together with what landed since the step began, or not the check after the landing; the target is without it.";
+    LandingNotTakenBack = "landing_not_taken_back", "HARNESS-RUNTIME 3.2", "What landed failed the check after it, and others had gone on from it in a way that it could not be reverted; the target is red.";
+    LandingPushFailed = "landing_push_failed", "HARNESS-RUNTIME 3.2", "The work landed and its issue is closed, but the target could not be pushed to the remote.";
     LandingTargetUnusable = "landing_target_unusable", "HARNESS-RUNTIME 3.2", "The branch that work lands on is gone, is checked out somewhere, or is moved by somebody again and again.";
     HarnessDied = "harness_died", "contracts 7", "The harness died during the step; it uses up no attempt.";
     DependencyCycle = "dependency_cycle", "HARNESS-RUNTIME 3.1", "The active issues wait for each other in a circle.";

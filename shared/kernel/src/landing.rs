@@ -22,11 +22,11 @@ pub const ROUNDS_MAX: usize = 8;
 pub enum LandingMode {
     /// On a branch of its own from the target's tip; it lands before its issue
     /// closes.
+    #[default]
     Merge,
     /// On a branch of its own from the target's tip, which stays.
     Branch,
     /// On whatever branch the lane's worktree is on.
-    #[default]
     None,
 }
 
@@ -63,6 +63,44 @@ impl FromStr for LandingMode {
     }
 }
 
+/// How work that does not begin at the target's tip is brought onto it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// By a merge commit whose first parent is the tip.
+    #[default]
+    Merge,
+    /// Its commits are made again on the tip; several of them end in a merge
+    /// commit, so that the target's first-parent history stays verified. Work
+    /// that holds merges itself is merged.
+    Rebase,
+}
+
+impl Strategy {
+    /// Returns the text that stands in settings.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Merge => "merge",
+            Self::Rebase => "rebase",
+        }
+    }
+}
+
+/// A word is no strategy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not `merge` or `rebase`")]
+pub struct UnknownStrategy(pub String);
+
+impl FromStr for Strategy {
+    type Err = UnknownStrategy;
+
+    fn from_str(text: &str) -> Result<Self, UnknownStrategy> {
+        [Self::Merge, Self::Rebase]
+            .into_iter()
+            .find(|strategy| strategy.as_str() == text)
+            .ok_or_else(|| UnknownStrategy(text.to_owned()))
+    }
+}
+
 /// What a batch is to do with closed work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LandingRule {
@@ -70,13 +108,22 @@ pub struct LandingRule {
     pub mode: LandingMode,
     /// The branch, without `refs/heads/`.
     pub target: String,
+    /// How work is brought onto a tip that moved.
+    pub strategy: Strategy,
+    /// A command that what landed must pass, or it is taken back.
+    pub check: Option<String>,
+    /// The remote that the target is pushed to after a landing.
+    pub push: Option<String>,
 }
 
 impl Default for LandingRule {
     fn default() -> Self {
         Self {
-            mode: LandingMode::None,
+            mode: LandingMode::Merge,
             target: DEFAULT_TARGET.to_owned(),
+            strategy: Strategy::Merge,
+            check: None,
+            push: None,
         }
     }
 }
@@ -152,13 +199,14 @@ pub struct Way {
 /// the target's first-parent history, and no tree lands unverified.
 pub const fn way(situation: Situation) -> Way {
     Way {
-        fast_forward: situation.is_next && situation.tree_is_verified,
+        fast_forward: situation.is_next,
         verify: !situation.tree_is_verified,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Strategy;
     use super::*;
     use proptest::prelude::*;
 
@@ -170,6 +218,17 @@ mod tests {
         assert_eq!(
             "marge".parse::<LandingMode>().unwrap_err().to_string(),
             "`marge` is not `merge`, `branch` or `none`"
+        );
+    }
+
+    #[test]
+    fn strategies_read_back() {
+        for strategy in [Strategy::Merge, Strategy::Rebase] {
+            assert_eq!(strategy.as_str().parse(), Ok(strategy));
+        }
+        assert_eq!(
+            "squash".parse::<Strategy>().unwrap_err().to_string(),
+            "`squash` is not `merge` or `rebase`"
         );
     }
 
@@ -216,7 +275,7 @@ mod tests {
         fn no_tree_lands_unverified(is_next: bool, tree_is_verified: bool) {
             let way = way(Situation { is_next, tree_is_verified });
             prop_assert!(tree_is_verified || way.verify);
-            prop_assert!(!way.fast_forward || (is_next && !way.verify));
+            prop_assert_eq!(way.fast_forward, is_next);
         }
     }
 }

@@ -216,6 +216,8 @@ pub struct CloseFacts<'a> {
     pub after: TreeFacts,
     /// The commit that holds the work, where there is one.
     pub commit: Option<&'a str>,
+    /// The paths that the work changed, sorted.
+    pub changed_paths: &'a [String],
     /// Where the work landed; null where it was not to land.
     pub landing: Option<&'a LandingRecord>,
 }

@@ -6,3 +6,12 @@
 
 pub mod landing;
 pub mod tree;
+
+use git2::{Repository, Signature};
+
+/// Returns who commits: the person of git's configuration, where there is one.
+fn signature(repository: &Repository) -> Result<Signature<'static>, git2::Error> {
+    repository
+        .signature()
+        .or_else(|_| Signature::now("Premath Harness", "premath-harness@localhost"))
+}

@@ -8,10 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-const TARGET: &str = "harness/integration";
+pub(crate) const TARGET: &str = "harness/integration";
 
 /// A file of the issue's own, with a line for each time that it was worked on.
-const OWN: &str = r#"echo x >> "src/$PREMATH_ISSUE_ID.txt""#;
+pub(crate) const OWN: &str = r#"echo x >> "src/$PREMATH_ISSUE_ID.txt""#;
 
 /// Waits until each of two issues has begun, from the same tip.
 const TOGETHER: &str = r#"touch "$HOME/at-$PREMATH_ISSUE_ID"
@@ -24,11 +24,11 @@ fn after(id: &str, blocker: &str) -> Value {
 }
 
 fn merging(scratch: &Scratch, work: &str, verify: &str) -> Run {
-    scratch.batch(work, verify).args(["--landing", "merge"])
+    scratch.landing_batch(work, verify)
 }
 
 /// The target's first-parent commits above the first of all, newest first.
-fn first_parents(scratch: &Scratch) -> Vec<git2::Oid> {
+pub(crate) fn first_parents(scratch: &Scratch) -> Vec<git2::Oid> {
     let git = scratch.git();
     let target = git.find_branch(TARGET, git2::BranchType::Local).unwrap();
     let mut commit = target.get().peel_to_commit().unwrap();
@@ -41,7 +41,7 @@ fn first_parents(scratch: &Scratch) -> Vec<git2::Oid> {
 }
 
 /// Runs a verification on each commit of the target's first-parent history.
-fn every_commit_passes(scratch: &Scratch, verify: &str) {
+pub(crate) fn every_commit_passes(scratch: &Scratch, verify: &str) {
     let place = scratch.folder().join("walk");
     let path = place.to_str().unwrap();
     for commit in first_parents(scratch) {
@@ -64,7 +64,7 @@ fn every_commit_passes(scratch: &Scratch, verify: &str) {
 }
 
 /// Every closed issue's row names a commit that the target holds.
-fn every_close_is_on_the_target(scratch: &Scratch) {
+pub(crate) fn every_close_is_on_the_target(scratch: &Scratch) {
     let git = scratch.git();
     let target = git.find_branch(TARGET, git2::BranchType::Local).unwrap();
     let tip = target.get().target().unwrap();
@@ -88,7 +88,7 @@ fn every_close_is_on_the_target(scratch: &Scratch) {
 }
 
 /// Nothing of the harness is left but the target and what failed steps did.
-fn refs_are_accounted_for(scratch: &Scratch) {
+pub(crate) fn refs_are_accounted_for(scratch: &Scratch) {
     let git = scratch.git();
     for name in git.references().unwrap().names() {
         let name = name.unwrap().to_owned();
@@ -302,7 +302,7 @@ fn mode_branch_keeps_a_branch_a_step_and_leaves_the_target() {
         "[landing]\nmode = \"branch\"\ntarget = \"review\"\n",
     )
     .unwrap();
-    scratch.batch(OWN, "true").end().exits(0);
+    scratch.landing_batch(OWN, "true").end().exits(0);
     for id in ["a", "b"] {
         let branch = format!("harness/{id}/1");
         assert_eq!(scratch.messages_on(&branch).len(), 1, "{branch}");
@@ -377,8 +377,8 @@ fn a_killed_batch_lands_everything_once() {
 fn a_single_worker_lands_too() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
     scratch
-        .worker(0, "w", OWN, "true")
-        .args(["--landing", "merge", "--max-steps", "2"])
+        .landing_worker(0, "w", OWN, "true")
+        .args(["--max-steps", "2"])
         .end()
         .exits(0)
         .says("2 of 2 closed are on harness/integration");

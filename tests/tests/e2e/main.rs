@@ -11,6 +11,7 @@ mod commands;
 mod hostile;
 mod interrupts;
 mod landing;
+mod landing_settings;
 mod mise;
 mod namespace;
 mod race;

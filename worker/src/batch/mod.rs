@@ -72,7 +72,7 @@ impl Batch {
     ///
     /// [`BatchError`].
     pub fn open(
-        settings: Settings,
+        mut settings: Settings,
         worktrees: &[PathBuf],
         opening: Opening,
         interrupt: Interrupt,
@@ -83,6 +83,7 @@ impl Batch {
             ..OpenOptions::default()
         };
         let opened = SystemTime::now();
+        settings.settle_landing(worktrees)?;
         let memory = IssueMemory::open(&settings.roots.issues, &options)?;
         let trajectory = Trajectory::open(&settings.roots.trajectory)?;
         let rows = trajectory.rows()?;

@@ -1,6 +1,6 @@
 //! `boot`: from files to a lane that may take a step (HARNESS-RUNTIME 3.1).
 
-use super::command::{CommandError, Occasion, Phase};
+use super::command::{CommandError, Occasion, Phase, Ran};
 use super::{Lane, LaneRoots};
 use crate::batch::Batch;
 use crate::supervisor::{Supervisor, SupervisorError};
@@ -10,6 +10,7 @@ use premath_kernel::graph::Scope;
 use premath_kernel::session::{SessionState, SessionStep, SessionWrite, StepWrite};
 use premath_memory::projection::{self, ProjectionError};
 use premath_memory::{StoreError, WorktreeLock, clock, roots};
+use premath_worktree::landing::LandingError;
 use premath_worktree::tree::{Base, CommitText, Tree, TreeError};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,9 @@ pub enum BootError {
     /// The session or the ledger cannot be read or written.
     #[error(transparent)]
     Projection(#[from] ProjectionError),
+    /// The branch that work lands on cannot be used.
+    #[error(transparent)]
+    Landing(#[from] LandingError),
     /// The supervisor cannot be started.
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
@@ -131,6 +135,7 @@ impl BootError {
             Self::Store(StoreError::LockBusy { .. }) => FailureClass::WorktreeBusy,
             Self::Store(error) => error.class(),
             Self::Projection(error) => error.class(),
+            Self::Landing(error) => error.class(),
             Self::Supervisor(error) => error.class(),
             Self::Runtime(_) => FailureClass::ExecutorUnavailable,
             Self::Cycle(_) => FailureClass::DependencyCycle,
@@ -252,6 +257,7 @@ impl Lane {
         };
         let salvage = lane.take_up()?;
         lane.refuse_dirty()?;
+        lane.to_the_target()?;
         lane.tree.settle_index();
         let (next_target, snapshot) = lane.batch.memory.view(|view| {
             let next = view
@@ -279,7 +285,8 @@ impl Lane {
             ..SessionWrite::default()
         })?;
         let ready = lane
-            .boot_command(Phase::Boot)
+            .boot_setup()
+            .and_then(|()| lane.boot_command(Phase::Boot))
             .and_then(|()| lane.boot_command(Phase::Startup))
             .and_then(|()| lane.refuse_dirty());
         if let Err(error) = ready {
@@ -423,6 +430,7 @@ impl Lane {
             title: "cut or failed step",
             lease: &lease,
             step_id: &step.step_id,
+            witness: None,
         };
         let since = self
             .session
@@ -431,6 +439,22 @@ impl Lane {
         let salvage = self.tree.take_back(base, step.generation, &text, since)?;
         self.tree.must_be_clean()?;
         Ok(salvage.map(|salvage| salvage.to_string()))
+    }
+
+    /// Puts a lane whose steps begin at the landing target there, so that it
+    /// is made ready and verified on what they begin with.
+    fn to_the_target(&self) -> Result<(), BootError> {
+        let landing = &self.batch.landing;
+        if !landing.is_on() {
+            return Ok(());
+        }
+        self.tree.remember_home()?;
+        let base = Base {
+            commit: landing.tip()?,
+            branch: None,
+        };
+        self.tree.start_at(&base, &self.worker_id, 0)?;
+        Ok(())
     }
 
     /// Refuses a tree with somebody's own changes.
@@ -446,6 +470,10 @@ impl Lane {
         })
     }
 
+    fn boot_setup(&mut self) -> Result<(), BootError> {
+        self.on_boot(Phase::Setup, |lane, occasion| lane.set_up(occasion, None))
+    }
+
     fn boot_command(&mut self, phase: Phase) -> Result<(), BootError> {
         let hooks = &self.batch.settings.hooks;
         let command = match phase {
@@ -455,6 +483,17 @@ impl Lane {
         let Some(command) = command else {
             return Ok(());
         };
+        self.on_boot(phase, |lane, occasion| {
+            lane.run(phase, &command, occasion, None, None).map(Some)
+        })
+    }
+
+    /// Runs what a boot runs; it must pass.
+    fn on_boot(
+        &mut self,
+        phase: Phase,
+        run: impl FnOnce(&mut Self, &Occasion<'_>) -> Result<Option<Ran>, CommandError>,
+    ) -> Result<(), BootError> {
         let stamp = clock::now().wall.as_microsecond();
         let step_id = format!("{}.boot.{stamp}", self.worker_id);
         let variables: [(&str, OsString); 4] = [
@@ -472,13 +511,12 @@ impl Lane {
             generation: 0,
             variables: &variables,
         };
-        let ran =
-            self.run(phase, &command, &occasion, None, None)
-                .map_err(|error: CommandError| BootError::Unrun {
-                    phase: phase.name(),
-                    class: error.class(),
-                    detail: error.to_string(),
-                })?;
+        let ran = run(self, &occasion).map_err(|error: CommandError| BootError::Unrun {
+            phase: phase.name(),
+            class: error.class(),
+            detail: error.to_string(),
+        })?;
+        let Some(ran) = ran else { return Ok(()) };
         if ran.survivors > 0 {
             return Err(BootError::Unrun {
                 phase: phase.name(),

@@ -38,6 +38,11 @@ pub(super) enum Phase {
     Verify,
     /// The verification of work and target together, in one of its rounds.
     Land(usize),
+    /// The check of what landed.
+    Landed,
+    /// The push of the landing target.
+    Push,
+    Setup,
     Stop,
 }
 
@@ -60,6 +65,9 @@ impl Phase {
                     ROUNDS_MAX - 1
                 }]
             }
+            Self::Landed => "landed",
+            Self::Push => "push",
+            Self::Setup => "setup",
             Self::Stop => "stop",
         }
     }
@@ -69,18 +77,25 @@ impl Phase {
     const fn cut_at(self) -> Level {
         match self {
             Self::Boot | Self::Startup => Level::Drain,
-            Self::Work | Self::Verify | Self::Land(_) | Self::Stop => Level::Kill,
+            Self::Work
+            | Self::Verify
+            | Self::Land(_)
+            | Self::Landed
+            | Self::Push
+            | Self::Setup
+            | Self::Stop => Level::Kill,
         }
     }
 
     /// The class of a failure that has no better one.
     const fn class(self) -> FailureClass {
         match self {
-            Self::Boot | Self::Stop => FailureClass::HookFailed,
+            Self::Boot | Self::Setup | Self::Stop => FailureClass::HookFailed,
             Self::Startup => FailureClass::StartupCheckFailed,
             Self::Work => FailureClass::WorkFailed,
             Self::Verify => FailureClass::CheckFailed,
-            Self::Land(_) => FailureClass::LandingCheckFailed,
+            Self::Land(_) | Self::Landed => FailureClass::LandingCheckFailed,
+            Self::Push => FailureClass::LandingPushFailed,
         }
     }
 }

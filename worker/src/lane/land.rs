@@ -10,12 +10,12 @@ use super::watch::LeaseWatch;
 use crate::interrupt::Level;
 use crate::witness;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::landing::{Situation, is_step_branch, way};
+use premath_kernel::landing::{Situation, Strategy, is_step_branch, way};
 use premath_kernel::lease::{self, Claim};
 use premath_kernel::session::SessionStep;
 use premath_kernel::turn::{Close, MutationReady};
 use premath_memory::{StoreError, artifact, clock};
-use premath_worktree::landing::{Advance, Turn};
+use premath_worktree::landing::{Advance, Turn, Undone};
 use premath_worktree::tree::{Base, CommitText, Merged, TreeState};
 use std::time::Duration;
 
@@ -122,35 +122,46 @@ impl Lane {
         }
         for round in 0..LAND_ROUNDS.len() {
             let tip = landing.tip()?;
-            let tree = match self.tree.merged(&tip, &head)? {
-                Merged::Tree(tree) => tree,
+            let strategy = landing.rule().strategy;
+            let (tree, onto) = match self.tree.merged(strategy, &work.base.commit, &tip, &head)? {
+                Merged::Clean { tree, head } => (tree, head),
                 Merged::Conflict(paths) => {
                     self.conflicts(progress, round, &tip, &paths)?;
                     return Ok(None);
                 }
             };
             let way = way(Situation {
-                is_next: self.tree.is_next(&tip, &head)?,
+                is_next: self.tree.is_next(&tip, &onto)?,
                 tree_is_verified: tree == work.verified.tree,
             });
-            let commit = if way.fast_forward {
-                head.clone()
+            // A rebase may find that the target holds it all.
+            let commit = if way.fast_forward || onto == tip {
+                onto
             } else {
-                self.tree.join(work.text, &tip, &head, &tree)?
+                self.tree.join(work.text, &tip, &onto, &tree)?
+            };
+            let joined = TreeState {
+                head: commit.clone(),
+                tree,
+                nested: false,
             };
             if way.verify {
-                let joined = TreeState {
-                    head: commit.clone(),
-                    tree,
-                    nested: false,
-                };
                 if !self.verify_joined(progress, watch, occasion, round, work.base, &joined)? {
                     return Ok(None);
                 }
                 work.verified = joined;
+            } else if strategy == Strategy::Rebase && commit != head {
+                // The step's branch holds what lands, and nothing else.
+                self.stand_at(progress, occasion, work.base, &commit)?;
             }
-            let Some(ready) = self.judge(progress)? else {
-                return Ok(None);
+            let check = landing.rule().check.clone();
+            let ready = if check.is_some() && self.would_admit(progress)? {
+                None
+            } else {
+                match self.judge(progress)? {
+                    Some(ready) => Some(ready),
+                    None => return Ok(None),
+                }
             };
             let lease = match watch.look() {
                 Ok(()) => self.fence(claim)?,
@@ -163,11 +174,22 @@ impl Lane {
             }
             landing.mark(issue, generation, &commit)?;
             let message = format!("premath: land {}", occasion.step_id);
-            if landing.advance(&tip, &commit, &message)? == Advance::Done {
+            if landing.advance(&tip, &commit, &message)? != Advance::Done {
+                continue;
+            }
+            let ready = match check {
+                Some(check) if ready.is_none() => {
+                    self.check_landed(progress, watch, occasion, work.base, &commit, &check)?
+                }
+                _ => ready,
+            };
+            if ready.is_some() {
                 progress.landing = Some(landing.record(&commit));
                 progress.commit = Some(commit);
-                return Ok(Some(ready));
+            } else if commit != tip {
+                self.take_off(progress, occasion, &commit)?;
             }
+            return Ok(ready);
         }
         let class = FailureClass::LandingTargetUnusable;
         self.say(
@@ -177,6 +199,125 @@ impl Lane {
             &format!("{} is moved again and again", landing.target()),
         )?;
         Ok(None)
+    }
+
+    /// Runs the check on what landed, and judges the turn with it; `None` where
+    /// it must not stay.
+    fn check_landed(
+        &mut self,
+        progress: &mut Progress,
+        watch: &mut LeaseWatch,
+        occasion: &Occasion<'_>,
+        base: &Base,
+        commit: &str,
+        check: &str,
+    ) -> Result<Option<MutationReady<Close>>, StepError> {
+        self.stand_at(progress, occasion, base, commit)?;
+        let state = self.tree.clean_state()?;
+        let ran = self.run(
+            Phase::Landed,
+            check,
+            occasion,
+            Some(state.clone()),
+            Some(watch),
+        )?;
+        let after = ran.after.clone();
+        let passed = self.take_in(progress, ran, Phase::Landed);
+        progress.untidy |= after.tree != state.tree || after.nested;
+        let ready = self.judge(progress)?;
+        Ok(ready.filter(|_| passed))
+    }
+
+    /// Takes work off the target that landed and may not stay; says so.
+    fn take_off(
+        &self,
+        progress: &mut Progress,
+        occasion: &Occasion<'_>,
+        commit: &str,
+    ) -> Result<(), StepError> {
+        let landing = &self.batch.landing;
+        let undone = landing.undo(commit, occasion.step_id)?;
+        landing.unmark(occasion.issue_id);
+        let target = landing.target();
+        let text = match undone {
+            Undone::Reset => format!("{target} is back where it was before it"),
+            Undone::Reverted(revert) => format!("{target} reverts it in {revert}"),
+            Undone::Conflict => {
+                progress.fail(FailureClass::LandingNotTakenBack.as_str());
+                format!("{target} still holds {commit}, and others have gone on from it")
+            }
+        };
+        tracing::warn!(step = %occasion.step_id, "{text}");
+        if let Some((said, _)) = &mut progress.said {
+            *said = format!("{said} ({text})");
+        }
+        Ok(())
+    }
+
+    /// Takes the landing of an earlier attempt over, whose harness died before
+    /// the close; the lane stands at the target's tip, which passed.
+    pub(super) fn adopt(
+        &mut self,
+        progress: &mut Progress,
+        watch: &mut LeaseWatch,
+        occasion: &Occasion<'_>,
+        base: &Base,
+        commit: &str,
+    ) -> Result<Option<MutationReady<Close>>, StepError> {
+        let batch = self.batch.clone();
+        let ready = match &batch.landing.rule().check {
+            None => self.judge(progress)?,
+            Some(check) => {
+                self.check_landed(progress, watch, occasion, base, &base.commit, check)?
+            }
+        };
+        if ready.is_some() {
+            progress.landing = Some(batch.landing.record(commit));
+            progress.commit = Some(commit.to_owned());
+        }
+        Ok(ready)
+    }
+
+    /// Takes an earlier attempt's landed work off the target where it does not
+    /// pass any more.
+    pub(super) fn take_off_landed(
+        &self,
+        progress: &mut Progress,
+        watch: &mut LeaseWatch,
+        occasion: &Occasion<'_>,
+        mut turn: Turn<'_>,
+        commit: &str,
+    ) -> Result<(), StepError> {
+        if progress.cut.is_some() || !self.await_turn(progress, watch, &mut turn)? {
+            return Ok(());
+        }
+        self.take_off(progress, occasion, commit)
+    }
+
+    /// Puts the lane, on the step's branch, at a commit.
+    fn stand_at(
+        &self,
+        progress: &mut Progress,
+        occasion: &Occasion<'_>,
+        base: &Base,
+        commit: &str,
+    ) -> Result<(), StepError> {
+        if progress.untidy {
+            // What the verification before left is kept like a step's work.
+            let _ = self.tidy(progress);
+            if progress.lane_lost.is_some() {
+                let detail = "what the verification left cannot be cleared away";
+                return Err(StepError::Unproven(detail.to_owned()));
+            }
+            progress.untidy = false;
+        }
+        let at = Base {
+            commit: commit.to_owned(),
+            branch: base.branch.clone(),
+        };
+        self.tree
+            .start_at(&at, occasion.issue_id, occasion.generation)?;
+        Ok(())
     }
 
     /// Waits until no other step lands; tells whether the step goes on.
@@ -215,20 +356,7 @@ impl Lane {
         base: &Base,
         joined: &TreeState,
     ) -> Result<bool, StepError> {
-        if progress.untidy {
-            // What the verification before left is kept like a step's work.
-            let _ = self.tidy(progress);
-            if progress.lane_lost.is_some() {
-                return Ok(false);
-            }
-            progress.untidy = false;
-        }
-        let at = Base {
-            commit: joined.head.clone(),
-            branch: base.branch.clone(),
-        };
-        self.tree
-            .start_at(&at, occasion.issue_id, occasion.generation)?;
+        self.stand_at(progress, occasion, base, &joined.head)?;
         let verify = self.batch.settings.hooks.verify.clone();
         let phase = Phase::Land(round);
         let ran = self.run(phase, &verify, occasion, Some(joined.clone()), Some(watch))?;

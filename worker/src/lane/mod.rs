@@ -8,7 +8,9 @@ mod land;
 mod outbox;
 mod progress;
 mod projection;
+mod push;
 mod report;
+mod setup;
 mod step;
 mod stop;
 mod turn;
@@ -67,6 +69,22 @@ impl Lane {
         written
     }
 
+    /// Goes back to the branch that the worktree was on before the batch; where
+    /// the lane is not in order, the next boot sees to it.
+    fn go_home(&self) {
+        let step_is_open = self
+            .session
+            .as_ref()
+            .is_some_and(|session| session.step.is_some());
+        if !self.batch.landing.is_on() || step_is_open {
+            return;
+        }
+        let home = self.tree.must_be_clean().and_then(|()| self.tree.go_home());
+        if let Err(error) = home {
+            tracing::warn!(worker = %self.worker_id, %error, "the worktree is not back on its branch");
+        }
+    }
+
     /// Ends the lane: the session's last snapshot of issue memory.
     ///
     /// # Errors
@@ -74,6 +92,7 @@ impl Lane {
     /// [`ProjectionError`].
     pub fn finish(mut self) -> Result<(), ProjectionError> {
         artifact::remove(&self.roots.step)?;
+        self.go_home();
         let snapshot = self.batch.memory.view(|view| view.snapshot_ref())?;
         let step_is_open = self
             .session

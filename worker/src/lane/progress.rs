@@ -25,6 +25,8 @@ pub(super) struct Progress {
     pub(super) classes: Vec<String>,
     pub(super) cut: Option<Cut>,
     pub(super) commit: Option<String>,
+    /// What the work changed, sorted.
+    pub(super) changed_paths: Vec<String>,
     /// Where the work landed.
     pub(super) landing: Option<LandingRecord>,
     pub(super) closed: bool,
@@ -54,6 +56,7 @@ impl Progress {
             classes: Vec::new(),
             cut: None,
             commit: None,
+            changed_paths: Vec::new(),
             landing: None,
             closed: false,
             discovered: Vec::new(),

@@ -174,6 +174,16 @@ impl Lane {
             progress.fail(class.as_str());
             return Ok(());
         }
+        if let Some(ran) = self.set_up(&occasion, Some(&mut *watch))? {
+            let after = ran.after.clone();
+            if !self.take_in(progress, ran, Phase::Setup) {
+                return self.judge(progress).map(drop);
+            }
+            if after != clean {
+                let detail = "the setup command changed files that git does not ignore";
+                return Err(StepError::Unproven(detail.to_owned()));
+            }
+        }
         let hooks = batch.settings.hooks.clone();
         // Work that landed before a harness died is not done a second time.
         let landed = batch.landing.landed(&claim.issue_id)?;
@@ -204,6 +214,12 @@ impl Lane {
                 "the tree changed after the work ended".to_owned(),
             ));
         }
+        if worked != clean {
+            progress.changed_paths = self.tree.changed_since(&base.commit, &worked.tree)?;
+            if self.is_protected(progress) {
+                return self.judge(progress).map(drop);
+            }
+        }
         let verify = self.run(
             Phase::Verify,
             &hooks.verify,
@@ -212,8 +228,16 @@ impl Lane {
             Some(&mut *watch),
         )?;
         let verified = verify.after.clone();
+        let in_turn = || {
+            let priority = claimed.row.issue.priority;
+            batch.landing.queue(priority, &claim.issue_id, &step_id)
+        };
         if !self.take_in(progress, verify, Phase::Verify) {
-            return self.judge(progress).map(drop);
+            self.judge(progress)?;
+            if let Some(commit) = &landed {
+                self.take_off_landed(progress, watch, &occasion, in_turn(), commit)?;
+            }
+            return Ok(());
         }
         if verified.head != worked.head {
             return Err(StepError::Unproven(
@@ -222,11 +246,16 @@ impl Lane {
         }
         let requests = outbox::read(&files.outbox)?;
         let lease = format!("{}#{}", claim.lease_id, claim.generation);
+        let witness = progress
+            .verification
+            .as_ref()
+            .and_then(|verification| verification.witness_ref.clone());
         let text = CommitText {
             issue_id: &claim.issue_id,
             title: &claimed.row.text_of("title"),
             lease: &lease,
             step_id: &step_id,
+            witness: witness.as_deref(),
         };
         progress.untidy = verified.tree != worked.tree || verified.nested;
         progress.commit = if worked.tree == self.tree.clean_state()?.tree {
@@ -256,15 +285,16 @@ impl Lane {
             return self.judge(progress).map(drop);
         }
         // Held until the issue is closed: one lands at a time.
-        let mut turn = batch
-            .landing
-            .merges()
-            .then(|| batch.landing.queue(&step_id));
+        let mut turn = batch.landing.merges().then(in_turn);
         let ready = match (&landed, &mut turn) {
             (Some(commit), _) => {
-                progress.landing = Some(batch.landing.record(commit));
-                progress.commit = Some(commit.clone());
-                self.judge(progress)?
+                let ready = self.adopt(progress, watch, &occasion, &base, commit)?;
+                if ready.is_none() {
+                    drop(turn);
+                    self.take_off_landed(progress, watch, &occasion, in_turn(), commit)?;
+                    return Ok(());
+                }
+                ready
             }
             (None, Some(turn)) => {
                 let mut work = Work {
@@ -315,6 +345,19 @@ impl Lane {
             Some(departure) => Err(StepError::Unproven(departure.to_string())),
             None => Ok(()),
         }
+    }
+
+    /// Tells whether the work changed what it must not; says so.
+    fn is_protected(&self, progress: &mut Progress) -> bool {
+        let settings = &self.batch.settings;
+        let touched = settings.protect.touched(&progress.changed_paths);
+        if touched.is_empty() {
+            return false;
+        }
+        let said = format!("the work changed protected files: {}", touched.join(", "));
+        progress.fail(FailureClass::WorkProtectedPath.as_str());
+        progress.said = Some((said, settings.roots.streams.clone()));
+        true
     }
 
     /// Takes a command's end in; tells whether the step goes on.

@@ -101,6 +101,9 @@ impl Lane {
             }
             Ok(()) => {}
         }
+        if progress.closed && progress.landing.is_some() && progress.lane_lost.is_none() {
+            self.push(claimed, &mut progress);
+        }
         // The row is written: what the hook does costs the step nothing.
         if progress.cut != Some(Cut::Interrupt) && progress.lane_lost.is_none() {
             let hooked = self.stop_command(claimed, &mut progress);

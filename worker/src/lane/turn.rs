@@ -34,6 +34,13 @@ impl Lane {
         )
     }
 
+    /// Tells whether the gate would grant the right to close now; nothing is
+    /// recorded.
+    pub(super) fn would_admit(&self, progress: &Progress) -> Result<bool, StepError> {
+        let turn = walk(&self.evidence(progress))?;
+        Ok(admit::<Close>(turn, &self.binding(progress)).is_ok())
+    }
+
     /// Judges the turn, writes its witness, and returns the right to close
     /// where the gate grants it.
     pub(super) fn judge(
@@ -95,6 +102,7 @@ impl Lane {
             before: witness::tree(before),
             after: witness::tree(after),
             commit: progress.commit.as_deref(),
+            changed_paths: &progress.changed_paths,
             landing: progress.landing.as_ref(),
         });
         let folder = &self.batch.settings.roots.witnesses;

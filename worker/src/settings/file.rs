@@ -1,9 +1,11 @@
 //! `harness.toml`: read, checked key by key, with the near key suggested for
 //! one that is unknown.
 
+use super::protect::Protect;
+use super::reader::Reader;
 use super::{EnvironmentRules, Limits};
-use premath_kernel::landing::{LandingMode, UnknownMode};
-use premath_kernel::retry::{Backoff, BackoffTable};
+use premath_kernel::landing::{LandingMode, Strategy};
+use premath_kernel::retry::BackoffTable;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -78,6 +80,9 @@ pub struct FileSettings {
     pub(super) environment: EnvironmentRules,
     pub(super) prompt_template: Option<String>,
     pub(super) landing: LandingTable,
+    /// The lanes that are made for a batch.
+    pub worktrees: WorktreesTable,
+    pub(super) protect: Protect,
 }
 
 /// The `[landing]` table.
@@ -85,6 +90,22 @@ pub struct FileSettings {
 pub(super) struct LandingTable {
     pub(super) mode: Option<LandingMode>,
     pub(super) target: Option<String>,
+    pub(super) strategy: Strategy,
+    pub(super) check: Option<String>,
+    pub(super) push: Option<String>,
+}
+
+/// The `[worktrees]` table: the coordinator makes the lanes, every lane takes
+/// the setup.
+#[derive(Clone, Debug, Default)]
+pub struct WorktreesTable {
+    /// How many lanes there are to be.
+    pub count: Option<usize>,
+    /// The folder that holds them, from the repository root; `{repo}` is the
+    /// name of the repository's folder.
+    pub root: Option<String>,
+    pub(super) setup_cmd: Option<String>,
+    pub(super) setup_inputs: Vec<PathBuf>,
 }
 
 impl FileSettings {
@@ -121,23 +142,8 @@ impl FileSettings {
         let mut settings = Self::default();
         for (name, value) in document.get_ref() {
             let table = match name.get_ref().as_ref() {
-                "batch" | "coordinator" | "supervision" | "backoff" | "env" | "prompt"
-                | "landing" => reader.table(name.get_ref(), value)?,
-                other => {
-                    return Err(reader.unknown(
-                        name.span().start,
-                        other,
-                        &[
-                            "batch",
-                            "coordinator",
-                            "supervision",
-                            "backoff",
-                            "env",
-                            "prompt",
-                            "landing",
-                        ],
-                    ));
-                }
+                known if TABLES.contains(&known) => reader.table(known, value)?,
+                other => return Err(reader.unknown(name.span().start, other, &TABLES)),
             };
             for (key, value) in table {
                 let key_at = key.span().start;
@@ -222,19 +228,54 @@ impl FileSettings {
                 let names: BTreeSet<String> = reader.words(key, value)?.into_iter().collect();
                 self.environment.allow = Some(names);
             }
-            ("landing", "mode") => {
-                let mode = reader.text(key, value)?.parse();
-                let fault =
-                    |error: UnknownMode| reader.at(value.span().start, format!("`mode`: {error}"));
-                self.landing.mode = Some(mode.map_err(fault)?);
-            }
+            ("landing", "mode") => self.landing.mode = Some(reader.word(key, value)?),
             ("landing", "target") => self.landing.target = Some(reader.text(key, value)?),
+            ("landing", "strategy") => self.landing.strategy = reader.word(key, value)?,
+            ("landing", "check_cmd") => self.landing.check = Some(reader.text(key, value)?),
+            ("landing", "push") => self.landing.push = Some(reader.text(key, value)?),
+            ("worktrees", "count") => {
+                let lanes = reader.count(key, value)?;
+                let lanes = usize::try_from(lanes).ok().filter(|n| *n <= LANES_MAX);
+                self.worktrees.count = Some(lanes.ok_or_else(|| {
+                    let detail = format!("`count` is at most {LANES_MAX}");
+                    reader.at(value.span().start, detail)
+                })?);
+            }
+            ("worktrees", "root") => self.worktrees.root = Some(reader.text(key, value)?),
+            ("worktrees", "setup_cmd") => {
+                self.worktrees.setup_cmd = Some(reader.text(key, value)?);
+            }
+            ("worktrees", "setup_inputs") => {
+                let list = reader.words(key, value)?;
+                self.worktrees.setup_inputs = list.into_iter().map(PathBuf::from).collect();
+            }
+            ("protect", "paths") => {
+                let patterns = reader.words(key, value)?;
+                self.protect = Protect::of(&patterns)
+                    .map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))?;
+            }
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),
         }
         Ok(())
     }
 }
+
+/// The tables of the file.
+const TABLES: [&str; 9] = [
+    "batch",
+    "coordinator",
+    "supervision",
+    "backoff",
+    "env",
+    "prompt",
+    "landing",
+    "worktrees",
+    "protect",
+];
+
+/// More lanes than any machine works on are a slip of the finger.
+const LANES_MAX: usize = 1_000;
 
 /// The keys of a table, for suggestions.
 fn keys_of(table: &str) -> &'static [&'static str] {
@@ -267,127 +308,10 @@ fn keys_of(table: &str) -> &'static [&'static str] {
         "supervision" => &["step_limit", "verify_limit", "grace", "output_cap_bytes"],
         "env" => &["drop", "allow"],
         "prompt" => &["template"],
-        "landing" => &["mode", "target"],
+        "landing" => &["mode", "target", "strategy", "check_cmd", "push"],
+        "worktrees" => &["count", "root", "setup_cmd", "setup_inputs"],
+        "protect" => &["paths"],
         _ => &[],
-    }
-}
-
-struct Reader<'a> {
-    text: &'a str,
-    path: &'a Path,
-}
-
-impl Reader<'_> {
-    fn at(&self, offset: usize, detail: String) -> ConfigError {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        ConfigError::Line {
-            path: self.path.to_path_buf(),
-            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-            detail,
-        }
-    }
-
-    fn unknown(&self, offset: usize, key: &str, known: &[&str]) -> ConfigError {
-        let near = known
-            .iter()
-            .map(|name| (strsim::damerau_levenshtein(key, name), *name))
-            .min()
-            .filter(|(distance, _)| *distance <= 3);
-        let rest = match near {
-            Some((_, name)) => format!("did you mean `{name}`?"),
-            None => format!("known here: {}", known.join(", ")),
-        };
-        self.at(offset, format!("unknown key `{key}`; {rest}"))
-    }
-
-    fn wrong(&self, key: &str, value: &Spanned<DeValue<'_>>, expected: &str) -> ConfigError {
-        let found = value.get_ref().type_str();
-        self.at(
-            value.span().start,
-            format!("`{key}` is {expected}, not of type {found}"),
-        )
-    }
-
-    fn table<'v, 't>(
-        &self,
-        key: &str,
-        value: &'v Spanned<DeValue<'t>>,
-    ) -> Result<&'v DeTable<'t>, ConfigError> {
-        match value.get_ref() {
-            DeValue::Table(table) => Ok(table),
-            _ => Err(self.wrong(key, value, "a table")),
-        }
-    }
-
-    fn text(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<String, ConfigError> {
-        match value.get_ref() {
-            DeValue::String(text) => Ok(text.to_string()),
-            _ => Err(self.wrong(key, value, "a text in quotes")),
-        }
-    }
-
-    /// A list of texts, or one text with commas.
-    fn words(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, ConfigError> {
-        match value.get_ref() {
-            DeValue::String(text) => Ok(super::split(text)),
-            DeValue::Array(list) => list.iter().map(|item| self.text(key, item)).collect(),
-            _ => Err(self.wrong(key, value, "a list of texts")),
-        }
-    }
-
-    fn count(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<u64, ConfigError> {
-        let number = match value.get_ref() {
-            DeValue::Integer(number) => {
-                u64::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok()
-            }
-            _ => None,
-        };
-        number
-            .filter(|number| *number > 0)
-            .ok_or_else(|| self.wrong(key, value, "a whole number above 0"))
-    }
-
-    /// A duration that is not nothing.
-    fn span(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Duration, ConfigError> {
-        let duration = self.duration(key, value)?;
-        if duration.is_zero() {
-            return Err(self.at(value.span().start, format!("`{key}` must be above 0")));
-        }
-        Ok(duration)
-    }
-
-    fn duration(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Duration, ConfigError> {
-        let text = self.text(key, value)?;
-        humantime::parse_duration(&text).map_err(|error| {
-            self.at(
-                value.span().start,
-                format!("`{key}` is a duration such as \"45m\" or \"1h 30m\": {error}"),
-            )
-        })
-    }
-
-    fn backoff(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Backoff, ConfigError> {
-        let DeValue::Table(table) = value.get_ref() else {
-            return Ok(Backoff::Fixed(self.duration(key, value)?));
-        };
-        let (mut base, mut cap) = (None, None);
-        for (name, value) in table {
-            match name.get_ref().as_ref() {
-                "base" => base = Some(self.duration("base", value)?),
-                "cap" => cap = Some(self.duration("cap", value)?),
-                other => {
-                    return Err(self.unknown(name.span().start, other, &["base", "cap"]));
-                }
-            }
-        }
-        match (base, cap) {
-            (Some(base), Some(cap)) => Ok(Backoff::Exponential { base, cap }),
-            _ => Err(self.wrong(
-                key,
-                value,
-                "a duration, or { base = \"15s\", cap = \"10m\" }",
-            )),
-        }
     }
 }
 

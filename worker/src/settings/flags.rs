@@ -53,7 +53,7 @@ pub struct LoopFlags {
     /// Whose issues to take: none (unassigned or this worker's), any, or a name [default: none]
     #[arg(long, value_name = "WHO")]
     pub assignee: Option<String>,
-    /// What becomes of closed work: merge (it lands on the target before its issue closes), branch (a branch a step, from the target), none [default: none]
+    /// What becomes of closed work: merge (it lands on the target before its issue closes), branch (a branch a step, from the target), none [default: merge; none where a lane is the main worktree itself]
     #[arg(long, value_name = "MODE")]
     pub landing: Option<String>,
     /// The branch that work lands on; made from the main worktree's HEAD where there is none [default: harness/integration]

@@ -3,10 +3,14 @@
 
 mod file;
 mod flags;
+mod protect;
+mod reader;
 
-pub use file::{ConfigError, FileSettings};
+pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
+pub use protect::Protect;
 
+use file::LandingTable;
 use premath_kernel::authority::{ModeError, MutationMode};
 use premath_kernel::canonical;
 use premath_kernel::issue::{Selection, TypeSelection};
@@ -14,7 +18,7 @@ use premath_kernel::landing::{LandingMode, LandingRule};
 use premath_kernel::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
 use premath_kernel::reference::DEFAULT_WITNESS_PREFIX;
 use premath_kernel::retry::{BackoffTable, PolicyError, RetryPolicy};
-use premath_memory::roots::MemoryRoots;
+use premath_memory::roots::{self, MemoryRoots};
 use premath_memory::{StoreError, artifact};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -122,6 +126,22 @@ pub struct Settings {
     pub prompt_template: Option<String>,
     /// What becomes of closed work.
     pub landing: LandingRule,
+    /// Whether nobody said what becomes of closed work.
+    pub landing_is_default: bool,
+    /// What makes a worktree ready to work in.
+    pub setup: Option<Setup>,
+    /// What work must not touch.
+    pub protect: Protect,
+}
+
+/// What makes a worktree ready to work in, such as the install of what a
+/// project depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// The command.
+    pub command: String,
+    /// The files whose content says whether it must run again.
+    pub inputs: Vec<PathBuf>,
 }
 
 /// Settings that cannot be used; found before anything is dispatched.
@@ -338,14 +358,12 @@ impl Settings {
                 Some(String::from_utf8_lossy(&bytes).into_owned())
             }
         };
-        let landing = landing_of(
-            flags.landing.as_deref(),
-            file.landing.mode,
-            flags
-                .landing_target
-                .as_deref()
-                .or(file.landing.target.as_deref()),
-        )?;
+        let landing_is_default = flags.landing.is_none() && file.landing.mode.is_none();
+        let landing = landing_of(flags, file.landing)?;
+        let setup = file.worktrees.setup_cmd.map(|command| Setup {
+            command,
+            inputs: file.worktrees.setup_inputs,
+        });
         let witness_prefix = text(
             &flags.witness_ref_prefix,
             "PREMATH_WITNESS_REF_PREFIX",
@@ -371,6 +389,9 @@ impl Settings {
             environment: file.environment,
             prompt_template,
             landing,
+            landing_is_default,
+            setup,
+            protect: file.protect,
         })
     }
 
@@ -417,27 +438,52 @@ impl Settings {
             "assignees": format!("{:?}", self.assignees),
             "retryPolicy": self.retry.policy_digest(),
             "promptTemplate": self.prompt_template,
-            "landing": [self.landing.mode.as_str(), &self.landing.target],
+            "landing": {
+                "mode": self.landing.mode.as_str(),
+                "target": self.landing.target,
+                "strategy": self.landing.strategy.as_str(),
+                "check": self.landing.check,
+            },
+            "setup": self.setup.as_ref().map(|setup| &setup.command),
+            "protect": self.protect.patterns(),
         }))
+    }
+
+    /// Leaves a person's own checkout on its branch: where the main worktree
+    /// is a lane and nobody said what becomes of closed work, it does not land.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] where a worktree cannot be looked at.
+    pub fn settle_landing(&mut self, worktrees: &[PathBuf]) -> Result<(), StoreError> {
+        if !self.landing_is_default {
+            return Ok(());
+        }
+        for worktree in worktrees {
+            let here = std::fs::canonicalize(worktree).ok();
+            if here.is_some() && roots::main_worktree(worktree)? == here {
+                self.landing.mode = LandingMode::None;
+            }
+        }
+        Ok(())
     }
 }
 
 /// Reads where work lands; a target may be given with `refs/heads/`.
-fn landing_of(
-    flag: Option<&str>,
-    file: Option<LandingMode>,
-    target: Option<&str>,
-) -> Result<LandingRule, SettingsError> {
-    let mut rule = LandingRule::default();
-    let mode = flag.map(str::parse::<LandingMode>).transpose();
-    let mode = mode.map_err(|error| SettingsError::Value {
+fn landing_of(flags: &LoopFlags, file: LandingTable) -> Result<LandingRule, SettingsError> {
+    let mode = flags.landing.as_deref().map(str::parse::<LandingMode>);
+    let mode = mode.transpose().map_err(|error| SettingsError::Value {
         name: "--landing",
         detail: error.to_string(),
     })?;
-    if let Some(mode) = mode.or(file) {
-        rule.mode = mode;
-    }
-    if let Some(target) = target {
+    let mut rule = LandingRule {
+        mode: mode.or(file.mode).unwrap_or_default(),
+        strategy: file.strategy,
+        check: file.check,
+        push: file.push,
+        ..LandingRule::default()
+    };
+    if let Some(target) = flags.landing_target.as_ref().or(file.target.as_ref()) {
         let name = target.trim();
         name.strip_prefix("refs/heads/")
             .unwrap_or(name)

@@ -252,7 +252,9 @@ mod tests {
             ),
             ("backoff", "fixed_short exponential_short"),
             ("env", "drop allow"),
-            ("landing", "mode target"),
+            ("landing", "mode target strategy check_cmd push"),
+            ("worktrees", "count root setup_cmd setup_inputs"),
+            ("protect", "paths"),
             ("prompt", "template"),
         ] {
             let mut expected: Vec<_> = keys.split_whitespace().collect();

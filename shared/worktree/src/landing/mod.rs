@@ -8,10 +8,12 @@ mod error;
 mod mark;
 mod queue;
 mod target;
+mod undo;
 
 pub use error::LandingError;
 pub use queue::Turn;
 pub use target::Advance;
+pub use undo::Undone;
 
 use git2::{Oid, Repository};
 use premath_kernel::event::LandingCheck;
@@ -29,6 +31,8 @@ pub struct Landing {
     /// Branches of steps are made and removed one at a time: git makes and
     /// removes the folders that they share.
     branches: Mutex<()>,
+    /// A push takes along what landed before it: one at a time.
+    pushes: Mutex<()>,
 }
 
 impl Landing {
@@ -44,6 +48,7 @@ impl Landing {
             repository,
             queue: Queue::default(),
             branches: Mutex::default(),
+            pushes: Mutex::default(),
         };
         if landing.rule.mode != LandingMode::None {
             landing.ensure_target()?;
@@ -59,6 +64,11 @@ impl Landing {
     /// Tells whether work lands before its issue closes.
     pub fn merges(&self) -> bool {
         self.rule.mode == LandingMode::Merge
+    }
+
+    /// Returns what is to be done with closed work.
+    pub const fn rule(&self) -> &LandingRule {
+        &self.rule
     }
 
     /// Returns the target's name.
@@ -107,6 +117,11 @@ impl Landing {
     /// Excludes others of this process from making and removing branches.
     pub fn branches(&self) -> MutexGuard<'_, ()> {
         self.branches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Excludes others of this process from pushing.
+    pub fn pushes(&self) -> MutexGuard<'_, ()> {
+        self.pushes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open(&self) -> Result<Repository, LandingError> {

@@ -1,19 +1,23 @@
-//! One landing at a time: in the order of arrival within a process, by a file
-//! lock between processes.
+//! One landing at a time: of the steps of a process that wait, in the order of
+//! the ready frontier (priority, then id); by a file lock between processes.
 
 use super::{Landing, LandingError};
 use premath_memory::LandingLock;
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A step's place among those that wait: its issue's priority and id, then the
+/// step itself.
+type Place = (i64, String, String);
 
 /// The steps of this process that wait to land, the first one first.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    waiting: Mutex<VecDeque<String>>,
+    waiting: Mutex<BTreeSet<Place>>,
 }
 
 impl Queue {
-    fn waiting(&self) -> MutexGuard<'_, VecDeque<String>> {
+    fn waiting(&self) -> MutexGuard<'_, BTreeSet<Place>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -23,17 +27,18 @@ impl Queue {
 #[derive(Debug)]
 pub struct Turn<'a> {
     landing: &'a Landing,
-    step_id: String,
+    place: Place,
     lock: Option<LandingLock>,
 }
 
 impl Landing {
-    /// Puts a step at the end of the queue.
-    pub fn queue(&self, step_id: &str) -> Turn<'_> {
-        self.queue.waiting().push_back(step_id.to_owned());
+    /// Puts a step into the queue.
+    pub fn queue(&self, priority: i64, issue_id: &str, step_id: &str) -> Turn<'_> {
+        let place = (priority, issue_id.to_owned(), step_id.to_owned());
+        self.queue.waiting().insert(place.clone());
         Turn {
             landing: self,
-            step_id: step_id.to_owned(),
+            place,
             lock: None,
         }
     }
@@ -42,7 +47,7 @@ impl Landing {
 impl Turn<'_> {
     /// Tells whether the step may land now; does not wait.
     pub fn has_come(&mut self) -> Result<bool, LandingError> {
-        let is_first = self.landing.queue.waiting().front() == Some(&self.step_id);
+        let is_first = self.landing.queue.waiting().first() == Some(&self.place);
         if is_first && self.lock.is_none() {
             let git = self.landing.open()?;
             self.lock = LandingLock::try_acquire(git.commondir())?;
@@ -54,7 +59,6 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         self.lock = None;
-        let mut waiting = self.landing.queue.waiting();
-        waiting.retain(|step| *step != self.step_id);
+        self.landing.queue.waiting().remove(&self.place);
     }
 }

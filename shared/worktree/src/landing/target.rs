@@ -93,8 +93,11 @@ impl Landing {
 
     /// Moves the target from one commit to another that goes on from it; only
     /// for who has the [turn](super::Turn).
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
     pub fn advance(&self, from: &str, to: &str, message: &str) -> Result<Advance, LandingError> {
-        const TRIES: u32 = 500;
         let failed = "move the landing target";
         let git = self.open()?;
         let id = |text: &str| Oid::from_str(text).map_err(LandingError::git(failed));
@@ -107,6 +110,18 @@ impl Landing {
             });
         }
         self.refuse_checked_out(&git)?;
+        self.swap(&git, old, new, message)
+    }
+
+    /// Moves the target by compare-and-swap.
+    pub(super) fn swap(
+        &self,
+        git: &Repository,
+        old: Oid,
+        new: Oid,
+        message: &str,
+    ) -> Result<Advance, LandingError> {
+        const TRIES: u32 = 500;
         for round in 0..=TRIES {
             match git.reference_matching(&self.reference(), new, true, old, message) {
                 Ok(_) => return Ok(Advance::Done),
@@ -115,10 +130,10 @@ impl Landing {
                 Err(error) if error.code() == ErrorCode::Locked && round < TRIES => {
                     // No harness but this one moves the target now: an old
                     // lock was left by one that was killed.
-                    self.break_lock(&git);
+                    self.break_lock(git);
                     std::thread::sleep(PAUSE);
                 }
-                Err(error) => return Err(LandingError::git(failed)(error)),
+                Err(error) => return Err(LandingError::git("move the landing target")(error)),
             }
         }
         Ok(Advance::Moved)

@@ -29,6 +29,7 @@ fn landing(folder: &Path, target: &str) -> Result<Landing, LandingError> {
     let rule = LandingRule {
         mode: LandingMode::Merge,
         target: target.to_owned(),
+        ..LandingRule::default()
     };
     Landing::begin(rule, folder.to_path_buf())
 }
@@ -104,16 +105,67 @@ fn only_a_mark_that_the_target_holds_is_landed_work() {
 }
 
 #[test]
-fn steps_land_in_the_order_in_which_they_came() {
+fn steps_that_wait_land_in_the_order_of_the_frontier() {
     let (folder, _git) = repository();
     let landing = landing(folder.path(), "t").unwrap();
-    let mut first = landing.queue("1");
-    let mut second = landing.queue("2");
+    let mut third = landing.queue(2, "a", "1");
+    let mut second = landing.queue(1, "c", "2");
+    let mut first = landing.queue(1, "b", "3");
+    assert!(!third.has_come().unwrap());
     assert!(!second.has_come().unwrap());
     assert!(first.has_come().unwrap());
-    assert!(!second.has_come().unwrap());
+    // Who is at it goes on, whoever comes.
+    let mut urgent = landing.queue(0, "z", "4");
+    assert!(!urgent.has_come().unwrap());
+    assert!(first.has_come().unwrap());
     drop(first);
+    assert!(!second.has_come().unwrap());
+    assert!(urgent.has_come().unwrap());
+    drop(urgent);
     assert!(second.has_come().unwrap());
+}
+
+#[test]
+fn landed_work_is_taken_back_without_losing_anybodys() {
+    let (folder, git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let before = landing.tip().unwrap();
+    let put = |name: &str, text: &str, parent: &str| {
+        let parent = git.find_commit(Oid::from_str(parent).unwrap()).unwrap();
+        let mut tree = git.treebuilder(Some(&parent.tree().unwrap())).unwrap();
+        let blob = git.blob(text.as_bytes()).unwrap();
+        tree.insert(name, blob, 0o100_644).unwrap();
+        let tree = git.find_tree(tree.write().unwrap()).unwrap();
+        let author = Signature::now("t", "t@localhost").unwrap();
+        git.commit(None, &author, &author, name, &tree, &[&parent])
+            .unwrap()
+            .to_string()
+    };
+    let ours = put("ours", "1", &before);
+    landing.advance(&before, &ours, "m").unwrap();
+    assert_eq!(landing.undo(&ours, "s").unwrap(), Undone::Reset);
+    assert_eq!(landing.tip().unwrap(), before);
+
+    landing.advance(&before, &ours, "m").unwrap();
+    let theirs = put("theirs", "1", &ours);
+    landing.advance(&ours, &theirs, "m").unwrap();
+    let Undone::Reverted(revert) = landing.undo(&ours, "s").unwrap() else {
+        panic!("not reverted");
+    };
+    assert_eq!(landing.tip().unwrap(), revert);
+    let tree = git
+        .find_commit(Oid::from_str(&revert).unwrap())
+        .and_then(|commit| commit.tree())
+        .unwrap();
+    assert!(tree.get_name("ours").is_none());
+    assert!(tree.get_name("theirs").is_some());
+
+    let second = put("ours", "2", &revert);
+    landing.advance(&revert, &second, "m").unwrap();
+    let upon = put("ours", "3", &second);
+    landing.advance(&second, &upon, "m").unwrap();
+    assert_eq!(landing.undo(&second, "s").unwrap(), Undone::Conflict);
+    assert_eq!(landing.tip().unwrap(), upon);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::scan::Content;
 use super::{Tree, TreeError};
 use git2::Oid;
+use std::collections::BTreeSet;
 
 /// The trailers of a commit of ours.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub struct CommitText<'a> {
     pub lease: &'a str,
     /// The step.
     pub step_id: &'a str,
+    /// The witness of the verification that the tree passed.
+    pub witness: Option<&'a str>,
 }
 
 impl Tree {
@@ -125,6 +128,37 @@ impl Tree {
         Ok(Some(id))
     }
 
+    /// Returns the paths in which a tree differs from a commit, sorted; a name
+    /// that is not UTF-8 is shown with replacement characters.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`], where the tree is not in the object store, too.
+    pub fn changed_since(&self, commit: &str, tree: &str) -> Result<Vec<String>, TreeError> {
+        let failed = "compare with the base";
+        let base = self.find_commit(commit)?;
+        let base = base.tree().map_err(self.failed(failed))?;
+        let tree = Oid::from_str(tree)
+            .and_then(|id| self.repository.find_tree(id))
+            .map_err(self.failed(failed))?;
+        let diff = self
+            .repository
+            .diff_tree_to_tree(Some(&base), Some(&tree), None)
+            .map_err(self.failed(failed))?;
+        let paths: BTreeSet<String> = diff
+            .deltas()
+            .flat_map(|delta| {
+                let name = |file: git2::DiffFile<'_>| {
+                    let path = file.path_bytes()?;
+                    Some(String::from_utf8_lossy(path).into_owned())
+                };
+                [name(delta.old_file()), name(delta.new_file())]
+            })
+            .flatten()
+            .collect();
+        Ok(paths.into_iter().collect())
+    }
+
     /// Refuses a tree with files that git cannot take.
     pub(super) fn must_take(&self, content: &Content) -> Result<(), TreeError> {
         let Some(path) = content.refused.first() else {
@@ -145,12 +179,16 @@ pub(super) fn message(text: &CommitText<'_>) -> String {
             .collect();
         clean.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    format!(
+    let mut message = format!(
         "{}: {}\n\nIssue: {}\nLease: {}\nStep: {}\n",
         line(text.issue_id),
         line(text.title),
         line(text.issue_id),
         line(text.lease),
         line(text.step_id)
-    )
+    );
+    if let Some(witness) = text.witness {
+        message.push_str(&format!("Witness: {}\n", line(witness)));
+    }
+    message
 }

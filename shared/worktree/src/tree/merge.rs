@@ -3,14 +3,20 @@
 use super::aside::Aside;
 use super::commit::message;
 use super::{Base, CommitText, Tree, TreeError};
-use git2::Oid;
+use git2::{Index, Oid};
+use premath_kernel::landing::Strategy;
 use std::collections::BTreeSet;
 
 /// What comes of work and tip together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
-    /// A tree.
-    Tree(String),
+    /// They go together.
+    Clean {
+        /// The tree of both.
+        tree: String,
+        /// The work's last commit, which a rebase makes anew.
+        head: String,
+    },
     /// Paths that both changed in ways that do not go together, sorted.
     Conflict(Vec<String>),
 }
@@ -81,18 +87,84 @@ impl Tree {
         Ok(())
     }
 
-    /// Brings work onto a tip, in memory: no file is touched.
+    /// Brings work onto a tip, in memory: no file is touched. `base` is the
+    /// commit that the work began at.
     ///
     /// # Errors
     ///
     /// [`TreeError`].
-    pub fn merged(&self, tip: &str, work: &str) -> Result<Merged, TreeError> {
+    pub fn merged(
+        &self,
+        strategy: Strategy,
+        base: &str,
+        tip: &str,
+        work: &str,
+    ) -> Result<Merged, TreeError> {
+        if base != tip && strategy == Strategy::Rebase {
+            return self.replayed(base, tip, work);
+        }
         let failed = "merge with the landing target";
         let (tip, work) = (self.find_commit(tip)?, self.find_commit(work)?);
-        let mut index = self
+        let index = self
             .repository
             .merge_commits(&tip, &work, None)
             .map_err(self.failed(failed))?;
+        self.taken(index, work.id().to_string())
+    }
+
+    /// Makes the commits of work again on a tip; work that holds merges, or
+    /// does not go on from where it began, is merged.
+    fn replayed(&self, base: &str, tip: &str, work: &str) -> Result<Merged, TreeError> {
+        let failed = "rebase onto the landing target";
+        let start = self.find_commit(base)?.id();
+        let mut commits = Vec::new();
+        let mut at = self.find_commit(work)?;
+        while at.id() != start {
+            if at.parent_count() != 1 {
+                return self.merged(Strategy::Merge, base, tip, work);
+            }
+            let parent = at.parent(0).map_err(self.failed(failed))?;
+            commits.push(at);
+            at = parent;
+        }
+        let committer = self.signature()?;
+        let mut onto = self.find_commit(tip)?;
+        let mut tree = onto.tree_id().to_string();
+        for commit in commits.into_iter().rev() {
+            let index = self
+                .repository
+                .cherrypick_commit(&commit, &onto, 0, None)
+                .map_err(self.failed(failed))?;
+            tree = match self.taken(index, String::new())? {
+                Merged::Clean { tree, .. } => tree,
+                conflict @ Merged::Conflict(_) => return Ok(conflict),
+            };
+            if tree == onto.tree_id().to_string() {
+                continue;
+            }
+            let made = Oid::from_str(&tree)
+                .and_then(|id| self.repository.find_tree(id))
+                .and_then(|tree| {
+                    let message = String::from_utf8_lossy(commit.message_bytes());
+                    self.repository.commit(
+                        None,
+                        &commit.author(),
+                        &committer,
+                        &message,
+                        &tree,
+                        &[&onto],
+                    )
+                })
+                .and_then(|id| self.repository.find_commit(id));
+            onto = made.map_err(self.failed(failed))?;
+        }
+        let head = onto.id().to_string();
+        Ok(Merged::Clean { tree, head })
+    }
+
+    /// Writes the tree of an index that a merge made.
+    fn taken(&self, mut index: Index, head: String) -> Result<Merged, TreeError> {
+        let failed = "write what was merged";
         if index.has_conflicts() {
             let conflicts = index.conflicts().map_err(self.failed(failed))?;
             let paths: BTreeSet<String> = conflicts
@@ -105,7 +177,10 @@ impl Tree {
         }
         index
             .write_tree_to(&self.repository)
-            .map(|tree| Merged::Tree(tree.to_string()))
+            .map(|tree| Merged::Clean {
+                tree: tree.to_string(),
+                head,
+            })
             .map_err(self.failed(failed))
     }
 

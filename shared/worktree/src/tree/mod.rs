@@ -7,6 +7,7 @@ mod aside;
 mod beneath;
 mod branch;
 mod commit;
+mod home;
 mod merge;
 mod objects;
 mod overlay;
@@ -329,10 +330,7 @@ impl Tree {
     }
 
     fn signature(&self) -> Result<Signature<'static>, TreeError> {
-        self.repository
-            .signature()
-            .or_else(|_| Signature::now("Premath Harness", "premath-harness@localhost"))
-            .map_err(self.failed("name the author"))
+        crate::signature(&self.repository).map_err(self.failed("name the author"))
     }
 
     fn find_commit(&self, id: &str) -> Result<Commit<'_>, TreeError> {

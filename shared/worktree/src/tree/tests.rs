@@ -49,6 +49,7 @@ const TEXT: CommitText<'_> = CommitText {
     title: "evil\n\nIssue: bd-2",
     lease: "lease1_bd-1_w#1",
     step_id: "w.bd-1.1",
+    witness: None,
 };
 
 /// A time so many seconds before now.
@@ -255,6 +256,7 @@ fn locks_that_a_killed_git_left_do_not_stop_the_way_back() {
         title: "t",
         lease: "l#1",
         step_id: "s",
+        witness: None,
     };
     tree.commit(&text).unwrap();
 }

@@ -1,0 +1,73 @@
+//! Taking landed work off the target again.
+
+use super::{Advance, Landing, LandingError};
+use git2::{Commit, Oid, Repository};
+
+/// What became of landed work that was to be taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// The target is where it was before.
+    Reset,
+    /// Somebody had gone on from it: this commit of the target reverts it.
+    Reverted(String),
+    /// Somebody had gone on from it, and changed the same lines.
+    Conflict,
+}
+
+impl Landing {
+    /// Takes a landed commit off the target; only for who has the
+    /// [turn](super::Turn). Nobody else's commit is lost.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn undo(&self, commit: &str, step_id: &str) -> Result<Undone, LandingError> {
+        const ROUNDS: u32 = 8;
+        let failed = "take the landed work back";
+        let git = self.open()?;
+        let landed = Oid::from_str(commit)
+            .and_then(|id| git.find_commit(id))
+            .map_err(LandingError::git(failed))?;
+        let before = landed.parent_id(0).map_err(LandingError::git(failed))?;
+        let message = format!("premath: take back {step_id}");
+        for _ in 0..ROUNDS {
+            let tip = self.tip_in(&git)?;
+            if tip == landed.id() {
+                if self.swap(&git, tip, before, &message)? == Advance::Done {
+                    return Ok(Undone::Reset);
+                }
+                continue;
+            }
+            let Some(revert) = reverted(&git, &landed, tip).map_err(LandingError::git(failed))?
+            else {
+                return Ok(Undone::Conflict);
+            };
+            if self.swap(&git, tip, revert, &message)? == Advance::Done {
+                return Ok(Undone::Reverted(revert.to_string()));
+            }
+        }
+        Err(LandingError::Git {
+            operation: failed,
+            detail: format!("{} is moved again and again", self.target()),
+        })
+    }
+}
+
+/// Writes the commit that reverts another on a tip; `None` where they conflict.
+fn reverted(git: &Repository, landed: &Commit<'_>, tip: Oid) -> Result<Option<Oid>, git2::Error> {
+    let tip = git.find_commit(tip)?;
+    let mainline = u32::from(landed.parent_count() > 1);
+    let mut index = git.revert_commit(landed, &tip, mainline, None)?;
+    if index.has_conflicts() {
+        return Ok(None);
+    }
+    let tree = git.find_tree(index.write_tree_to(git)?)?;
+    let author = crate::signature(git)?;
+    let subject = landed.summary().ok().flatten().unwrap_or_default();
+    let message = format!(
+        "Revert \"{subject}\"\n\nThis takes back {}, which failed the check after its landing.\n",
+        landed.id()
+    );
+    git.commit(None, &author, &author, &message, &tree, &[&tip])
+        .map(Some)
+}

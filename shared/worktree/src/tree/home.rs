@@ -1,0 +1,68 @@
+//! The branch that a person put a worktree on: steps leave it for branches of
+//! their own, and the lane goes back to it in the end.
+
+use super::{Base, Tree, TreeError};
+use git2::ErrorCode;
+use std::path::Path;
+
+/// A reference of the worktree's own, which other worktrees do not see.
+const HOME: &str = "PREMATH_HOME";
+
+impl Tree {
+    /// Remembers the branch that HEAD is on as the worktree's home.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn remember_home(&self) -> Result<(), TreeError> {
+        let Some(branch) = self.base()?.branch else {
+            return Ok(());
+        };
+        self.repository
+            .reference_symbolic(HOME, &branch, true, "premath: the lane's home")
+            .map(drop)
+            .map_err(self.failed("remember the worktree's branch"))
+    }
+
+    /// Puts a clean worktree back on the branch that was remembered, and
+    /// forgets it; tells whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn go_home(&self) -> Result<bool, TreeError> {
+        let failed = "go back to the worktree's branch";
+        let mut home = match self.repository.find_reference(HOME) {
+            Ok(home) => home,
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(false),
+            Err(error) => return Err(self.failed(failed)(error)),
+        };
+        let branch = home.symbolic_target().ok().flatten().map(str::to_owned);
+        // It may have been deleted since.
+        if let Some(branch) = branch
+            && let Ok(commit) = self.repository.refname_to_id(&branch)
+        {
+            let base = Base {
+                commit: commit.to_string(),
+                branch: Some(branch),
+            };
+            self.start_at(&base, "home", 0)?;
+        }
+        home.delete().map_err(self.failed(failed))?;
+        Ok(true)
+    }
+
+    /// Returns what HEAD's commit has at a path, a file or a folder, by its
+    /// object id; `None` where it has nothing there.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn committed(&self, path: &Path) -> Result<Option<String>, TreeError> {
+        match self.head_tree()?.get_path(path) {
+            Ok(entry) => Ok(Some(entry.id().to_string())),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(self.failed("look a path up")(error)),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What `harness.toml` says of landing: strategy, check, push, protected files,
+//! setup; and what a lane is afterwards.
+
+use crate::landing::{
+    OWN, TARGET, every_close_is_on_the_target, first_parents, refs_are_accounted_for,
+};
+use premath_tests::{Scratch, binaries, issue};
+use serde_json::{Value, json};
+use std::fs;
+
+fn settings(scratch: &Scratch, text: &str) {
+    fs::write(scratch.root.join("harness.toml"), text).unwrap();
+}
+
+/// The message of the target's last commit.
+fn last_message(scratch: &Scratch) -> String {
+    let git = scratch.git();
+    let commit = git.find_commit(first_parents(scratch)[0]).unwrap();
+    commit.message().unwrap().to_owned()
+}
+
+/// Somebody else's commit on the target, made by a work command.
+const THEIRS: &str = r#"git worktree add -q --detach "$HOME/other" harness/integration && (cd "$HOME/other" &&
+  echo theirs >> src/theirs.txt && git add -A && git commit -qm theirs &&
+  git update-ref refs/heads/harness/integration HEAD)
+git worktree remove --force "$HOME/other""#;
+
+#[test]
+fn commit_and_witness_say_what_was_proven_and_changed() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let work = "echo 1 > src/new.txt; echo 2 >> src/base.txt; mkdir -p ignored; touch ignored/x";
+    scratch.landing_batch(work, "true").end().exits(0);
+    let row = &scratch.steps_of("a")[0];
+    let verification = row["verification"]["witnessRef"].as_str().unwrap();
+    let message = last_message(&scratch);
+    let trailers = format!(
+        "
+Step: worker.1.a.1
+Witness: {verification}
+"
+    );
+    assert!(message.ends_with(&trailers), "{message}");
+    let witness = scratch
+        .root
+        .join("artifacts/ciwitness/worker.1.a.1.mutation.json");
+    let witness: Value = serde_json::from_slice(&fs::read(witness).unwrap()).unwrap();
+    assert_eq!(
+        witness["changedPaths"],
+        json!(["src/base.txt", "src/new.txt"])
+    );
+    assert_eq!(witness["commit"], row["landing"]["commit"]);
+}
+
+#[test]
+fn a_rebase_keeps_the_target_a_line() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    settings(&scratch, "[landing]\nstrategy = \"rebase\"\n");
+    // One commit that the harness makes, and two of the agent's own.
+    let work = format!(
+        r#"{THEIRS}
+if [ "$PREMATH_ISSUE_ID" = a ]; then {OWN}; else
+for n in 1 2; do echo $n >> src/b.txt; git add -A; git commit -qm "part $n"; done; fi"#
+    );
+    scratch.landing_batch(&work, "true").end().exits(0);
+    let git = scratch.git();
+    let commits = first_parents(&scratch);
+    // theirs, a, theirs, b.
+    assert_eq!(commits.len(), 4);
+    let parents: Vec<usize> = commits
+        .iter()
+        .map(|id| git.find_commit(*id).unwrap().parent_count())
+        .collect();
+    assert_eq!(parents, [2, 1, 1, 1]);
+    let joined = git.find_commit(commits[0]).unwrap();
+    let side = joined.parent(1).unwrap();
+    assert_eq!(side.message(), Ok("part 2\n"));
+    assert_eq!(side.parent(0).unwrap().parent_id(0), joined.parent_id(0));
+    assert_eq!(
+        scratch.file_on(TARGET, "src/b.txt").as_deref(),
+        Some("1\n2\n")
+    );
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn what_fails_the_check_after_its_landing_is_taken_back() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    settings(&scratch, "[landing]\ncheck_cmd = \"test ! -e src/a.txt\"\n");
+    let ended = scratch.landing_batch(OWN, "true").end().exits(1);
+    assert_eq!(scratch.issue("a")["status"], "blocked");
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    let steps = scratch.steps_of("a");
+    assert_eq!(steps.len(), 2);
+    for step in &steps {
+        assert_eq!(step["failureClasses"], json!(["landing_check_failed"]));
+        assert!(step.get("landing").is_none_or(Value::is_null), "{step}");
+    }
+    assert!(
+        ended
+            .stdout
+            .contains("harness/integration is back where it was before it"),
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
+    assert_eq!(
+        scratch
+            .file_on("harness/salvage/a/1", "src/a.txt")
+            .as_deref(),
+        Some("x\n")
+    );
+    assert_eq!(first_parents(&scratch).len(), 1);
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn what_others_built_upon_is_reverted_and_not_lost() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let check = scratch.folder().join("check.sh");
+    // Somebody goes on from the landed work before its check fails.
+    fs::write(&check, format!("{THEIRS}\nexit 1\n")).unwrap();
+    settings(
+        &scratch,
+        &format!("[landing]\ncheck_cmd = \"sh {}\"\n", check.display()),
+    );
+    scratch.landing_batch(OWN, "true").end().exits(1);
+    assert_eq!(scratch.issue("a")["status"], "blocked");
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
+    assert_eq!(
+        scratch.file_on(TARGET, "src/theirs.txt").as_deref(),
+        Some("theirs\ntheirs\n")
+    );
+    assert!(last_message(&scratch).starts_with("Revert \"a: "));
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn a_landing_that_a_death_left_unchecked_is_taken_back() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    scratch.landing_batch(OWN, "true").end().exits(0);
+    let landed = scratch.steps()[0]["landing"]["commit"].clone();
+    // As a death between the target's move and the check leaves it.
+    scratch.write_issues(format!("{}\n", issue("a")).as_bytes());
+    fs::remove_file(scratch.trajectory_path()).unwrap();
+    scratch
+        .git_command([
+            "update-ref",
+            "refs/harness/landing/a/1",
+            landed.as_str().unwrap(),
+        ])
+        .end()
+        .exits(0);
+    settings(&scratch, "[landing]\ncheck_cmd = \"false\"\n");
+    scratch.landing_batch(OWN, "true").end().exits(1);
+    assert_eq!(scratch.issue("a")["status"], "blocked");
+    assert_eq!(first_parents(&scratch).len(), 0);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn what_landed_is_pushed_and_never_forced() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let remote = scratch.folder().join("remote.git");
+    let remote = remote.to_str().unwrap();
+    let git = |arguments: &[&str]| scratch.git_command(arguments.iter().copied()).end();
+    git(&["init", "-q", "--bare", remote]).exits(0);
+    git(&["remote", "add", "origin", remote]).exits(0);
+    settings(&scratch, "[landing]\npush = \"origin\"\n");
+    scratch.landing_batch(OWN, "true").end().exits(0);
+    let pushed = || git(&["-C", remote, "rev-parse", TARGET]).exits(0).stdout;
+    assert_eq!(pushed().trim(), first_parents(&scratch)[0].to_string());
+
+    // Somebody pushed something else: said, and nothing of theirs is lost.
+    let tree = git(&["-C", remote, "rev-parse", &format!("{TARGET}^{{tree}}")]).exits(0);
+    let tree = tree.stdout.trim().to_owned();
+    let theirs = git(&["-C", remote, "commit-tree", "-m", "theirs", &tree]).exits(0);
+    let theirs = theirs.stdout.trim().to_owned();
+    git(&[
+        "-C",
+        remote,
+        "update-ref",
+        &format!("refs/heads/{TARGET}"),
+        &theirs,
+    ])
+    .exits(0);
+    scratch.write_issues(format!("{}\n", issue("b")).as_bytes());
+    let ended = scratch.landing_batch(OWN, "true").end().exits(0);
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    assert!(
+        ended.stdout.contains("landing_push_failed"),
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(pushed().trim(), theirs);
+}
+
+#[test]
+fn work_on_protected_files_fails_with_the_list() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    settings(
+        &scratch,
+        "[protect]\npaths = [\"*.lock\", \"/src/base.txt\"]\n",
+    );
+    let work = r#"[ "$PREMATH_ISSUE_ID" = b ] && touch src/b.txt && exit
+touch src/deep.lock; echo 1 >> src/base.txt; git commit -qam 'by itself'"#;
+    let ended = scratch.landing_batch(work, "true").end().exits(1);
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    let step = &scratch.steps_of("a")[0];
+    assert_eq!(step["failureClasses"], json!(["work_protected_path"]));
+    assert!(
+        ended
+            .stdout
+            .contains("the work changed protected files: src/base.txt, src/deep.lock"),
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(first_parents(&scratch).len(), 1);
+}
+
+#[test]
+fn a_worktree_is_set_up_anew_when_what_it_rests_on_changed() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
+    settings(
+        &scratch,
+        "[worktrees]\nsetup_cmd = \"mkdir -p ignored; cat src/needs.txt >> ignored/setup; echo . >> ignored/setup\"\n\
+         setup_inputs = [\"src/needs.txt\"]\n",
+    );
+    let work = format!(r#"[ "$PREMATH_ISSUE_ID" = a ] && echo more > src/needs.txt; {OWN}"#);
+    scratch.landing_batch(&work, "true").end().exits(0);
+    let ran = || fs::read_to_string(scratch.lanes[0].join("ignored/setup")).unwrap();
+    assert_eq!(ran(), ".\nmore\n.\n");
+    scratch.landing_batch("true", "true").end().exits(0);
+    assert_eq!(ran(), ".\nmore\n.\n");
+}
+
+#[test]
+fn a_setup_that_fails_gives_its_lane_up_before_anything() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    settings(&scratch, "[worktrees]\nsetup_cmd = \"exit 3\"\n");
+    let ended = scratch.landing_batch("true", "true").end().exits(1);
+    assert!(
+        ended.stdout.contains("the setup command did not pass"),
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(scratch.issue("a")["status"], "open");
+}
+
+#[test]
+fn a_lane_goes_back_to_its_branch_and_the_main_checkout_is_not_taken() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    scratch.landing_batch(OWN, "true").end().exits(0);
+    let head = fs::read_to_string(scratch.root.join(".git/worktrees/lane-1/HEAD")).unwrap();
+    assert_eq!(head, "ref: refs/heads/lane-1\n");
+    assert!(!scratch.lanes[0].join("src/a.txt").exists());
+
+    // A worker in the person's own checkout leaves its work on their branch.
+    scratch.write_issues(format!("{}\n", issue("m")).as_bytes());
+    scratch
+        .run(&binaries().worker)
+        .args(["--override-reason", "test", "--work-cmd", OWN])
+        .args(["--verify-cmd", "true"])
+        .end()
+        .exits(0);
+    assert_eq!(scratch.messages_on("main").len(), 1);
+    assert_eq!(scratch.file_on("main", "src/m.txt").as_deref(), Some("x\n"));
+}
