@@ -114,6 +114,7 @@ pub fn lay_out(dir: Option<&Path>) -> Result<LaidOut, ExampleError> {
                 stop_on_failure: false,
             },
             new_batch: false,
+            left_out: 0,
         },
         repository,
     })

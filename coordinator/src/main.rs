@@ -1,5 +1,7 @@
 //! The `harness-coordinator` binary. Its hidden mode is a lane's supervisor.
 
+mod worktrees;
+
 use clap::{Parser, Subcommand};
 use harness_coordinator::example;
 use harness_coordinator::machine::Allowance;
@@ -11,10 +13,11 @@ use harness_worker::settings::{FileSettings, LoopFlags, Settings};
 use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
 use premath_kernel::plain::plain;
-use premath_memory::{clock, roots};
+use premath_memory::clock;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use worktrees::Choice;
 
 /// Hands ready issues out to git worktrees, a worker in each, until nothing is
 /// ready, waits for a retry, or runs.
@@ -35,6 +38,9 @@ struct Arguments {
     /// A worktree to work in; may be given again [default: $PREMATH_WORKTREES, comma-separated]
     #[arg(long, value_name = "DIR")]
     worktree: Vec<PathBuf>,
+    /// Work in N lanes that are made for it, in the folder of root under [worktrees] [default: ../{repo}-lanes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), conflicts_with = "worktree")]
+    lanes: Option<u16>,
     /// Dispatches a lane may get, each of up to --max-steps-per-worker steps
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
@@ -97,19 +103,18 @@ fn batch(arguments: &Arguments) -> u8 {
         arguments.flags.config.as_deref(),
         &settings.roots.repository,
     ) {
-        Ok(file) => file.coordinator,
+        Ok(file) => file,
         Err(error) => return failed(&error, None, exit::USAGE),
     };
-    let worktrees = match worktrees(arguments, &file.worktrees, &settings.roots.repository) {
-        Ok(worktrees) => worktrees,
-        Err(detail) => {
-            say(&format!("error: {}", plain(&detail)));
-            say(
-                "hint: `git worktree add ../lane-1` makes a worktree; name it with --worktree, PREMATH_WORKTREES, or worktrees under [coordinator] in harness.toml",
-            );
-            return exit::USAGE;
-        }
+    let choice = Choice {
+        named: &arguments.worktree,
+        lanes: arguments.lanes.map(usize::from),
     };
+    let (worktrees, left_out) = match worktrees::of(&choice, &file, &settings) {
+        Ok(found) => found,
+        Err(code) => return code,
+    };
+    let file = file.coordinator;
     if let Err(error) = settings.refuse_shared_projections(worktrees.len()) {
         return failed(&error, error.hint(), error.exit_code());
     }
@@ -135,6 +140,7 @@ fn batch(arguments: &Arguments) -> u8 {
             stop_on_failure: settings.stop_on_failure,
         },
         new_batch: arguments.new_batch,
+        left_out,
         settings,
     };
     perform(plan, interrupt, arguments.json)
@@ -158,53 +164,6 @@ fn reporter(json: bool) -> Box<dyn Reporter> {
     } else {
         Box::new(HumanReporter::new(std::io::stderr()))
     }
-}
-
-/// The lanes' worktrees: absolute, sorted, each once, each of this repository.
-fn worktrees(
-    arguments: &Arguments,
-    configured: &[PathBuf],
-    repository: &Path,
-) -> Result<Vec<PathBuf>, String> {
-    let variable = std::env::var("PREMATH_WORKTREES").unwrap_or_default();
-    let named: Vec<PathBuf> = if !arguments.worktree.is_empty() {
-        arguments.worktree.clone()
-    } else if !variable.trim().is_empty() {
-        variable
-            .split(',')
-            .map(str::trim)
-            .filter(|path| !path.is_empty())
-            .map(PathBuf::from)
-            .collect()
-    } else {
-        configured
-            .iter()
-            .map(|path| repository.join(path))
-            .collect()
-    };
-    if named.is_empty() {
-        return Err("there is no worktree to work in".to_owned());
-    }
-    let mut all = Vec::new();
-    for path in named {
-        let full = std::fs::canonicalize(&path)
-            .map_err(|error| format!("worktree {}: {error}", path.display()))?;
-        let main = roots::main_worktree(&full).map_err(|error| error.to_string())?;
-        let ours = roots::main_worktree(repository).map_err(|error| error.to_string())?;
-        if main.is_none() || main != ours {
-            return Err(format!(
-                "worktree {} is not one of the repository {}",
-                path.display(),
-                repository.display()
-            ));
-        }
-        all.push(full);
-    }
-    all.sort();
-    if let Some(twice) = all.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(format!("worktree {} is named twice", twice[0].display()));
-    }
-    Ok(all)
 }
 
 fn show_example(dir: Option<&Path>, json: bool) -> u8 {

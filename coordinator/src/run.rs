@@ -35,6 +35,8 @@ pub struct Plan {
     pub allowance: Allowance,
     /// Begin afresh although a batch was cut.
     pub new_batch: bool,
+    /// Lanes that were to be there and could not be had.
+    pub left_out: usize,
 }
 
 /// A batch that could not begin.
@@ -137,6 +139,7 @@ pub fn run(
         landing: batch.landing.is_on().then(|| &batch.settings.landing),
     });
     let mut shell = Shell {
+        left_out: plan.left_out,
         batch: batch.clone(),
         machine: Machine::new(plan.worktrees.len(), plan.allowance),
         lanes: Vec::new(),
@@ -168,6 +171,7 @@ pub fn run(
 
 struct Shell<'a> {
     batch: Arc<Batch>,
+    left_out: usize,
     machine: Machine,
     lanes: Vec<LaneHandle>,
     plans: Vec<LanePlan>,
@@ -430,6 +434,7 @@ impl Shell<'_> {
             }
         };
         let signal = self.batch.interrupt.last_signal();
+        let lanes_lost = self.machine.lanes_lost() + self.left_out;
         let exit_code = if let Some(signal) = signal {
             if signal == 2 {
                 exit::INTERRUPTED
@@ -440,7 +445,7 @@ impl Shell<'_> {
             exit::STORE
         } else if self.machine.refused_at_startup() {
             exit::REFUSED
-        } else if failed || is_missing || self.machine.lanes_lost() > 0 {
+        } else if failed || is_missing || lanes_lost > 0 {
             exit::FAILED
         } else {
             exit::OK
@@ -477,7 +482,7 @@ impl Shell<'_> {
                     (self.plans[lane].worker_id.clone(), attempts, report)
                 })
                 .collect(),
-            lanes_lost: self.machine.lanes_lost(),
+            lanes_lost,
             cycle: self.cycle_reported,
             counts,
             landing,

@@ -106,7 +106,7 @@ fn run(arguments: &Arguments) -> u8 {
         say(&format!("warning: {}", plain(warning)));
     }
     if let Some(branch) = &boot.salvage {
-        say(&format!("a cut step is kept on {branch}"));
+        say(&format!("what was left there is kept on {branch}"));
     }
     let mut reports = Vec::new();
     let mut store_lost = false;

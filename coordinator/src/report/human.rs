@@ -62,7 +62,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
             } => {
                 let mut text = format!("{worker_id} ready in {}", worktree.display());
                 if let Some(branch) = &report.salvage {
-                    text.push_str(&format!(", a cut step is kept on {branch}"));
+                    text.push_str(&format!(", what was left there is kept on {branch}"));
                 }
                 self.line(&text);
                 for warning in &report.warnings {

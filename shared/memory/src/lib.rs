@@ -21,6 +21,6 @@ pub use issues::{
     ClaimScope, Claimed, Compaction, DependencyEdit, IssueEdit, IssueMemory, NewIssue, OpenOptions,
     OperatorEdit, View,
 };
-pub use lock::{LOCK_WAIT, LandingLock, WorktreeLock};
+pub use lock::{LOCK_WAIT, LandingLock, WorktreeLock, WorktreesLock};
 pub use row::IssueRow;
 pub use trajectory::{Trajectory, TrajectoryFileError};

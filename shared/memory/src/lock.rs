@@ -289,6 +289,32 @@ impl Drop for LandingLock {
     }
 }
 
+/// The right to make and remove worktrees of a repository, against every other
+/// harness of it; dropping it gives it back.
+#[derive(Debug)]
+pub struct WorktreesLock {
+    file: File,
+}
+
+impl WorktreesLock {
+    /// Takes the lock, waiting at most `wait`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockBusy`] where another process holds it,
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn acquire(common_folder: &Path, wait: Duration) -> Result<Self, StoreError> {
+        let file = own(common_folder.join("premath-worktrees.flock"), wait)?;
+        Ok(Self { file })
+    }
+}
+
+impl Drop for WorktreesLock {
+    fn drop(&mut self) {
+        let _ = FileExt::unlock(&self.file);
+    }
+}
+
 /// Refuses filesystems whose flock is not what it seems.
 pub(crate) fn refuse_network_filesystem(path: &Path, insist: bool) -> Result<(), StoreError> {
     const NETWORK: [(i64, &str); 7] = [

@@ -5,6 +5,7 @@
 //! touched but the lane's own.
 
 pub mod landing;
+pub mod provision;
 pub mod tree;
 
 use git2::{Repository, Signature};

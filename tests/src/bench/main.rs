@@ -14,6 +14,7 @@ mod batch;
 mod claims;
 mod figure;
 mod graph;
+mod landing;
 mod memory;
 mod peak;
 mod programs;
@@ -81,6 +82,7 @@ fn run(sizes: Sizes) -> Result<(), Wrong> {
     figure::head();
     let folder = folder.path();
     batch::measure(sizes, &programs, &folder.join("batch"))?;
+    landing::measure(sizes, &folder.join("landing"))?;
     claims::measure(sizes, &folder.join("claims"))?;
     graph::measure(sizes, &programs, &folder.join("graph"))?;
     memory::measure(sizes, &programs, &folder.join("memory"))

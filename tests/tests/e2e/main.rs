@@ -12,6 +12,7 @@ mod hostile;
 mod interrupts;
 mod landing;
 mod landing_settings;
+mod lanes;
 mod mise;
 mod namespace;
 mod race;

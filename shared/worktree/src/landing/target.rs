@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// How long a lock of the target is waited for between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How often a lock of the target is tried.
+const TRIES: u32 = 500;
 /// How old a lock is that nobody holds any more: git is done in an instant.
 const LEFT: Duration = Duration::from_secs(9);
 
@@ -33,22 +35,29 @@ impl Landing {
         }
         let git = self.open()?;
         self.refuse_checked_out(&git)?;
-        match git.refname_to_id(&name) {
-            Ok(_) => return Ok(()),
-            Err(error) if error.code() == ErrorCode::NotFound => {}
-            Err(error) => return Err(LandingError::git("read the landing target")(error)),
+        for round in 0..=TRIES {
+            match git.refname_to_id(&name) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.code() == ErrorCode::NotFound => {}
+                Err(error) => return Err(LandingError::git("read the landing target")(error)),
+            }
+            let head = git
+                .head()
+                .and_then(|head| head.peel_to_commit())
+                .map_err(LandingError::git("read the main worktree's HEAD"))?;
+            let made = git.reference(&name, head.id(), false, "premath: the landing target");
+            match made {
+                Ok(_) => return Ok(()),
+                // Another harness makes it in the same instant.
+                Err(error) if error.code() == ErrorCode::Exists => return Ok(()),
+                Err(error) if error.code() == ErrorCode::Locked && round < TRIES => {
+                    self.break_lock(&git);
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(LandingError::git("make the landing target")(error)),
+            }
         }
-        let head = git
-            .head()
-            .and_then(|head| head.peel_to_commit())
-            .map_err(LandingError::git("read the main worktree's HEAD"))?;
-        let made = git.reference(&name, head.id(), false, "premath: the landing target");
-        match made {
-            Ok(_) => Ok(()),
-            // Another harness made it in the same instant.
-            Err(error) if error.code() == ErrorCode::Exists => Ok(()),
-            Err(error) => Err(LandingError::git("make the landing target")(error)),
-        }
+        Ok(())
     }
 
     /// Returns the commit that the target is at.
@@ -121,7 +130,6 @@ impl Landing {
         new: Oid,
         message: &str,
     ) -> Result<Advance, LandingError> {
-        const TRIES: u32 = 500;
         for round in 0..=TRIES {
             match git.reference_matching(&self.reference(), new, true, old, message) {
                 Ok(_) => return Ok(Advance::Done),

@@ -1,0 +1,135 @@
+//! The worktrees that a batch works in: a person's own, or lanes that are made
+//! for it.
+
+use harness_worker::exit;
+use harness_worker::settings::{FileSettings, Settings};
+use harness_worker::stderr::{failed, say};
+use premath_kernel::landing::LandingMode;
+use premath_kernel::plain::plain;
+use premath_memory::roots;
+use premath_worktree::provision::{Fate, Outcome, Provision};
+use std::path::{Path, PathBuf};
+
+/// What the command line says of worktrees.
+pub(crate) struct Choice<'a> {
+    pub(crate) named: &'a [PathBuf],
+    pub(crate) lanes: Option<usize>,
+}
+
+/// The lanes' worktrees, and how many could not be had: those that are named,
+/// or those that are made.
+pub(crate) fn of(
+    choice: &Choice<'_>,
+    file: &FileSettings,
+    settings: &Settings,
+) -> Result<(Vec<PathBuf>, usize), u8> {
+    let repository = &settings.roots.repository;
+    let named = match choice.lanes {
+        Some(_) => Vec::new(),
+        None => named(choice, &file.coordinator.worktrees, repository),
+    };
+    let count = choice.lanes.or(file.worktrees.count);
+    match count {
+        Some(count) if named.is_empty() => made(count, file, settings),
+        _ => match checked(named, repository) {
+            Ok(worktrees) => Ok((worktrees, 0)),
+            Err(detail) => {
+                say(&format!("error: {}", plain(&detail)));
+                say(
+                    "hint: --lanes 2, or count under [worktrees] in harness.toml, makes lanes; worktrees of your own are named with --worktree, PREMATH_WORKTREES, or worktrees under [coordinator]",
+                );
+                Err(exit::USAGE)
+            }
+        },
+    }
+}
+
+/// Makes sure of so many lanes, and says what was not as it should be.
+fn made(
+    count: usize,
+    file: &FileSettings,
+    settings: &Settings,
+) -> Result<(Vec<PathBuf>, usize), u8> {
+    let repository = &settings.roots.repository;
+    let name = repository.file_name().unwrap_or_default();
+    let root = file.worktrees.root.as_deref().unwrap_or("../{repo}-lanes");
+    let provision = Provision {
+        repository: repository.clone(),
+        root: repository.join(root.replace("{repo}", &name.to_string_lossy())),
+        count,
+        target: (settings.landing.mode != LandingMode::None)
+            .then(|| settings.landing.target.clone()),
+    };
+    let outcomes = provision
+        .ready()
+        .map_err(|error| failed(&error, error.hint(), exit::USAGE))?;
+    for outcome in &outcomes {
+        let what = match &outcome.fate {
+            Fate::Kept => continue,
+            Fate::Made => "made".to_owned(),
+            Fate::Mended(why) => format!("mended: {why}"),
+            Fate::Removed => "removed, one too many".to_owned(),
+            Fate::Surplus(why) => format!("one too many, but it stays: {why}"),
+            Fate::Refused(why) => format!("error: no lane here: {why}"),
+        };
+        let place = outcome.worktree.display().to_string();
+        say(&format!("worktree {}: {}", plain(&place), plain(&what)));
+    }
+    let (lanes, rest): (Vec<Outcome>, Vec<Outcome>) =
+        outcomes.into_iter().partition(Outcome::is_lane);
+    let refused = |outcome: &&Outcome| matches!(outcome.fate, Fate::Refused(_));
+    let left_out = rest.iter().filter(refused).count();
+    if lanes.is_empty() {
+        say("error: there is no lane to work in");
+        return Err(exit::USAGE);
+    }
+    let worktrees = lanes.into_iter().map(|lane| lane.worktree).collect();
+    Ok((worktrees, left_out))
+}
+
+/// The worktrees that were named: by flags, environment, or `harness.toml`.
+fn named(choice: &Choice<'_>, configured: &[PathBuf], repository: &Path) -> Vec<PathBuf> {
+    let variable = std::env::var("PREMATH_WORKTREES").unwrap_or_default();
+    if !choice.named.is_empty() {
+        choice.named.to_vec()
+    } else if !variable.trim().is_empty() {
+        variable
+            .split(',')
+            .map(str::trim)
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from)
+            .collect()
+    } else {
+        configured
+            .iter()
+            .map(|path| repository.join(path))
+            .collect()
+    }
+}
+
+/// Worktrees made absolute and sorted: each once, each of this repository.
+fn checked(named: Vec<PathBuf>, repository: &Path) -> Result<Vec<PathBuf>, String> {
+    if named.is_empty() {
+        return Err("there is no worktree to work in".to_owned());
+    }
+    let mut all = Vec::new();
+    for path in named {
+        let full = std::fs::canonicalize(&path)
+            .map_err(|error| format!("worktree {}: {error}", path.display()))?;
+        let main = roots::main_worktree(&full).map_err(|error| error.to_string())?;
+        let ours = roots::main_worktree(repository).map_err(|error| error.to_string())?;
+        if main.is_none() || main != ours {
+            return Err(format!(
+                "worktree {} is not one of the repository {}",
+                path.display(),
+                repository.display()
+            ));
+        }
+        all.push(full);
+    }
+    all.sort();
+    if let Some(twice) = all.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("worktree {} is named twice", twice[0].display()));
+    }
+    Ok(all)
+}

@@ -1,0 +1,190 @@
+//! Lanes made for a batch: as many worktrees as the settings say, made, mended,
+//! used again, and removed where they are too many.
+//!
+//! Invariant: nothing but what the harness made itself is removed or changed,
+//! and of that nothing that holds work which nothing else holds.
+
+mod lane;
+mod surplus;
+
+use git2::{Oid, Repository};
+use premath_memory::{StoreError, WorktreesLock};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The file in a worktree's git folder that says that the harness made it.
+pub const MARK: &str = "premath-provisioned";
+
+/// How long another harness that makes worktrees is waited for.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// The lanes that are to be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provision {
+    /// The main worktree.
+    pub repository: PathBuf,
+    /// The folder that holds the lanes.
+    pub root: PathBuf,
+    /// How many there are to be.
+    pub count: usize,
+    /// The branch that lanes begin at where it is there; else HEAD.
+    pub target: Option<String>,
+}
+
+/// What became of one worktree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was there and in order.
+    Kept,
+    /// It was made.
+    Made,
+    /// It was there and not in order.
+    Mended(&'static str),
+    /// It was one too many.
+    Removed,
+    /// It is one too many, and stays.
+    Surplus(String),
+    /// There is no lane here, and why.
+    Refused(String),
+}
+
+/// A worktree and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Where it is.
+    pub worktree: PathBuf,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+impl Outcome {
+    /// Tells whether a batch can work here.
+    pub const fn is_lane(&self) -> bool {
+        matches!(self.fate, Fate::Kept | Fate::Made | Fate::Mended(_))
+    }
+}
+
+/// The lanes cannot be made at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ProvisionError {
+    /// Git refused something.
+    #[error("cannot {operation}: {detail}")]
+    Git {
+        /// What was tried.
+        operation: &'static str,
+        /// What git says.
+        detail: String,
+    },
+    /// The folder that holds the lanes cannot be used.
+    #[error("cannot make the lanes' folder {root}")]
+    Root {
+        /// The folder.
+        root: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The folder lies where its lanes would be part of a checkout.
+    #[error("the lanes' folder {0} is inside the repository's own checkout")]
+    Inside(PathBuf),
+    /// The lock against other harnesses.
+    #[error(transparent)]
+    Lock(#[from] StoreError),
+}
+
+impl ProvisionError {
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Inside(_) => Some(
+                "name a folder beside the repository with root under [worktrees], such as \
+                 \"../{repo}-lanes\""
+                    .to_owned(),
+            ),
+            Self::Lock(error) => error.hint(),
+            Self::Git { .. } | Self::Root { .. } => None,
+        }
+    }
+
+    fn git(operation: &'static str) -> impl FnOnce(git2::Error) -> Self {
+        move |error| Self::Git {
+            operation,
+            detail: error.message().to_owned(),
+        }
+    }
+}
+
+impl Provision {
+    /// Makes sure of the lanes; returns them in order, then what was too many.
+    /// A lane that cannot be had is refused by itself.
+    ///
+    /// # Errors
+    ///
+    /// [`ProvisionError`].
+    pub fn ready(&self) -> Result<Vec<Outcome>, ProvisionError> {
+        let git = Repository::open(&self.repository)
+            .map_err(ProvisionError::git("open the repository"))?;
+        let root = self.made_root(&git)?;
+        let _alone = WorktreesLock::acquire(git.commondir(), WAIT)?;
+        let start = self.start(&git)?;
+        let mut outcomes: Vec<Outcome> = (1..=self.count)
+            .map(|number| {
+                let name = format!("lane-{number:02}");
+                let worktree = root.join(&name);
+                let fate = self.lane(&git, &name, &worktree, start);
+                let fate = fate.unwrap_or_else(Fate::Refused);
+                Outcome { worktree, fate }
+            })
+            .collect();
+        let wanted: Vec<PathBuf> = outcomes.iter().map(|lane| lane.worktree.clone()).collect();
+        outcomes.extend(surplus::cleared(&git, &wanted));
+        Ok(outcomes)
+    }
+
+    fn made_root(&self, git: &Repository) -> Result<PathBuf, ProvisionError> {
+        let failed = |source| ProvisionError::Root {
+            root: self.root.clone(),
+            source,
+        };
+        fs::create_dir_all(&self.root).map_err(failed)?;
+        let root = fs::canonicalize(&self.root).map_err(failed)?;
+        let checkout = git.workdir().and_then(|dir| fs::canonicalize(dir).ok());
+        if checkout.is_some_and(|checkout| root.starts_with(checkout)) {
+            return Err(ProvisionError::Inside(root));
+        }
+        Ok(root)
+    }
+
+    /// Returns the commit that a new lane begins at.
+    fn start(&self, git: &Repository) -> Result<Oid, ProvisionError> {
+        let target = self.target.as_ref().and_then(|target| {
+            let name = format!("refs/heads/{target}");
+            git.find_reference(&name).ok()?.peel_to_commit().ok()
+        });
+        match target {
+            Some(commit) => Ok(commit.id()),
+            None => git
+                .head()
+                .and_then(|head| head.peel_to_commit())
+                .map(|commit| commit.id())
+                .map_err(ProvisionError::git("read the main worktree's HEAD")),
+        }
+    }
+}
+
+/// Tells whether the harness made the worktree of a git folder.
+pub fn is_provisioned(git_folder: &Path) -> bool {
+    git_folder.join(MARK).exists()
+}
+
+/// What stands against a lane, in words.
+fn why(operation: &str) -> impl FnOnce(git2::Error) -> String + '_ {
+    move |error| format!("cannot {operation}: {}", error.message())
+}
+
+fn refused(operation: &str) -> impl FnOnce(std::io::Error) -> String + '_ {
+    move |error| format!("cannot {operation}: {error}")
+}
+
+#[cfg(test)]
+mod tests;

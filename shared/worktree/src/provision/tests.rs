@@ -1,0 +1,204 @@
+use super::*;
+use git2::{RepositoryInitOptions, Signature};
+use premath_memory::WorktreeLock;
+
+struct Scratch {
+    _folder: tempfile::TempDir,
+    repository: PathBuf,
+    root: PathBuf,
+}
+
+impl Scratch {
+    fn new() -> (Self, Repository) {
+        let folder = tempfile::tempdir().unwrap();
+        let above = fs::canonicalize(folder.path()).unwrap();
+        let repository = above.join("repo");
+        let mut options = RepositoryInitOptions::new();
+        let git = Repository::init_opts(&repository, options.initial_head("main")).unwrap();
+        fs::write(repository.join("a.txt"), "a\n").unwrap();
+        let mut index = git.index().unwrap();
+        index.add_path(Path::new("a.txt")).unwrap();
+        let tree = git.find_tree(index.write_tree().unwrap()).unwrap();
+        let author = Signature::now("t", "t@localhost").unwrap();
+        git.commit(Some("HEAD"), &author, &author, "first", &tree, &[])
+            .unwrap();
+        drop(tree);
+        let root = above.join("repo-lanes");
+        let scratch = Self {
+            _folder: folder,
+            repository,
+            root,
+        };
+        (scratch, git)
+    }
+
+    fn provision(&self, count: usize) -> Provision {
+        Provision {
+            repository: self.repository.clone(),
+            root: self.root.clone(),
+            count,
+            target: Some("harness/integration".to_owned()),
+        }
+    }
+
+    fn ready(&self, count: usize) -> Vec<Fate> {
+        let outcomes = self.provision(count).ready().unwrap();
+        outcomes.into_iter().map(|outcome| outcome.fate).collect()
+    }
+
+    fn lane(&self, number: usize) -> PathBuf {
+        self.root.join(format!("lane-{number:02}"))
+    }
+
+    fn admin(&self, number: usize) -> PathBuf {
+        let name = format!(".git/worktrees/premath-lane-{number:02}");
+        self.repository.join(name)
+    }
+}
+
+#[test]
+fn lanes_are_made_once_and_stand_on_no_branch() {
+    let (scratch, git) = Scratch::new();
+    assert_eq!(scratch.ready(2), [Fate::Made, Fate::Made]);
+    assert_eq!(scratch.ready(2), [Fate::Kept, Fate::Kept]);
+    for number in [1, 2] {
+        let lane = Repository::open(scratch.lane(number)).unwrap();
+        assert!(lane.head_detached().unwrap());
+        assert!(scratch.lane(number).join("a.txt").exists());
+    }
+    let branches = git.branches(None).unwrap().count();
+    assert_eq!(branches, 1, "only main");
+}
+
+#[test]
+fn a_lane_whose_work_does_not_land_has_a_branch() {
+    let (scratch, git) = Scratch::new();
+    let provision = Provision {
+        target: None,
+        ..scratch.provision(1)
+    };
+    provision.ready().unwrap();
+    let lane = Repository::open(scratch.lane(1)).unwrap();
+    let on = "refs/heads/harness-lane/lane-01";
+    assert_eq!(lane.head().unwrap().name(), Ok(on));
+    // It goes with the change to work that lands, and comes back.
+    assert_eq!(scratch.ready(1), [Fate::Kept]);
+    assert!(git.find_reference(on).is_err());
+    provision.ready().unwrap();
+    assert_eq!(lane.head().unwrap().name(), Ok(on));
+}
+
+#[test]
+fn a_lane_begins_at_the_target_where_it_is_there() {
+    let (scratch, git) = Scratch::new();
+    let head = git.head().unwrap().peel_to_commit().unwrap();
+    let author = Signature::now("t", "t@localhost").unwrap();
+    let tree = git.treebuilder(None).unwrap().write().unwrap();
+    let tree = git.find_tree(tree).unwrap();
+    let target = "refs/heads/harness/integration";
+    let tip = git
+        .commit(None, &author, &author, "next", &tree, &[&head])
+        .unwrap();
+    git.reference(target, tip, false, "t").unwrap();
+    scratch.ready(1);
+    let lane = Repository::open(scratch.lane(1)).unwrap();
+    assert_eq!(lane.head().unwrap().target(), Some(tip));
+    assert!(!scratch.lane(1).join("a.txt").exists());
+}
+
+#[test]
+fn what_is_out_of_order_is_told_apart_and_mended() {
+    let (scratch, _git) = Scratch::new();
+    scratch.ready(3);
+    fs::remove_dir_all(scratch.lane(1)).unwrap();
+    fs::remove_file(scratch.lane(2).join(".git")).unwrap();
+    fs::write(scratch.admin(3).join("HEAD"), "ref: refs/heads/nowhere\n").unwrap();
+    assert_eq!(
+        scratch.ready(3),
+        [
+            Fate::Mended("its folder was gone"),
+            Fate::Mended("its .git file was not that of this repository"),
+            Fate::Mended("its HEAD was at no commit"),
+        ]
+    );
+    fs::write(scratch.admin(3).join("HEAD"), "rubbish").unwrap();
+    fs::write(scratch.lane(2).join(".git"), "gitdir: elsewhere\n").unwrap();
+    assert_eq!(
+        scratch.ready(3)[1..],
+        [
+            Fate::Mended("its .git file was not that of this repository"),
+            Fate::Mended("its HEAD was at no commit"),
+        ]
+    );
+    assert_eq!(scratch.ready(3), [Fate::Kept, Fate::Kept, Fate::Kept]);
+    for number in 1..=3 {
+        let tree = crate::tree::Tree::open(&scratch.lane(number)).unwrap();
+        assert_eq!(tree.changes().unwrap(), [""; 0], "{number}");
+    }
+}
+
+#[test]
+fn a_strangers_folder_and_a_locked_lane_are_refused_alone() {
+    let (scratch, git) = Scratch::new();
+    scratch.ready(1);
+    git.find_worktree("premath-lane-01")
+        .unwrap()
+        .lock(Some("on a stick"))
+        .unwrap();
+    fs::remove_dir_all(scratch.lane(1)).unwrap();
+    fs::create_dir_all(scratch.lane(2)).unwrap();
+    fs::write(scratch.lane(2).join("mine.txt"), "mine").unwrap();
+    fs::create_dir_all(scratch.lane(3)).unwrap();
+    let fates = scratch.ready(3);
+    let Fate::Refused(first) = &fates[0] else {
+        panic!("{fates:?}")
+    };
+    assert!(first.contains("locked: on a stick"), "{first}");
+    assert!(matches!(&fates[1], Fate::Refused(why) if why.contains("move it away")));
+    assert_eq!(fates[2], Fate::Made);
+    assert!(scratch.lane(2).join("mine.txt").exists());
+}
+
+#[test]
+fn what_is_too_many_goes_unless_it_holds_work() {
+    let (scratch, git) = Scratch::new();
+    // A person's own worktree in the same folder is nobody's business.
+    fs::create_dir_all(&scratch.root).unwrap();
+    git.worktree("mine", &scratch.root.join("mine"), None)
+        .unwrap();
+    scratch.ready(5);
+    fs::write(scratch.lane(3).join("b.txt"), "b\n").unwrap();
+    let lane = Repository::open(scratch.lane(4)).unwrap();
+    let head = lane.head().unwrap().peel_to_commit().unwrap();
+    let author = Signature::now("t", "t@localhost").unwrap();
+    let tree = head.tree().unwrap();
+    lane.commit(Some("HEAD"), &author, &author, "own", &tree, &[&head])
+        .unwrap();
+    let held = WorktreeLock::acquire(&scratch.lane(5), Duration::ZERO).unwrap();
+    let fates = scratch.ready(1);
+    let said = |fate: &Fate| match fate {
+        Fate::Surplus(why) => why.clone(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(fates[0], Fate::Kept);
+    assert_eq!(fates[1], Fate::Removed);
+    assert_eq!(said(&fates[2]), "it holds changes, such as b.txt");
+    assert_eq!(said(&fates[3]), "it holds commits that no branch has");
+    assert!(said(&fates[4]).contains("pid"), "{fates:?}");
+    drop(held);
+    assert_eq!(scratch.ready(1).len(), 4);
+    assert!(!scratch.lane(2).exists() && !scratch.lane(5).exists());
+    assert!(scratch.root.join("mine").exists());
+}
+
+#[test]
+fn lanes_inside_the_checkout_are_refused() {
+    let (scratch, _git) = Scratch::new();
+    let provision = Provision {
+        root: scratch.repository.join("lanes"),
+        ..scratch.provision(1)
+    };
+    let error = provision.ready().unwrap_err();
+    assert!(matches!(error, ProvisionError::Inside(_)), "{error}");
+    assert!(error.hint().is_some());
+}

@@ -1,0 +1,191 @@
+//! Lanes that are made for a batch: there when it begins, in order when it
+//! ends, and no more of them than the settings say.
+
+use crate::landing::{OWN, TARGET, every_close_is_on_the_target, refs_are_accounted_for};
+use premath_tests::{Run, Scratch, binaries, issue};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+/// A scratch repository without worktrees, with settings of its own.
+fn scratch(issues: &[&str], settings: &str) -> Scratch {
+    let rows: Vec<Value> = issues.iter().map(|id| issue(id)).collect();
+    let scratch = Scratch::with_issues(0, &rows);
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    scratch
+}
+
+fn lane(scratch: &Scratch, number: usize) -> PathBuf {
+    scratch
+        .folder()
+        .join(format!("repo-lanes/lane-{number:02}"))
+}
+
+/// The worktrees as git lists them, without the main one.
+fn listed(scratch: &Scratch) -> Vec<PathBuf> {
+    let list = scratch
+        .git_command(["worktree", "list", "--porcelain"])
+        .end()
+        .exits(0);
+    let mut found: Vec<PathBuf> = list
+        .stdout
+        .lines()
+        .filter_map(|line| line.strip_prefix("worktree "))
+        .map(PathBuf::from)
+        .filter(|path| *path != scratch.root)
+        .collect();
+    found.sort();
+    found
+}
+
+fn lanes(scratch: &Scratch, count: usize) -> Vec<PathBuf> {
+    (1..=count).map(|number| lane(scratch, number)).collect()
+}
+
+#[test]
+fn the_first_command_needs_no_worktrees() {
+    let scratch = scratch(&["a", "b", "c"], "");
+    scratch
+        .landing_batch(OWN, "true")
+        .args(["--lanes", "2"])
+        .end()
+        .exits(0)
+        .says("lane-01: made");
+    assert_eq!(listed(&scratch), lanes(&scratch, 2));
+    for id in ["a", "b", "c"] {
+        let file = scratch.file_on(TARGET, &format!("src/{id}.txt"));
+        assert_eq!(file.as_deref(), Some("x\n"));
+    }
+    assert_eq!(scratch.branches(), [TARGET, "main"]);
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn without_any_worktree_the_hint_says_what_to_type() {
+    let scratch = scratch(&["a"], "");
+    scratch
+        .landing_batch("true", "true")
+        .end()
+        .exits(2)
+        .says("hint: --lanes 2");
+    assert_eq!(scratch.issue("a"), issue("a"));
+}
+
+#[test]
+fn the_settings_say_how_many_there_are() {
+    let scratch = scratch(
+        &["a"],
+        "[worktrees]\ncount = 3\nroot = \"../{repo}-lanes\"\n",
+    );
+    scratch.landing_batch("true", "true").end().exits(0);
+    assert_eq!(listed(&scratch), lanes(&scratch, 3));
+    fs::write(
+        scratch.root.join("harness.toml"),
+        "[worktrees]\ncount = 1\n",
+    )
+    .unwrap();
+    scratch
+        .landing_batch("true", "true")
+        .end()
+        .exits(0)
+        .says("lane-03: removed, one too many");
+    assert_eq!(listed(&scratch), lanes(&scratch, 1));
+}
+
+#[test]
+fn what_somebody_left_in_a_lane_is_kept_and_the_lane_works() {
+    let scratch = scratch(&["a"], "[worktrees]\ncount = 1\n");
+    scratch.landing_batch("true", "true").end().exits(0);
+    let lane = lane(&scratch, 1);
+    fs::write(lane.join("src/base.txt"), "by hand\n").unwrap();
+    fs::write(lane.join("src/new.txt"), "by hand\n").unwrap();
+    fs::create_dir_all(lane.join("ignored")).unwrap();
+    fs::write(lane.join("ignored/cache"), "warm\n").unwrap();
+    scratch.write_issues(format!("{}\n", issue("b")).as_bytes());
+    scratch.landing_batch(OWN, "true").end().exits(0);
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    let kept = "harness/salvage/worker.1/0";
+    for name in ["src/base.txt", "src/new.txt"] {
+        assert_eq!(scratch.file_on(kept, name).as_deref(), Some("by hand\n"));
+        assert_ne!(scratch.file_on(TARGET, name).as_deref(), Some("by hand\n"));
+    }
+    let cache = fs::read_to_string(lane.join("ignored/cache")).unwrap();
+    assert_eq!(cache, "warm\n", "build caches stay");
+}
+
+#[test]
+fn a_lane_that_cannot_be_had_costs_itself_alone() {
+    let scratch = scratch(&["a", "b"], "[worktrees]\ncount = 2\n");
+    let theirs = lane(&scratch, 1);
+    fs::create_dir_all(&theirs).unwrap();
+    fs::write(theirs.join("mine.txt"), "mine\n").unwrap();
+    scratch
+        .landing_batch(OWN, "true")
+        .end()
+        .exits(1)
+        .says("lane-01: error: no lane here");
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    assert_eq!(
+        fs::read_to_string(theirs.join("mine.txt")).unwrap(),
+        "mine\n"
+    );
+}
+
+#[test]
+fn a_lane_that_a_killed_batch_left_is_taken_up() {
+    let scratch = scratch(&["a"], "[worktrees]\ncount = 1\n");
+    let work = r#"echo half > src/half.txt; touch "$HOME/begun"
+[ -e "$HOME/again" ] || sleep 1000"#;
+    let batch = || scratch.landing_batch(work, "true");
+    let running = batch().start();
+    premath_tests::until(premath_tests::PATIENCE, || {
+        scratch.folder().join("begun").exists().then_some(())
+    })
+    .unwrap();
+    running.signal(Signal::KILL);
+    running.wait();
+    scratch.no_process_left();
+    // And its folder, meanwhile, lost its link to the repository.
+    fs::remove_file(lane(&scratch, 1).join(".git")).unwrap();
+    fs::write(scratch.folder().join("again"), "").unwrap();
+    batch().end().exits(0).says("mended: its .git file");
+    assert_eq!(
+        scratch
+            .file_on("harness/salvage/a/1", "src/half.txt")
+            .as_deref(),
+        Some("half\n")
+    );
+    assert_eq!(
+        scratch.file_on(TARGET, "src/half.txt").as_deref(),
+        Some("half\n")
+    );
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn two_batches_that_begin_together_make_each_lane_once() {
+    let scratch = scratch(&["a", "b", "c", "d"], "");
+    let batch = |prefix: &str| -> Run {
+        scratch
+            .run(&binaries().coordinator)
+            .args(["--json", "--override-reason", "test", "--lanes", "2"])
+            .args(["--work-cmd", OWN, "--verify-cmd", "true"])
+            .args(["--worker-prefix", prefix])
+    };
+    let running = [batch("x").start(), batch("y").start()];
+    for running in running {
+        let ended = running.wait();
+        // Who comes second may find a lane in use, and says so.
+        assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
+    }
+    assert_eq!(listed(&scratch), lanes(&scratch, 2));
+    for id in ["a", "b", "c", "d"] {
+        assert_eq!(scratch.issue(id)["status"], "closed", "{id}");
+    }
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}

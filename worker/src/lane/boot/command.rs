@@ -1,0 +1,75 @@
+//! What a boot runs: setup, boot hook, startup verification.
+
+use super::super::Lane;
+use super::super::command::{CommandError, Occasion, Phase, Ran};
+use super::BootError;
+use premath_kernel::failure::FailureClass;
+use premath_memory::clock;
+use std::ffi::OsString;
+
+impl Lane {
+    pub(super) fn boot_setup(&mut self) -> Result<(), BootError> {
+        self.on_boot(Phase::Setup, |lane, occasion| lane.set_up(occasion, None))
+    }
+
+    pub(super) fn boot_command(&mut self, phase: Phase) -> Result<(), BootError> {
+        let hooks = &self.batch.settings.hooks;
+        let command = match phase {
+            Phase::Startup => hooks.startup.clone(),
+            _ => hooks.boot.clone(),
+        };
+        let Some(command) = command else {
+            return Ok(());
+        };
+        self.on_boot(phase, |lane, occasion| {
+            lane.run(phase, &command, occasion, None, None).map(Some)
+        })
+    }
+
+    /// Runs what a boot runs; it must pass.
+    fn on_boot(
+        &mut self,
+        phase: Phase,
+        run: impl FnOnce(&mut Self, &Occasion<'_>) -> Result<Option<Ran>, CommandError>,
+    ) -> Result<(), BootError> {
+        let stamp = clock::now().wall.as_microsecond();
+        let step_id = format!("{}.boot.{stamp}", self.worker_id);
+        let variables: [(&str, OsString); 4] = [
+            ("PREMATH_WORKTREE", self.worktree.clone().into()),
+            ("PREMATH_WORKER_ID", self.worker_id.clone().into()),
+            (
+                "PREMATH_HARNESS_SESSION_PATH",
+                self.roots.session.clone().into(),
+            ),
+            ("PREMATH_ISSUES_PATH", self.batch.memory.path().into()),
+        ];
+        let occasion = Occasion {
+            step_id: &step_id,
+            issue_id: "",
+            generation: 0,
+            variables: &variables,
+        };
+        let ran = run(self, &occasion).map_err(|error: CommandError| BootError::Unrun {
+            phase: phase.name(),
+            class: error.class(),
+            detail: error.to_string(),
+        })?;
+        let Some(ran) = ran else { return Ok(()) };
+        if ran.survivors > 0 {
+            return Err(BootError::Unrun {
+                phase: phase.name(),
+                class: FailureClass::SupervisorLost,
+                detail: format!("{} process(es) of it could not be ended", ran.survivors),
+            });
+        }
+        if ran.passed() {
+            return Ok(());
+        }
+        let streams = &self.batch.settings.roots.streams;
+        Err(BootError::Command {
+            phase: phase.name(),
+            classes: ran.classes,
+            output: crate::witness::file(streams, &step_id, phase.name(), "stderr"),
+        })
+    }
+}

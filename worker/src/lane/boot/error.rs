@@ -1,0 +1,147 @@
+//! Why a lane could not be booted.
+
+use super::super::command::Phase;
+use crate::supervisor::SupervisorError;
+use premath_kernel::failure::FailureClass;
+use premath_memory::StoreError;
+use premath_memory::projection::ProjectionError;
+use premath_worktree::landing::LandingError;
+use premath_worktree::tree::TreeError;
+use std::path::PathBuf;
+
+/// A lane that could not be booted; nothing was dispatched to it.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// The worktree is not one, or git refuses.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// Another process holds the worktree, or a file cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The session or the ledger cannot be read or written.
+    #[error(transparent)]
+    Projection(#[from] ProjectionError),
+    /// The branch that work lands on cannot be used.
+    #[error(transparent)]
+    Landing(#[from] LandingError),
+    /// The supervisor cannot be started.
+    #[error(transparent)]
+    Supervisor(#[from] SupervisorError),
+    /// The runtime cannot be made.
+    #[error("cannot make the lane's runtime")]
+    Runtime(#[source] std::io::Error),
+    /// The active issues wait for each other in a circle.
+    #[error("the active issues wait for each other in a circle: {}", .0.join(" -> "))]
+    Cycle(Vec<String>),
+    /// The worktree belongs to another repository.
+    #[error("{worktree} is no worktree of {repository}")]
+    Foreign {
+        /// The worktree.
+        worktree: PathBuf,
+        /// The repository root.
+        repository: PathBuf,
+    },
+    /// Files go through a filter that is not run here.
+    #[error(
+        "{worktree} has files that go through the git filter `{filter}`, which is not run here"
+    )]
+    Filter {
+        /// The worktree.
+        worktree: PathBuf,
+        /// The filter's name.
+        filter: String,
+    },
+    /// Somebody's own changes are in the worktree.
+    #[error("{worktree} holds changes that no step of ours made: {}", .paths.join(", "))]
+    Dirty {
+        /// The worktree.
+        worktree: PathBuf,
+        /// The paths, at most ten.
+        paths: Vec<String>,
+    },
+    /// Somebody went on in the worktree of a step that was cut.
+    #[error(
+        "{worktree} has changes that are later than its step {step_id}, which was cut, could have made"
+    )]
+    Moved {
+        /// The worktree.
+        worktree: PathBuf,
+        /// The step.
+        step_id: String,
+        /// The session that records it.
+        session: PathBuf,
+    },
+    /// A boot command or the startup verification did not pass.
+    #[error("the {phase} command did not pass: {}", .classes.join(", "))]
+    Command {
+        /// Which one.
+        phase: &'static str,
+        /// Its classes.
+        classes: Vec<String>,
+        /// Where its output is.
+        output: PathBuf,
+    },
+    /// A boot command could not be run or witnessed.
+    #[error("cannot run the {phase} command: {detail}")]
+    Unrun {
+        /// Which one.
+        phase: &'static str,
+        /// What stands against it.
+        detail: String,
+        /// The class.
+        class: FailureClass,
+    },
+}
+
+impl BootError {
+    /// Returns the failure class.
+    pub fn class(&self) -> FailureClass {
+        match self {
+            Self::Tree(_) | Self::Foreign { .. } | Self::Filter { .. } => {
+                FailureClass::WorktreeInvalid
+            }
+            Self::Store(StoreError::LockBusy { .. }) => FailureClass::WorktreeBusy,
+            Self::Store(error) => error.class(),
+            Self::Projection(error) => error.class(),
+            Self::Landing(error) => error.class(),
+            Self::Supervisor(error) => error.class(),
+            Self::Runtime(_) => FailureClass::ExecutorUnavailable,
+            Self::Cycle(_) => FailureClass::DependencyCycle,
+            Self::Dirty { .. } | Self::Moved { .. } => FailureClass::WorktreeDirty,
+            Self::Command { phase, .. } => {
+                if *phase == Phase::Startup.name() {
+                    FailureClass::StartupCheckFailed
+                } else {
+                    FailureClass::HookFailed
+                }
+            }
+            Self::Unrun { class, .. } => *class,
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Dirty { .. } => Some(
+                "commit, stash or remove them; the harness never touches what is not its own"
+                    .to_owned(),
+            ),
+            Self::Store(StoreError::LockBusy { .. }) => Some(
+                "another harness works in this worktree; name other worktrees, or end it"
+                    .to_owned(),
+            ),
+            Self::Command { output, .. } => Some(format!("its output is in {}", output.display())),
+            Self::Filter { .. } => Some(
+                "its files would be committed raw; work in a repository without such a filter"
+                    .to_owned(),
+            ),
+            Self::Moved { session, .. } => Some(format!(
+                "if they are yours to keep, remove {} and run again",
+                session.display()
+            )),
+            Self::Cycle(_) => Some("`premath dep remove` takes an edge away".to_owned()),
+            Self::Store(error) => error.hint(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! `boot`: from files to a lane that may take a step (HARNESS-RUNTIME 3.1).
+
+mod command;
+mod error;
+mod recovery;
+
+pub use error::BootError;
+
+use super::command::Phase;
+use super::{Lane, LaneRoots};
+use crate::batch::Batch;
+use crate::supervisor::Supervisor;
+use premath_kernel::bootstrap::{Bootstrap, bootstrap};
+use premath_kernel::graph::Scope;
+use premath_kernel::session::{SessionState, SessionWrite, StepWrite};
+use premath_memory::projection::{self};
+use premath_memory::{StoreError, WorktreeLock, roots};
+use premath_worktree::provision::is_provisioned;
+use premath_worktree::tree::{Base, Tree};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a boot waits for a dying predecessor to let go of the worktree:
+/// its supervisor kills what it runs within a second.
+const PREDECESSOR: Duration = Duration::from_secs(3);
+
+/// What a session says while a step that was cut is taken up.
+const TAKING_UP: &str = "take up the step that was cut";
+
+/// What a boot found.
+#[derive(Clone, Debug)]
+pub struct BootReport {
+    /// The session before, as it is resumed or attached to.
+    pub handoff: Option<Bootstrap>,
+    /// The branch on which a step that was cut, or what somebody left in a lane
+    /// of the harness's own, is kept.
+    pub salvage: Option<String>,
+    /// The issue that a claim would take now.
+    pub next_target: Option<String>,
+    /// How many witness files there are, and whether an observation is.
+    pub witnesses: usize,
+    /// Whether `artifacts/observation/latest.json` is there.
+    pub observation: bool,
+    /// What a person should know of this worktree.
+    pub warnings: Vec<String>,
+}
+
+impl Lane {
+    /// Boots a lane on a worktree.
+    ///
+    /// `tolerate_cycle` is for a batch that is resumed: a circle that appeared
+    /// in its middle holds its members, and the rest goes on.
+    ///
+    /// # Errors
+    ///
+    /// [`BootError`]; nothing was changed but what a step that was cut left.
+    pub fn boot(
+        batch: Arc<Batch>,
+        worker_id: &str,
+        worktree: &Path,
+        tolerate_cycle: bool,
+    ) -> Result<(Self, BootReport), BootError> {
+        let worktree = std::fs::canonicalize(worktree).map_err(|source| StoreError::Io {
+            operation: "find the worktree",
+            path: worktree.to_path_buf(),
+            source,
+        })?;
+        let tree = Tree::open(&worktree)?;
+        if let Some(filter) = tree.external_filters()? {
+            return Err(BootError::Filter { worktree, filter });
+        }
+        let repository = &batch.settings.roots.repository;
+        if roots::main_worktree(&worktree)?.as_ref() != Some(repository)
+            && roots::main_worktree(repository)? != roots::main_worktree(&worktree)?
+        {
+            return Err(BootError::Foreign {
+                worktree,
+                repository: repository.clone(),
+            });
+        }
+        let mut roots = LaneRoots::at(&worktree);
+        if let Some(path) = &batch.settings.session_path {
+            roots.session = worktree.join(path);
+        }
+        if let Some(path) = &batch.settings.ledger_path {
+            roots.ledger = worktree.join(path);
+        }
+        let lock = WorktreeLock::acquire(&worktree, PREDECESSOR)?;
+        roots.prepare()?;
+        roots::exclude_from_status(&worktree)?;
+        let diagnosis = batch.memory.diagnose(Scope::Active)?;
+        if let Some(path) = diagnosis.cycle_path
+            && !tolerate_cycle
+        {
+            return Err(BootError::Cycle(
+                path.iter().map(ToString::to_string).collect(),
+            ));
+        }
+        let session = projection::read_session(&roots.session)?;
+        let ledger = projection::read_ledger(&roots.ledger)?;
+        let handoff = session
+            .as_ref()
+            .map(|session| bootstrap(session, ledger.as_ref()));
+        let shared = lock.share().map_err(|source| StoreError::LockIo {
+            path: worktree.clone(),
+            source,
+        })?;
+        let supervisor = Supervisor::start(&batch.program, shared)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(BootError::Runtime)?;
+        let mut lane = Self {
+            batch,
+            worker_id: worker_id.to_owned(),
+            worktree,
+            roots,
+            tree,
+            supervisor,
+            runtime,
+            session,
+            step_index: 0,
+            lock,
+        };
+        let mut salvage = lane.take_up()?;
+        if is_provisioned(lane.tree.git_folder()) {
+            salvage = salvage.or(lane.clear()?);
+        }
+        lane.refuse_dirty()?;
+        lane.to_the_target()?;
+        lane.tree.settle_index();
+        let (next_target, snapshot) = lane.batch.memory.view(|view| {
+            let next = view
+                .ready()
+                .find(|row| lane.batch.settings.selection.admits(&row.issue))
+                .map(|row| row.issue.id.to_string());
+            (next, view.snapshot_ref())
+        })?;
+        let issues_path = lane.batch.memory.path().to_string_lossy().into_owned();
+        let worker = lane.worker_id.clone();
+        let batch_id = lane.batch.id().to_owned();
+        lane.write_session(SessionWrite {
+            state: SessionState::Active,
+            issue_id: Some(String::new()),
+            summary: Some("booted".to_owned()),
+            next_step: Some(next_target.as_ref().map_or_else(
+                || "nothing is ready".to_owned(),
+                |issue| format!("claim {issue}"),
+            )),
+            issues_path: Some(issues_path),
+            issues_snapshot_ref: Some(snapshot),
+            worker_id: Some(worker),
+            batch_id: Some(batch_id),
+            step: StepWrite::Clear,
+            ..SessionWrite::default()
+        })?;
+        let ready = lane
+            .boot_setup()
+            .and_then(|()| lane.boot_command(Phase::Boot))
+            .and_then(|()| lane.boot_command(Phase::Startup))
+            .and_then(|()| lane.refuse_dirty());
+        if let Err(error) = ready {
+            lane.write_session(SessionWrite {
+                state: SessionState::Stopped,
+                summary: Some(format!("not booted: {error}")),
+                ..SessionWrite::default()
+            })?;
+            return Err(error);
+        }
+        let roots = &lane.batch.settings.roots;
+        let report = BootReport {
+            handoff,
+            salvage,
+            next_target,
+            witnesses: std::fs::read_dir(&roots.witnesses).map_or(0, Iterator::count),
+            observation: roots.observation.exists(),
+            warnings: lane.warnings(),
+        };
+        Ok((lane, report))
+    }
+
+    /// Says what a person should know of the worktree.
+    fn warnings(&self) -> Vec<String> {
+        let issues = self.batch.memory.path();
+        let tracked = issues
+            .strip_prefix(&self.worktree)
+            .is_ok_and(|path| self.tree.tracks(path));
+        let mut warnings = Vec::new();
+        if tracked {
+            warnings.push(format!(
+                "{} is tracked in the checkout that the lane works in: a `git stash` or `git reset` \
+                 of the work command takes it back; a linked worktree is safe from that",
+                issues.display()
+            ));
+        }
+        if let Ok(paths) = self.tree.tracked_ours()
+            && let Some(first) = paths.iter().find(|path| path.starts_with("artifacts/"))
+        {
+            warnings.push(format!(
+                "{first} is tracked, but what lies in artifacts/ is never committed or put back"
+            ));
+        }
+        if self.tree.submodules().unwrap_or(false) {
+            warnings.push(
+                "the repository has submodules: a step that moves one is refused, and its pointer is never committed"
+                    .to_owned(),
+            );
+        }
+        warnings
+    }
+
+    /// Puts a lane whose steps begin at the landing target there, so that it
+    /// is made ready and verified on what they begin with.
+    fn to_the_target(&self) -> Result<(), BootError> {
+        let landing = &self.batch.landing;
+        if !landing.is_on() {
+            return Ok(());
+        }
+        self.tree.remember_home()?;
+        let base = Base {
+            commit: landing.tip()?,
+            branch: None,
+        };
+        self.tree.start_at(&base, &self.worker_id, 0)?;
+        Ok(())
+    }
+
+    /// Refuses a tree with somebody's own changes.
+    pub(in crate::lane) fn refuse_dirty(&self) -> Result<(), BootError> {
+        let mut paths = self.tree.changes()?;
+        if paths.is_empty() {
+            return Ok(());
+        }
+        paths.truncate(10);
+        Err(BootError::Dirty {
+            worktree: self.worktree.clone(),
+            paths,
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! What a killed harness, or a person, left in the worktree.
+
+use super::super::Lane;
+use super::{BootError, TAKING_UP};
+use premath_kernel::session::{SessionState, SessionStep, SessionWrite};
+use premath_memory::clock;
+use premath_worktree::tree::{Base, CommitText, TreeError};
+use std::time::Duration;
+
+impl Lane {
+    /// Takes up what a killed harness left in this worktree: what its step did
+    /// is salvaged, and the tree goes back to the step's base, unless that
+    /// step had closed its issue.
+    pub(super) fn take_up(&mut self) -> Result<Option<String>, BootError> {
+        let cut = match &self.session {
+            Some(session) if session.state == SessionState::Active => session.step.clone(),
+            _ => None,
+        };
+        let Some(step) = cut else {
+            return Ok(None);
+        };
+        let closed = self.batch.memory.view(|view| {
+            view.issue(&step.issue_id)
+                .is_some_and(|issue| issue.closed_by_step.as_deref() == Some(&step.step_id))
+        })?;
+        if self.session.as_ref().and_then(|s| s.next_step.as_deref()) != Some(TAKING_UP) {
+            self.refuse_moved(&step)?;
+        }
+        let base = if closed {
+            self.tree.base()?
+        } else {
+            Base {
+                commit: step.base_commit.clone(),
+                branch: step.base_branch.clone(),
+            }
+        };
+        // Should this be cut in turn, what it did is not taken for a person's.
+        self.write_session(SessionWrite {
+            state: SessionState::Active,
+            next_step: Some(TAKING_UP.to_owned()),
+            ..SessionWrite::default()
+        })?;
+        let salvage = self.back_to(&base, &step)?;
+        self.leave_branch(&step, closed);
+        Ok(salvage)
+    }
+
+    /// Refuses a worktree in which somebody went on after the step that was cut
+    /// was over for certain: going back to its base would move their work away.
+    fn refuse_moved(&self, step: &SessionStep) -> Result<(), BootError> {
+        let Some(session) = &self.session else {
+            return Ok(());
+        };
+        let limits = &self.batch.settings.limits;
+        let margin = limits.verify + limits.grace * 3 + Duration::from_secs(60);
+        // A step does not outlive its lease; one that closed its issue has none.
+        let over = self.batch.memory.view(|view| {
+            let row = view.row(&step.issue_id)?;
+            let at = match &row.issue.lease {
+                Some(lease) if lease.generation == step.generation => lease.expires_at.to_string(),
+                _ if row.issue.closed_by_step.as_deref() == Some(&step.step_id) => {
+                    row.text_of("closed_at")
+                }
+                _ => return None,
+            };
+            premath_kernel::time::parse(&at)
+        })?;
+        let (from, longest) = match over {
+            Some(at) => (at, margin),
+            None => (
+                session.updated_at.time(),
+                limits.step + limits.verify + margin,
+            ),
+        };
+        let last = from.saturating_add(longest).unwrap_or(from);
+        if self
+            .tree
+            .last_touched(&step.base_commit, clock::now().wall)?
+            <= last
+        {
+            return Ok(());
+        }
+        Err(BootError::Moved {
+            worktree: self.worktree.clone(),
+            step_id: step.step_id.clone(),
+            session: self.roots.session.clone(),
+        })
+    }
+
+    /// Salvages and restores.
+    pub(in crate::lane) fn back_to(
+        &self,
+        base: &Base,
+        step: &SessionStep,
+    ) -> Result<Option<String>, TreeError> {
+        let lease = format!("{}#{}", step.lease_id, step.generation);
+        let text = CommitText {
+            issue_id: &step.issue_id,
+            title: "cut or failed step",
+            lease: &lease,
+            step_id: &step.step_id,
+            witness: None,
+        };
+        let since = self
+            .session
+            .as_ref()
+            .map(|session| session.updated_at.time());
+        let salvage = self.tree.take_back(base, step.generation, &text, since)?;
+        self.tree.must_be_clean()?;
+        Ok(salvage.map(|salvage| salvage.to_string()))
+    }
+
+    /// Clears a worktree that the harness made: what somebody left in it is
+    /// kept like a step's work, and no reason to give the lane up.
+    pub(super) fn clear(&self) -> Result<Option<String>, BootError> {
+        if self.tree.changes()?.is_empty() {
+            return Ok(None);
+        }
+        let text = CommitText {
+            issue_id: &self.worker_id,
+            title: "found in the lane",
+            lease: "none",
+            step_id: "none",
+            witness: None,
+        };
+        let base = self.tree.base()?;
+        let salvage = self.tree.take_back(&base, 0, &text, None)?;
+        Ok(salvage.map(|salvage| salvage.to_string()))
+    }
+}
