@@ -6,9 +6,13 @@ use crate::run::Plan;
 use git2::{IndexAddOption, Repository, RepositoryInitOptions, Signature};
 use harness_worker::settings::{LoopFlags, Settings, SettingsError};
 use include_dir::{Dir, include_dir};
+use premath_kernel::event::LandingCheck;
+use premath_kernel::issue::Status;
+use premath_kernel::landing::{LandingRecord, LandingRule};
 use premath_kernel::trajectory::action;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{IssueMemory, OpenOptions, Trajectory, clock};
+use premath_memory::{IssueMemory, IssueRow, OpenOptions, StoreError, Trajectory, clock};
+use premath_worktree::landing::Landing;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -188,45 +192,45 @@ struct ExpectedIssue {
     attempts: usize,
 }
 
-/// Compares what the batch came to with what `expected.json` says; returns the
-/// number of issues.
+/// An example that ended as it is expected to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How many issues there are.
+    pub issues: usize,
+    /// What of the closed ones is on the branch that work lands on: all.
+    pub landing: LandingCheck,
+}
+
+/// Compares what the batch came to with what `expected.json` says, and what is
+/// closed with the branch that it is to be on.
 ///
 /// # Errors
 ///
 /// The differences, one line each.
-pub fn compare(repository: &Path) -> Result<usize, Vec<String>> {
-    let roots = MemoryRoots::at(repository);
+pub fn compare(repository: &Path, rule: &LandingRule) -> Result<Outcome, Vec<String>> {
     let said = |error: &dyn std::fmt::Display| vec![error.to_string()];
     let text = EXAMPLE
         .get_file("expected.json")
         .map_or(&b""[..], |file| file.contents());
     let expected: Expected = serde_json::from_slice(text).map_err(|e| said(&e))?;
-    let memory = IssueMemory::open(&roots.issues, &OpenOptions::default()).map_err(|e| said(&e))?;
+    let roots = MemoryRoots::at(repository);
+    let statuses = statuses(&roots).map_err(|e| said(&e))?;
     let rows = Trajectory::open(&roots.trajectory)
         .map_err(|e| said(&e))?
         .rows()
         .map_err(|e| said(&e))?;
     let mut attempts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut landings: BTreeMap<&str, &LandingRecord> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.action == action::WORKER_LOOP) {
-        *attempts
-            .entry(row.issue_id.as_deref().unwrap_or(""))
-            .or_default() += 1;
+        let issue = row.issue_id.as_deref().unwrap_or("");
+        *attempts.entry(issue).or_default() += 1;
+        if let Some(landing) = row.landing.as_ref().filter(|_| row.succeeded()) {
+            landings.insert(issue, landing);
+        }
     }
-    let statuses: BTreeMap<String, String> = memory
-        .view(|view| {
-            view.rows()
-                .map(|row| {
-                    (
-                        row.issue.id.to_string(),
-                        row.issue.status.as_str().to_owned(),
-                    )
-                })
-                .collect()
-        })
-        .map_err(|e| said(&e))?;
     let mut differences = Vec::new();
     for issue in &expected.issues {
-        let status = statuses.get(&issue.id).map_or("missing", String::as_str);
+        let status = statuses.get(&issue.id).map_or("missing", Status::as_str);
         let count = attempts.get(issue.id.as_str()).copied().unwrap_or(0);
         if (status, count) != (issue.status.as_str(), issue.attempts) {
             differences.push(format!(
@@ -242,9 +246,94 @@ pub fn compare(repository: &Path) -> Result<usize, Vec<String>> {
             expected.issues.len()
         ));
     }
+    let closed = statuses
+        .iter()
+        .filter(|(_, status)| **status == Status::Closed)
+        .map(|(id, _)| (id.as_str(), landings.get(id.as_str()).copied()));
+    let landing = Landing::begin(rule.clone(), repository.to_path_buf())
+        .and_then(|landing| landing.check(closed))
+        .map_err(|e| said(&e))?;
+    let missing = landing.missing.iter();
+    differences.extend(missing.map(|id| {
+        let target = &landing.target;
+        format!("{id} is closed, but its work is not on {target}")
+    }));
     if differences.is_empty() {
-        Ok(expected.issues.len())
+        Ok(Outcome {
+            issues: expected.issues.len(),
+            landing,
+        })
     } else {
         Err(differences)
+    }
+}
+
+fn statuses(roots: &MemoryRoots) -> Result<BTreeMap<String, Status>, StoreError> {
+    IssueMemory::open(&roots.issues, &OpenOptions::default())?.view(|view| {
+        let of = |row: &IssueRow| (row.issue.id.to_string(), row.issue.status.clone());
+        view.rows().map(of).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Lays the example out as if every issue had come to what is expected of
+    /// it, with the work of the closed ones landed as one commit.
+    fn ended(folder: &Path, landed: impl Fn(&Repository) -> String) -> LaidOut {
+        let laid_out = lay_out(Some(&folder.join("example"))).unwrap();
+        let git = Repository::open(&laid_out.repository).unwrap();
+        let roots = MemoryRoots::at(&laid_out.repository);
+        let text = EXAMPLE.get_file("expected.json").unwrap().contents();
+        let expected: Value = serde_json::from_slice(text).unwrap();
+        let (mut issues, mut rows) = (String::new(), String::new());
+        for issue in expected["issues"].as_array().unwrap() {
+            let (id, closes) = (&issue["id"], issue["status"] == "closed");
+            let row = json!({"id": id, "title": "t", "status": issue["status"]});
+            issues.push_str(&format!("{row}\n"));
+            let attempts = issue["attempts"].as_u64().unwrap();
+            for attempt in 1..=attempts {
+                let mut row = json!({
+                    "schema": 1, "stepKind": "premath.harness.step.v1", "issueId": id,
+                    "stepId": format!("{id}.{attempt}"), "action": action::WORKER_LOOP,
+                    "resultClass": "failed", "finishedAt": "2025-03-03T10:00:00Z",
+                });
+                if closes && attempt == attempts {
+                    row["resultClass"] = "completed".into();
+                    row["landing"] = json!({"target": "t", "commit": landed(&git)});
+                }
+                rows.push_str(&format!("{row}\n"));
+            }
+        }
+        fs::write(&roots.issues, issues).unwrap();
+        fs::write(&roots.trajectory, rows).unwrap();
+        laid_out
+    }
+
+    #[test]
+    fn what_is_closed_must_be_on_the_target() {
+        let folder = tempfile::tempdir().unwrap();
+        let landed = |git: &Repository| git.refname_to_id("refs/heads/main").unwrap().to_string();
+        let LaidOut { repository, plan } = ended(folder.path(), landed);
+        let outcome = compare(&repository, &plan.settings.landing).unwrap();
+        assert_eq!((outcome.issues, outcome.landing.landed), (14, 11));
+        assert_eq!(outcome.landing.target, "harness/integration");
+
+        let folder = tempfile::tempdir().unwrap();
+        let LaidOut { repository, plan } = ended(folder.path(), |git| {
+            let author = Signature::now("a", "a@localhost").unwrap();
+            let tree = git.head().unwrap().peel_to_tree().unwrap();
+            // On no branch at all.
+            let id = git.commit(None, &author, &author, "lost", &tree, &[]);
+            id.unwrap().to_string()
+        });
+        let differences = compare(&repository, &plan.settings.landing).unwrap_err();
+        assert_eq!(differences.len(), 11, "{differences:#?}");
+        assert_eq!(
+            differences[0],
+            "wk-01 is closed, but its work is not on harness/integration"
+        );
     }
 }

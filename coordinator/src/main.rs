@@ -177,17 +177,25 @@ fn show_example(dir: Option<&Path>, json: bool) -> u8 {
     ));
     let interrupt = Interrupt::new(laid_out.plan.settings.limits.drain_grace);
     let repository = laid_out.repository.clone();
+    let rule = laid_out.plan.settings.landing.clone();
     let code = perform(laid_out.plan, interrupt, json);
     if code > exit::FAILED {
         return code;
     }
-    match example::compare(&repository) {
-        Ok(count) => {
-            say(&format!("all {count} issues ended as the example expects"));
+    match example::compare(&repository, &rule) {
+        Ok(outcome) => {
+            let (issues, landed) = (outcome.issues, outcome.landing.landed);
+            let target = &outcome.landing.target;
+            say(&format!(
+                "all {issues} issues ended as the example expects; the work of the {landed} closed ones is on {target}"
+            ));
             say(&format!(
                 "look around: {} (.premath/issues.jsonl, .premath/harness_trajectory.jsonl, artifacts/)",
                 repository.display()
             ));
+            say("review there what landed:");
+            say(&format!("  git log --first-parent {target}"));
+            say(&format!("  git diff main...{target}"));
             exit::OK
         }
         Err(differences) => {

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs the tests of what is there, and the acceptance test of the issue that
-# PREMATH_ISSUE_ID names. Results go to stdout, one line each; each failure is
-# told once more on stderr, behind the failure class `check_failed`. Exit 1 when
-# anything failed. Nothing in the tree is changed.
+# Runs the tests of everything that is there: the baseline, and the acceptance
+# test of every change that has a note in changes/. The change of the issue that
+# PREMATH_ISSUE_ID names must be among them. Results go to stdout, one line each;
+# each failure is told once more on stderr, behind the failure class
+# `check_failed`. Exit 1 when anything failed. Nothing in the tree is changed.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -10,22 +11,30 @@ cd -- "$(dirname -- "$0")/.."
 
 . tests/check.sh
 
+# accept ID: runs the acceptance test of an issue.
+accept() {
+    suite="acceptance $1"
+    if [ -f "acceptance/$1.sh" ]; then
+        # shellcheck source=/dev/null
+        . "acceptance/$1.sh"
+    else
+        failed 'the issue has an acceptance test' 'there is none'
+    fi
+}
+
 suite=baseline
 . tests/baseline.sh
 
+for note in changes/*.md; do
+    [ -f "$note" ] || continue
+    id=${note#changes/}
+    accept "${id%.md}"
+done
+
 id=${PREMATH_ISSUE_ID:-}
-if [ -n "$id" ]; then
+if [ -n "$id" ] && [ ! -f "changes/$id.md" ]; then
     suite="acceptance $id"
-    case $id in
-    *[!A-Za-z0-9-]*) missing=yes ;;
-    *) if [ -f "acceptance/$id.sh" ]; then missing=no; else missing=yes; fi ;;
-    esac
-    if [ "$missing" = yes ]; then
-        failed 'the issue has an acceptance test' 'there is none'
-    else
-        # shellcheck source=/dev/null
-        . "acceptance/$id.sh"
-    fi
+    failed 'the change has a note' "there is no changes/$id.md"
 fi
 
 finish

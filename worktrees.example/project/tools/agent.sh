@@ -65,4 +65,6 @@ think
 
 # shellcheck source=/dev/null
 . "tools/edits/$id.sh"
+# From now on the project's tests hold this change too.
+printf '%s (%s)\n' "${PREMATH_ISSUE_TITLE:-$id}" "$id" | edit "changes/$id.md"
 say 'done'
