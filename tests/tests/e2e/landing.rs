@@ -1,23 +1,23 @@
 //! Work that lands: closed means that it is on the target, and nobody else's
 //! commit or checkout is touched.
 
-use premath_tests::{Dice, Length, PATIENCE, Run, Scratch, issue, until};
+use premath_tests::{Dice, Ended, Length, PATIENCE, Run, Scratch, issue, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-pub(crate) const TARGET: &str = "harness/integration";
+pub(super) const TARGET: &str = "harness/integration";
 
 /// A file of the issue's own, with a line for each time that it was worked on.
-pub(crate) const OWN: &str = r#"echo x >> "src/$PREMATH_ISSUE_ID.txt""#;
+pub(super) const OWN: &str = r#"echo x >> "src/$PREMATH_ISSUE_ID.txt""#;
 
 /// Waits until each of two issues has begun, from the same tip.
 const TOGETHER: &str = r#"touch "$HOME/at-$PREMATH_ISSUE_ID"
 until [ -e "$HOME/at-a" ] && [ -e "$HOME/at-b" ]; do sleep 0.01; done"#;
 
-fn after(id: &str, blocker: &str) -> Value {
+pub(super) fn after(id: &str, blocker: &str) -> Value {
     let mut row = issue(id);
     row["dependencies"] = json!([{"issue_id": id, "depends_on_id": blocker, "type": "blocks"}]);
     row
@@ -28,7 +28,7 @@ fn merging(scratch: &Scratch, work: &str, verify: &str) -> Run {
 }
 
 /// The target's first-parent commits above the first of all, newest first.
-pub(crate) fn first_parents(scratch: &Scratch) -> Vec<git2::Oid> {
+pub(super) fn first_parents(scratch: &Scratch) -> Vec<git2::Oid> {
     let git = scratch.git();
     let target = git.find_branch(TARGET, git2::BranchType::Local).unwrap();
     let mut commit = target.get().peel_to_commit().unwrap();
@@ -40,31 +40,36 @@ pub(crate) fn first_parents(scratch: &Scratch) -> Vec<git2::Oid> {
     found
 }
 
-/// Runs a verification on each commit of the target's first-parent history.
-pub(crate) fn every_commit_passes(scratch: &Scratch, verify: &str) {
+/// Runs a verification on a commit, in a worktree of its own; it must pass.
+pub(super) fn passes_at(scratch: &Scratch, commit: git2::Oid, verify: &str) -> Ended {
     let place = scratch.folder().join("walk");
-    let path = place.to_str().unwrap();
+    let (path, id) = (place.to_str().unwrap(), commit.to_string());
+    scratch
+        .git_command(["worktree", "add", "--detach", "-q", path, &id])
+        .end()
+        .exits(0);
+    let ended = scratch
+        .run(Path::new("sh"))
+        .args(["-c", verify])
+        .within(&place)
+        .end()
+        .exits(0);
+    scratch
+        .git_command(["worktree", "remove", "--force", path])
+        .end()
+        .exits(0);
+    ended
+}
+
+/// Runs a verification on each commit of the target's first-parent history.
+fn every_commit_passes(scratch: &Scratch, verify: &str) {
     for commit in first_parents(scratch) {
-        let id = commit.to_string();
-        scratch
-            .git_command(["worktree", "add", "--detach", "-q", path, &id])
-            .end()
-            .exits(0);
-        scratch
-            .run(Path::new("sh"))
-            .args(["-c", verify])
-            .within(&place)
-            .end()
-            .exits(0);
-        scratch
-            .git_command(["worktree", "remove", "--force", path])
-            .end()
-            .exits(0);
+        passes_at(scratch, commit, verify);
     }
 }
 
 /// Every closed issue's row names a commit that the target holds.
-pub(crate) fn every_close_is_on_the_target(scratch: &Scratch) {
+pub(super) fn every_close_is_on_the_target(scratch: &Scratch) {
     let git = scratch.git();
     let target = git.find_branch(TARGET, git2::BranchType::Local).unwrap();
     let tip = target.get().target().unwrap();
@@ -88,7 +93,7 @@ pub(crate) fn every_close_is_on_the_target(scratch: &Scratch) {
 }
 
 /// Nothing of the harness is left but the target and what failed steps did.
-pub(crate) fn refs_are_accounted_for(scratch: &Scratch) {
+pub(super) fn refs_are_accounted_for(scratch: &Scratch) {
     let git = scratch.git();
     for name in git.references().unwrap().names() {
         let name = name.unwrap().to_owned();

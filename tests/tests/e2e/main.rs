@@ -8,6 +8,7 @@
 
 mod boots;
 mod commands;
+mod example;
 mod hostile;
 mod interrupts;
 mod landing;
@@ -15,6 +16,7 @@ mod landing_settings;
 mod lanes;
 mod mise;
 mod namespace;
+mod own;
 mod race;
 mod recovery;
 mod refusals;
