@@ -45,12 +45,18 @@ fn cloned() -> Option<Scratch> {
         return None;
     }
     let mut scratch = Scratch::new(0);
-    let commit = scratch
-        .git_command(["rev-parse", "--verify", "--quiet", "HEAD"])
+    let read = scratch
+        .git_command(["rev-parse", "--is-shallow-repository", "HEAD"])
         .within(&workspace)
         .end();
-    if commit.code != Some(0) {
-        skipped(what, &format!("git cannot read it: {}", commit.stderr));
+    if read.code != Some(0) {
+        let words = read.stderr.trim_end();
+        skipped(what, &format!("git cannot read the workspace: {words}"));
+        return None;
+    }
+    if read.stdout.starts_with("true") {
+        // libgit2 does not see from a linked worktree where history is cut.
+        skipped(what, "the workspace is a shallow clone");
         return None;
     }
     let root = scratch.folder().join("own");
