@@ -391,3 +391,42 @@ fn a_single_worker_lands_too() {
     every_close_is_on_the_target(&scratch);
     refs_are_accounted_for(&scratch);
 }
+
+#[test]
+fn work_lands_in_a_shallow_clone() {
+    let origin = Scratch::new(0);
+    let mut scratch = Scratch::new(0);
+    let git = |within: &Path, arguments: &[&str]| {
+        let run = origin.git_command(arguments.iter().copied());
+        run.within(within).end().exits(0);
+    };
+    git(
+        &origin.root,
+        &["commit", "--quiet", "--allow-empty", "-m", "second"],
+    );
+    let root = scratch.folder().join("clone");
+    let (from, to) = (
+        format!("file://{}", origin.root.display()),
+        root.display().to_string(),
+    );
+    git(
+        &origin.root,
+        &["clone", "--quiet", "--depth", "1", &from, &to],
+    );
+    git(&root, &["worktree", "add", "--quiet", "../lane-1"]);
+    git(&root, &["worktree", "add", "--quiet", "../lane-2"]);
+    scratch.root = root;
+    scratch.lanes = [1, 2]
+        .map(|n| scratch.folder().join(format!("lane-{n}")))
+        .into();
+    let rows = format!("{}\n{}\n", issue("a"), issue("b"));
+    scratch.write_issues(rows.as_bytes());
+    // Both begin at one tip: the second is merged.
+    let work = format!("{TOGETHER}\n{OWN}");
+    merging(&scratch, &work, "true").end().exits(0);
+    for id in ["a", "b"] {
+        let file = scratch.file_on(TARGET, &format!("src/{id}.txt"));
+        assert_eq!(file.as_deref(), Some("x\n"));
+    }
+    every_close_is_on_the_target(&scratch);
+}

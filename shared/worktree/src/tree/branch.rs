@@ -139,7 +139,7 @@ impl Tree {
         if commit == past {
             return Ok(true);
         }
-        self.repository
+        self.history
             .graph_descendant_of(commit, past)
             .map_err(self.failed("compare commits"))
     }

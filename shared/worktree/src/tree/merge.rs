@@ -104,12 +104,13 @@ impl Tree {
             return self.replayed(base, tip, work);
         }
         let failed = "merge with the landing target";
-        let (tip, work) = (self.find_commit(tip)?, self.find_commit(work)?);
-        let index = self
-            .repository
-            .merge_commits(&tip, &work, None)
+        let (tip, work) = (self.find_commit(tip)?.id(), self.find_commit(work)?.id());
+        let git = &self.history;
+        let index = git
+            .find_commit(tip)
+            .and_then(|tip| git.merge_commits(&tip, &git.find_commit(work)?, None))
             .map_err(self.failed(failed))?;
-        self.taken(index, work.id().to_string())
+        self.taken(index, work.to_string())
     }
 
     /// Makes the commits of work again on a tip; work that holds merges, or

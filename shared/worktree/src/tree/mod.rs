@@ -72,6 +72,9 @@ pub struct TreeState {
 /// A lane's worktree.
 pub struct Tree {
     repository: Repository,
+    /// The repository as its main worktree sees it: a linked one does not know
+    /// where the history of a shallow clone ends.
+    history: Repository,
     worktree: PathBuf,
     /// Where the files are, as git says it.
     files: PathBuf,
@@ -112,8 +115,10 @@ impl Tree {
             .is_worktree()
             .then(|| fs::read(worktree.join(".git")).ok())
             .flatten();
+        let history = Repository::open(repository.commondir()).map_err(failed)?;
         let tree = Self {
             repository,
+            history,
             worktree: worktree.to_path_buf(),
             files,
             link,
