@@ -11,6 +11,7 @@ use crate::join_check::JoinCheckArgs;
 use crate::schema::SchemaArgs;
 use crate::session::SessionArgs;
 use crate::trajectory::TrajectoryArgs;
+use crate::upkeep::{CleanArgs, DoctorArgs};
 use clap::{Parser, Subcommand};
 
 /// Work with the issues, sessions and evidence of Premath Harness.
@@ -46,6 +47,10 @@ pub(crate) enum Command {
     HarnessSession(SessionArgs),
     /// Read, write and check a worktree's feature ledger
     HarnessFeature(FeatureArgs),
+    /// Check that closed work is on its target, and that nothing is left over
+    Doctor(DoctorArgs),
+    /// Take away what nothing needs any more
+    Clean(CleanArgs),
     /// Append to the trajectory of steps and query it
     HarnessTrajectory(TrajectoryArgs),
     /// Judge the evidence of one turn by the typestate gate
@@ -68,6 +73,8 @@ impl Command {
             Self::Dep(args) => args.run(),
             Self::HarnessSession(args) => args.run(),
             Self::HarnessFeature(args) => args.run(),
+            Self::Doctor(args) => args.run(),
+            Self::Clean(args) => args.run(),
             Self::HarnessTrajectory(args) => args.run(),
             Self::HarnessJoinCheck(args) => args.run(),
             Self::Classes(args) => args.run(),

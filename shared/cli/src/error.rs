@@ -7,6 +7,7 @@ use premath_kernel::retry::PolicyError;
 use premath_kernel::turn::EvidenceError;
 use premath_memory::projection::ProjectionError;
 use premath_memory::{ChangeError, StoreError, TrajectoryFileError};
+use premath_worktree::inventory::InventoryError;
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,9 @@ pub(crate) enum CliError {
     /// The trajectory could not be used.
     #[error(transparent)]
     Trajectory(#[from] TrajectoryFileError),
+    /// The repository's things cannot be listed.
+    #[error(transparent)]
+    Inventory(#[from] InventoryError),
     /// What was to be read is not there.
     #[error("there is no {what} at {path}")]
     Absent {
@@ -144,6 +148,7 @@ impl CliError {
             Self::Projection(error) => Some(error.class()),
             Self::Ledger(error) => Some(error.class()),
             Self::Trajectory(error) => Some(error.class()),
+            Self::Inventory(error) => Some(error.class()),
             Self::Policy { source, .. } => Some(source.class()),
             Self::PolicyFile { .. } => Some(FailureClass::RetryPolicyInvalid),
             Self::Usage(_)
@@ -162,9 +167,11 @@ impl CliError {
             Self::Change(ChangeError::Refused(_) | ChangeError::Invalid(_)) => exit::REFUSED,
             Self::Change(ChangeError::Store(error))
             | Self::Store(error)
+            | Self::Inventory(InventoryError::Store(error))
             | Self::Projection(ProjectionError::Store(error))
             | Self::Trajectory(TrajectoryFileError::Store(error)) => store_code(error),
             Self::Usage(_)
+            | Self::Inventory(_)
             | Self::Projection(ProjectionError::Session { .. } | ProjectionError::Ledger { .. })
             | Self::Ledger(_)
             | Self::Trajectory(TrajectoryFileError::Row(_))

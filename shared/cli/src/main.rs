@@ -17,6 +17,7 @@ mod schema;
 mod session;
 mod terminal;
 mod trajectory;
+mod upkeep;
 
 use clap::Parser;
 use std::process::ExitCode;

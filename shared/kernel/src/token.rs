@@ -1,6 +1,6 @@
 //! Names from outside, made fit for ids, refs, paths and branches.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 /// Everything outside `[A-Za-z0-9._-]`.
 const UNSAFE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
@@ -51,6 +51,13 @@ pub fn encode_branch(name: &str) -> String {
     text
 }
 
+/// Returns the name that a spelling of [`encode`] or [`encode_branch`] stands
+/// for; `None` where it stands for none.
+pub fn decode(spelling: &str) -> Option<String> {
+    let name = percent_decode_str(spelling).decode_utf8().ok()?;
+    (!name.is_empty()).then(|| name.into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,8 +89,7 @@ mod tests {
             for spell in [encode, encode_branch] {
                 prop_assert_eq!(a == b, spell(&a) == spell(&b));
                 let text = spell(&a);
-                let decoded = percent_encoding::percent_decode_str(&text).decode_utf8().unwrap();
-                prop_assert_eq!(decoded.as_ref(), a.as_str());
+                prop_assert_eq!(decode(&text).unwrap_or_default(), a.as_str());
             }
         }
     }

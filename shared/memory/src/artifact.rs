@@ -5,6 +5,7 @@ use crate::clock;
 use crate::error::StoreError;
 use crate::lock::LockFile;
 use premath_kernel::lease::{Holder, Life};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -206,27 +207,30 @@ pub fn sweep(folder: &Path) -> Result<(), StoreError> {
     };
     for entry in entries {
         let entry = entry.map_err(StoreError::io("read", folder))?;
-        let name = entry.file_name();
-        let Some(maker) = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)) else {
-            continue;
-        };
-        let mut parts = maker.split('-').map(str::parse::<u64>);
-        let (Some(Ok(pid)), Some(Ok(started))) = (parts.next(), parts.next()) else {
-            continue;
-        };
-        let Some(me) = clock::this_process() else {
-            continue;
-        };
-        let maker = Holder {
-            pid: u32::try_from(pid).unwrap_or(0),
-            started,
-            ..me
-        };
-        if clock::life(&maker) == Life::Dead {
+        if maker_of(&entry.file_name()) == Some(Life::Dead) {
             remove(&entry.path())?;
         }
     }
     Ok(())
+}
+
+/// Tells whether the process lives that made a temporary file of that name;
+/// `None` where it is no such name.
+pub(crate) fn maker_of(name: &OsStr) -> Option<Life> {
+    let maker = name.to_str()?.strip_prefix(TEMPORARY)?;
+    let mut parts = maker.split('-').map(str::parse::<u64>);
+    let (Some(Ok(pid)), Some(Ok(started))) = (parts.next(), parts.next()) else {
+        return Some(Life::Unknown);
+    };
+    let Some(me) = clock::this_process() else {
+        return Some(Life::Unknown);
+    };
+    let maker = Holder {
+        pid: u32::try_from(pid).unwrap_or(0),
+        started,
+        ..me
+    };
+    Some(clock::life(&maker))
 }
 
 #[cfg(test)]

@@ -359,7 +359,7 @@ impl Open {
     }
 }
 
-fn is_comment(bytes: &[u8]) -> bool {
+pub(crate) fn is_comment(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"#") && std::str::from_utf8(bytes).is_ok()
 }
 
@@ -378,7 +378,7 @@ fn is_blank(bytes: &[u8]) -> bool {
     bytes.iter().all(u8::is_ascii_whitespace)
 }
 
-fn is_object(bytes: &[u8]) -> bool {
+pub(crate) fn is_object(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"{")
         && serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
 }

@@ -7,8 +7,10 @@
 pub mod artifact;
 pub mod clock;
 mod error;
+mod inspect;
 mod issues;
 mod journal;
+pub mod leftover;
 mod lock;
 pub mod projection;
 pub mod roots;
@@ -17,10 +19,13 @@ mod snapshot;
 mod trajectory;
 
 pub use error::{ChangeError, StoreError};
+pub use inspect::{Fault, Inspection, inspect_issues, inspect_trajectory, repair_issues};
 pub use issues::{
     ClaimScope, Claimed, Compaction, DependencyEdit, IssueEdit, IssueMemory, NewIssue, OpenOptions,
     OperatorEdit, View,
 };
-pub use lock::{LOCK_WAIT, LandingLock, WorktreeLock, WorktreesLock};
+pub use lock::{
+    Hold, LOCK_WAIT, LandingLock, WorktreeLock, WorktreesLock, landing_lock, lane_lock,
+};
 pub use row::IssueRow;
 pub use trajectory::{Trajectory, TrajectoryFileError};

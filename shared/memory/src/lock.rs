@@ -1,5 +1,9 @@
 //! File locks: flock on a file of its own, never unlinked (`storage.md`).
 
+mod look;
+
+pub use look::{Hold, landing_lock, lane_lock};
+
 use crate::clock;
 use crate::error::StoreError;
 use fs2::FileExt;
@@ -13,6 +17,11 @@ use std::time::{Duration, Instant};
 
 /// How long a lock is waited for where nothing else is said.
 pub const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// The lane's lock, in a worktree's own git folder.
+const LANE: &str = "premath-lane.flock";
+/// The lock on landing, in the git folder that all worktrees share.
+const LANDING: &str = "premath-landing.flock";
 
 /// A lock file that may be locked again and again; made at the first time, so
 /// that who only looks needs no right to write.
@@ -226,7 +235,7 @@ impl WorktreeLock {
                 path: worktree.to_path_buf(),
                 detail: error.message().to_owned(),
             })?;
-        let path = repository.path().join("premath-lane.flock");
+        let path = repository.path().join(LANE);
         let file = own(path, wait)?;
         Ok(Self { file })
     }
@@ -273,7 +282,7 @@ impl LandingLock {
     ///
     /// [`StoreError::LockIo`] where the lock file cannot be used.
     pub fn try_acquire(common_folder: &Path) -> Result<Option<Self>, StoreError> {
-        let path = common_folder.join("premath-landing.flock");
+        let path = common_folder.join(LANDING);
         match own(path, Duration::ZERO) {
             Ok(file) => Ok(Some(Self { file })),
             Err(StoreError::LockBusy { .. }) => Ok(None),

@@ -190,7 +190,7 @@ impl State {
     }
 }
 
-fn read_line(path: &Path, line: &Line<'_>) -> Result<Option<StepRow>, StoreError> {
+pub(crate) fn read_line(path: &Path, line: &Line<'_>) -> Result<Option<StepRow>, StoreError> {
     if line.bytes.trim_ascii().is_empty() {
         return Ok(None);
     }

@@ -4,6 +4,7 @@
 //! Invariant: no process is started here, and no file of anybody's checkout is
 //! touched but the lane's own.
 
+pub mod inventory;
 pub mod landing;
 pub mod provision;
 pub mod tree;

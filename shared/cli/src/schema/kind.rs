@@ -12,6 +12,7 @@ use crate::issue::{
 use crate::join_check::JoinCheckAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
+use crate::upkeep::{CleanAnswer, DoctorAnswer};
 use premath_kernel::bootstrap::Bootstrap;
 use premath_kernel::event::{Event, WorkerReport};
 use premath_kernel::failure::FailureClass;
@@ -230,6 +231,12 @@ pub(super) const KINDS: &[Kind] = &[
         "premath harness-trajectory query --json",
         || answer::<Projection<'_>>(&["harness-trajectory.query"], "path"),
     ),
+    kind("answer-doctor", "premath doctor --json", || {
+        answer::<DoctorAnswer>(&["doctor"], "repository")
+    }),
+    kind("answer-clean", "premath clean --json", || {
+        answer::<CleanAnswer>(&["clean"], "repository")
+    }),
 ];
 
 const fn kind(name: &'static str, title: &'static str, schema: fn() -> Schema) -> Kind {

@@ -22,6 +22,7 @@ pub use dependency::DependencyEdit;
 pub use edit::{IssueEdit, OperatorEdit};
 pub use new_issue::NewIssue;
 pub use state::View;
+pub(crate) use state::read_row;
 
 use crate::error::{ChangeError, StoreError};
 use crate::journal::{Journal, Tail};

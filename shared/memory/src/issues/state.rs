@@ -206,6 +206,11 @@ fn read_line(
         comments.insert(line.number, line.bytes.into());
         return Ok(None);
     }
+    read_row(path, line).map(Some)
+}
+
+/// Reads a line that is neither blank nor a comment.
+pub(crate) fn read_row(path: &Path, line: &Line<'_>) -> Result<IssueRow, StoreError> {
     let corrupt = |column: usize, detail: String| StoreError::Corrupt {
         path: path.to_path_buf(),
         line: line.number,
@@ -220,7 +225,7 @@ fn read_line(
         )
     })?;
     let indent = text.len() - text.trim_start().len();
-    IssueRow::parse(text).map(Some).map_err(|error| {
+    IssueRow::parse(text).map_err(|error| {
         let detail = error.to_string();
         // serde_json counts lines of its own input, which is one line.
         let detail = detail

@@ -1,0 +1,218 @@
+//! `premath clean`: takes away what nothing needs any more.
+
+use super::survey::{Survey, roots};
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::operator;
+use crate::terminal::plain;
+use clap::Args;
+use premath_kernel::inventory::{Item, Kind, Standing, Terms, Thing, excess};
+use premath_kernel::size::Size;
+use premath_memory::clock;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::error::Error;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Arguments of `premath clean`.
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// A folder of the repository [default: here]
+    #[arg(long, value_name = "DIR")]
+    repo_root: Option<PathBuf>,
+    /// Say what would go, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// How old step output, torn lines, temporary files and salvage must be
+    #[arg(long, value_name = "AGE", default_value = "14d", value_parser = humantime::parse_duration)]
+    older_than: Duration,
+    /// Take salvage away too: branches and folders that keep what failed steps left
+    #[arg(long)]
+    salvage: bool,
+    /// Leave old step output where artifacts, worktrees that the harness made and salvage
+    /// folders take no more than this, as in 20GiB
+    #[arg(long, value_name = "SIZE")]
+    disk_budget: Option<Size>,
+}
+
+/// What `clean` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CleanAnswer {
+    /// Whether nothing was changed.
+    dry_run: bool,
+    /// How many things went, or would go.
+    count: usize,
+    /// Their size in bytes, of those that have one of their own.
+    bytes: u64,
+    /// By how many bytes the budget is still exceeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_budget: Option<u64>,
+    /// What went, or would go.
+    items: Vec<Item>,
+    /// What should have gone, and did not.
+    failed: Vec<Failed>,
+}
+
+/// A thing that could not be taken away.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Failed {
+    /// What it is.
+    kind: Kind,
+    /// Its name.
+    name: String,
+    /// Why it is still there.
+    error: String,
+}
+
+impl CleanArgs {
+    pub(crate) fn run(self) -> Finished {
+        let roots = match roots(self.repo_root.as_deref()) {
+            Ok(roots) => roots,
+            Err(error) => return Finished::new("clean", Err(error)),
+        };
+        let root = roots.repository.clone();
+        Finished::on("clean", "repository", Ok(root), |_| {
+            // A step's command is no person, and its harness cleans up after it.
+            if operator::step_id().is_some() && !self.dry_run {
+                return Err(CliError::InsideStep);
+            }
+            let mut survey = Survey::of(roots)?;
+            survey.whole()?;
+            Ok(self.clean(&survey))
+        })
+    }
+
+    fn clean(self, survey: &Survey) -> Answer {
+        let mut terms = Terms {
+            older_than: self.older_than,
+            salvage: self.salvage,
+            ..Terms::at(clock::now().wall)
+        };
+        let mut items = survey.account(&terms);
+        let above = self.disk_budget.map(|budget| {
+            let above = excess(survey.used(), budget.0, &items);
+            terms.excess = Some(above);
+            items = survey.account(&terms);
+            above
+        });
+        items.retain(|item| item.standing == Standing::Removable);
+        let order = |item: &Item| match item.thing {
+            // A branch that is checked out there goes only after it.
+            Some(Thing::Registration(_)) => 0,
+            _ => 1,
+        };
+        items.sort_by_key(order);
+        let over_budget = above.and_then(|above| {
+            let outputs = items.iter().filter(|item| item.kind == Kind::StepOutput);
+            let gone: u64 = outputs.filter_map(|item| item.bytes).sum();
+            above.checked_sub(gone).filter(|over| *over > 0)
+        });
+        let mut failed = Vec::new();
+        if !self.dry_run {
+            items.retain(|item| match remove(survey, item) {
+                Ok(()) => true,
+                Err(error) => {
+                    failed.push(Failed {
+                        kind: item.kind,
+                        name: item.name.clone(),
+                        error,
+                    });
+                    false
+                }
+            });
+        }
+        self.answer(items, failed, over_budget)
+    }
+
+    fn answer(self, items: Vec<Item>, failed: Vec<Failed>, over_budget: Option<u64>) -> Answer {
+        let bytes = items.iter().filter_map(|item| item.bytes).sum();
+        let mut text = listing(&items);
+        let _ = match (items.len(), self.dry_run) {
+            (0, _) => writeln!(text, "nothing to take away"),
+            (count, true) => writeln!(
+                text,
+                "{count} would go, {}; nothing was changed",
+                Size(bytes)
+            ),
+            (count, false) => writeln!(text, "{count} taken away, {}", Size(bytes)),
+        };
+        let notes: Vec<String> = failed
+            .iter()
+            .map(|failed| format!("error: {} stays: {}", failed.name, failed.error))
+            .chain(over_budget.map(|over| {
+                format!(
+                    "hint: still {} above the budget; a shorter --older-than, --salvage or fewer \
+                     worktrees make room",
+                    Size(over)
+                )
+            }))
+            .collect();
+        let refused = !failed.is_empty();
+        let document = CleanAnswer {
+            dry_run: self.dry_run,
+            count: items.len(),
+            bytes,
+            over_budget,
+            items,
+            failed,
+        };
+        let answer = Answer::new(document, text).refused(refused);
+        notes.into_iter().fold(answer, Answer::note)
+    }
+}
+
+fn remove(survey: &Survey, item: &Item) -> Result<(), String> {
+    let Some(thing) = &item.thing else {
+        return Ok(());
+    };
+    survey.inventory.remove(thing).map_err(|error| {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        text
+    })
+}
+
+fn listing(items: &[Item]) -> String {
+    let columns: Vec<[String; 3]> = items
+        .iter()
+        .map(|item| {
+            let size = item
+                .size()
+                .map_or_else(String::new, |size| size.to_string());
+            [
+                plain(&item.name).into_owned(),
+                size,
+                plain(&item.reason).into_owned(),
+            ]
+        })
+        .collect();
+    let width = |column: usize, most: usize| {
+        let cells = columns.iter().map(|cells| cells[column].chars().count());
+        cells.max().unwrap_or(0).min(most)
+    };
+    let (names, sizes) = (width(0, 48), width(1, 12));
+    columns
+        .iter()
+        .fold(String::new(), |mut text, [name, size, reason]| {
+            let _ = writeln!(text, "{name:<names$}  {size:>sizes$}  {reason}");
+            text
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use premath_kernel::inventory::AGE_DEFAULT;
+
+    #[test]
+    fn the_age_that_is_written_is_the_one_that_doctor_goes_by() {
+        assert_eq!(humantime::parse_duration("14d"), Ok(AGE_DEFAULT));
+    }
+}

@@ -1,0 +1,265 @@
+//! `premath doctor`: is closed landed, and is everything accounted for?
+
+use super::survey::{Survey, roots};
+use crate::answer::{Answer, Finished, Verdict};
+use crate::error::CliError;
+use crate::terminal::plain;
+use clap::Args;
+use premath_kernel::inventory::{Item, Kind, Standing, Terms};
+use premath_kernel::size::Size;
+use premath_memory::{clock, repair_issues};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `premath doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// A folder of the repository [default: here]
+    #[arg(long, value_name = "DIR")]
+    repo_root: Option<PathBuf>,
+    /// Write the rows of issue memory that can be read into this new file
+    #[arg(long, value_name = "FILE")]
+    repair_into: Option<PathBuf>,
+}
+
+/// What `doctor` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DoctorAnswer {
+    /// Whether there are no findings.
+    result: Verdict,
+    /// How many items are findings: `removable` ones but old step output, and
+    /// those with the standing `finding`.
+    finding_count: usize,
+    /// How many of them `premath clean` takes away.
+    removable_count: usize,
+    /// Everything that the harness has in the repository, and why.
+    items: Vec<Item>,
+    /// What was written for `--repair-into`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repair: Option<Repair>,
+}
+
+/// A copy of issue memory with the lines that can be read.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Repair {
+    /// The new file.
+    path: String,
+    /// How many rows are in it.
+    row_count: usize,
+    /// The lines that were left out.
+    left_out: Vec<u64>,
+}
+
+impl DoctorArgs {
+    pub(crate) fn run(self) -> Finished {
+        let roots = match roots(self.repo_root.as_deref()) {
+            Ok(roots) => roots,
+            Err(error) => return Finished::new("doctor", Err(error)),
+        };
+        let root = roots.repository.clone();
+        Finished::on("doctor", "repository", Ok(root), |_| {
+            let repair = self.repair_into.as_deref();
+            let repair = repair
+                .map(|new| repair_into(&roots.issues, new))
+                .transpose()?;
+            let survey = Survey::of(roots)?;
+            Ok(report(
+                survey.account(&Terms::at(clock::now().wall)),
+                repair,
+            ))
+        })
+    }
+}
+
+fn repair_into(issues: &Path, new: &Path) -> Result<Repair, CliError> {
+    let repaired = repair_issues(issues, new)?;
+    Ok(Repair {
+        path: new.display().to_string(),
+        row_count: repaired.rows,
+        left_out: repaired.faults.iter().map(|fault| fault.line).collect(),
+    })
+}
+
+fn report(items: Vec<Item>, repair: Option<Repair>) -> Answer {
+    let findings = items.iter().filter(|item| item.is_finding());
+    let finding_count = findings.clone().count();
+    let removable = findings.filter(|item| item.standing == Standing::Removable);
+    let removable_count = removable.count();
+    let mut text = String::new();
+    for (title, kinds) in GROUPS {
+        let of_group: Vec<&Item> = items
+            .iter()
+            .filter(|item| kinds.contains(&item.kind))
+            .collect();
+        let mut lines = lines(&of_group);
+        if *title == "files" {
+            lines.extend(printed(&items));
+        }
+        if !lines.is_empty() {
+            let _ = writeln!(text, "{title}");
+            text.extend(lines);
+        }
+    }
+    text.push_str(&verdict(&items, finding_count, removable_count));
+    let note = repair.as_ref().map(|repair| {
+        format!(
+            "wrote {} rows to {}; lines left out: {}",
+            repair.row_count,
+            repair.path,
+            repair.left_out.len()
+        )
+    });
+    let document = DoctorAnswer {
+        result: Verdict::of(finding_count == 0),
+        finding_count,
+        removable_count,
+        items,
+        repair,
+    };
+    let answer = Answer::new(document, text).refused(finding_count > 0);
+    match note {
+        Some(note) => answer.note(note),
+        None => answer,
+    }
+}
+
+/// What stands under which title.
+const GROUPS: &[(&str, &[Kind])] = &[
+    ("issues", &[Kind::Memory, Kind::Issue, Kind::Batch]),
+    ("landing", &[Kind::Target, Kind::Mark]),
+    ("worktrees", &[Kind::Worktree]),
+    (
+        "branches",
+        &[Kind::StepBranch, Kind::SalvageBranch, Kind::Branch],
+    ),
+    ("locks", &[Kind::Lock]),
+    ("files", &[Kind::SalvageFolder, Kind::Torn, Kind::Temporary]),
+];
+
+/// How many lines things of one kind that are no findings get, before they
+/// are counted.
+const SHOWN: usize = 6;
+
+fn lines(items: &[&Item]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let width = items
+        .iter()
+        .map(|item| plain(&item.name).chars().count())
+        .max()
+        .unwrap_or(0)
+        .min(40);
+    let mut shown: Vec<((Kind, Standing), usize)> = Vec::new();
+    for item in items {
+        let sort = (item.kind, item.standing);
+        match shown.iter_mut().find(|(of, _)| *of == sort) {
+            Some((_, count)) => *count += 1,
+            None => shown.push((sort, 1)),
+        }
+        let count = shown
+            .iter()
+            .find(|(of, _)| *of == sort)
+            .map_or(0, |(_, n)| *n);
+        if item.is_finding() || count <= SHOWN {
+            let mut line = format!(
+                "  {:<8} {:<width$}  {}",
+                word(item),
+                plain(&item.name),
+                plain(&item.reason)
+            );
+            if let Some(advice) = advice(item) {
+                let _ = write!(line, "; {}", plain(&advice));
+            }
+            lines.push(line + "\n");
+        }
+    }
+    for ((kind, standing), count) in shown {
+        let is_finding = items
+            .iter()
+            .any(|item| (item.kind, item.standing) == (kind, standing) && item.is_finding());
+        if !is_finding && count > SHOWN {
+            lines.push(format!(
+                "  {:<8} and {} more of the kind\n",
+                standing_word(standing),
+                count - SHOWN
+            ));
+        }
+    }
+    lines
+}
+
+fn word(item: &Item) -> &'static str {
+    if item.is_finding() {
+        "finding"
+    } else {
+        standing_word(item.standing)
+    }
+}
+
+const fn standing_word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::InOrder => "ok",
+        Standing::InUse => "in use",
+        Standing::Kept => "kept",
+        Standing::Removable => "old",
+        Standing::Finding => "finding",
+    }
+}
+
+fn advice(item: &Item) -> Option<String> {
+    match item.standing {
+        Standing::Removable => Some("`premath clean` takes it away".to_owned()),
+        Standing::Finding => item.advice.clone(),
+        Standing::InOrder | Standing::InUse | Standing::Kept => None,
+    }
+}
+
+/// Says in a line what commands printed.
+fn printed(items: &[Item]) -> Option<String> {
+    let outputs = || items.iter().filter(|item| item.kind == Kind::StepOutput);
+    let bytes =
+        |items: &mut dyn Iterator<Item = &Item>| Size(items.filter_map(|item| item.bytes).sum());
+    let count = outputs().count();
+    if count == 0 {
+        return None;
+    }
+    let old = || outputs().filter(|item| item.standing == Standing::Removable);
+    let mut line = format!(
+        "  {:<8} output of {count} step(s), {}",
+        "ok",
+        bytes(&mut outputs())
+    );
+    if old().count() > 0 {
+        let _ = write!(
+            line,
+            "; `premath clean` takes {} old one(s) away, {}",
+            old().count(),
+            bytes(&mut old())
+        );
+    }
+    Some(line + "\n")
+}
+
+fn verdict(items: &[Item], findings: usize, removable: usize) -> String {
+    let targets: Vec<String> = items
+        .iter()
+        .filter(|item| item.kind == Kind::Target && item.standing == Standing::InOrder)
+        .filter_map(|item| {
+            let (count, _) = item.reason.split_once(" on it")?;
+            (!count.starts_with("0 ")).then(|| format!("{count} on {}", plain(&item.name)))
+        })
+        .collect();
+    match (findings, removable) {
+        (0, _) if targets.is_empty() => "all in order\n".to_owned(),
+        (0, _) => format!("all in order: {}\n", targets.join(", ")),
+        (1, 0) => "1 finding\n".to_owned(),
+        (1, _) => "1 finding; `premath clean` takes it away\n".to_owned(),
+        (_, 0) => format!("{findings} findings\n"),
+        (_, removable) => {
+            format!("{findings} findings; `premath clean` takes {removable} of them away\n")
+        }
+    }
+}

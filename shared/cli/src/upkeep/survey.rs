@@ -1,0 +1,185 @@
+//! What is there: issue memory, trajectory, git and files, looked at once.
+
+use crate::error::CliError;
+use crate::paths;
+use premath_kernel::inventory::{
+    Batch, Found, IssueFacts, Item, Known, LeaseLook, Terms, Unreadable, account,
+};
+use premath_kernel::landing::LandingRecord;
+use premath_kernel::lease::{self, LeaseState, Observation};
+use premath_kernel::trajectory::{BatchHistory, StepRow, action};
+use premath_memory::leftover::{self, LaneFolder};
+use premath_memory::roots::MemoryRoots;
+use premath_memory::{
+    Fault, IssueRow, StoreError, TrajectoryFileError, clock, inspect_issues, inspect_trajectory,
+};
+use premath_worktree::inventory::Inventory;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// A repository as it is now.
+#[derive(Debug)]
+pub(super) struct Survey {
+    pub(super) roots: MemoryRoots,
+    pub(super) inventory: Inventory,
+    found: Found,
+    known: Known,
+    /// The first line that cannot be read.
+    corrupt: Option<CliError>,
+}
+
+/// Returns the files of a repository, and where its issues are.
+pub(super) fn roots(given: Option<&Path>) -> Result<MemoryRoots, CliError> {
+    let mut roots = MemoryRoots::discover(given.unwrap_or(Path::new(".")))?;
+    if given.is_none() {
+        roots.issues = paths::issues(Some(roots.issues))?;
+    }
+    Ok(roots)
+}
+
+impl Survey {
+    pub(super) fn of(roots: MemoryRoots) -> Result<Self, CliError> {
+        let inventory = Inventory::open(&roots.repository)?;
+        let issues = inspect_issues(&roots.issues)?;
+        let trajectory = inspect_trajectory(&roots.trajectory)?;
+        let steps: BTreeMap<&str, &StepRow> = trajectory
+            .rows
+            .iter()
+            .filter(|row| row.action == action::WORKER_LOOP)
+            .map(|row| (row.step_id.as_str(), row))
+            .collect();
+        let closed: Vec<(String, LandingRecord)> = issues
+            .rows
+            .values()
+            .filter_map(|row| Some((row.issue.id.to_string(), landing(row, &steps)?.clone())))
+            .collect();
+        let named: BTreeSet<String> = closed
+            .iter()
+            .map(|(_, record)| record.target.clone())
+            .collect();
+        let targets = inventory.targets(&named);
+        let mut found = inventory.find(&targets, closed)?;
+        let lanes: Vec<LaneFolder<'_>> = found
+            .worktrees
+            .iter()
+            .map(|worktree| LaneFolder {
+                worktree: &worktree.path,
+                under_way: worktree.is_busy(),
+            })
+            .collect();
+        let files = leftover::files(&roots, &lanes, &[inventory.common_folder().join("info")]);
+        found.files = files;
+        found.outputs = leftover::outputs(&roots);
+        let me = clock::this_process();
+        let history = BatchHistory::fold(&trajectory.rows);
+        let batches = history.open().iter().map(|batch| Batch {
+            id: batch.batch_id.clone(),
+            lives: batch.holder.may_live(me.as_ref(), &clock::life),
+        });
+        let seen = clock::observe();
+        let known = Known {
+            is_whole: issues.faults.is_empty(),
+            targets,
+            batches: batches.collect(),
+            issues: issues
+                .rows
+                .iter()
+                .map(|(id, row)| (id.clone(), facts(row, &steps, &seen)))
+                .collect(),
+            unreadable: unreadable(&roots.issues, &issues.faults, true)
+                .chain(unreadable(&roots.trajectory, &trajectory.faults, false))
+                .collect(),
+        };
+        let corrupt = |path: &Path, faults: &[Fault]| {
+            faults.first().map(|fault| StoreError::Corrupt {
+                path: path.to_path_buf(),
+                line: fault.line,
+                column: fault.column,
+                detail: fault.detail.clone(),
+            })
+        };
+        let corrupt = corrupt(&roots.issues, &issues.faults)
+            .map(CliError::from)
+            .or_else(|| {
+                let error = corrupt(&roots.trajectory, &trajectory.faults)?;
+                Some(TrajectoryFileError::from(error).into())
+            });
+        Ok(Self {
+            roots,
+            inventory,
+            found,
+            known,
+            corrupt,
+        })
+    }
+
+    /// Refuses what was not read as a whole: nothing goes on a guess.
+    pub(super) fn whole(&mut self) -> Result<(), CliError> {
+        self.corrupt.take().map_or(Ok(()), Err)
+    }
+
+    pub(super) fn account(&self, terms: &Terms) -> Vec<Item> {
+        account(&self.found, &self.known, terms)
+    }
+
+    /// Returns the bytes of artifacts, of worktrees that the harness made, and
+    /// of salvage folders elsewhere.
+    pub(super) fn used(&self) -> u64 {
+        let made: Vec<&PathBuf> = self
+            .found
+            .worktrees
+            .iter()
+            .filter(|worktree| worktree.is_provisioned && worktree.is_there)
+            .map(|worktree| &worktree.path)
+            .collect();
+        let salvage = self.found.salvage.iter();
+        let elsewhere = salvage
+            .filter(|folder| !made.iter().any(|made| folder.path.starts_with(made)))
+            .map(|folder| folder.bytes)
+            .sum::<u64>();
+        let artifacts = self.roots.repository.join("artifacts");
+        let made: u64 = made.into_iter().map(|path| leftover::size(path)).sum();
+        leftover::size(&artifacts) + made + elsewhere
+    }
+}
+
+/// Returns where a closed issue's work landed, as the row of its step says.
+fn landing<'a>(row: &IssueRow, steps: &BTreeMap<&str, &'a StepRow>) -> Option<&'a LandingRecord> {
+    if !row.issue.status.is_terminal() {
+        return None;
+    }
+    let step = row.issue.closed_by_step.as_deref()?;
+    steps.get(step)?.landing.as_ref()
+}
+
+fn facts(row: &IssueRow, steps: &BTreeMap<&str, &StepRow>, seen: &Observation<'_>) -> IssueFacts {
+    let issue = &row.issue;
+    let lease = match (lease::state(Some(issue), seen), &issue.lease) {
+        (LeaseState::Stale, Some(lease)) => LeaseLook::Over(lease.owner.to_string()),
+        // One that cannot be read may be somebody's.
+        (
+            LeaseState::Active | LeaseState::Contended | LeaseState::InvalidExpiresAt,
+            Some(lease),
+        ) => LeaseLook::Live(lease.generation),
+        _ => LeaseLook::None,
+    };
+    let is_closed = issue.status.is_terminal();
+    let step = issue.closed_by_step.as_deref();
+    IssueFacts {
+        status: issue.status.as_str().to_owned(),
+        is_closed,
+        lease,
+        unrecorded: step
+            .filter(|step| is_closed && !steps.contains_key(step))
+            .map(str::to_owned),
+        has_landed: landing(row, steps).is_some(),
+    }
+}
+
+fn unreadable(path: &Path, faults: &[Fault], is_issue: bool) -> impl Iterator<Item = Unreadable> {
+    faults.iter().map(move |fault| Unreadable {
+        place: format!("{}:{}:{}", path.display(), fault.line, fault.column),
+        detail: fault.detail.clone(),
+        is_issue,
+    })
+}

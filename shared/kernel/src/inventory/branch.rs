@@ -1,0 +1,161 @@
+//! Branches and marks.
+
+use super::found::{Branch, LeaseLook, Mark};
+use super::{Item, Kind, Role, Scene, Standing, Thing};
+use std::collections::BTreeSet;
+
+const SALVAGE: &str = "`premath clean --salvage` takes it away once it is old";
+
+/// Accounts for branches and marks, after the worktrees: a branch is not
+/// checked out by a registration that goes.
+pub(super) fn items(scene: &Scene<'_>, worktrees: &[Item]) -> Vec<Item> {
+    let going: BTreeSet<&str> = worktrees
+        .iter()
+        .filter_map(|item| match &item.thing {
+            Some(Thing::Registration(name)) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
+    let branches = scene.found.branches.iter();
+    branches
+        .filter_map(|found| branch(scene, found, &going))
+        .chain(scene.found.marks.iter().map(|found| mark(scene, found)))
+        .collect()
+}
+
+fn branch(scene: &Scene<'_>, found: &Branch, going: &BTreeSet<&str>) -> Option<Item> {
+    let out = found.checked_out.as_ref().filter(|out| {
+        let name = out.worktree.as_deref();
+        !name.is_some_and(|name| going.contains(name))
+    });
+    let kind = match found.role {
+        // What landed there tells more of it.
+        Role::Target => return None,
+        Role::Step { .. } => Kind::StepBranch,
+        Role::Salvage | Role::Moved => Kind::SalvageBranch,
+        Role::Other => Kind::Branch,
+    };
+    let item = |standing, reason: String| Item::new(kind, &found.name, standing, reason);
+    let item = match (&found.role, out) {
+        (Role::Other, _) => item(Standing::Kept, "none of the harness's making".to_owned()),
+        (_, Some(out)) => item(
+            Standing::InUse,
+            format!("checked out in {}", out.path.display()),
+        ),
+        (Role::Step { issue, generation }, None) => step(scene, found, issue, *generation),
+        (role, None) => {
+            let what = if *role == Role::Moved {
+                "somebody's branch that stood in a lane's way"
+            } else {
+                "what a step left"
+            };
+            let standing = scene.salvage(found.at);
+            let reason = format!("{what}, {}", scene.terms.days(found.at));
+            item(standing, reason).advice(SALVAGE)
+        }
+    };
+    Some(item.thing(Thing::Branch {
+        name: found.name.clone(),
+        tip: found.tip.clone(),
+    }))
+}
+
+fn step(scene: &Scene<'_>, found: &Branch, id: &str, generation: u64) -> Item {
+    let item =
+        |standing, reason: String| Item::new(Kind::StepBranch, &found.name, standing, reason);
+    let issue = scene.known.issues.get(id);
+    if let Some(live) = scene.live() {
+        return item(Standing::InUse, live.to_owned());
+    }
+    if let Some(LeaseLook::Live(leased)) = issue.map(|issue| &issue.lease)
+        && *leased == generation
+    {
+        return item(Standing::InUse, format!("{id} is worked on"));
+    }
+    if scene.cut.contains(&(id.to_owned(), generation)) {
+        let reason = "its step was cut; the next run takes it up";
+        return item(Standing::Kept, reason.to_owned());
+    }
+    let status = issue.map_or("no issue", |issue| &issue.status);
+    if let Some(holder) = &found.held_by {
+        let reason = match issue {
+            Some(_) => format!("{id} is {status}, and {holder} holds all of its commits"),
+            None => format!("{holder} holds all of its commits"),
+        };
+        return item(Standing::Removable, reason);
+    }
+    match issue {
+        None if !scene.known.is_whole => item(
+            Standing::Kept,
+            "issue memory cannot be read as a whole".to_owned(),
+        ),
+        Some(issue) if !issue.is_closed => item(
+            Standing::Kept,
+            format!("{id} is {status}: its work is kept"),
+        ),
+        Some(issue) if !issue.has_landed => item(
+            Standing::Kept,
+            format!("{id} is {status} without landing: its work is here to be merged"),
+        ),
+        _ => {
+            let reason = match issue {
+                Some(_) => format!("{id} is {status} with other work; nothing else holds this"),
+                None => format!("there is no issue {id}, and nothing else holds its commits"),
+            };
+            if scene.terms.salvage && scene.terms.is_old(found.at) {
+                return item(Standing::Removable, reason);
+            }
+            item(Standing::Finding, reason).advice(format!("merge it or delete it; {SALVAGE}"))
+        }
+    }
+}
+
+fn mark(scene: &Scene<'_>, found: &Mark) -> Item {
+    let item = |standing, reason: String| Item::new(Kind::Mark, &found.name, standing, reason);
+    let facts = found
+        .issue
+        .as_ref()
+        .and_then(|id| Some((id, scene.known.issues.get(id)?)));
+    let holder = found.held_by.as_ref();
+    if let Some(live) = scene.live() {
+        return item(Standing::InUse, live.to_owned());
+    }
+    let item = match (facts, holder) {
+        (Some((id, issue)), _) if issue.is_closed && issue.unrecorded.is_none() => item(
+            Standing::Removable,
+            format!("{id} is {} and its row is written", issue.status),
+        ),
+        (Some((id, issue)), _) if issue.is_closed => item(
+            Standing::Kept,
+            format!("the next run writes the row of {id} by it"),
+        ),
+        (Some((id, issue)), Some(holder)) => item(
+            Standing::Kept,
+            format!(
+                "{holder} holds the work of {id}, which is {}: the next attempt closes it",
+                issue.status
+            ),
+        ),
+        (Some((id, issue)), None) => item(
+            Standing::Kept,
+            format!("{id} is {}: its work was about to land", issue.status),
+        ),
+        (None, _) if !scene.known.is_whole => item(
+            Standing::Kept,
+            "issue memory cannot be read as a whole".to_owned(),
+        ),
+        (None, Some(holder)) => item(
+            Standing::Removable,
+            format!("there is no such issue, and {holder} holds its commit"),
+        ),
+        (None, None) => item(
+            Standing::Finding,
+            "there is no such issue, and nothing else holds its commit".to_owned(),
+        )
+        .advice("look at the commit, then `git update-ref -d` it"),
+    };
+    item.thing(Thing::Mark {
+        name: found.name.clone(),
+        tip: found.tip.clone(),
+    })
+}

@@ -1,0 +1,81 @@
+//! A look at a lock: whether somebody holds it, without taking it for longer
+//! than the look.
+
+use super::{LANDING, LANE, StoreError, holder_of, signature};
+use fs2::FileExt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What a look at a lock shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// There is no lock file: nobody ever held it.
+    Never,
+    /// Nobody holds it.
+    Free,
+    /// A living process does; with what it wrote of itself.
+    Held(String),
+}
+
+/// Looks at the lock of the lane whose worktree has this git folder.
+///
+/// # Errors
+///
+/// [`StoreError::LockIo`] where the lock file cannot be used.
+pub fn lane_lock(git_folder: &Path) -> Result<Hold, StoreError> {
+    look(git_folder.join(LANE))
+}
+
+/// Looks at the lock on landing in the git folder that all worktrees share.
+///
+/// # Errors
+///
+/// As [`lane_lock`].
+pub fn landing_lock(common_folder: &Path) -> Result<Hold, StoreError> {
+    look(common_folder.join(LANDING))
+}
+
+fn look(path: PathBuf) -> Result<Hold, StoreError> {
+    let failed = |source| StoreError::LockIo {
+        path: path.clone(),
+        source,
+    };
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Hold::Never),
+        Err(error) => return Err(failed(error)),
+    };
+    loop {
+        // Shared, so that two that look do not take each other for a holder.
+        match FileExt::try_lock_shared(&file) {
+            Ok(()) => {
+                let _ = FileExt::unlock(&file);
+                return Ok(Hold::Free);
+            }
+            Err(error) if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => {
+                return Ok(Hold::Held(holder_of(&signature(&file))));
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::LandingLock;
+
+    #[test]
+    fn a_look_tells_who_holds_a_lock_and_takes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(landing_lock(folder.path()).unwrap(), Hold::Never);
+        let held = LandingLock::try_acquire(folder.path()).unwrap();
+        let me = format!("pid {}", std::process::id());
+        assert_eq!(landing_lock(folder.path()).unwrap(), Hold::Held(me));
+        drop(held);
+        assert_eq!(landing_lock(folder.path()).unwrap(), Hold::Free);
+        assert!(LandingLock::try_acquire(folder.path()).unwrap().is_some());
+    }
+}

@@ -1,0 +1,179 @@
+//! The worktrees of a repository, whatever state they are in.
+
+use super::holder::Holders;
+use super::{Inventory, InventoryError, salvage};
+use crate::tree::Tree;
+use git2::Oid;
+use premath_kernel::inventory::{CutStep, Head, Lane, Loss, Worktree};
+use premath_kernel::session::SessionState;
+use premath_memory::roots::LaneRoots;
+use premath_memory::{Hold, lane_lock, projection};
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What says of a worktree's git folder that the harness made the worktree.
+const PROVISIONED: &str = "premath-provisioned";
+
+impl Inventory {
+    /// Lists the main worktree, then the linked ones by name.
+    pub(super) fn worktrees(&self, holders: &Holders) -> Result<Vec<Worktree>, InventoryError> {
+        let common = self.common_folder();
+        let mut found = Vec::new();
+        if let Some(root) = self.git.workdir() {
+            found.push(self.worktree(None, common, root, holders)?);
+        }
+        let mut linked: Vec<PathBuf> = fs::read_dir(common.join("worktrees"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .map(|entry| entry.path())
+            .collect();
+        linked.sort();
+        for folder in linked {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            let place = place_of(&folder).unwrap_or_else(|| folder.clone());
+            found.push(self.worktree(Some(name.into_owned()), &folder, &place, holders)?);
+        }
+        Ok(found)
+    }
+
+    fn worktree(
+        &self,
+        name: Option<String>,
+        folder: &Path,
+        place: &Path,
+        holders: &Holders,
+    ) -> Result<Worktree, InventoryError> {
+        let lane = match lane_lock(folder)? {
+            Hold::Never => Lane::Never,
+            Hold::Free => Lane::Free,
+            Hold::Held(by) => Lane::Held(by),
+        };
+        let mut found = Worktree {
+            is_there: place.is_dir(),
+            path: components(place),
+            locked: fs::read_to_string(folder.join("locked"))
+                .ok()
+                .map(|reason| reason.trim().to_owned()),
+            head: self.head_of(folder),
+            lane,
+            is_provisioned: folder.join(PROVISIONED).exists(),
+            changes: None,
+            step: None,
+            session_fault: None,
+            loses: None,
+            name,
+        };
+        if !found.is_there {
+            found.loses = self.loss(folder, &found.head, holders)?;
+            return Ok(found);
+        }
+        if found.name.is_some() && !is_linked_to(place, folder) {
+            found.head = Head::Unreadable("its .git file does not lead here".to_owned());
+            return Ok(found);
+        }
+        let is_lane = found.is_provisioned || found.lane != Lane::Never;
+        if is_lane {
+            look_at_session(&mut found);
+        }
+        let is_settled = matches!(found.head, Head::Branch(_) | Head::Detached(_));
+        // What a lane is at is its own affair, and changes under the look.
+        if is_lane && is_settled && !matches!(found.lane, Lane::Held(_)) {
+            match Tree::open(place).and_then(|tree| tree.changes()) {
+                Ok(changes) => found.changes = Some(changes.len()),
+                Err(error) => found.head = Head::Unreadable(error.to_string()),
+            }
+        }
+        Ok(found)
+    }
+
+    fn head_of(&self, folder: &Path) -> Head {
+        let text = match fs::read_to_string(folder.join("HEAD")) {
+            Ok(text) => text,
+            Err(error) => return Head::Unreadable(error.to_string()),
+        };
+        let text = text.trim();
+        if let Some(reference) = text.strip_prefix("ref:").map(str::trim) {
+            let branch = reference.strip_prefix("refs/heads/").unwrap_or(reference);
+            return match self.git.find_reference(reference) {
+                Ok(found) => match found.peel_to_commit() {
+                    Ok(_) => Head::Branch(branch.to_owned()),
+                    Err(error) => Head::Unreadable(error.message().to_owned()),
+                },
+                Err(error) if error.code() == git2::ErrorCode::NotFound => Head::Unborn,
+                Err(error) => Head::Unreadable(error.message().to_owned()),
+            };
+        }
+        match Oid::from_str(text).and_then(|id| self.git.find_commit(id)) {
+            Ok(commit) => Head::Detached(commit.id().to_string()),
+            Err(error) => Head::Unreadable(error.message().to_owned()),
+        }
+    }
+
+    fn loss(
+        &self,
+        folder: &Path,
+        head: &Head,
+        holders: &Holders,
+    ) -> Result<Option<Loss>, InventoryError> {
+        if !salvage::places(&folder.join(salvage::FOLDER)).is_empty() {
+            return Ok(Some(Loss::Salvage));
+        }
+        let Head::Detached(commit) = head else {
+            return Ok(None);
+        };
+        let commit = Oid::from_str(commit).map_err(InventoryError::git("read HEAD"))?;
+        let is_held = holders.of_commit(&self.git, commit)?.is_some();
+        Ok((!is_held).then_some(Loss::Commits))
+    }
+}
+
+/// Reads where a registration's worktree is.
+fn place_of(folder: &Path) -> Option<PathBuf> {
+    let link = fs::read_to_string(folder.join("gitdir")).ok()?;
+    // Newer gits may write it relative to the registration.
+    let link = folder.join(link.trim());
+    link.parent().map(Path::to_path_buf)
+}
+
+/// Tells whether a worktree's `.git` file names its registration.
+fn is_linked_to(place: &Path, folder: &Path) -> bool {
+    let read = || -> io::Result<bool> {
+        let text = fs::read_to_string(place.join(".git"))?;
+        let link = text.trim().strip_prefix("gitdir:").unwrap_or_default();
+        let link = fs::canonicalize(place.join(link.trim()))?;
+        Ok(link == fs::canonicalize(folder)?)
+    };
+    read().unwrap_or(false)
+}
+
+/// Takes trailing slashes and dots out of a path, as far as it can be told
+/// without the file system.
+fn components(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.components().collect())
+}
+
+fn look_at_session(found: &mut Worktree) {
+    match projection::read_session(&LaneRoots::at(&found.path).session) {
+        Ok(Some(session)) if session.state == SessionState::Active => {
+            found.step = session.step.map(|step| CutStep {
+                step_id: step.step_id,
+                issue: step.issue_id,
+                generation: step.generation,
+            });
+        }
+        Ok(_) => {}
+        Err(error) => {
+            let mut text = error.to_string();
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                text = format!("{text}: {error}");
+                cause = error.source();
+            }
+            found.session_fault = Some(text);
+        }
+    }
+}
