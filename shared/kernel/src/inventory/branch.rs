@@ -77,7 +77,11 @@ fn step(scene: &Scene<'_>, found: &Branch, id: &str, generation: u64) -> Item {
         return item(Standing::Kept, reason.to_owned());
     }
     let status = issue.map_or("no issue", |issue| &issue.status);
-    if let Some(holder) = &found.held_by {
+    // An issue that is not over keeps its branch until its work has landed.
+    let is_over = issue.is_none_or(|issue| issue.is_closed);
+    if let Some(holder) = &found.held_by
+        && (is_over || scene.known.targets.contains_key(holder))
+    {
         let reason = match issue {
             Some(_) => format!("{id} is {status}, and {holder} holds all of its commits"),
             None => format!("{holder} holds all of its commits"),

@@ -50,9 +50,6 @@ impl Holders {
         commit: Oid,
     ) -> Result<Option<String>, InventoryError> {
         let failed = "compare commits";
-        if let Some((name, _)) = self.0.iter().find(|(_, tip)| *tip == commit) {
-            return Ok(Some(name.clone()));
-        }
         let mut walk = git.revwalk().map_err(InventoryError::git(failed))?;
         walk.push(commit).map_err(InventoryError::git(failed))?;
         for (_, tip) in &self.0 {
@@ -62,8 +59,8 @@ impl Holders {
             return Ok(None);
         }
         for (name, tip) in &self.0 {
-            let holds = git.graph_descendant_of(*tip, commit);
-            if holds.map_err(InventoryError::git(failed))? {
+            let goes_on = git.graph_descendant_of(*tip, commit);
+            if *tip == commit || goes_on.map_err(InventoryError::git(failed))? {
                 return Ok(Some(name.clone()));
             }
         }
