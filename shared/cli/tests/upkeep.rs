@@ -662,6 +662,26 @@ fn a_corrupt_line_is_shown_and_left_out_of_a_new_file() {
 }
 
 #[test]
+fn issue_memory_is_looked_for_where_the_environment_says() {
+    let scratch = Scratch::new();
+    let elsewhere = scratch.file("elsewhere.jsonl", "[1]\n", 0);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test plays the shell that runs premath"
+    )]
+    let mut command = Command::new(env!("CARGO_BIN_EXE_premath"));
+    let command = command.arg("doctor").current_dir(&scratch.root);
+    let command = command.env("PREMATH_ISSUES_PATH", &elsewhere);
+    let answer = Answer::of(command.output().unwrap());
+    assert_eq!(answer.code, 1);
+    assert!(
+        answer.stdout.contains("elsewhere.jsonl:1:1"),
+        "{}",
+        answer.stdout
+    );
+}
+
+#[test]
 fn a_corrupt_trajectory_is_shown_and_stops_a_clean_up() {
     let scratch = Scratch::new();
     scratch.trajectory(&[json!({"schema": 2})]);

@@ -115,7 +115,8 @@ impl StoreError {
             }
             Self::Missing { .. } => Some("`premath init` lays out a repository".to_owned()),
             Self::Corrupt { .. } => Some(
-                "mend the line, or take the file from version control; nothing was changed"
+                "mend the line, or take the file from version control; `premath doctor` shows every \
+                 such line; nothing was changed"
                     .to_owned(),
             ),
             Self::NetworkFilesystem { .. } => Some(

@@ -25,3 +25,4 @@ mod steps;
 mod stopped;
 mod together;
 mod tracker;
+mod upkeep;

@@ -165,6 +165,10 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         "issue compact",
         "harness-trajectory append --step-id s --action a --result-class failed --witness-ref w",
         "harness-trajectory query",
+        "doctor --repair-into artifacts/readable.jsonl",
+        "doctor",
+        "clean --dry-run --salvage --older-than 0s",
+        "clean --older-than 0s --disk-budget 1B",
         "harness-join-check --input nowhere.json",
     ]
     .iter()

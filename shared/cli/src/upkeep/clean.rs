@@ -1,5 +1,6 @@
 //! `premath clean`: takes away what nothing needs any more.
 
+use super::name;
 use super::survey::{Survey, roots};
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
@@ -13,7 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::error::Error;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Arguments of `premath clean`.
@@ -125,12 +126,18 @@ impl CleanArgs {
                 }
             });
         }
-        self.answer(items, failed, over_budget)
+        self.answer(survey, items, failed, over_budget)
     }
 
-    fn answer(self, items: Vec<Item>, failed: Vec<Failed>, over_budget: Option<u64>) -> Answer {
+    fn answer(
+        self,
+        survey: &Survey,
+        items: Vec<Item>,
+        failed: Vec<Failed>,
+        over_budget: Option<u64>,
+    ) -> Answer {
         let bytes = items.iter().filter_map(|item| item.bytes).sum();
-        let mut text = listing(&items);
+        let mut text = listing(&survey.roots.repository, &items);
         let _ = match (items.len(), self.dry_run) {
             (0, _) => writeln!(text, "nothing to take away"),
             (count, true) => writeln!(
@@ -180,7 +187,7 @@ fn remove(survey: &Survey, item: &Item) -> Result<(), String> {
     })
 }
 
-fn listing(items: &[Item]) -> String {
+fn listing(root: &Path, items: &[Item]) -> String {
     let columns: Vec<[String; 3]> = items
         .iter()
         .map(|item| {
@@ -188,7 +195,7 @@ fn listing(items: &[Item]) -> String {
                 .size()
                 .map_or_else(String::new, |size| size.to_string());
             [
-                plain(&item.name).into_owned(),
+                name(item, root).into_owned(),
                 size,
                 plain(&item.reason).into_owned(),
             ]

@@ -1,5 +1,6 @@
 //! `premath doctor`: is closed landed, and is everything accounted for?
 
+use super::name;
 use super::survey::{Survey, roots};
 use crate::answer::{Answer, Finished, Verdict};
 use crate::error::CliError;
@@ -10,6 +11,7 @@ use premath_kernel::size::Size;
 use premath_memory::{clock, repair_issues};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -61,16 +63,14 @@ impl DoctorArgs {
             Err(error) => return Finished::new("doctor", Err(error)),
         };
         let root = roots.repository.clone();
-        Finished::on("doctor", "repository", Ok(root), |_| {
+        Finished::on("doctor", "repository", Ok(root), |root| {
             let repair = self.repair_into.as_deref();
             let repair = repair
                 .map(|new| repair_into(&roots.issues, new))
                 .transpose()?;
             let survey = Survey::of(roots)?;
-            Ok(report(
-                survey.account(&Terms::at(clock::now().wall)),
-                repair,
-            ))
+            let items = survey.account(&Terms::at(clock::now().wall));
+            Ok(report(root, items, &survey.landed(), repair))
         })
     }
 }
@@ -84,7 +84,12 @@ fn repair_into(issues: &Path, new: &Path) -> Result<Repair, CliError> {
     })
 }
 
-fn report(items: Vec<Item>, repair: Option<Repair>) -> Answer {
+fn report(
+    root: &Path,
+    items: Vec<Item>,
+    landed: &BTreeMap<&str, usize>,
+    repair: Option<Repair>,
+) -> Answer {
     let findings = items.iter().filter(|item| item.is_finding());
     let finding_count = findings.clone().count();
     let removable = findings.filter(|item| item.standing == Standing::Removable);
@@ -95,7 +100,7 @@ fn report(items: Vec<Item>, repair: Option<Repair>) -> Answer {
             .iter()
             .filter(|item| kinds.contains(&item.kind))
             .collect();
-        let mut lines = lines(&of_group);
+        let mut lines = lines(root, &of_group);
         if *title == "files" {
             lines.extend(printed(&items));
         }
@@ -104,7 +109,7 @@ fn report(items: Vec<Item>, repair: Option<Repair>) -> Answer {
             text.extend(lines);
         }
     }
-    text.push_str(&verdict(&items, finding_count, removable_count));
+    text.push_str(&verdict(landed, finding_count, removable_count));
     let note = repair.as_ref().map(|repair| {
         format!(
             "wrote {} rows to {}; lines left out: {}",
@@ -144,11 +149,11 @@ const GROUPS: &[(&str, &[Kind])] = &[
 /// are counted.
 const SHOWN: usize = 6;
 
-fn lines(items: &[&Item]) -> Vec<String> {
+fn lines(root: &Path, items: &[&Item]) -> Vec<String> {
     let mut lines = Vec::new();
     let width = items
         .iter()
-        .map(|item| plain(&item.name).chars().count())
+        .map(|item| name(item, root).chars().count())
         .max()
         .unwrap_or(0)
         .min(40);
@@ -167,7 +172,7 @@ fn lines(items: &[&Item]) -> Vec<String> {
             let mut line = format!(
                 "  {:<8} {:<width$}  {}",
                 word(item),
-                plain(&item.name),
+                name(item, root),
                 plain(&item.reason)
             );
             if let Some(advice) = advice(item) {
@@ -243,18 +248,21 @@ fn printed(items: &[Item]) -> Option<String> {
     Some(line + "\n")
 }
 
-fn verdict(items: &[Item], findings: usize, removable: usize) -> String {
-    let targets: Vec<String> = items
+fn verdict(landed: &BTreeMap<&str, usize>, findings: usize, removable: usize) -> String {
+    let landed: Vec<String> = landed
         .iter()
-        .filter(|item| item.kind == Kind::Target && item.standing == Standing::InOrder)
-        .filter_map(|item| {
-            let (count, _) = item.reason.split_once(" on it")?;
-            (!count.starts_with("0 ")).then(|| format!("{count} on {}", plain(&item.name)))
+        .map(|(target, count)| {
+            let issues = if *count == 1 {
+                "issue is"
+            } else {
+                "issues are"
+            };
+            format!("{count} closed {issues} on {}", plain(target))
         })
         .collect();
     match (findings, removable) {
-        (0, _) if targets.is_empty() => "all in order\n".to_owned(),
-        (0, _) => format!("all in order: {}\n", targets.join(", ")),
+        (0, _) if landed.is_empty() => "all in order\n".to_owned(),
+        (0, _) => format!("all in order: {}\n", landed.join(", ")),
         (1, 0) => "1 finding\n".to_owned(),
         (1, _) => "1 finding; `premath clean` takes it away\n".to_owned(),
         (_, 0) => format!("{findings} findings\n"),

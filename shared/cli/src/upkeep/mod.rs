@@ -5,5 +5,20 @@ mod clean;
 mod doctor;
 mod survey;
 
+use crate::terminal::plain;
+use premath_kernel::inventory::Item;
+use std::borrow::Cow;
+use std::path::Path;
+
 pub(crate) use clean::{CleanAnswer, CleanArgs};
 pub(crate) use doctor::{DoctorAnswer, DoctorArgs};
+
+/// Returns an item's name for a person: a path within the repository is shown
+/// from there.
+fn name<'a>(item: &'a Item, repository: &Path) -> Cow<'a, str> {
+    let within = Path::new(&item.name).strip_prefix(repository);
+    match within.ok().and_then(Path::to_str) {
+        Some(within) if !within.is_empty() => plain(within),
+        _ => plain(&item.name),
+    }
+}

@@ -3,7 +3,7 @@
 use crate::error::CliError;
 use crate::paths;
 use premath_kernel::inventory::{
-    Batch, Found, IssueFacts, Item, Known, LeaseLook, Terms, Unreadable, account,
+    Batch, Found, IssueFacts, Item, Known, LeaseLook, Place, Terms, Unreadable, account,
 };
 use premath_kernel::landing::LandingRecord;
 use premath_kernel::lease::{self, LeaseState, Observation};
@@ -32,7 +32,7 @@ pub(super) struct Survey {
 pub(super) fn roots(given: Option<&Path>) -> Result<MemoryRoots, CliError> {
     let mut roots = MemoryRoots::discover(given.unwrap_or(Path::new(".")))?;
     if given.is_none() {
-        roots.issues = paths::issues(Some(roots.issues))?;
+        roots.issues = paths::issues(None)?;
     }
     Ok(roots)
 }
@@ -120,6 +120,17 @@ impl Survey {
 
     pub(super) fn account(&self, terms: &Terms) -> Vec<Item> {
         account(&self.found, &self.known, terms)
+    }
+
+    /// Counts the closed issues that are on each target.
+    pub(super) fn landed(&self) -> BTreeMap<&str, usize> {
+        let mut counts = BTreeMap::new();
+        for landed in &self.found.landings {
+            if landed.place == Place::Target {
+                *counts.entry(landed.record.target.as_str()).or_insert(0) += 1;
+            }
+        }
+        counts
     }
 
     /// Returns the bytes of artifacts, of worktrees that the harness made, and

@@ -18,7 +18,12 @@ pub(super) fn items(scene: &Scene<'_>) -> Vec<Item> {
     let locks = found.locks.iter().map(|found| lock(scene, found));
     let salvage = found.salvage.iter().map(|found| salvage(scene, found));
     let files = found.files.iter().map(|found| file(scene, found));
+    let landing = found.landing_holder.iter().map(|by| {
+        let reason = format!("a step lands ({by})");
+        Item::new(Kind::Lock, "landing", Standing::InUse, reason)
+    });
     locks
+        .chain(landing)
         .chain(salvage)
         .chain(files)
         .chain(outputs(scene))

@@ -1,0 +1,90 @@
+//! Doctor and clean-up beside a batch that runs, was cut, and is over.
+
+use premath_tests::{PATIENCE, Run, Scratch, issue, until};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+
+/// The first lands; the others wait in the middle of their work.
+const WORK: &str = r#"echo x >> "src/$PREMATH_ISSUE_ID.txt"
+[ "$PREMATH_ISSUE_ID" != a ] || exit 0
+touch "$HOME/at-$PREMATH_ISSUE_ID"
+until [ -e "$HOME/go" ]; do sleep 0.02; done"#;
+
+fn batch(scratch: &Scratch) -> Run {
+    scratch.batch(WORK, "true").args(["--landing", "merge"])
+}
+
+/// Asks the doctor, and expects an exit code and texts.
+#[track_caller]
+fn doctor(scratch: &Scratch, code: i32, texts: &[&str]) {
+    let said = scratch.premath(["doctor"]).end().exits(code).stdout;
+    for text in texts {
+        assert!(said.contains(text), "`{text}` was not said:\n{said}");
+    }
+}
+
+/// Takes away whatever is not held on to, and returns its names.
+fn clean(scratch: &Scratch) -> Vec<String> {
+    let cleaned = scratch
+        .premath(["clean", "--older-than", "0s", "--json"])
+        .end()
+        .exits(0)
+        .json();
+    let items = cleaned["items"].as_array().unwrap();
+    let name = |item: &Value| item["name"].as_str().unwrap().to_owned();
+    items.iter().map(name).collect()
+}
+
+#[test]
+fn a_clean_up_takes_nothing_that_a_batch_needs_running_or_cut() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b"), issue("c")]);
+    let running = batch(&scratch).start();
+    let both = ["at-b", "at-c"].map(|name| scratch.folder().join(name));
+    let at = || both.iter().all(|path| path.exists()).then_some(());
+    until(PATIENCE, at).expect("two issues are worked on");
+    doctor(&scratch, 0, &["its coordinator runs", "checked out in"]);
+    assert_eq!(clean(&scratch), [""; 0]);
+
+    running.signal(Signal::KILL);
+    running.wait();
+    scratch.no_process_left();
+    let cut = "was cut; the next run takes it up";
+    doctor(&scratch, 0, &["the same command goes on with it", cut]);
+    let gone = clean(&scratch);
+    assert!(
+        gone.iter().all(|name| name.starts_with("worker.")),
+        "{gone:?}"
+    );
+    fs::write(scratch.folder().join("go"), "").unwrap();
+    batch(&scratch).end().exits(0);
+    for id in ["b", "c"] {
+        let salvage = format!("harness/salvage/{id}/1");
+        assert_eq!(
+            scratch
+                .file_on(&salvage, &format!("src/{id}.txt"))
+                .as_deref(),
+            Some("x\n"),
+            "{id}"
+        );
+    }
+    let landed = "all in order: 3 closed issues are on harness/integration";
+    doctor(&scratch, 0, &[landed]);
+}
+
+#[test]
+fn a_closed_issue_whose_commit_left_the_target_is_found() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    batch(&scratch).end().exits(0);
+    doctor(&scratch, 0, &["all in order: 1 closed issue is on"]);
+    let git = scratch.git();
+    let target = git.find_branch("harness/integration", git2::BranchType::Local);
+    let mut target = target.unwrap().into_reference();
+    let before = target.peel_to_commit().unwrap().parent_id(0).unwrap();
+    target.set_target(before, "test").unwrap();
+    doctor(
+        &scratch,
+        1,
+        &["is not on harness/integration", "1 finding\n"],
+    );
+}
