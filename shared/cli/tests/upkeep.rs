@@ -542,6 +542,44 @@ fn step_output_goes_by_age_and_the_budget() {
 }
 
 #[test]
+fn the_budget_counts_worktrees_that_the_harness_made_and_salvage() {
+    let scratch = Scratch::new();
+    let lane = scratch.lane("l1");
+    fs::write(lane.join("cache"), "x".repeat(5000)).unwrap();
+    scratch.file(".git/premath-salvage/a/1/file", &"x".repeat(300), 1);
+    scratch.file("artifacts/ciwitness/w.json", &"x".repeat(20), 1);
+    let over = || {
+        let args = ["clean", "--dry-run", "--disk-budget", "0", "--json"];
+        scratch.run(&args).json()["overBudget"].as_u64().unwrap()
+    };
+    assert_eq!(over(), 320);
+    let made = scratch.root.join(".git/worktrees/l1/premath-provisioned");
+    fs::write(made, "").unwrap();
+    let link = fs::metadata(lane.join(".git")).unwrap().len();
+    assert_eq!(over(), 5320 + link);
+}
+
+#[test]
+fn salvage_keeps_the_registration_that_it_lies_in() {
+    let scratch = Scratch::new();
+    let lane = scratch.lane("l1");
+    let place = ".git/worktrees/l1/premath-salvage/a/1";
+    scratch.file(&format!("{place}/file"), "bytes", 20);
+    age(&scratch.root.join(place), 20);
+    fs::remove_dir_all(&lane).unwrap();
+    assert!(
+        scratch
+            .doctor_is_content()
+            .contains("its git folder holds salvage")
+    );
+    assert_eq!(scratch.clean(&["--older-than", "0s"]), [""; 0]);
+    assert_eq!(scratch.clean(&["--salvage"]), [place]);
+    scratch.doctor_finds("worktree", "/l1");
+    assert_eq!(scratch.clean(&[]), [lane.display().to_string()]);
+    scratch.doctor_is_content();
+}
+
+#[test]
 fn salvage_goes_by_its_flag_and_age() {
     let scratch = Scratch::new();
     let old = commit(&scratch.git, None, &[scratch.first], 20);

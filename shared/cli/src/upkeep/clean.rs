@@ -12,7 +12,6 @@ use premath_kernel::size::Size;
 use premath_memory::clock;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::error::Error;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -83,11 +82,11 @@ impl CleanArgs {
             }
             let mut survey = Survey::of(roots)?;
             survey.whole()?;
-            Ok(self.clean(&survey))
+            self.clean(&survey)
         })
     }
 
-    fn clean(self, survey: &Survey) -> Answer {
+    fn clean(self, survey: &Survey) -> Result<Answer, CliError> {
         let mut terms = Terms {
             older_than: self.older_than,
             salvage: self.salvage,
@@ -114,19 +113,13 @@ impl CleanArgs {
         });
         let mut failed = Vec::new();
         if !self.dry_run {
-            items.retain(|item| match remove(survey, item) {
-                Ok(()) => true,
-                Err(error) => {
-                    failed.push(Failed {
-                        kind: item.kind,
-                        name: item.name.clone(),
-                        error,
-                    });
-                    false
-                }
-            });
+            let lanes = survey.hold_lanes()?;
+            remove(survey, &mut items, &mut failed, |item| !is_large(item));
+            // What takes its time keeps no lane waiting.
+            drop(lanes);
+            remove(survey, &mut items, &mut failed, is_large);
         }
-        self.answer(survey, items, failed, over_budget)
+        Ok(self.answer(survey, items, failed, over_budget))
     }
 
     fn answer(
@@ -172,19 +165,34 @@ impl CleanArgs {
     }
 }
 
-fn remove(survey: &Survey, item: &Item) -> Result<(), String> {
-    let Some(thing) = &item.thing else {
-        return Ok(());
-    };
-    survey.inventory.remove(thing).map_err(|error| {
-        let mut text = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
+/// Tells whether an item may be many files that no lane uses.
+fn is_large(item: &Item) -> bool {
+    matches!(item.kind, Kind::SalvageFolder | Kind::StepOutput)
+}
+
+/// Removes the items that are asked for; one that stays moves to `failed`.
+fn remove(
+    survey: &Survey,
+    items: &mut Vec<Item>,
+    failed: &mut Vec<Failed>,
+    which: impl Fn(&Item) -> bool,
+) {
+    items.retain(|item| {
+        let Some(thing) = item.thing.as_ref().filter(|_| which(item)) else {
+            return true;
+        };
+        match survey.inventory.remove(thing) {
+            Ok(()) => true,
+            Err(error) => {
+                failed.push(Failed {
+                    kind: item.kind,
+                    name: item.name.clone(),
+                    error: CliError::from(error).chain(),
+                });
+                false
+            }
         }
-        text
-    })
+    });
 }
 
 fn listing(root: &Path, items: &[Item]) -> String {

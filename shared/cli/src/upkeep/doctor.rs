@@ -266,6 +266,9 @@ fn verdict(landed: &BTreeMap<&str, usize>, findings: usize, removable: usize) ->
         (1, 0) => "1 finding\n".to_owned(),
         (1, _) => "1 finding; `premath clean` takes it away\n".to_owned(),
         (_, 0) => format!("{findings} findings\n"),
+        (_, removable) if removable == findings => {
+            format!("{findings} findings; `premath clean` takes them away\n")
+        }
         (_, removable) => {
             format!("{findings} findings; `premath clean` takes {removable} of them away\n")
         }

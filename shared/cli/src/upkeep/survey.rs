@@ -3,7 +3,7 @@
 use crate::error::CliError;
 use crate::paths;
 use premath_kernel::inventory::{
-    Batch, Found, IssueFacts, Item, Known, LeaseLook, Place, Terms, Unreadable, account,
+    Batch, Found, Head, IssueFacts, Item, Known, Lane, LeaseLook, Place, Terms, Unreadable, account,
 };
 use premath_kernel::landing::LandingRecord;
 use premath_kernel::lease::{self, LeaseState, Observation};
@@ -11,11 +11,13 @@ use premath_kernel::trajectory::{BatchHistory, StepRow, action};
 use premath_memory::leftover::{self, LaneFolder};
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{
-    Fault, IssueRow, StoreError, TrajectoryFileError, clock, inspect_issues, inspect_trajectory,
+    Fault, IssueRow, StoreError, TrajectoryFileError, WorktreeLock, clock, inspect_issues,
+    inspect_trajectory,
 };
 use premath_worktree::inventory::Inventory;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A repository as it is now.
 #[derive(Debug)]
@@ -120,6 +122,16 @@ impl Survey {
 
     pub(super) fn account(&self, terms: &Terms) -> Vec<Item> {
         account(&self.found, &self.known, terms)
+    }
+
+    /// Holds every free lane, so that none begins in the meantime.
+    pub(super) fn hold_lanes(&self) -> Result<Vec<WorktreeLock>, CliError> {
+        let worktrees = self.found.worktrees.iter();
+        let free = worktrees.filter(|found| found.is_there && found.lane == Lane::Free);
+        // A registration whose folder is another's by now has no lock to take.
+        free.filter(|found| !matches!(found.head, Head::Unreadable(_)))
+            .map(|found| Ok(WorktreeLock::acquire(&found.path, Duration::ZERO)?))
+            .collect()
     }
 
     /// Counts the closed issues that are on each target.
