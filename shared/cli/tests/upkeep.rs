@@ -375,6 +375,35 @@ fn a_branch_that_is_checked_out_stays() {
 }
 
 #[test]
+fn a_branch_that_a_rebase_goes_back_to_stays() {
+    let scratch = Scratch::new();
+    scratch.closed(scratch.first);
+    scratch.branch("harness/a/1", scratch.first);
+    scratch.lane("l1");
+    let record = ".git/worktrees/l1/rebase-merge/head-name";
+    scratch.file(record, "refs/heads/harness/a/1\n", 0);
+    assert!(scratch.doctor_is_content().contains("checked out in"));
+    fs::remove_file(scratch.root.join(record)).unwrap();
+    scratch.doctor_finds("step_branch", "harness/a/1");
+}
+
+#[test]
+fn a_registration_that_leads_elsewhere_takes_nothing_away_there() {
+    let scratch = Scratch::new();
+    scratch.lane("l1");
+    let elsewhere = scratch.root.parent().unwrap().join("elsewhere");
+    let planted = elsewhere.join(".premath/issues.jsonl.torn-1");
+    fs::create_dir_all(elsewhere.join(".premath/step")).unwrap();
+    fs::write(&planted, "{").unwrap();
+    age(&planted, 20);
+    let link = elsewhere.join(".git").display().to_string();
+    fs::write(scratch.root.join(".git/worktrees/l1/gitdir"), link).unwrap();
+    scratch.doctor_finds("worktree", "/elsewhere");
+    assert_eq!(scratch.clean(&["--salvage", "--older-than", "0s"]), [""; 0]);
+    assert!(planted.exists() && elsewhere.join(".premath/step").exists());
+}
+
+#[test]
 fn a_mark_of_a_closed_issue_goes_and_one_of_an_open_issue_stays() {
     let scratch = Scratch::new();
     scratch.closed(scratch.first);

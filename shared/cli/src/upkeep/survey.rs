@@ -3,7 +3,7 @@
 use crate::error::CliError;
 use crate::paths;
 use premath_kernel::inventory::{
-    Batch, Found, Head, IssueFacts, Item, Known, Lane, LeaseLook, Place, Terms, Unreadable, account,
+    Batch, Found, IssueFacts, Item, Known, Lane, LeaseLook, Place, Terms, Unreadable, account,
 };
 use premath_kernel::landing::LandingRecord;
 use premath_kernel::lease::{self, LeaseState, Observation};
@@ -64,6 +64,7 @@ impl Survey {
         let lanes: Vec<LaneFolder<'_>> = found
             .worktrees
             .iter()
+            .filter(|worktree| worktree.is_sound())
             .map(|worktree| LaneFolder {
                 worktree: &worktree.path,
                 under_way: worktree.is_busy(),
@@ -127,10 +128,8 @@ impl Survey {
     /// Holds every free lane, so that none begins in the meantime.
     pub(super) fn hold_lanes(&self) -> Result<Vec<WorktreeLock>, CliError> {
         let worktrees = self.found.worktrees.iter();
-        let free = worktrees.filter(|found| found.is_there && found.lane == Lane::Free);
-        // A registration whose folder is another's by now has no lock to take.
-        free.filter(|found| !matches!(found.head, Head::Unreadable(_)))
-            .map(|found| Ok(WorktreeLock::acquire(&found.path, Duration::ZERO)?))
+        let free = worktrees.filter(|found| found.is_sound() && found.lane == Lane::Free);
+        free.map(|found| Ok(WorktreeLock::acquire(&found.path, Duration::ZERO)?))
             .collect()
     }
 
@@ -152,7 +151,7 @@ impl Survey {
             .found
             .worktrees
             .iter()
-            .filter(|worktree| worktree.is_provisioned && worktree.is_there)
+            .filter(|worktree| worktree.is_provisioned && worktree.is_sound())
             .map(|worktree| &worktree.path)
             .collect();
         let salvage = self.found.salvage.iter();

@@ -83,6 +83,8 @@ pub struct Worktree {
     pub locked: Option<String>,
     /// Where HEAD is.
     pub head: Head,
+    /// The branch that a rebase or bisection there goes back to.
+    pub returns_to: Option<String>,
     /// Whether a lane works in it.
     pub lane: Lane,
     /// Whether the harness made it.
@@ -98,6 +100,11 @@ pub struct Worktree {
 }
 
 impl Worktree {
+    /// Tells whether its folder is there and is certainly this worktree's.
+    pub const fn is_sound(&self) -> bool {
+        self.is_there && !matches!(self.head, Head::Unreadable(_))
+    }
+
     /// Tells whether a step is under way in it, or was cut.
     pub fn is_busy(&self) -> bool {
         self.step.is_some() || matches!(self.lane, Lane::Held(_))

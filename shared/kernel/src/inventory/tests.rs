@@ -66,6 +66,7 @@ fn worktree(name: &str) -> Worktree {
         is_there: true,
         locked: None,
         head: Head::Detached("c0ffee".to_owned()),
+        returns_to: None,
         lane: Lane::Free,
         is_provisioned: true,
         changes: Some(0),

@@ -9,8 +9,7 @@ use premath_kernel::inventory::{Role, role};
 pub(super) struct Holders(Vec<(String, Oid)>);
 
 impl Holders {
-    /// Takes every branch but those of steps, remote branches, tags, and the
-    /// main worktree's HEAD.
+    /// Takes every branch but those of steps, remote branches and tags.
     pub(super) fn of(git: &Repository, targets: &Targets) -> Result<Self, InventoryError> {
         let failed = "list the references";
         let mut found = Vec::new();
@@ -34,9 +33,6 @@ impl Holders {
                 continue;
             };
             found.push((rank, name.to_owned(), commit.id()));
-        }
-        if let Ok(head) = git.head().and_then(|head| head.peel_to_commit()) {
-            found.push((4, "HEAD".to_owned(), head.id()));
         }
         found.sort();
         let holders = found.into_iter().map(|(_, name, tip)| (name, tip));

@@ -130,7 +130,10 @@ impl Inventory {
                 Role::Step { .. } => holders.of_commit(&self.git, commit.id())?,
                 _ => None,
             };
-            let on = |worktree: &&Worktree| worktree.head == Head::Branch(name.to_owned());
+            let on = |worktree: &&Worktree| {
+                worktree.head == Head::Branch(name.to_owned())
+                    || worktree.returns_to.as_deref() == Some(name)
+            };
             branches.push(Branch {
                 name: name.to_owned(),
                 role,

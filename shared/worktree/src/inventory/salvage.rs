@@ -16,7 +16,9 @@ pub(super) fn find(common: &Path, worktrees: &[Worktree]) -> Vec<SalvageFolder> 
         if let Some(name) = &worktree.name {
             folders.push(common.join("worktrees").join(name).join(FOLDER));
         }
-        folders.push(worktree.path.join(".premath").join(FOLDER));
+        if worktree.is_sound() {
+            folders.push(worktree.path.join(".premath").join(FOLDER));
+        }
     }
     let mut found: Vec<SalvageFolder> = folders
         .iter()

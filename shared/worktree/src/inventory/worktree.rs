@@ -59,6 +59,7 @@ impl Inventory {
                 .ok()
                 .map(|reason| reason.trim().to_owned()),
             head: self.head_of(folder),
+            returns_to: returns_to(folder),
             lane,
             is_provisioned: folder.join(PROVISIONED).exists(),
             changes: None,
@@ -129,6 +130,20 @@ impl Inventory {
         let is_held = holders.of_commit(&self.git, commit)?.is_some();
         Ok((!is_held).then_some(Loss::Commits))
     }
+}
+
+/// Reads which branch a rebase or bisection goes back to: HEAD is off it until
+/// then, and it is in use all the same.
+fn returns_to(folder: &Path) -> Option<String> {
+    let records = [
+        "rebase-merge/head-name",
+        "rebase-apply/head-name",
+        "BISECT_START",
+    ];
+    let texts = records.map(|record| fs::read_to_string(folder.join(record)).ok());
+    let text = texts.into_iter().flatten().next()?;
+    let name = text.trim();
+    Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())
 }
 
 /// Reads where a registration's worktree is.
