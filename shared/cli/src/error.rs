@@ -18,6 +18,9 @@ pub(crate) enum CliError {
     /// A step's command tried to change issues by itself.
     #[error("a step is running (PREMATH_STEP_ID is set): its harness alone changes issues")]
     InsideStep,
+    /// A step's command tried to clean up.
+    #[error("a step is running (PREMATH_STEP_ID is set): cleaning up is a person's")]
+    CleanInsideStep,
     /// A step's command has nowhere to leave its request.
     #[error("a step is running, but PREMATH_OUTBOX names no file to leave the request in")]
     NoOutbox,
@@ -152,6 +155,7 @@ impl CliError {
             Self::Policy { source, .. } => Some(source.class()),
             Self::PolicyFile { .. } => Some(FailureClass::RetryPolicyInvalid),
             Self::Usage(_)
+            | Self::CleanInsideStep
             | Self::UnknownClass { .. }
             | Self::Absent { .. }
             | Self::Evidence { .. }
@@ -163,7 +167,7 @@ impl CliError {
     /// Returns the exit code.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::InsideStep | Self::NoOutbox => exit::REFUSED,
+            Self::InsideStep | Self::CleanInsideStep | Self::NoOutbox => exit::REFUSED,
             Self::Change(ChangeError::Refused(_) | ChangeError::Invalid(_)) => exit::REFUSED,
             Self::Change(ChangeError::Store(error))
             | Self::Store(error)

@@ -769,5 +769,6 @@ fn a_steps_command_cleans_nothing_up() {
     let command = command.args(["clean"]).current_dir(&scratch.root);
     let answer = Answer::of(command.env("PREMATH_STEP_ID", "w.a.1").output().unwrap());
     assert_eq!(answer.code, 1);
+    assert!(answer.stderr.contains("cleaning up is a person's"));
     assert!(scratch.root.join(".premath/issues.jsonl.torn-1").exists());
 }

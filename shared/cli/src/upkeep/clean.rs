@@ -78,7 +78,7 @@ impl CleanArgs {
         Finished::on("clean", "repository", Ok(root), |_| {
             // A step's command is no person, and its harness cleans up after it.
             if operator::step_id().is_some() && !self.dry_run {
-                return Err(CliError::InsideStep);
+                return Err(CliError::CleanInsideStep);
             }
             let mut survey = Survey::of(roots)?;
             survey.whole()?;

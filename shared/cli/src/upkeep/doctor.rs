@@ -109,7 +109,17 @@ fn report(
             text.extend(lines);
         }
     }
-    text.push_str(&verdict(landed, finding_count, removable_count));
+    let is_readable = !items.iter().any(|item| item.kind == Kind::Memory);
+    text.push_str(&if is_readable {
+        verdict(landed, finding_count, removable_count)
+    } else {
+        let findings = if finding_count == 1 {
+            "finding"
+        } else {
+            "findings"
+        };
+        format!("{finding_count} {findings}; nothing goes until every line can be read\n")
+    });
     let note = repair.as_ref().map(|repair| {
         format!(
             "wrote {} rows to {}; lines left out: {}",
