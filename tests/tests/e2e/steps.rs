@@ -54,9 +54,13 @@ fn what_the_work_leaves_uncommitted_is_committed_with_trailers() {
     scratch.batch(EDIT, "true").end().exits(0);
     let messages = scratch.messages_on("lane-1");
     assert_eq!(messages.len(), 1);
+    let step = &scratch.steps()[0];
+    let verification = step["verification"]["witnessRef"].as_str().unwrap();
     assert_eq!(
         messages[0],
-        "a: issue a\n\nIssue: a\nLease: lease1_a_worker_1#1\nStep: worker.1.a.1\n"
+        format!(
+            "a: issue a\n\nIssue: a\nLease: lease1_a_worker_1#1\nStep: worker.1.a.1\nWitness: {verification}\n"
+        )
     );
     assert_eq!(
         scratch.file_on("lane-1", "src/a.txt").as_deref(),
