@@ -17,25 +17,32 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
     let [few, many] = FILES;
     let (mut batches, mut shells, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     let (mut idle, mut large) = (Vec::new(), Vec::new());
+    let (mut landing, mut landing_ratios) = (Vec::new(), Vec::new());
     // The first of each warms up and does not count. Nothing is removed in
     // between: ext4 makes files slowly where many were removed of late.
     for number in 0..=sizes.runs {
         let folder = folder.join(format!("batch-{number}"));
-        let batch = batch(programs, &folder.join("batch"), few, count)?;
+        let run = |name: &str, landing, files, count| {
+            batch(programs, &folder.join(name), landing, files, count)
+        };
+        let batch = run("batch", "none", few, count)?;
         let shell = shell(count)?;
-        let nothing = self::batch(programs, &folder.join("idle"), few, 0)?;
-        let with_files = self::batch(programs, &folder.join("large"), many, count)?;
+        let lands = run("landing", "merge", few, count)?;
+        let nothing = run("idle", "none", few, 0)?;
+        let with_files = run("large", "merge", many, count)?;
         if number > 0 {
             batches.push(batch);
             shells.push(shell);
             ratios.push(batch / shell);
+            landing.push(lands);
+            landing_ratios.push(lands / shell);
             idle.push(nothing);
             large.push(with_files);
         }
     }
     let (batch, idle) = (median(batches), median(idle));
     figure::show(
-        &format!("batch of {count} issues, {LANES} lanes, against xargs -P{LANES}"),
+        &format!("batch of {count} issues, {LANES} lanes, no landing, against xargs"),
         &figure::time(batch),
         &figure::time(median(shells)),
         median(ratios),
@@ -45,20 +52,34 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
     figure::note("  of it boot and end of the lanes", &figure::time(idle));
     figure::note("  of it each issue", &per_issue(batch));
     figure::note(
-        &format!("  each issue in a tree of {many} files"),
+        &format!("  each issue where work lands, in a tree of {many} files"),
         &per_issue(median(large)),
+    );
+    let shells = landing.iter().zip(&landing_ratios).map(|(l, r)| l / r);
+    figure::show(
+        "the same where work lands",
+        &figure::time(median(landing.clone())),
+        &figure::time(median(shells.collect())),
+        median(landing_ratios.clone()),
+        "",
     );
     Ok(())
 }
 
 /// Runs a batch on a repository of its own; returns its seconds.
-fn batch(programs: &Programs, folder: &Path, files: usize, count: usize) -> Result<f64, Wrong> {
+fn batch(
+    programs: &Programs,
+    folder: &Path,
+    landing: &str,
+    files: usize,
+    count: usize,
+) -> Result<f64, Wrong> {
     let scratch = Scratch::lay_out(folder, LANES, files, count)?;
     let mut coordinator = programs.command("harness-coordinator");
     coordinator
         .current_dir(&scratch.repository)
         .args(["--work-cmd", "true", "--verify-cmd", "true"])
-        .args(["--override-reason", "benchmark"]);
+        .args(["--override-reason", "benchmark", "--landing", landing]);
     for worktree in &scratch.worktrees {
         coordinator.arg("--worktree").arg(worktree);
     }

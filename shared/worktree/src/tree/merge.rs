@@ -1,9 +1,11 @@
 //! A step's branch and what it becomes on the target's tip.
 
 use super::aside::Aside;
+use super::beneath::path;
 use super::commit::message;
 use super::{Base, CommitText, Tree, TreeError};
-use git2::{Index, Oid};
+use git2::build::CheckoutBuilder;
+use git2::{Commit, Delta, Index, Oid};
 use premath_kernel::landing::Strategy;
 use std::collections::BTreeSet;
 
@@ -23,7 +25,7 @@ pub enum Merged {
 
 impl Tree {
     /// Puts a clean lane on a branch at a commit: files, index and HEAD.
-    /// Ignored files stay, but for those that the commit has itself.
+    /// Ignored files stay; those that the commit has itself are put aside.
     ///
     /// # Errors
     ///
@@ -32,12 +34,63 @@ impl Tree {
         let commit = self.find_commit(&base.commit)?;
         self.clear_locks(base.branch.as_deref(), None);
         self.mend_index()?;
+        let is_there = self.switched(base, &commit)?;
+        self.reread_index();
+        if is_there && self.must_be_clean().is_ok() {
+            return Ok(());
+        }
         let mut aside = Aside::new(self, issue_id, generation)?;
-        let done = self.restore(base, &commit, &BTreeSet::new(), &mut aside);
+        let done = self
+            .make_room(&commit, &mut aside)
+            .and_then(|()| self.restore(base, &commit, &BTreeSet::new(), &mut aside));
         self.blobs.borrow_mut().clear();
         self.reread_index();
         done?;
         self.must_be_clean()
+    }
+
+    /// Tries the short way, that of a lane as clean as it should be; what is in
+    /// the way stays where it is, and `false` says so.
+    fn switched(&self, base: &Base, commit: &Commit<'_>) -> Result<bool, TreeError> {
+        self.blobs.borrow_mut().clear();
+        if self.head().is_ok_and(|head| head.id() == commit.id()) {
+            self.point_at(base, commit.id())?;
+            return Ok(true);
+        }
+        // Against HEAD, which must not have moved yet.
+        let mut checkout = CheckoutBuilder::new();
+        checkout
+            .safe()
+            .overwrite_ignored(false)
+            .recreate_missing(true);
+        let done = self
+            .repository
+            .checkout_tree(commit.as_object(), Some(&mut checkout));
+        if done.is_err() {
+            return Ok(false);
+        }
+        self.point_at(base, commit.id())?;
+        Ok(true)
+    }
+
+    /// Puts aside what git does not hold where a commit brings a file.
+    fn make_room(&self, commit: &Commit<'_>, aside: &mut Aside<'_>) -> Result<(), TreeError> {
+        let failed = "compare with HEAD";
+        let Ok(before) = self.head_tree() else {
+            return Ok(());
+        };
+        let target = commit.tree().map_err(self.failed(failed))?;
+        let diff = self
+            .repository
+            .diff_tree_to_tree(Some(&before), Some(&target), None)
+            .map_err(self.failed(failed))?;
+        let added = diff.deltas().filter(|delta| delta.status() == Delta::Added);
+        for delta in added {
+            if let Some(name) = delta.new_file().path_bytes() {
+                aside.take(path(name))?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes the branch of a step that is about to begin.
@@ -104,7 +157,14 @@ impl Tree {
             return self.replayed(base, tip, work);
         }
         let failed = "merge with the landing target";
-        let (tip, work) = (self.find_commit(tip)?.id(), self.find_commit(work)?.id());
+        let found = self.find_commit(work)?;
+        let (tip, work) = (self.find_commit(tip)?.id(), found.id());
+        if self.goes_on_from(work, tip)? {
+            return Ok(Merged::Clean {
+                tree: found.tree_id().to_string(),
+                head: work.to_string(),
+            });
+        }
         let git = &self.history;
         let index = git
             .find_commit(tip)

@@ -68,7 +68,7 @@ impl Tree {
     }
 
     /// Moves the branch to a commit, and HEAD to the branch.
-    fn point_at(&self, base: &Base, commit: Oid) -> Result<(), TreeError> {
+    pub(super) fn point_at(&self, base: &Base, commit: Oid) -> Result<(), TreeError> {
         if self.base().is_ok_and(|now| now == *base) {
             return Ok(());
         }

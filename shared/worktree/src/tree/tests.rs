@@ -260,3 +260,31 @@ fn locks_that_a_killed_git_left_do_not_stop_the_way_back() {
     };
     tree.commit(&text).unwrap();
 }
+
+#[test]
+fn a_lane_that_is_put_elsewhere_loses_nothing_that_git_ignores() {
+    let (scratch, tree) = Scratch::new();
+    let first = tree.base().unwrap();
+    scratch.write("b.txt", "b\n");
+    scratch.write("late.log", "tracked\n");
+    let second = tree.commit(&TEXT).unwrap().unwrap();
+    tree.start_at(&first, "i", 1).unwrap();
+    assert_eq!(scratch.read("b.txt"), None);
+    // Ignored by now, and in the way of a file of the commit.
+    let exclude = scratch.folder.path().join(".git/info/exclude");
+    fs::write(exclude, "*.log\n").unwrap();
+    scratch.write("late.log", "mine\n");
+    scratch.write("other.log", "mine too\n");
+    let at = Base {
+        commit: second,
+        branch: first.branch.clone(),
+    };
+    tree.start_at(&at, "i", 1).unwrap();
+    assert_eq!(scratch.read("late.log").as_deref(), Some("tracked\n"));
+    assert_eq!(scratch.read("other.log").as_deref(), Some("mine too\n"));
+    assert_eq!(scratch.read("b.txt").as_deref(), Some("b\n"));
+    let aside = scratch
+        .read(".git/premath-salvage/i/1/late.log")
+        .unwrap_or_default();
+    assert_eq!(aside, "mine\n");
+}
