@@ -8,7 +8,8 @@ use premath_kernel::retry::{Decision, RetryVerdict};
 use premath_kernel::turn::{JoinCheckInput, RequestRow, ResultRow, UseRow};
 use serde_json::json;
 
-const NORMALIZER: &str = "premath.harness.escalation.v1";
+/// The normaliser that an escalation's evidence is bound to.
+pub const ESCALATION_NORMALIZER: &str = "premath.harness.escalation.v1";
 const TOOL: &str = "retry.decide";
 
 /// What an escalation rests on.
@@ -43,7 +44,7 @@ pub fn escalation_turn(facts: &EscalationFacts<'_>) -> JoinCheckInput {
         facts.step,
         &call_id,
         TOOL,
-        NORMALIZER,
+        ESCALATION_NORMALIZER,
         facts.policies,
         &[Seen {
             call_id: &call_id,

@@ -10,7 +10,7 @@ use premath_kernel::turn::{
 use serde_json::json;
 
 /// The normaliser that shell evidence is bound to.
-const NORMALIZER: &str = "premath.harness.shell.v1";
+pub const SHELL_NORMALIZER: &str = "premath.harness.shell.v1";
 const TOOL: &str = "shell.exec";
 
 /// One command that the harness ran, as far as the gate needs it.
@@ -101,7 +101,7 @@ pub fn shell_turn(turn: &ShellTurn<'_>) -> JoinCheckInput {
         turn.step,
         &turn.step.step_id(),
         TOOL,
-        NORMALIZER,
+        SHELL_NORMALIZER,
         turn.policies,
         &seen,
     );
@@ -222,6 +222,12 @@ mod tests {
             .admit::<Close>(&binding)
             .map(drop)
             .map_err(|refused| refused.into_parts().1)
+    }
+
+    #[test]
+    fn the_embedded_instruction_policy_admits_the_shell_adapter() {
+        let policy = premath_kernel::instruction::InstructionPolicy::embedded().unwrap();
+        assert!(policy.allowed_normalizers().contains(SHELL_NORMALIZER));
     }
 
     #[test]

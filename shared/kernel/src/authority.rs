@@ -5,7 +5,12 @@
 //! [`OperatorOverride`] for a person at the keyboard.
 
 use crate::canonical;
+use crate::claim::ClaimSet;
 use crate::failure::FailureClass;
+use crate::instruction::{
+    BATCH_CHANGES, BindingError, Instruction, InstructionLink, InstructionPolicy,
+};
+use crate::reference::RefSet;
 use serde::Serialize;
 
 /// The step that a turn belongs to, and the lease that it runs under.
@@ -33,12 +38,11 @@ impl StepIdentity {
 }
 
 /// What a batch's changes rest on (`contracts.md` 8).
-///
-/// `instruction-linked` is not here yet: an instruction envelope cannot be
-/// checked by this build, and a mode that checks nothing would be a lie.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "mode", rename_all = "kebab-case")]
 pub enum MutationMode {
+    /// An instruction that the active policy admits.
+    InstructionLinked(InstructionLink),
     /// A person's reason, good until an epoch where one is given.
     HumanOverride(HumanOverride),
 }
@@ -113,9 +117,25 @@ impl MutationMode {
         }))
     }
 
+    /// Admits a batch under an instruction.
+    ///
+    /// # Errors
+    ///
+    /// [`BindingError`]: another policy than the active one, an unknown type,
+    /// a normaliser or check that is not allowed, or a claim of
+    /// [`BATCH_CHANGES`] that is missing.
+    pub fn instruction_linked(
+        instruction: &Instruction,
+        policy: &InstructionPolicy,
+    ) -> Result<Self, BindingError> {
+        let link = instruction.bind(policy, BATCH_CHANGES)?;
+        Ok(Self::InstructionLinked(link))
+    }
+
     /// Returns the mode's name.
     pub const fn name(&self) -> &'static str {
         match self {
+            Self::InstructionLinked(_) => "instruction-linked",
             Self::HumanOverride(_) => "human-override",
         }
     }
@@ -123,6 +143,7 @@ impl MutationMode {
     /// Returns the reason, empty where the mode needs none.
     pub fn reason(&self) -> &str {
         match self {
+            Self::InstructionLinked(_) => "",
             Self::HumanOverride(over) => &over.reason,
         }
     }
@@ -130,6 +151,7 @@ impl MutationMode {
     /// Returns the month in which the batch runs, empty where the mode has none.
     pub fn active_epoch(&self) -> &str {
         match self {
+            Self::InstructionLinked(_) => "",
             Self::HumanOverride(over) => &over.active_epoch,
         }
     }
@@ -137,16 +159,73 @@ impl MutationMode {
     /// Returns the last month in which the mode is good, empty where none is given.
     pub fn support_until(&self) -> &str {
         match self {
+            Self::InstructionLinked(_) => "",
             Self::HumanOverride(over) => over.support_until.as_deref().unwrap_or(""),
         }
     }
 
-    /// Returns the digest that a turn's `mutationPolicyDigest` must equal.
+    /// Returns the digest that a turn's `mutationPolicyDigest` must equal: the
+    /// instruction policy's, or that of the override itself.
     pub fn policy_digest(&self) -> String {
-        canonical::digest(self)
+        match self {
+            Self::InstructionLinked(link) => link.policy_digest().to_owned(),
+            Self::HumanOverride(_) => canonical::digest(self),
+        }
     }
 
-    /// Grants lease operations to whoever acts under this mode.
+    /// Returns the claims that changes may rest on.
+    pub fn claims(&self) -> ClaimSet {
+        match self {
+            Self::InstructionLinked(link) => link.claims().clone(),
+            Self::HumanOverride(_) => ClaimSet::operator_override(),
+        }
+    }
+
+    /// Returns the normaliser that evidence must be bound to; any where absent.
+    pub fn normalizer_id(&self) -> Option<&str> {
+        match self {
+            Self::InstructionLinked(link) => Some(link.normalizer_id()),
+            Self::HumanOverride(_) => None,
+        }
+    }
+
+    /// Returns the instruction's reference, where the mode rests on one.
+    pub fn instruction_ref(&self) -> Option<&str> {
+        match self {
+            Self::InstructionLinked(link) => Some(link.instruction_ref()),
+            Self::HumanOverride(_) => None,
+        }
+    }
+
+    /// Returns the instructions that sessions, features and rows name.
+    pub fn instruction_refs(&self) -> RefSet {
+        self.instruction_ref().into_iter().collect()
+    }
+
+    /// Returns the mode and what it rests on, in a line for a person.
+    pub fn told(&self) -> String {
+        match self {
+            Self::InstructionLinked(link) => format!(
+                "mode instruction-linked: {} ({}, {})",
+                link.intent(),
+                link.classification(),
+                link.instruction_ref()
+            ),
+            Self::HumanOverride(over) => {
+                let until = match &over.support_until {
+                    Some(epoch) => format!(", good until {epoch}"),
+                    None => String::new(),
+                };
+                format!(
+                    "mode human-override: {} (no instruction{until})",
+                    over.reason
+                )
+            }
+        }
+    }
+
+    /// Grants lease operations to whoever acts under this mode; an instruction
+    /// has claimed them, or there would be no mode.
     pub fn lease_authority(&self) -> LeaseAuthority {
         LeaseAuthority { _mint: () }
     }

@@ -52,6 +52,8 @@ pub enum Family {
     Lease,
     /// What a command of the step did.
     Execution,
+    /// Instruction envelopes and the policy that admits them.
+    Instruction,
     /// The loop itself: lanes, worktrees, policy, escalation.
     Loop,
     /// The feature ledger's check.
@@ -66,6 +68,7 @@ impl Family {
         Self::Typestate,
         Self::Lease,
         Self::Execution,
+        Self::Instruction,
         Self::Loop,
         Self::Ledger,
         Self::IssueGraph,
@@ -77,6 +80,7 @@ impl Family {
             Self::Typestate => "typestate",
             Self::Lease => "lease",
             Self::Execution => "execution",
+            Self::Instruction => "instruction",
             Self::Loop => "loop",
             Self::Ledger => "ledger",
             Self::IssueGraph => "issue_graph",
@@ -91,6 +95,7 @@ impl Family {
             }
             Self::Lease => "leases and the storage that holds them",
             Self::Execution => "what a command of the step did",
+            Self::Instruction => "instruction envelopes and the policy that admits them",
             Self::Loop => "the loop itself, with its lanes, worktrees, policy and escalation",
             Self::Ledger => "the feature ledger's check",
             Self::IssueGraph => "the check of issue memory",
@@ -188,6 +193,30 @@ classes! {
     StartupCheckFailed = "startup_check_failed", "contracts 7", "The startup verification did not pass; nothing was changed.";
     HookFailed = "hook_failed", "HARNESS-RUNTIME 3", "A boot or stop hook ended with an error.";
 
+    [Instruction]
+    InstructionModeUnavailable = "instruction_mode_unavailable", "contracts 8", "Changes would rest on an instruction envelope, and none is named.";
+    InstructionEnvelopeUnreadable = "instruction_envelope_unreadable", "contracts 8", "The instruction envelope's file cannot be read.";
+    InstructionFilenameInvalid = "instruction_filename_invalid", "contracts 8", "The envelope's file is not named `<timestamp>-<id>.json`.";
+    InstructionEnvelopeInvalidJson = "instruction_envelope_invalid_json", "contracts 8", "The envelope is no JSON.";
+    InstructionEnvelopeInvalidShape = "instruction_envelope_invalid_shape", "contracts 8", "The envelope is JSON, but no object.";
+    InstructionInvalidSchema = "instruction_invalid_schema", "contracts 8", "The envelope's `schema` is not 1.";
+    InstructionInvalidIntent = "instruction_invalid_intent", "contracts 8", "The envelope does not say in `intent` what it is for.";
+    InstructionScopeMissing = "instruction_scope_missing", "contracts 8", "The envelope has no `scope`.";
+    InstructionScopeInvalid = "instruction_scope_invalid", "contracts 8", "The envelope's `scope` does not name a kind and a target.";
+    InstructionTypeInvalid = "instruction_instruction_type_invalid", "contracts 8", "The envelope's `instructionType` is no text.";
+    InstructionTypingPolicyInvalid = "instruction_typing_policy_invalid", "contracts 8", "The envelope's `typingPolicy` is no object whose `allowUnknown` is true or false.";
+    InstructionInvalidNormalizer = "instruction_invalid_normalizer", "contracts 8", "The envelope does not name a normaliser in `normalizerId`.";
+    InstructionInvalidPolicyDigest = "instruction_invalid_policy_digest", "contracts 8", "The envelope does not name a policy in `policyDigest`.";
+    InstructionCapabilityClaimsInvalid = "instruction_capability_claims_invalid", "contracts 8", "The envelope's `capabilityClaims` are no list of texts, each once.";
+    InstructionRequestedChecksInvalid = "instruction_requested_checks_invalid", "contracts 8", "The envelope's `requestedChecks` are no list of at least one text, each once.";
+    InstructionUnknownUnroutable = "instruction_unknown_unroutable", "contracts 8", "The instruction's type is not known under the active policy, and the envelope does not allow that.";
+    InstructionCheckNotAllowed = "instruction_check_not_allowed", "contracts 8", "The envelope requests a check that the active policy does not allow.";
+    InstructionCheckUnbound = "instruction_check_unbound", "contracts 8", "The envelope requests a check that the batch has no command for.";
+    InstructionNormalizerNotAllowed = "instruction_normalizer_not_allowed", "contracts 8", "The active policy does not allow the instruction's normaliser, or the evidence is bound to another one.";
+    InstructionPolicyUnreadable = "instruction_policy_unreadable", "contracts 8", "The instruction policy's file cannot be read.";
+    InstructionPolicyInvalidShape = "instruction_policy_invalid_shape", "contracts 8", "The instruction policy does not have the shape of one.";
+    InstructionPolicyDigestMismatch = "instruction_policy_digest_mismatch", "contracts 8", "The instruction policy's digest is not that of its content.";
+
     [Loop]
     WorktreeDirty = "worktree_dirty", "HARNESS-RUNTIME 3.2", "The worktree holds changes that no step of ours made; the lane is given up.";
     WorktreeBusy = "worktree_busy", "HARNESS-RUNTIME 7", "Another harness process holds the worktree.";
@@ -203,7 +232,6 @@ classes! {
     LandingTargetUnusable = "landing_target_unusable", "HARNESS-RUNTIME 3.2", "The branch that work lands on is gone, is checked out somewhere, or is moved by somebody again and again.";
     HarnessDied = "harness_died", "contracts 7", "The harness died during the step; it uses up no attempt.";
     DependencyCycle = "dependency_cycle", "HARNESS-RUNTIME 3.1", "The active issues wait for each other in a circle.";
-    InstructionModeUnavailable = "instruction_mode_unavailable", "contracts 8", "Instruction-linked mutation needs an instruction envelope that this build cannot check yet.";
     MutationModeInvalid = "mutation_mode_invalid", "contracts 8", "Human override needs a reason, and an epoch that has not passed.";
     OutboxInvalid = "outbox_invalid", "contracts 8", "A line of the step's outbox is no request that can be filed.";
     RetryPolicyInvalid = "retry_policy_invalid", "contracts 7", "The retry policy artifact cannot be read.";

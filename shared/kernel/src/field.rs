@@ -53,6 +53,14 @@ pub enum FieldError {
 }
 
 impl FieldError {
+    fn syntax(error: serde_json::Error) -> Self {
+        Self::Syntax {
+            line: error.line(),
+            column: error.column(),
+            message: error.to_string(),
+        }
+    }
+
     /// Returns the path of the field at fault, `None` where the text is no JSON.
     pub fn field(&self) -> Option<&str> {
         match self {
@@ -74,11 +82,13 @@ pub(crate) struct Fields {
 impl Fields {
     /// Reads bytes as one JSON object.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, FieldError> {
-        let value: Value = serde_json::from_slice(bytes).map_err(|error| FieldError::Syntax {
-            line: error.line(),
-            column: error.column(),
-            message: error.to_string(),
-        })?;
+        let value: Value = serde_json::from_slice(bytes).map_err(FieldError::syntax)?;
+        Self::of(value, String::new())
+    }
+
+    /// Reads bytes as one JSON object in which no name stands twice.
+    pub(crate) fn parse_strict(bytes: &[u8]) -> Result<Self, FieldError> {
+        let value = crate::turn::parse_strict(bytes).map_err(FieldError::syntax)?;
         Self::of(value, String::new())
     }
 

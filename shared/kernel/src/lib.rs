@@ -9,6 +9,7 @@
 pub mod authority;
 pub mod bootstrap;
 pub mod canonical;
+pub mod claim;
 pub mod conformance;
 pub mod dispatch;
 pub mod escalation;
@@ -19,6 +20,7 @@ pub mod field;
 pub mod graph;
 pub mod handoff;
 pub mod inventory;
+pub mod instruction;
 pub mod issue;
 pub mod landing;
 pub mod lease;

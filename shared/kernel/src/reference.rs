@@ -179,6 +179,11 @@ pub fn work_witness(prefix: &str, worker_id: &str, issue_id: &str, outcome: Work
     )
 }
 
+/// Returns `instruction://<id>/<digest>`: the envelope that changes rest on.
+pub fn instruction(id: &str, digest: &str) -> String {
+    format!("instruction://{}/{}", encode(id), encode(digest))
+}
+
 /// Returns `session://<id>`: the linkage of a turn to its session.
 pub fn session(session_id: &str) -> String {
     format!("session://{}", encode(session_id))

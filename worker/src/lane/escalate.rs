@@ -4,7 +4,7 @@
 use super::Lane;
 use super::progress::Progress;
 use super::turn::{admit, walk};
-use premath_evidence::{EscalationFacts, escalation_turn};
+use premath_evidence::{ESCALATION_NORMALIZER, EscalationFacts, escalation_turn};
 use premath_kernel::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
 use premath_kernel::escalation::{EscalationReport, blocked_notes, follow_up};
 use premath_kernel::failure::FailureClass;
@@ -102,7 +102,8 @@ impl Lane {
             witness_ref: &witness,
         });
         let binding =
-            MutationBinding::of_mode(progress.identity.clone(), &self.batch.settings.mode, None);
+            MutationBinding::of_mode(progress.identity.clone(), &self.batch.settings.mode, None)
+                .normalized_by(ESCALATION_NORMALIZER);
         let refused = |class: FailureClass, detail: String| {
             ChangeError::Refused(premath_kernel::lease::LeaseRefusal { class, detail })
         };

@@ -40,6 +40,8 @@ enum FamilyArg {
     Lease,
     /// What a command of the step did
     Execution,
+    /// Instruction envelopes and the policy that admits them
+    Instruction,
     /// The loop itself: lanes, worktrees, policy, escalation
     Loop,
     /// The feature ledger's check
@@ -55,6 +57,7 @@ impl FamilyArg {
             Self::Typestate => Family::Typestate,
             Self::Lease => Family::Lease,
             Self::Execution => Family::Execution,
+            Self::Instruction => Family::Instruction,
             Self::Loop => Family::Loop,
             Self::Ledger => Family::Ledger,
             Self::IssueGraph => Family::IssueGraph,

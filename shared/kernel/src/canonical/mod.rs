@@ -7,7 +7,7 @@ mod quote;
 mod writer;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use writer::Writer;
 
@@ -38,6 +38,14 @@ pub fn digest_ordered(value: &(impl Serialize + ?Sized)) -> String {
 /// Returns the bare hexadecimal digest of a value's canonical JSON: `H(v)`.
 pub fn ref_digest(value: &(impl Serialize + ?Sized)) -> String {
     sha256_hex(canonical(value).as_bytes())
+}
+
+/// Returns the digest that a policy's artifact must carry: `pol1_` and the
+/// digest of its canonical JSON without `policyDigest`.
+pub fn policy_digest(document: &Map<String, Value>) -> String {
+    let mut content = document.clone();
+    content.remove("policyDigest");
+    format!("pol1_{}", ref_digest(&content))
 }
 
 /// Returns the canonical JSON text of a value that is generic JSON already:

@@ -5,7 +5,7 @@ use crate::canonical;
 use crate::failure::FailureClass;
 use crate::field::{FieldError, Fields, some_text};
 use schemars::{JsonSchema, Schema, json_schema};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
@@ -183,7 +183,7 @@ impl RetryPolicy {
     pub fn parse(bytes: &[u8]) -> Result<Self, PolicyError> {
         let fields = Fields::parse(bytes)?;
         let document = fields.rest();
-        let expected = digest_of(&document);
+        let expected = canonical::policy_digest(&document);
         let policy = Self::read(Fields::of(Value::Object(document), String::new())?)?;
         if policy.policy_digest != expected {
             return Err(PolicyError::DigestMismatch {
@@ -215,7 +215,7 @@ impl RetryPolicy {
     ///
     /// The bytes are no JSON object.
     pub fn digest(bytes: &[u8]) -> Result<String, PolicyError> {
-        Ok(digest_of(&Fields::parse(bytes)?.rest()))
+        Ok(canonical::policy_digest(&Fields::parse(bytes)?.rest()))
     }
 
     fn read(mut fields: Fields) -> Result<Self, PolicyError> {
@@ -318,12 +318,6 @@ fn add_head(schema: &mut Schema) {
         "policyKind",
         json_schema!({"type": "string", "const": POLICY_KIND}),
     );
-}
-
-fn digest_of(document: &Map<String, Value>) -> String {
-    let mut content = document.clone();
-    content.remove("policyDigest");
-    format!("pol1_{}", canonical::ref_digest(&content))
 }
 
 fn read_rule(mut fields: Fields) -> Result<RetryRule, FieldError> {

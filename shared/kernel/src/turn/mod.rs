@@ -52,6 +52,7 @@ pub use mutation::{
 };
 pub use normal::{Digests, Normalized, normalize};
 pub use path::EvidenceError;
+pub(crate) use reader::parse as parse_strict;
 pub use word::{ActionMode, Disposition, ExecutionPattern, ResultStatus};
 
 #[cfg(test)]

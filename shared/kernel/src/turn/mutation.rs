@@ -2,10 +2,11 @@
 
 use super::normal::Normalized;
 use crate::authority::{MutationMode, StepIdentity};
+use crate::claim::ChangeMorphism;
+pub use crate::claim::ClaimSet;
 use crate::{canonical, reference, token};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
 mod sealed {
@@ -41,73 +42,20 @@ impl sealed::Sealed for Discover {}
 
 impl Change for Close {
     const NAME: &'static str = "close";
-    const CLAIM: &'static str = "capabilities.change_morphisms.issue_update";
+    const CLAIM: &'static str = ChangeMorphism::IssueUpdate.claim();
     const NEEDS_VERIFICATION: bool = true;
 }
 
 impl Change for Block {
     const NAME: &'static str = "block";
-    const CLAIM: &'static str = "capabilities.change_morphisms.issue_update";
+    const CLAIM: &'static str = ChangeMorphism::IssueUpdate.claim();
     const NEEDS_VERIFICATION: bool = false;
 }
 
 impl Change for Discover {
     const NAME: &'static str = "discover";
-    const CLAIM: &'static str = "capabilities.change_morphisms.issue_discover";
+    const CLAIM: &'static str = ChangeMorphism::IssueDiscover.claim();
     const NEEDS_VERIFICATION: bool = false;
-}
-
-/// The claims that a change may rest on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimSet(Claims);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Claims {
-    All,
-    Named(BTreeSet<String>),
-}
-
-/// The claim that covers every change of issue memory, with or without `.all`
-/// behind it.
-const EVERY_CHANGE: &str = "capabilities.change_morphisms";
-
-impl ClaimSet {
-    /// Covers every change: a person answers for it under
-    /// [`MutationMode::HumanOverride`].
-    pub const fn operator_override() -> Self {
-        Self(Claims::All)
-    }
-
-    /// Covers what an instruction claims, each claim trimmed.
-    pub fn named<T: AsRef<str>>(claims: impl IntoIterator<Item = T>) -> Self {
-        Self(Claims::Named(
-            claims
-                .into_iter()
-                .map(|claim| claim.as_ref().trim().to_owned())
-                .collect(),
-        ))
-    }
-
-    /// Returns the claims that a mode rests on.
-    pub const fn of_mode(mode: &MutationMode) -> Self {
-        match mode {
-            MutationMode::HumanOverride(_) => Self::operator_override(),
-        }
-    }
-
-    /// Tells whether a claim of [`Change::CLAIM`] is covered (`contracts.md` 8).
-    pub fn covers(&self, claim: &str) -> bool {
-        match &self.0 {
-            Claims::All => true,
-            Claims::Named(claims) => {
-                let below = claim.strip_prefix(EVERY_CHANGE);
-                let of_change = below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-                let all = format!("{EVERY_CHANGE}.all");
-                claims.contains(claim)
-                    || of_change && (claims.contains(EVERY_CHANGE) || claims.contains(&all))
-            }
-        }
-    }
 }
 
 /// What a turn is held against when it asks to change an issue.
@@ -121,6 +69,10 @@ pub struct MutationBinding {
     pub claims: ClaimSet,
     /// The `toolCallId` of the verification's result; closing needs one.
     pub verification: Option<String>,
+    /// The normaliser that the evidence must be bound to; any where absent.
+    pub normalizer: Option<String>,
+    /// The instruction that the change rests on, where it rests on one.
+    pub instruction_ref: Option<String>,
 }
 
 impl MutationBinding {
@@ -129,9 +81,19 @@ impl MutationBinding {
         Self {
             step,
             mutation_policy_digest: mode.policy_digest(),
-            claims: ClaimSet::of_mode(mode),
+            claims: mode.claims(),
             verification,
+            normalizer: mode.normalizer_id().map(str::to_owned),
+            instruction_ref: mode.instruction_ref().map(str::to_owned),
         }
+    }
+
+    /// Returns the binding of a turn that the harness writes itself, by its own
+    /// normaliser.
+    #[must_use]
+    pub fn normalized_by(mut self, normalizer_id: &str) -> Self {
+        self.normalizer = self.normalizer.map(|_| normalizer_id.to_owned());
+        self
     }
 
     /// Returns the reference that `sessionRefs` must hold.
@@ -201,6 +163,9 @@ pub struct MutationWitness {
     /// The verification that passed, where the change needs one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification_call_id: Option<String>,
+    /// The instruction that the change rests on; absent under a person's override.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction_ref: Option<String>,
 }
 
 impl<C: Change> MutationReady<C> {
@@ -223,6 +188,7 @@ impl<C: Change> MutationReady<C> {
             verification_call_id: verification
                 .filter(|_| C::NEEDS_VERIFICATION)
                 .map(str::to_owned),
+            instruction_ref: binding.instruction_ref.clone(),
         };
         Self {
             step: step.clone(),

@@ -3,8 +3,8 @@
 
 use super::breach::{Breach, Breaches, each, none, told, when};
 use super::{Case, Rule, Step, rule};
+use crate::claim::ClaimSet;
 use crate::turn::constraints::MutationConstraints;
-use crate::turn::mutation::ClaimSet;
 use crate::turn::word::{Disposition, ResultStatus};
 use std::collections::BTreeSet;
 
@@ -71,6 +71,13 @@ pub(super) const RULES: &[Rule] = &[
         [3],
         claim_missing,
         "the step's claims cover the kind of change"
+    ),
+    rule!(
+        InstructionNormalizerNotAllowed,
+        ThisStep,
+        [3],
+        normalizer_is_another,
+        "callSpec.normalizerId is that of the instruction that the step rests on"
     ),
     rule!(
         CheckFailed,
@@ -195,6 +202,16 @@ fn claim_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
     when(!binding.claims.covers(demand.claim), "claims", move || {
         format!("nothing covers `{}`", demand.claim)
     })
+}
+
+fn normalizer_is_another<'a>(case: &Case<'a>) -> Breaches<'a> {
+    let bound = &case.turn.call_spec.normalizer_id;
+    let asked = case.step.and_then(|step| step.binding.normalizer.as_ref());
+    let other = asked.filter(|asked| *asked != bound);
+    each(other.into_iter().map(move |asked| {
+        let found = format!("`{bound}`, the instruction's is `{asked}`");
+        Breach::new("callSpec.normalizerId", found)
+    }))
 }
 
 fn verification_not_passed<'a>(case: &Case<'a>) -> Breaches<'a> {

@@ -8,7 +8,7 @@ use super::word::Word;
 use serde_json::{Map, Number, Value};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-pub(super) use strict::parse;
+pub(crate) use strict::parse;
 
 /// The fields of one object; what nobody takes is unknown.
 pub(super) struct Fields<'p> {

@@ -14,7 +14,7 @@ const FREE_BELOW: &str = "toolExamples";
 
 /// Parses one JSON document and refuses a key that stands twice in an object
 /// of the contract: two readers would see two different turns.
-pub(in crate::turn) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = STRICT.deserialize(&mut deserializer)?;
     deserializer.end()?;

@@ -26,6 +26,8 @@ fn binding() -> MutationBinding {
         mutation_policy_digest: "mutation.v1".into(),
         claims: ClaimSet::operator_override(),
         verification: Some("verify".into()),
+        normalizer: None,
+        instruction_ref: None,
     }
 }
 
@@ -161,6 +163,19 @@ fn the_policy_must_be_the_active_one() {
     };
     refused::<Close>(closed(), &binding, &["mutation.policy_digest_mismatch"]);
     refused::<Block>(silent(), &binding, &["mutation.policy_digest_mismatch"]);
+}
+
+#[test]
+fn the_evidence_must_be_bound_to_the_normaliser_of_the_instruction() {
+    let bound = |normalizer: &str| MutationBinding {
+        normalizer: Some(normalizer.into()),
+        ..binding()
+    };
+    assert!(admit::<Close>(closed(), &bound("nf.v1")).is_ok());
+    let other = bound("nf.v2");
+    refused::<Close>(closed(), &other, &["instruction_normalizer_not_allowed"]);
+    assert!(admit::<Close>(closed(), &other.normalized_by("nf.v1")).is_ok());
+    assert_eq!(binding().normalized_by("nf.v1").normalizer, None);
 }
 
 #[test]
@@ -324,6 +339,7 @@ fn the_witness_ref_moves_with_every_fact() {
         |b| b.step.worker_id.push('x'),
         |b| b.step.session_id.push('x'),
         |b| b.verification = Some("a".into()),
+        |b| b.instruction_ref = Some("instruction://a/b".into()),
     ] {
         assert_ne!(base, reference(edit));
     }

@@ -235,6 +235,8 @@ fn walk(input: Value) {
                 mutation_policy_digest: "mutation.v1".into(),
                 claims: ClaimSet::operator_override(),
                 verification: None,
+                normalizer: None,
+                instruction_ref: None,
             };
             // Whatever a step admits, the report without a step admits too.
             if joined.admit::<Block>(&binding).is_ok() {
