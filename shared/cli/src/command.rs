@@ -6,6 +6,7 @@ use crate::conformance::ConformanceArgs;
 use crate::dep::DepArgs;
 use crate::feature::FeatureArgs;
 use crate::init::InitArgs;
+use crate::instruction::InstructionArgs;
 use crate::issue::IssueArgs;
 use crate::join_check::JoinCheckArgs;
 use crate::schema::SchemaArgs;
@@ -37,12 +38,14 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Lay out a repository: harness.toml, .premath/ and the mise tasks
+    /// Lay out a repository: harness.toml, .premath/, the instruction policy with a first instruction, and the mise tasks
     Init(InitArgs),
     /// Look at issues and change them
     Issue(IssueArgs),
     /// Change what issues wait for, and diagnose the graph
     Dep(DepArgs),
+    /// Write, check and show the envelopes that authorise batches
+    Instruction(InstructionArgs),
     /// Read and write a worktree's session, and see how to go on from it
     HarnessSession(SessionArgs),
     /// Read, write and check a worktree's feature ledger
@@ -71,6 +74,7 @@ impl Command {
             Self::Init(args) => args.run(),
             Self::Issue(args) => args.run(json),
             Self::Dep(args) => args.run(),
+            Self::Instruction(args) => args.run(),
             Self::HarnessSession(args) => args.run(),
             Self::HarnessFeature(args) => args.run(),
             Self::Doctor(args) => args.run(),

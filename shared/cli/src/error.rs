@@ -5,6 +5,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::feature::LedgerError;
 use premath_kernel::retry::PolicyError;
 use premath_kernel::turn::EvidenceError;
+use premath_memory::instruction::InstructionFileError;
 use premath_memory::projection::ProjectionError;
 use premath_memory::{ChangeError, StoreError, TrajectoryFileError};
 use premath_worktree::inventory::InventoryError;
@@ -71,6 +72,9 @@ pub(crate) enum CliError {
         /// The cause.
         source: io::Error,
     },
+    /// An instruction or its policy could not be used.
+    #[error(transparent)]
+    Instruction(#[from] InstructionFileError),
     /// The retry policy stops the loops.
     #[error("{path}")]
     Policy {
@@ -152,6 +156,7 @@ impl CliError {
             Self::Ledger(error) => Some(error.class()),
             Self::Trajectory(error) => Some(error.class()),
             Self::Inventory(error) => Some(error.class()),
+            Self::Instruction(error) => Some(error.class()),
             Self::Policy { source, .. } => Some(source.class()),
             Self::PolicyFile { .. } => Some(FailureClass::RetryPolicyInvalid),
             Self::Usage(_)
@@ -179,6 +184,7 @@ impl CliError {
             | Self::Projection(ProjectionError::Session { .. } | ProjectionError::Ledger { .. })
             | Self::Ledger(_)
             | Self::Trajectory(TrajectoryFileError::Row(_))
+            | Self::Instruction(_)
             | Self::Policy { .. }
             | Self::PolicyFile { .. }
             | Self::UnknownClass { .. }
@@ -208,6 +214,7 @@ impl CliError {
                 }
                 _ => None,
             },
+            Self::Instruction(error) => error.hint(),
             Self::UnknownClass { .. } => Some("`premath classes` lists all".to_owned()),
             Self::Absent { made_by, .. } => Some(format!("`premath {made_by}` makes one")),
             _ => None,

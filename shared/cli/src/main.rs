@@ -9,6 +9,7 @@ mod error;
 mod exit;
 mod feature;
 mod init;
+mod instruction;
 mod issue;
 mod join_check;
 mod operator;

@@ -8,6 +8,7 @@ pub mod artifact;
 pub mod clock;
 mod error;
 mod inspect;
+pub mod instruction;
 mod issues;
 mod journal;
 pub mod leftover;

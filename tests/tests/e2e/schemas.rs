@@ -2,6 +2,7 @@
 //! code is a test of the `premath` command.
 
 use boon::{Compiler, SchemaIndex, Schemas};
+use premath_kernel::instruction::INSTRUCTION_POLICY_FILE;
 use premath_kernel::retry::RetryPolicy;
 use premath_kernel::trajectory::{KPI_WINDOW, ProjectionMode, StepRow, project, throughput};
 use premath_tests::{Scratch, issue, workspace};
@@ -170,6 +171,8 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         "clean --dry-run --salvage --older-than 0s",
         "clean --older-than 0s --disk-budget 1B",
         "harness-join-check --input nowhere.json",
+        "instruction new --intent work --id two",
+        "instruction show nowhere.json",
     ]
     .iter()
     .map(|line| within(&scratch.root, line))
@@ -187,6 +190,12 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         "harness-feature next --path nowhere.json",
     ];
     answers.extend(lane_answers.iter().map(|line| within(lane, line)));
+    let new = answers.iter().find(|a| a["action"] == "instruction.new");
+    let path = new.unwrap()["path"].as_str().unwrap().to_owned();
+    for command in ["check", "show"] {
+        let args = ["instruction", command, &path, "--json"];
+        answers.push(scratch.premath(args).end().exits(0).json());
+    }
     answers
 }
 
@@ -285,8 +294,14 @@ esac"#;
         if answer["action"] == "harness-session.bootstrap" {
             forms.admit("bootstrap", &answer);
         }
+        if answer["action"] == "instruction.new" {
+            let path = Path::new(answer["path"].as_str().unwrap());
+            forms.admit_ours("instruction", &read(path));
+        }
         forms.admit_answer(&answer);
     }
+    let policy = read(&scratch.root.join(INSTRUCTION_POLICY_FILE));
+    forms.admit_ours("instruction-policy", &policy);
     turns(&mut forms, &scratch);
     let policy = "worktrees.example/project/policies/control/harness-retry-policy-v1.json";
     forms.admit_ours("retry-policy", &read(&workspace().join(policy)));

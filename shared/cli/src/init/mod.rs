@@ -4,9 +4,12 @@ mod mise;
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
+use crate::instruction;
 use crate::paths;
 use crate::terminal::plain;
 use clap::Args;
+use premath_kernel::instruction::{INSTRUCTION_POLICY_FILE, InstructionPolicy};
+use premath_memory::instruction::ActivePolicy;
 use premath_memory::roots::{MemoryRoots, exclude_from_status, main_worktree};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,6 +19,9 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 const CONFIG: &str = include_str!("harness.toml");
+
+/// What stands in the configuration's place of the first instruction.
+const FIRST_INSTRUCTION: &str = "instructions/FIRST.json";
 
 /// Arguments of `premath init`.
 #[derive(Debug, Args)]
@@ -83,7 +89,8 @@ fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Cli
 
 fn lay_out(root: &Path, dir: &Path) -> Result<Answer, CliError> {
     let mut report = Report::default();
-    write_config(root, &mut report)?;
+    let instruction = write_authority(root, &mut report)?;
+    write_config(root, &instruction, &mut report)?;
     make_issue_memory(root, &mut report)?;
     add_tasks(root, &mut report)?;
     let is_git = main_worktree(root)?.is_some();
@@ -134,18 +141,60 @@ fn text(root: &Path, report: &Report, is_git: bool) -> String {
     text
 }
 
-fn write_config(root: &Path, report: &mut Report) -> Result<(), CliError> {
-    let path = root.join("harness.toml");
+fn write_config(root: &Path, instruction: &str, report: &mut Report) -> Result<(), CliError> {
+    let config = CONFIG.replace(FIRST_INSTRUCTION, instruction);
+    write_new(root, "harness.toml", &config, report)
+}
+
+/// Writes the instruction policy and a first envelope under it, and returns
+/// the envelope that a batch is to name, below the root.
+///
+/// Where there are envelopes already it is the last of them.
+fn write_authority(root: &Path, report: &mut Report) -> Result<String, CliError> {
+    let text = InstructionPolicy::embedded_text();
+    write_new(root, INSTRUCTION_POLICY_FILE, text, report)?;
+    if let Some(name) = last_envelope(&root.join("instructions")) {
+        let name = format!("instructions/{name}");
+        report.leave(&name, "it is there");
+        return Ok(name);
+    }
+    let active = ActivePolicy::find(None, root)?;
+    let envelope = instruction::first(&active, root);
+    let (path, _) = instruction::write(root, instruction::FIRST_ID, &envelope)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = format!("instructions/{name}");
+    report.wrote.push(name.clone());
+    Ok(name)
+}
+
+fn last_envelope(folder: &Path) -> Option<String> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".json") && name.bytes().all(is_bare))
+        .max()
+}
+
+/// Tells whether a byte stands for itself in a text of the configuration.
+const fn is_bare(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'%')
+}
+
+fn write_new(root: &Path, name: &str, text: &str, report: &mut Report) -> Result<(), CliError> {
+    let path = root.join(name);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed("make", folder))?;
+    }
     let opened = OpenOptions::new().write(true).create_new(true).open(&path);
     match opened {
         Ok(mut file) => {
-            file.write_all(CONFIG.as_bytes())
+            file.write_all(text.as_bytes())
                 .map_err(failed("write", &path))?;
-            report.wrote.push("harness.toml".to_owned());
+            report.wrote.push(name.to_owned());
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            report.leave("harness.toml", "it is there");
+            report.leave(name, "it is there");
             Ok(())
         }
         Err(error) => Err(failed("create", &path)(error)),
@@ -195,7 +244,7 @@ fn add_tasks(root: &Path, report: &mut Report) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
-    use super::CONFIG;
+    use super::{CONFIG, FIRST_INSTRUCTION};
 
     /// The template with its keys set and its prose gone; of alternatives the
     /// last one, as an example shows the most special one last.
@@ -220,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_template_sets_the_mutation_mode_and_nothing_else() {
+    fn the_template_sets_the_instruction_and_nothing_else() {
         let table: toml::Table = CONFIG.parse().unwrap();
         let set: Vec<_> = table
             .iter()
@@ -229,7 +278,8 @@ mod tests {
                 keys.map(move |key| format!("{section}.{key}"))
             })
             .collect();
-        assert_eq!(set, ["batch.mutation_mode", "batch.override_reason"]);
+        assert_eq!(set, ["batch.instruction"]);
+        assert_eq!(CONFIG.matches(FIRST_INSTRUCTION).count(), 1);
     }
 
     #[test]
@@ -238,7 +288,7 @@ mod tests {
         for (section, keys) in [
             (
                 "batch",
-                "work_cmd verify_cmd boot_cmd stop_cmd startup_cmd mutation_mode override_reason \
+                "work_cmd verify_cmd boot_cmd stop_cmd startup_cmd instruction mutation_mode override_reason \
                  support_until retry_policy issue_types labels assignee lease_ttl on_failure on_no_change \
                  witness_ref_prefix",
             ),

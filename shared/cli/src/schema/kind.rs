@@ -4,6 +4,7 @@ use crate::answer::Refusal;
 use crate::dep::{Diagnostics, EdgeAnswer, ReplacedEdge};
 use crate::feature::{CheckAnswer, FeatureAnswer, LedgerAnswer, NextAnswer};
 use crate::init::InitAnswer;
+use crate::instruction::{InstructionCheckAnswer, InstructionNewAnswer, InstructionShowAnswer};
 use crate::issue::view::EdgeItem;
 use crate::issue::{
     BlockedAnswer, ClaimAnswer, CompactAnswer, DiscoverAnswer, GraphCheckAnswer, IssueAnswer,
@@ -17,6 +18,7 @@ use premath_kernel::bootstrap::Bootstrap;
 use premath_kernel::event::{Event, WorkerReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::feature::FeatureLedger;
+use premath_kernel::instruction::{InstructionEnvelope, InstructionPolicy};
 use premath_kernel::issue::Issue;
 use premath_kernel::outbox::OutboxRequest;
 use premath_kernel::retry::RetryPolicy;
@@ -62,6 +64,16 @@ pub(super) const KINDS: &[Kind] = &[
         "retry-policy",
         "policies/control/harness-retry-policy-v1.json",
         read::<RetryPolicy>,
+    ),
+    kind(
+        "instruction",
+        "instructions/<timestamp>-<id>.json: what authorises a batch",
+        read::<InstructionEnvelope>,
+    ),
+    kind(
+        "instruction-policy",
+        "policies/control/harness-instruction-policy-v1.json",
+        read::<InstructionPolicy>,
     ),
     kind(
         "outbox-request",
@@ -192,6 +204,21 @@ pub(super) const KINDS: &[Kind] = &[
         || answer::<Diagnostics>(&["dep.diagnostics"], "issuesPath"),
     ),
     kind(
+        "answer-instruction-new",
+        "premath instruction new --json",
+        || answer_alone::<InstructionNewAnswer>(&["instruction.new"]),
+    ),
+    kind(
+        "answer-instruction-check",
+        "premath instruction check --json",
+        || answer::<InstructionCheckAnswer>(&["instruction.check"], "path"),
+    ),
+    kind(
+        "answer-instruction-show",
+        "premath instruction show --json",
+        || answer::<InstructionShowAnswer>(&["instruction.show"], "path"),
+    ),
+    kind(
         "answer-session",
         "premath harness-session read, write --json",
         || answer::<SessionAnswer<'_>>(&["harness-session.read", "harness-session.write"], "path"),
@@ -314,13 +341,20 @@ fn tidy(schema: &mut Schema) {
     }
 }
 
-/// The schema of a command's answer: what it says, the action, and the file
-/// that it worked on, under its name in answers.
-fn answer<T: JsonSchema>(actions: &[&str], place: &str) -> Schema {
+/// The schema of the answer of a command that works on no one file: what it
+/// says, and the action.
+fn answer_alone<T: JsonSchema>(actions: &[&str]) -> Schema {
     let mut schema = written::<T>();
     let about = "The command.";
     let action = json_schema!({"description": about, "type": "string", "enum": actions});
     require(&mut schema, "action", action);
+    schema
+}
+
+/// The schema of a command's answer: what it says, the action, and the file
+/// that it worked on, under its name in answers.
+fn answer<T: JsonSchema>(actions: &[&str], place: &str) -> Schema {
+    let mut schema = answer_alone::<T>(actions);
     let about = "The file that it worked on.";
     let path = json_schema!({"description": about, "type": "string"});
     require(&mut schema, place, path);

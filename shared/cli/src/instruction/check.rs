@@ -1,0 +1,129 @@
+//! `premath instruction check`
+
+use crate::answer::{Answer, Verdict};
+use crate::error::CliError;
+use crate::terminal::plain;
+use premath_kernel::claim::{ChangeMorphism, covers_nothing};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::instruction::{BATCH_CHANGES, BATCH_KIND, Classification};
+use premath_memory::instruction::{ActivePolicy, read};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::Path;
+
+/// What `instruction check` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct InstructionCheckAnswer {
+    /// The verdict.
+    result: Verdict,
+    /// The classes of the faults, each once.
+    failure_classes: Vec<FailureClass>,
+    /// What stands against it.
+    errors: Vec<Fault>,
+    /// What sessions, rows and witnesses name it by.
+    instruction_ref: String,
+    /// How the active policy classifies it.
+    classification: Classification,
+    /// The active policy's digest.
+    policy_digest: String,
+    /// The active policy's artifact; null for the embedded one.
+    policy_path: Option<String>,
+    /// The kinds of change that its claims cover, as in `issue_update`.
+    covers: Vec<&'static str>,
+    /// Claims that speak of changes and cover none that there is.
+    covers_nothing: Vec<String>,
+}
+
+/// A thing that stands against an instruction.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Fault {
+    /// Its class.
+    failure_class: FailureClass,
+    /// What it is.
+    detail: String,
+}
+
+/// An instruction for a batch is held to what a batch does; any other to the
+/// policy alone.
+pub(super) fn perform(path: &Path, active: &ActivePolicy) -> Result<Answer, CliError> {
+    let instruction = read(path)?;
+    let envelope = instruction.envelope();
+    let kind = envelope.instruction_type.as_deref();
+    let needed = if kind == Some(BATCH_KIND) {
+        BATCH_CHANGES
+    } else {
+        &[]
+    };
+    let faults = instruction.faults(&active.policy, needed);
+    let classification = active.policy.classify(kind);
+    let mut failure_classes = Vec::new();
+    for fault in &faults {
+        if !failure_classes.contains(&fault.class()) {
+            failure_classes.push(fault.class());
+        }
+    }
+    let claims = instruction.claims();
+    let covers: Vec<_> = claims.covered().map(ChangeMorphism::name).collect();
+    let idle = envelope.capability_claims.iter();
+    let idle: Vec<String> = idle.filter(|c| covers_nothing(c)).cloned().collect();
+    let mut text = format!(
+        "{}  {}\n",
+        if faults.is_empty() {
+            "accepted"
+        } else {
+            "rejected"
+        },
+        plain(&instruction.reference())
+    );
+    let lines = [
+        ("type", classification.to_string()),
+        ("policy", policy_text(active)),
+        (
+            "covers",
+            if covers.is_empty() {
+                "nothing".to_owned()
+            } else {
+                covers.join(", ")
+            },
+        ),
+    ];
+    for (name, value) in lines {
+        let _ = writeln!(text, "  {name:<8} {}", plain(&value));
+    }
+    for claim in &idle {
+        let _ = writeln!(text, "  warning  `{}` covers nothing", plain(claim));
+    }
+    for fault in &faults {
+        let _ = writeln!(text, "  {}: {}", fault.class(), plain(&fault.to_string()));
+    }
+    let refused = !faults.is_empty();
+    let document = InstructionCheckAnswer {
+        result: Verdict::of(!refused),
+        failure_classes,
+        errors: faults
+            .iter()
+            .map(|fault| Fault {
+                failure_class: fault.class(),
+                detail: fault.to_string(),
+            })
+            .collect(),
+        instruction_ref: instruction.reference(),
+        classification,
+        policy_digest: active.policy.policy_digest().to_owned(),
+        policy_path: active.path.as_ref().map(|path| path.display().to_string()),
+        covers,
+        covers_nothing: idle,
+    };
+    Ok(Answer::new(document, text).refused(refused))
+}
+
+pub(super) fn policy_text(active: &ActivePolicy) -> String {
+    let place = match &active.path {
+        Some(path) => path.display().to_string(),
+        None => "embedded".to_owned(),
+    };
+    format!("{} ({place})", active.policy.policy_digest())
+}

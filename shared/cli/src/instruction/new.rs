@@ -1,0 +1,201 @@
+//! `premath instruction new`
+
+use crate::answer::Answer;
+use crate::error::CliError;
+use crate::terminal::plain;
+use clap::Args;
+use premath_kernel::canonical::value_of;
+use premath_kernel::claim::{ChangeMorphism, EVERY_CHANGE};
+use premath_kernel::instruction::{
+    BATCH_CHANGES, BATCH_KIND, Instruction, InstructionEnvelope, InstructionScope, VERIFY_CHECK,
+    file_name,
+};
+use premath_memory::clock;
+use premath_memory::instruction::{ActivePolicy, InstructionFileError};
+use premath_memory::roots::MemoryRoots;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The folder of envelopes, below the repository root.
+const FOLDER: &str = "instructions";
+
+/// The id of the envelope that `premath init` writes.
+pub(crate) const FIRST_ID: &str = "batch";
+
+/// Arguments of `premath instruction new`.
+#[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// What the instruction is for, in your words
+    #[arg(long, value_name = "TEXT")]
+    intent: String,
+    /// The last part of its name, behind the timestamp
+    #[arg(long, value_name = "ID", default_value = FIRST_ID)]
+    id: String,
+    /// The kind of thing that it is about
+    #[arg(long, value_name = "KIND", default_value = "repo")]
+    scope_kind: String,
+    /// Which one [default: the name of the repository root's folder]
+    #[arg(long, value_name = "NAME")]
+    scope_target: Option<String>,
+    /// Its type, as the active policy knows it
+    #[arg(long = "type", value_name = "TYPE", default_value = BATCH_KIND)]
+    instruction_type: String,
+    /// Execute it although its type is unknown
+    #[arg(long)]
+    allow_unknown: bool,
+    /// The normaliser that evidence must be bound to [default: the first that the policy allows]
+    #[arg(long, value_name = "ID")]
+    normalizer: Option<String>,
+    /// A change that it claims: issue_update, … or all (repeatable) [default: what a batch does,
+    /// and issue_discover]
+    #[arg(long = "claim", value_name = "CLAIM")]
+    claims: Vec<String>,
+    /// A check that it requests (repeatable) [default: verify]
+    #[arg(long = "check", value_name = "CHECK")]
+    checks: Vec<String>,
+}
+
+/// What `instruction new` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct InstructionNewAnswer {
+    /// The envelope's file.
+    path: String,
+    /// What sessions, rows and witnesses name it by.
+    instruction_ref: String,
+    /// `instr1_` and the digest of the document.
+    instruction_digest: String,
+    /// The policy that it is bound to.
+    policy_digest: String,
+}
+
+impl NewArgs {
+    pub(super) fn perform(self, active: &ActivePolicy) -> Result<Answer, CliError> {
+        let root = MemoryRoots::discover(Path::new("."))?.repository;
+        let mut envelope = first(active, &root);
+        envelope.intent = self.intent;
+        envelope.scope.kind = self.scope_kind;
+        if let Some(target) = self.scope_target {
+            envelope.scope.target = target;
+        }
+        envelope.instruction_type = Some(self.instruction_type);
+        envelope.typing_policy.allow_unknown = self.allow_unknown;
+        if let Some(normalizer) = self.normalizer {
+            envelope.normalizer_id = normalizer;
+        }
+        if !self.claims.is_empty() {
+            envelope.capability_claims = self.claims.iter().map(|claim| full(claim)).collect();
+        }
+        if !self.checks.is_empty() {
+            envelope.requested_checks = self.checks.into_iter().collect();
+        }
+        let (path, instruction) = write(&root, &self.id, &envelope)?;
+        let text = format!(
+            "{}\n  {}\n",
+            plain(&path.display().to_string()),
+            plain(&instruction.reference())
+        );
+        let document = InstructionNewAnswer {
+            path: path.display().to_string(),
+            instruction_ref: instruction.reference(),
+            instruction_digest: instruction.digest().to_owned(),
+            policy_digest: envelope.policy_digest.clone(),
+        };
+        let faults = instruction.faults(&active.policy, &[]);
+        let answer = Answer::new(document, text);
+        Ok(faults.into_iter().fold(answer, |answer, fault| {
+            answer.note(format!("warning: it is refused as it is: {fault}"))
+        }))
+    }
+}
+
+/// Returns an envelope for a batch on a repository, under a policy.
+pub(crate) fn first(active: &ActivePolicy, root: &Path) -> InstructionEnvelope {
+    let policy = &active.policy;
+    let target = root.file_name().unwrap_or_default().to_string_lossy();
+    let scope = InstructionScope {
+        kind: "repo".to_owned(),
+        target: match target.trim() {
+            "" => "repository".to_owned(),
+            name => name.to_owned(),
+        },
+    };
+    let normalizers = policy.allowed_normalizers();
+    let mut envelope = InstructionEnvelope::new(
+        "Work through the ready issues of this repository.",
+        scope,
+        BATCH_KIND,
+        normalizers.first().cloned().unwrap_or_default(),
+        policy.policy_digest(),
+    );
+    let kinds = BATCH_CHANGES.iter().chain(&[ChangeMorphism::IssueDiscover]);
+    envelope.capability_claims = kinds.map(|kind| kind.claim().to_owned()).collect();
+    envelope.requested_checks.insert(VERIFY_CHECK.to_owned());
+    envelope
+}
+
+/// Writes an envelope into the folder of envelopes, and overwrites nothing.
+///
+/// # Errors
+///
+/// An envelope that could not be read back, and a file that is there.
+pub(crate) fn write(
+    root: &Path,
+    id: &str,
+    envelope: &InstructionEnvelope,
+) -> Result<(PathBuf, Instruction), CliError> {
+    let folder = root.join(FOLDER);
+    let path = folder.join(file_name(id, clock::now().wall));
+    let text = format!("{:#}\n", value_of(envelope));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let instruction = Instruction::parse(&name, text.as_bytes()).map_err(|source| {
+        InstructionFileError::Envelope {
+            path: path.clone(),
+            source,
+        }
+    })?;
+    fs::create_dir_all(&folder).map_err(CliError::file("make", &folder))?;
+    let opened = OpenOptions::new().write(true).create_new(true).open(&path);
+    opened
+        .map_err(CliError::file("create", &path))?
+        .write_all(text.as_bytes())
+        .map_err(CliError::file("write", &path))?;
+    Ok((path, instruction))
+}
+
+/// Returns a claim in full; one of the contract's may be given by its last part.
+fn full(claim: &str) -> String {
+    let claim = claim.trim();
+    let kind = ChangeMorphism::ALL.iter().find(|kind| kind.name() == claim);
+    match kind {
+        Some(kind) => kind.claim().to_owned(),
+        None if claim == "all" => format!("{EVERY_CHANGE}.all"),
+        None => claim.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use premath_kernel::instruction::InstructionPolicy;
+
+    #[test]
+    fn the_first_envelope_is_admitted_by_the_embedded_policy() {
+        let folder = tempfile::tempdir().unwrap();
+        let active = ActivePolicy {
+            policy: InstructionPolicy::embedded().unwrap(),
+            path: None,
+        };
+        let envelope = first(&active, folder.path());
+        let (path, instruction) = write(folder.path(), FIRST_ID, &envelope).unwrap();
+        assert_eq!(instruction.faults(&active.policy, BATCH_CHANGES), []);
+        let read = premath_memory::instruction::read(&path).unwrap();
+        assert_eq!(read, instruction);
+        assert_eq!(full("issue_add"), ChangeMorphism::IssueAdd.claim());
+        assert_eq!(full("all"), "capabilities.change_morphisms.all");
+        assert_eq!(full("mine.x"), "mine.x");
+    }
+}
