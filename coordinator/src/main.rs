@@ -9,6 +9,7 @@ use harness_coordinator::report::{HumanReporter, JsonReporter, Reporter};
 use harness_coordinator::run::{Bell, Line, Plan, run};
 use harness_worker::exit;
 use harness_worker::interrupt::Interrupt;
+use harness_worker::refusal::{self, RefusedLane};
 use harness_worker::settings::{FileSettings, LoopFlags, Settings};
 use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
@@ -97,7 +98,9 @@ fn batch(arguments: &Arguments) -> u8 {
     }
     let settings = match Settings::resolve(&arguments.flags, clock::now().wall) {
         Ok(settings) => settings,
-        Err(error) => return failed(&error, error.hint(), error.exit_code()),
+        Err(error) => {
+            return refusal::tell(&arguments.flags, &error, &refused_lanes(arguments));
+        }
     };
     let file = match FileSettings::load(
         arguments.flags.config.as_deref(),
@@ -130,7 +133,7 @@ fn batch(arguments: &Arguments) -> u8 {
             .worker_prefix
             .clone()
             .or(file.worker_prefix)
-            .unwrap_or_else(|| "worker".to_owned()),
+            .unwrap_or_else(|| DEFAULT_PREFIX.to_owned()),
         allowance: Allowance {
             rounds,
             steps_per_dispatch: arguments
@@ -145,6 +148,36 @@ fn batch(arguments: &Arguments) -> u8 {
     };
     perform(plan, interrupt, arguments.json)
 }
+
+/// Returns the lanes of a batch that is refused, as far as they can be told.
+fn refused_lanes(arguments: &Arguments) -> Vec<RefusedLane> {
+    let root = arguments
+        .flags
+        .repo_root
+        .as_deref()
+        .unwrap_or(Path::new("."));
+    let Ok(roots) = roots::MemoryRoots::discover(root) else {
+        return Vec::new();
+    };
+    let config = arguments.flags.config.as_deref();
+    let Ok(file) = FileSettings::load(config, &roots.repository) else {
+        return Vec::new();
+    };
+    let found = worktrees(arguments, &file.coordinator.worktrees, &roots.repository);
+    let prefix = arguments.worker_prefix.clone();
+    let prefix = prefix.or(file.coordinator.worker_prefix);
+    let prefix = prefix.as_deref().unwrap_or(DEFAULT_PREFIX);
+    let lanes = found.unwrap_or_default().into_iter().zip(1..);
+    lanes
+        .map(|(worktree, number)| RefusedLane {
+            worker_id: format!("{prefix}.{number}"),
+            worktree,
+        })
+        .collect()
+}
+
+/// The prefix of worker ids where none is given.
+const DEFAULT_PREFIX: &str = "worker";
 
 /// Runs a plan with signals and a reporter.
 fn perform(plan: Plan, interrupt: Interrupt, json: bool) -> u8 {

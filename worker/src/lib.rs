@@ -7,6 +7,7 @@ pub mod interrupt;
 pub mod lane;
 pub mod log;
 mod prompt;
+pub mod refusal;
 pub mod settings;
 pub mod stderr;
 pub mod supervisor;

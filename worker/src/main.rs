@@ -6,6 +6,7 @@ use harness_worker::batch::{Batch, Opening, RecoverAt};
 use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lane::{BootError, Lane, StepEnding, StepReport};
+use harness_worker::refusal::{self, RefusedLane};
 use harness_worker::settings::{LoopFlags, Settings};
 use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
@@ -76,7 +77,13 @@ fn run(arguments: &Arguments) -> u8 {
         .get_or_insert_with(|| arguments.worktree_root.clone());
     let settings = match Settings::resolve(&flags, clock::now().wall) {
         Ok(settings) => settings,
-        Err(error) => return failed(&error, error.hint(), error.exit_code()),
+        Err(error) => {
+            let lane = RefusedLane {
+                worker_id: arguments.worker_id.clone(),
+                worktree: arguments.worktree_root.clone(),
+            };
+            return refusal::tell(&flags, &error, &[lane]);
+        }
     };
     let interrupt = Interrupt::new(settings.limits.drain_grace);
     if let Err(error) = listen(interrupt.clone()) {
@@ -87,11 +94,7 @@ fn run(arguments: &Arguments) -> u8 {
         Ok(batch) => Arc::new(batch),
         Err(error) => return failed(&error, error.hint(), error.exit_code()),
     };
-    say(&format!(
-        "mode {}: {} (instruction envelopes are not checked by this version)",
-        batch.settings.mode.name(),
-        plain(batch.settings.mode.reason())
-    ));
+    say(&plain(&batch.settings.mode.told()));
     let booted = Lane::boot(
         batch.clone(),
         &arguments.worker_id,

@@ -41,11 +41,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
                     "batch {batch_id} {verb}: {lanes} lane(s), issues in {}",
                     issues_path.display()
                 ));
-                self.line(&format!(
-                    "mode {}: {} (instruction envelopes are not checked by this version)",
-                    mode.name(),
-                    plain(mode.reason())
-                ));
+                self.line(&plain(&mode.told()));
                 if let Some(rule) = landing {
                     self.line(&match rule.mode {
                         LandingMode::Merge => {

@@ -44,6 +44,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 lanes: *lanes,
                 mutation_mode: mode.name(),
                 reason: mode.reason(),
+                instruction_ref: mode.instruction_ref(),
                 issues_path: text(issues_path),
                 landing_mode: landing.map(|rule| rule.mode.as_str()),
                 landing_target: landing.map(|rule| rule.target.as_str()),

@@ -112,10 +112,12 @@ pub enum Event<'a> {
         resumed: bool,
         /// How many lanes it has.
         lanes: usize,
-        /// What its changes rest on, as in `human-override`.
+        /// What its changes rest on, as in `instruction-linked`.
         mutation_mode: &'a str,
-        /// The person's reason.
+        /// The person's reason; empty under an instruction.
         reason: &'a str,
+        /// The instruction; null under a person's override.
+        instruction_ref: Option<&'a str>,
         /// Issue memory.
         issues_path: String,
         /// What becomes of closed work, as in `merge`; null for `none`.

@@ -10,7 +10,7 @@ mod row;
 
 pub use batch::{
     ATTEMPTS_MAX, BatchHistory, BatchRecord, IssueRecord, OpenBatch, TAKE_OVER_BOUND,
-    batch_end_row, batch_id, batch_resume_row, batch_start_row, take_over_row,
+    batch_end_row, batch_id, batch_refused_row, batch_resume_row, batch_start_row, take_over_row,
 };
 pub use holder::BatchHolder;
 pub use kpi::{KPI_KIND, KPI_WINDOW, KpiDecision, Throughput, throughput};

@@ -10,6 +10,7 @@ mod boots;
 mod commands;
 mod example;
 mod hostile;
+mod instruction;
 mod interrupts;
 mod landing;
 mod landing_settings;

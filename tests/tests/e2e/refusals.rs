@@ -129,12 +129,14 @@ fn a_retry_policy_whose_digest_does_not_match_is_refused() {
 }
 
 #[test]
-fn instruction_linked_mode_is_refused_in_plain_words() {
+fn instruction_linked_mode_without_an_instruction_is_refused_in_plain_words() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let run = scratch
         .batch("true", "true")
         .args(["--mutation-mode", "instruction-linked"]);
-    refused(&scratch, run, 3).says("not available in this version");
+    refused(&scratch, run, 3)
+        .says("no instruction is named")
+        .says("`premath instruction new` makes one");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use premath_kernel::trajectory::BatchHolder;
 use premath_memory::clock;
 
 /// Makes the record of who runs a batch.
-pub(super) fn batch_holder(holder: Option<&Holder>) -> BatchHolder {
+pub(crate) fn batch_holder(holder: Option<&Holder>) -> BatchHolder {
     BatchHolder {
         host: clock::host_name().to_owned(),
         boot_id: holder.map_or_else(String::new, |holder| holder.boot_id.to_string()),

@@ -13,7 +13,8 @@ pub use premath_kernel::trajectory::RecoverAt;
 
 use crate::interrupt::Interrupt;
 use crate::settings::Settings;
-use holder::{batch_holder, is_alive};
+pub(crate) use holder::batch_holder;
+use holder::is_alive;
 use knowledge::Knowledge;
 use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
@@ -114,7 +115,7 @@ impl Batch {
         let repository = settings.roots.repository.clone();
         let landing = Landing::begin(settings.landing.clone(), repository)?;
         settings.roots.prepare()?;
-        let (id, first) = match &resumable {
+        let (id, mut first) = match &resumable {
             Some(open) => (open.batch_id.clone(), batch_resume_row(open, holder, now)),
             None => {
                 let id = batch_id(&holder, now);
@@ -125,6 +126,7 @@ impl Batch {
                 (id.clone(), batch_start_row(&id, record, now))
             }
         };
+        first.instruction_refs = settings.mode.instruction_refs();
         let recorded = opening != Opening::Worker;
         let batch = Self {
             settings,

@@ -24,6 +24,7 @@ impl Lane {
             issue_id: Some(step.issue_id.clone()),
             summary: Some(format!("working on {}", step.issue_id)),
             next_step: Some("work, verify, gate, close".to_owned()),
+            instruction_refs: Some(self.batch.settings.mode.instruction_refs()),
             lineage_refs: Some(self.lineage(&step.issue_id)),
             issues_path: Some(self.batch.memory.path().to_string_lossy().into_owned()),
             worker_id: Some(self.worker_id.clone()),
@@ -77,6 +78,7 @@ impl Lane {
             status: Some(status),
             issue_id: Some(id.clone()),
             summary: Some(claimed.row.text_of("title")),
+            instruction_refs: Some(self.batch.settings.mode.instruction_refs()),
             session_ref: self
                 .session
                 .as_ref()

@@ -320,6 +320,7 @@ impl Lane {
         row.verification.clone_from(&progress.verification);
         row.next_step = Some(handoff.action.to_owned());
         row.retry = decision.map(RetryRecord::from);
+        row.instruction_refs = self.batch.settings.mode.instruction_refs();
         row.lineage_refs = self.lineage(issue_id);
         row.witness_refs = progress.witnesses.clone();
         row.landing = progress.landing.clone().filter(|_| progress.closed);

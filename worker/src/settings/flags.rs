@@ -32,7 +32,10 @@ pub struct LoopFlags {
     /// The prefix of work witnesses [default: $PREMATH_WITNESS_REF_PREFIX, else worker://loop]
     #[arg(long, value_name = "PREFIX")]
     pub witness_ref_prefix: Option<String>,
-    /// What changes of issues rest on: human-override (instruction-linked is not available yet)
+    /// The envelope that changes of issues rest on [default: $PREMATH_INSTRUCTION]
+    #[arg(long, value_name = "FILE")]
+    pub instruction: Option<PathBuf>,
+    /// What changes of issues rest on: instruction-linked (the default) or human-override (the default where a reason is given and no instruction)
     #[arg(long, value_name = "MODE")]
     pub mutation_mode: Option<String>,
     /// Why issues may be changed without an instruction

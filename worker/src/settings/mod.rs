@@ -5,18 +5,21 @@ mod file;
 mod flags;
 mod protect;
 mod reader;
+mod instruction;
 
 pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
 pub use protect::Protect;
+pub use instruction::InstructionError;
 
 use file::LandingTable;
 use premath_kernel::authority::{ModeError, MutationMode};
 use premath_kernel::canonical;
+use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::{Selection, TypeSelection};
 use premath_kernel::landing::{LandingMode, LandingRule};
 use premath_kernel::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
-use premath_kernel::reference::DEFAULT_WITNESS_PREFIX;
+use premath_kernel::reference::{DEFAULT_WITNESS_PREFIX, RefSet};
 use premath_kernel::retry::{BackoffTable, PolicyError, RetryPolicy};
 use premath_memory::roots::{self, MemoryRoots};
 use premath_memory::{StoreError, artifact};
@@ -167,11 +170,9 @@ pub enum SettingsError {
     /// The mutation mode is not admitted.
     #[error("cannot run in human-override mode")]
     Mode(#[from] ModeError),
-    /// Instruction-linked mode was asked for.
-    #[error(
-        "mutation mode `instruction-linked` is not available in this version: it cannot check instruction envelopes yet"
-    )]
-    InstructionMode,
+    /// The instruction does not authorise the batch.
+    #[error(transparent)]
+    Instruction(#[from] InstructionError),
     /// The retry policy cannot be used.
     #[error("cannot use the retry policy {path}")]
     Policy {
@@ -193,10 +194,31 @@ impl SettingsError {
             Self::Policy {
                 source: PolicyError::DigestMismatch { .. },
                 ..
-            }
-            | Self::InstructionMode => crate::exit::REFUSED,
+            } => crate::exit::REFUSED,
+            Self::Instruction(error) => error.exit_code(),
             Self::Mode(ModeError::EpochPassed { .. }) => crate::exit::REFUSED,
             _ => crate::exit::USAGE,
+        }
+    }
+
+    /// Returns the failure classes of a refusal: what was asked for is plain,
+    /// and nothing admits it. Empty for usage errors.
+    pub fn refusal_classes(&self) -> Vec<FailureClass> {
+        match self {
+            Self::Instruction(error) => error.classes(),
+            Self::Mode(error @ ModeError::EpochPassed { .. }) => vec![error.class()],
+            Self::Policy { source, .. } if self.exit_code() == crate::exit::REFUSED => {
+                vec![source.class()]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the instruction that was refused, where it could be read.
+    pub fn instruction_refs(&self) -> RefSet {
+        match self {
+            Self::Instruction(error) => error.refs(),
+            _ => RefSet::new(),
         }
     }
 
@@ -212,9 +234,7 @@ impl SettingsError {
                 "say why with --override-reason, or override_reason under [batch] in harness.toml"
                     .to_owned(),
             ),
-            Self::InstructionMode => Some(
-                "use --mutation-mode human-override with --override-reason".to_owned(),
-            ),
+            Self::Instruction(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Policy {
                 source: PolicyError::DigestMismatch { .. },
@@ -235,23 +255,7 @@ impl Settings {
     ///
     /// [`SettingsError`], naming the flag or key.
     pub fn resolve(flags: &LoopFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
-        let mut roots = match &flags.repo_root {
-            Some(root) => {
-                let found = MemoryRoots::discover(root)?;
-                MemoryRoots::at(&found.repository)
-            }
-            None => MemoryRoots::discover(Path::new("."))?,
-        };
-        let issues = flags
-            .issues_path
-            .clone()
-            .or_else(|| path_of("PREMATH_ISSUES_PATH"));
-        if let Some(path) = issues {
-            roots.issues = absolute(&path);
-        }
-        if let Some(path) = &flags.trajectory_path {
-            roots.trajectory = absolute(path);
-        }
+        let roots = roots_of(flags)?;
         let file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;
         let batch = file.batch;
         let text = |flag: &Option<String>, variable: &str, key: &Option<String>| {
@@ -287,32 +291,14 @@ impl Settings {
                 ),
             });
         }
-        let mode = match flags
-            .mutation_mode
-            .as_deref()
-            .or(batch.mutation_mode.as_deref())
-            .unwrap_or("human-override")
-        {
-            "human-override" => MutationMode::human_override(
-                text(&flags.override_reason, "", &batch.override_reason)
-                    .as_deref()
-                    .unwrap_or(""),
-                flags
-                    .support_until
-                    .as_deref()
-                    .or(batch.support_until.as_deref()),
-                now,
-            )?,
-            "instruction-linked" => return Err(SettingsError::InstructionMode),
-            other => {
-                return Err(SettingsError::Value {
-                    name: "--mutation-mode",
-                    detail: format!(
-                        "`{other}` is neither `human-override` nor `instruction-linked`"
-                    ),
-                });
-            }
+        let wish = instruction::Wish {
+            flags,
+            file: &batch,
+            repository: &roots.repository,
+            has_startup: hooks.startup.is_some(),
+            now,
         };
+        let mode = wish.mode()?;
         let transport = text(
             &flags.host_action_transport,
             "PREMATH_HOST_ACTION_TRANSPORT",
@@ -433,6 +419,7 @@ impl Settings {
             "startup": self.hooks.startup,
             "mode": self.mode.name(),
             "reason": self.mode.reason(),
+            "instruction": self.mode.instruction_ref(),
             "refuseNoChange": self.refuse_no_change,
             "selection": format!("{:?}", self.selection),
             "assignees": format!("{:?}", self.assignees),
@@ -467,6 +454,28 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// Finds memory, trajectory and artifacts by the flags.
+pub(crate) fn roots_of(flags: &LoopFlags) -> Result<MemoryRoots, StoreError> {
+    let mut roots = match &flags.repo_root {
+        Some(root) => {
+            let found = MemoryRoots::discover(root)?;
+            MemoryRoots::at(&found.repository)
+        }
+        None => MemoryRoots::discover(Path::new("."))?,
+    };
+    let issues = flags
+        .issues_path
+        .clone()
+        .or_else(|| path_of("PREMATH_ISSUES_PATH"));
+    if let Some(path) = issues {
+        roots.issues = absolute(&path);
+    }
+    if let Some(path) = &flags.trajectory_path {
+        roots.trajectory = absolute(path);
+    }
+    Ok(roots)
 }
 
 /// Reads where work lands; a target may be given with `refs/heads/`.

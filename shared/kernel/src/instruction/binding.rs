@@ -68,7 +68,10 @@ pub struct BindingError {
 }
 
 fn told(faults: &[BindingFault]) -> String {
-    let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    let texts: Vec<String> = faults
+        .iter()
+        .map(|fault| format!("{fault} ({})", fault.class()))
+        .collect();
     texts.join("; ")
 }
 

@@ -81,6 +81,20 @@ pub fn batch_end_row(batch_id: &str, result_class: &str, now: Timestamp) -> Step
     batch_row(batch_id, "end", action::BATCH_END, result_class, now)
 }
 
+/// Returns the row of a batch that was refused before it began.
+pub fn batch_refused_row(batch_id: &str, classes: &[FailureClass], now: Timestamp) -> StepRow {
+    StepRow {
+        failure_classes: classes.iter().map(|c| c.as_str().to_owned()).collect(),
+        ..batch_row(
+            batch_id,
+            "refused",
+            action::DISPATCH_REFUSED,
+            "refused",
+            now,
+        )
+    }
+}
+
 fn batch_row(batch_id: &str, act: &str, action: &str, result: &str, now: Timestamp) -> StepRow {
     StepRow {
         batch_id: Some(batch_id.to_owned()),

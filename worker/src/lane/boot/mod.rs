@@ -140,6 +140,7 @@ impl Lane {
         let issues_path = lane.batch.memory.path().to_string_lossy().into_owned();
         let worker = lane.worker_id.clone();
         let batch_id = lane.batch.id().to_owned();
+        let instruction_refs = lane.batch.settings.mode.instruction_refs();
         lane.write_session(SessionWrite {
             state: SessionState::Active,
             issue_id: Some(String::new()),
@@ -148,6 +149,7 @@ impl Lane {
                 || "nothing is ready".to_owned(),
                 |issue| format!("claim {issue}"),
             )),
+            instruction_refs: Some(instruction_refs),
             issues_path: Some(issues_path),
             issues_snapshot_ref: Some(snapshot),
             worker_id: Some(worker),

@@ -1,0 +1,315 @@
+//! Batches under an instruction, and what each fault of it refuses.
+
+use premath_tests::{Ended, Run, Scratch, binaries, issue};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+
+/// A repository with two lanes that was laid out by `premath init`, and the
+/// instruction that this wrote.
+struct Laid {
+    scratch: Scratch,
+    instruction: PathBuf,
+}
+
+impl Laid {
+    fn out(rows: &[Value]) -> Self {
+        let scratch = Scratch::with_issues(2, rows);
+        scratch.premath(["init"]).end().exits(0);
+        let folder = scratch.root.join("instructions");
+        let mut entries = fs::read_dir(folder).unwrap();
+        let instruction = entries.next().unwrap().unwrap().path();
+        assert!(entries.next().is_none());
+        Self {
+            scratch,
+            instruction,
+        }
+    }
+
+    /// A batch that says nothing of what its changes rest on.
+    fn batch(&self, work: &str) -> Run {
+        let mut run = self.scratch.run(&binaries().coordinator).arg("--json");
+        for lane in &self.scratch.lanes {
+            run = run.arg("--worktree").arg(lane);
+        }
+        run.args(["--work-cmd", work, "--verify-cmd", "true"])
+    }
+
+    fn worker(&self) -> Run {
+        self.scratch
+            .run(&binaries().worker)
+            .args(["--json", "--work-cmd", "true", "--verify-cmd", "true"])
+            .arg("--worktree-root")
+            .arg(&self.scratch.lanes[0])
+    }
+
+    fn edit(&self, edit: impl FnOnce(&mut Value)) {
+        let mut document = read(&self.instruction);
+        edit(&mut document);
+        fs::write(&self.instruction, document.to_string()).unwrap();
+    }
+
+    fn configure(&self, text: &str) {
+        fs::write(self.scratch.root.join("harness.toml"), text).unwrap();
+    }
+
+    fn shown(&self) -> Value {
+        let path = self.instruction.to_str().unwrap();
+        let args = ["instruction", "show", path, "--json"];
+        self.scratch.premath(args).end().exits(0).json()
+    }
+
+    fn session(&self, lane: usize) -> Value {
+        read(&self.scratch.lanes[lane].join(".premath/harness_session.json"))
+    }
+
+    /// Runs what must be refused with these classes: issue memory is as it
+    /// was, and the refusal is on record.
+    #[track_caller]
+    fn refused(&self, run: Run, code: i32, classes: &[&str]) -> Ended {
+        let before = self.scratch.issue_bytes();
+        let rows = self.scratch.trajectory().len();
+        let ended = run.end().exits(code);
+        assert_eq!(
+            before,
+            self.scratch.issue_bytes(),
+            "issue memory was touched"
+        );
+        let new = &self.scratch.trajectory()[rows..];
+        assert_eq!(new.len(), 1, "{new:#?}\n{}", ended.stderr);
+        assert_eq!(new[0]["action"], "coordinator.dispatch_refused");
+        assert_eq!(new[0]["resultClass"], "refused");
+        assert_eq!(new[0]["failureClasses"], json!(classes));
+        let session = self.session(0);
+        assert_eq!(session["state"], "stopped");
+        let summary = session["summary"].as_str().unwrap();
+        for class in classes {
+            assert!(summary.contains(class), "{summary}");
+            assert!(ended.stderr.contains(class), "{}", ended.stderr);
+        }
+        assert_eq!(session["instructionRefs"], new[0]["instructionRefs"]);
+        ended
+    }
+}
+
+fn read(path: &std::path::Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_repository_that_was_laid_out_runs_under_its_instruction_at_once() {
+    let laid = Laid::out(&[issue("a"), issue("b")]);
+    let shown = laid.shown();
+    let reference = &shown["instructionRef"];
+    let ended = laid
+        .batch("echo x > \"src/$PREMATH_ISSUE_ID.txt\"")
+        .end()
+        .exits(0);
+    let events = ended.events();
+    assert_eq!(events[0]["mutationMode"], "instruction-linked");
+    assert_eq!(&events[0]["instructionRef"], reference);
+    let scratch = &laid.scratch;
+    for row in scratch.trajectory() {
+        if row["action"] != "coordinator.batch_end" {
+            assert_eq!(row["instructionRefs"], json!([reference]), "{row:#}");
+        }
+    }
+    let steps = scratch.steps();
+    assert_eq!(steps.len(), 2);
+    for step in &steps {
+        let id = step["stepId"].as_str().unwrap();
+        let folder = scratch.root.join("artifacts/ciwitness");
+        let mutation = read(&folder.join(format!("{id}.mutation.json")));
+        assert_eq!(&mutation["mutation"]["instructionRef"], reference);
+        let digest = &shown["instruction"]["policyDigest"];
+        assert_eq!(&mutation["mutation"]["mutationPolicyDigest"], digest);
+        let turn = read(&folder.join(format!("{id}.turn.json")));
+        let spec = &turn["input"]["evidence"]["callSpec"];
+        assert_eq!(&spec["mutationPolicyDigest"], digest);
+        assert_eq!(spec["normalizerId"], shown["instruction"]["normalizerId"]);
+        let refs = step["witnessRefs"].to_string();
+        assert!(
+            refs.contains("policy://worker-lane/instruction-linked/"),
+            "{refs}"
+        );
+        assert_eq!(
+            scratch.issue(step["issueId"].as_str().unwrap())["status"],
+            "closed"
+        );
+    }
+    for lane in 0..2 {
+        assert_eq!(laid.session(lane)["instructionRefs"], json!([reference]));
+    }
+}
+
+#[test]
+fn a_single_worker_runs_under_the_instruction_that_a_flag_or_a_variable_names() {
+    for by_flag in [true, false] {
+        let laid = Laid::out(&[issue("a")]);
+        laid.configure("[batch]\noverride_reason = \"the file's own\"\n");
+        let run = if by_flag {
+            laid.worker().arg("--instruction").arg(&laid.instruction)
+        } else {
+            laid.worker().env("PREMATH_INSTRUCTION", &laid.instruction)
+        };
+        run.end().exits(0).says("mode instruction-linked: ");
+        let step = &laid.scratch.steps()[0];
+        assert_eq!(
+            step["instructionRefs"],
+            json!([laid.shown()["instructionRef"]])
+        );
+    }
+}
+
+#[test]
+fn one_digit_of_the_policy_digest_refuses_the_batch() {
+    let laid = Laid::out(&[issue("a")]);
+    laid.edit(|d| {
+        let mut digest = d["policyDigest"].as_str().unwrap().to_owned();
+        let last = if digest.pop() == Some('0') { '1' } else { '0' };
+        digest.push(last);
+        d["policyDigest"] = digest.into();
+    });
+    let classes = ["mutation.policy_digest_mismatch"];
+    laid.refused(laid.batch("true"), 3, &classes)
+        .says("the active instruction policy's is `pol1_");
+    laid.refused(laid.worker(), 3, &classes);
+    assert_eq!(
+        laid.session(0)["instructionRefs"],
+        json!([laid.shown()["instructionRef"]])
+    );
+}
+
+#[test]
+fn a_missing_claim_refuses_the_batch() {
+    let laid = Laid::out(&[issue("a")]);
+    laid.edit(|d| {
+        let claims = d["capabilityClaims"].as_array_mut().unwrap();
+        claims.retain(|claim| claim != "capabilities.change_morphisms.issue_update");
+    });
+    laid.refused(
+        laid.batch("true"),
+        3,
+        &["mutation.capability_claim_missing"],
+    )
+    .says("do not cover `capabilities.change_morphisms.issue_update`");
+}
+
+#[test]
+fn an_unknown_type_refuses_the_batch_unless_the_envelope_allows_it() {
+    let laid = Laid::out(&[issue("a")]);
+    laid.edit(|d| d["instructionType"] = "harness.revolution".into());
+    laid.refused(laid.batch("true"), 3, &["instruction_unknown_unroutable"])
+        .says("unknown(type_not_recognized)");
+    laid.edit(|d| d["typingPolicy"]["allowUnknown"] = true.into());
+    laid.batch("true").end().exits(0);
+    assert_eq!(laid.scratch.issue("a")["status"], "closed");
+}
+
+#[test]
+fn a_normaliser_or_a_check_that_is_not_admitted_refuses_the_batch() {
+    let laid = Laid::out(&[issue("a")]);
+    laid.edit(|d| d["normalizerId"] = "nf.other".into());
+    laid.refused(
+        laid.batch("true"),
+        3,
+        &["instruction_normalizer_not_allowed"],
+    );
+    laid.edit(|d| {
+        d["normalizerId"] = "premath.harness.shell.v1".into();
+        d["requestedChecks"] = json!(["verify", "startup"]);
+    });
+    laid.refused(laid.batch("true"), 3, &["instruction_check_unbound"])
+        .says("startup_cmd");
+    let run = laid.batch("true").env("PREMATH_STARTUP_CMD", "true");
+    run.end().exits(0);
+}
+
+#[test]
+fn a_broken_envelope_or_policy_refuses_the_batch() {
+    let laid = Laid::out(&[issue("a")]);
+    laid.edit(|d| d["scope"] = json!({"kind": "repo"}));
+    laid.refused(laid.batch("true"), 2, &["instruction_scope_invalid"])
+        .says("`scope.target` is missing");
+    laid.edit(|d| d["scope"] = json!({"kind": "repo", "target": "x"}));
+    let policy = "policies/control/harness-instruction-policy-v1.json";
+    let path = laid.scratch.root.join(policy);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"startup\"", "\"anything\"")).unwrap();
+    laid.refused(
+        laid.batch("true"),
+        3,
+        &["instruction_policy_digest_mismatch"],
+    )
+    .says(policy);
+    fs::write(&path, text).unwrap();
+    fs::remove_file(&laid.instruction).unwrap();
+    laid.refused(laid.batch("true"), 2, &["instruction_envelope_unreadable"]);
+}
+
+#[test]
+fn without_an_instruction_and_without_a_reason_nothing_is_dispatched() {
+    let laid = Laid::out(&[issue("a")]);
+    laid.configure("[batch]\n");
+    for run in [laid.batch("true"), laid.worker()] {
+        laid.refused(run, 3, &["instruction_mode_unavailable"])
+            .says("--instruction")
+            .says("--override-reason");
+    }
+    let run = laid
+        .batch("true")
+        .args(["--instruction", "x", "--override-reason", "y"]);
+    run.end().exits(2).says("--mutation-mode");
+    let run = laid.batch("true").args(["--override-reason", "by hand"]);
+    let events = run.end().exits(0).events();
+    assert_eq!(events[0]["mutationMode"], "human-override");
+    assert_eq!(events[0]["reason"], "by hand");
+    assert_eq!(events[0]["instructionRef"], Value::Null);
+    assert_eq!(laid.session(0)["instructionRefs"], Value::Null);
+}
+
+#[test]
+fn an_expired_override_refuses_the_batch() {
+    let laid = Laid::out(&[issue("a")]);
+    let run = laid.batch("true");
+    let run = run.args(["--override-reason", "by hand", "--support-until", "2020-01"]);
+    laid.refused(run, 3, &["mutation_mode_invalid"])
+        .says("good until 2020-01");
+}
+
+#[test]
+fn what_a_step_discovered_needs_its_own_claim() {
+    let laid = Laid::out(&[issue("a")]);
+    laid.edit(|d| {
+        let claims = d["capabilityClaims"].as_array_mut().unwrap();
+        claims.retain(|claim| claim != "capabilities.change_morphisms.issue_discover");
+    });
+    let work = "\"$E2E_PREMATH\" issue discover a found > /dev/null";
+    laid.batch(work).end();
+    assert_eq!(laid.scratch.issues().len(), 1, "a follow-up was filed");
+    let step = &laid.scratch.steps()[0];
+    let classes = step["failureClasses"].to_string();
+    assert!(
+        classes.contains("mutation.capability_claim_missing"),
+        "{step:#}"
+    );
+}
+
+#[test]
+fn a_session_of_a_step_that_was_cut_survives_a_refusal() {
+    let laid = Laid::out(&[issue("a")]);
+    let path = laid.scratch.lanes[0].join(".premath/harness_session.json");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let session = json!({
+        "schema": 1, "sessionKind": "premath.harness.session.v1", "sessionId": "s",
+        "state": "active", "startedAt": "2026-03-05T10:00:00Z",
+        "updatedAt": "2026-03-05T10:00:00Z",
+        "step": {"stepId": "w.a.1", "issueId": "a", "generation": 1, "leaseId": "l",
+                 "leaseOwner": "w", "baseCommit": "0".repeat(40)},
+    });
+    fs::write(&path, session.to_string()).unwrap();
+    laid.edit(|d| d["capabilityClaims"] = json!([]));
+    laid.batch("true").end().exits(3);
+    assert_eq!(read(&path), session);
+    assert_eq!(laid.session(1)["state"], "stopped");
+}

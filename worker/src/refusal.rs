@@ -1,0 +1,116 @@
+//! What is left on record of a batch that was refused before it began: a row
+//! of the trajectory and the sessions of its lanes (HARNESS-RUNTIME 3.2).
+//!
+//! Issue memory is not opened.
+
+use crate::batch::batch_holder;
+use crate::settings::{LoopFlags, SettingsError, absolute, roots_of};
+use crate::stderr::{failed, say};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::reference::RefSet;
+use premath_kernel::session::{self, SessionState, SessionWrite};
+use premath_kernel::trajectory::{batch_id, batch_refused_row};
+use premath_memory::projection::{self, ProjectionError};
+use premath_memory::roots::{LaneRoots, MemoryRoots, exclude_from_status};
+use premath_memory::{Trajectory, TrajectoryFileError, WorktreeLock, clock};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A lane that would have worked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedLane {
+    /// Its worker.
+    pub worker_id: String,
+    /// Its worktree.
+    pub worktree: PathBuf,
+}
+
+/// Says why a batch did not begin, records it where it was refused, and
+/// returns the exit code.
+pub fn tell(flags: &LoopFlags, error: &SettingsError, lanes: &[RefusedLane]) -> u8 {
+    record(flags, error, lanes);
+    let code = failed(error, error.hint(), error.exit_code());
+    let classes = error.refusal_classes();
+    if !classes.is_empty() {
+        say(&format!("refused before dispatch: {}", words(&classes)));
+    }
+    code
+}
+
+fn words(classes: &[FailureClass]) -> String {
+    let words: Vec<&str> = classes.iter().map(|class| class.as_str()).collect();
+    words.join(", ")
+}
+
+/// Records a refusal, where the error is one; what cannot be written is said
+/// in the log, for the refusal stands all the same.
+fn record(flags: &LoopFlags, error: &SettingsError, lanes: &[RefusedLane]) {
+    let classes = error.refusal_classes();
+    let Ok(roots) = roots_of(flags) else { return };
+    // Where no issue memory is, nothing is laid out either.
+    if classes.is_empty() || !roots.issues.exists() {
+        return;
+    }
+    let refs = error.instruction_refs();
+    if let Err(error) = write_row(&roots, &classes, &refs) {
+        tracing::warn!(%error, "the refusal has no row");
+    }
+    for lane in lanes {
+        if let Err(error) = write_session(flags, &roots, lane, &classes, &refs) {
+            tracing::warn!(%error, worktree = %lane.worktree.display(), "the refusal has no session");
+        }
+    }
+}
+
+fn write_row(
+    roots: &MemoryRoots,
+    classes: &[FailureClass],
+    refs: &RefSet,
+) -> Result<(), TrajectoryFileError> {
+    let now = clock::now().wall;
+    let id = batch_id(&batch_holder(clock::this_process().as_ref()), now);
+    let mut row = batch_refused_row(&id, classes, now);
+    row.instruction_refs = refs.clone();
+    Trajectory::open(&roots.trajectory)?.append(&row)
+}
+
+/// Writes a lane's session, unless somebody works in the worktree or a step
+/// that was cut is yet to be taken up there.
+fn write_session(
+    flags: &LoopFlags,
+    roots: &MemoryRoots,
+    lane: &RefusedLane,
+    classes: &[FailureClass],
+    refs: &RefSet,
+) -> Result<(), ProjectionError> {
+    let worktree = absolute(&lane.worktree);
+    let _lock = WorktreeLock::acquire(&worktree, Duration::ZERO)?;
+    let path = session_path(flags, &worktree)?;
+    let prior = projection::read_session(&path)?;
+    if prior.as_ref().is_some_and(|session| session.step.is_some()) {
+        return Ok(());
+    }
+    let write = SessionWrite {
+        state: SessionState::Stopped,
+        issue_id: Some(String::new()),
+        summary: Some(format!("refused before dispatch: {}", words(classes))),
+        next_step: Some("mend what the batch's changes rest on".to_owned()),
+        instruction_refs: Some(refs.clone()),
+        issues_path: Some(roots.issues.to_string_lossy().into_owned()),
+        issues_snapshot_ref: Some(String::new()),
+        worker_id: Some(lane.worker_id.clone()),
+        ..SessionWrite::default()
+    };
+    let session = session::write(prior, write, clock::now().wall);
+    projection::write_session(&path, &session)
+}
+
+fn session_path(flags: &LoopFlags, worktree: &Path) -> Result<PathBuf, ProjectionError> {
+    let mut roots = LaneRoots::at(worktree);
+    if let Some(path) = &flags.session_path {
+        roots.session = worktree.join(path);
+    }
+    roots.prepare()?;
+    exclude_from_status(worktree)?;
+    Ok(roots.session)
+}

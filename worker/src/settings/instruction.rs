@@ -1,0 +1,251 @@
+//! What a batch's changes rest on: an instruction, or a person's reason
+//! (`contracts.md` 8).
+
+use super::file::BatchTable;
+use super::{LoopFlags, SettingsError, path_of};
+use premath_kernel::authority::MutationMode;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::instruction::{BindingError, STARTUP_CHECK};
+use premath_kernel::reference::RefSet;
+use premath_memory::instruction::{ActivePolicy, InstructionFileError, read};
+use std::path::{Path, PathBuf};
+
+/// An instruction that authorises nothing; nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum InstructionError {
+    /// None is named, and no person's reason is given.
+    #[error("no instruction is named, and changes of issues must rest on one")]
+    Missing,
+    /// It or the active policy cannot be read.
+    #[error(transparent)]
+    File(#[from] InstructionFileError),
+    /// The active policy does not admit it for a batch.
+    #[error(transparent)]
+    Refused(#[from] BindingError),
+    /// It requests a check that the batch has no command for.
+    #[error(
+        "instruction {reference} requests the check `{check}`, and there is no {check} command"
+    )]
+    CheckUnbound {
+        /// The instruction.
+        reference: String,
+        /// The check.
+        check: &'static str,
+    },
+}
+
+impl InstructionError {
+    /// Returns the failure classes, in the order in which they were found.
+    pub fn classes(&self) -> Vec<FailureClass> {
+        match self {
+            Self::Missing => vec![FailureClass::InstructionModeUnavailable],
+            Self::File(error) => vec![error.class()],
+            Self::Refused(error) => error.classes(),
+            Self::CheckUnbound { .. } => vec![FailureClass::InstructionCheckUnbound],
+        }
+    }
+
+    /// Returns the instruction, where it could be read.
+    pub fn refs(&self) -> RefSet {
+        let reference = match self {
+            Self::Missing | Self::File(_) => None,
+            Self::Refused(error) => Some(&error.reference),
+            Self::CheckUnbound { reference, .. } => Some(reference),
+        };
+        reference.into_iter().collect()
+    }
+
+    /// Returns the exit code: what cannot be read is usage, the rest is refused.
+    pub(super) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::File(InstructionFileError::Policy { .. })
+            | Self::Missing
+            | Self::Refused(_)
+            | Self::CheckUnbound { .. } => crate::exit::REFUSED,
+            Self::File(_) => crate::exit::USAGE,
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Missing => Some(
+                "name one with --instruction, $PREMATH_INSTRUCTION, or instruction under [batch] \
+                 in harness.toml (`premath instruction new` makes one), or say why none is needed \
+                 with --override-reason"
+                    .to_owned(),
+            ),
+            Self::File(error) => error.hint(),
+            Self::Refused(_) => Some(
+                "`premath instruction check FILE` says the same; `premath instruction new` makes \
+                 one under the active policy"
+                    .to_owned(),
+            ),
+            Self::CheckUnbound { check, .. } => Some(format!(
+                "set {check}_cmd under [batch] in harness.toml, or PREMATH_{}_CMD",
+                check.to_uppercase()
+            )),
+        }
+    }
+}
+
+/// What the mode is decided by.
+pub(super) struct Wish<'a> {
+    pub(super) flags: &'a LoopFlags,
+    pub(super) file: &'a BatchTable,
+    pub(super) repository: &'a Path,
+    pub(super) has_startup: bool,
+    pub(super) now: jiff::Timestamp,
+}
+
+/// The two modes, as a person names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ModeName {
+    InstructionLinked,
+    HumanOverride,
+}
+
+impl Wish<'_> {
+    /// Admits the mode that is asked for.
+    pub(super) fn mode(&self) -> Result<MutationMode, SettingsError> {
+        match self.name()? {
+            ModeName::InstructionLinked => Ok(self.linked()?),
+            ModeName::HumanOverride => self.overridden(),
+        }
+    }
+
+    /// Flags win over environment, environment over file; in each, a mode that
+    /// is named wins over what it would rest on. By default an instruction is
+    /// asked for.
+    fn name(&self) -> Result<ModeName, SettingsError> {
+        let (flags, file) = (self.flags, self.file);
+        if let Some(name) = &flags.mutation_mode {
+            return named(name);
+        }
+        match (&flags.instruction, &flags.override_reason) {
+            (Some(_), Some(_)) => {
+                return Err(SettingsError::Value {
+                    name: "--mutation-mode",
+                    detail: "--instruction and --override-reason are both given; say which one \
+                             counts: `instruction-linked` or `human-override`"
+                        .to_owned(),
+                });
+            }
+            (Some(_), None) => return Ok(ModeName::InstructionLinked),
+            (None, Some(_)) => return Ok(ModeName::HumanOverride),
+            (None, None) => {}
+        }
+        if path_of("PREMATH_INSTRUCTION").is_some() {
+            return Ok(ModeName::InstructionLinked);
+        }
+        match &file.mutation_mode {
+            Some(name) => named(name),
+            None if file.instruction.is_none() && file.override_reason.is_some() => {
+                Ok(ModeName::HumanOverride)
+            }
+            None => Ok(ModeName::InstructionLinked),
+        }
+    }
+
+    fn linked(&self) -> Result<MutationMode, InstructionError> {
+        let path = self.path().ok_or(InstructionError::Missing)?;
+        let active = ActivePolicy::find(None, self.repository)?;
+        let instruction = read(&path)?;
+        let mode = MutationMode::instruction_linked(&instruction, &active.policy)?;
+        let checks = &instruction.envelope().requested_checks;
+        if checks.contains(STARTUP_CHECK) && !self.has_startup {
+            return Err(InstructionError::CheckUnbound {
+                reference: instruction.reference(),
+                check: STARTUP_CHECK,
+            });
+        }
+        Ok(mode)
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        let file = self.file.instruction.as_deref().map(str::trim);
+        self.flags
+            .instruction
+            .clone()
+            .or_else(|| path_of("PREMATH_INSTRUCTION"))
+            .or_else(|| Some(self.repository.join(file.filter(|name| !name.is_empty())?)))
+    }
+
+    fn overridden(&self) -> Result<MutationMode, SettingsError> {
+        let (flags, file) = (self.flags, self.file);
+        let reasons = [&flags.override_reason, &file.override_reason];
+        let given = reasons.into_iter().flatten();
+        let reason = given.map(String::as_str).find(|r| !r.trim().is_empty());
+        let until = flags.support_until.as_deref();
+        Ok(MutationMode::human_override(
+            reason.unwrap_or_default(),
+            until.or(file.support_until.as_deref()),
+            self.now,
+        )?)
+    }
+}
+
+fn named(name: &str) -> Result<ModeName, SettingsError> {
+    match name {
+        "instruction-linked" => Ok(ModeName::InstructionLinked),
+        "human-override" => Ok(ModeName::HumanOverride),
+        other => Err(SettingsError::Value {
+            name: "--mutation-mode",
+            detail: format!("`{other}` is neither `instruction-linked` nor `human-override`"),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(flags: [Option<&str>; 3], file: [Option<&str>; 3]) -> Option<ModeName> {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        let flags = LoopFlags {
+            mutation_mode: text(flags[0]),
+            instruction: flags[1].map(PathBuf::from),
+            override_reason: text(flags[2]),
+            ..LoopFlags::default()
+        };
+        let file = BatchTable {
+            mutation_mode: text(file[0]),
+            instruction: text(file[1]),
+            override_reason: text(file[2]),
+            ..BatchTable::default()
+        };
+        let wish = Wish {
+            flags: &flags,
+            file: &file,
+            repository: Path::new("."),
+            has_startup: false,
+            now: jiff::Timestamp::UNIX_EPOCH,
+        };
+        wish.name().ok()
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_a_named_mode_over_what_it_would_rest_on() {
+        use ModeName::{HumanOverride as Override, InstructionLinked as Linked};
+        const NONE: [Option<&str>; 3] = [None; 3];
+        let linked = Some("instruction-linked");
+        let human = Some("human-override");
+        let some = Some("x");
+        for (flags, file, expected) in [
+            (NONE, NONE, Some(Linked)),
+            (NONE, [None, some, None], Some(Linked)),
+            (NONE, [None, None, some], Some(Override)),
+            (NONE, [None, some, some], Some(Linked)),
+            (NONE, [human, some, some], Some(Override)),
+            ([None, some, None], [human, None, some], Some(Linked)),
+            ([None, None, some], [linked, some, None], Some(Override)),
+            ([None, some, some], NONE, None),
+            ([human, some, some], NONE, Some(Override)),
+            ([linked, some, some], NONE, Some(Linked)),
+            ([some, None, None], NONE, None),
+            (NONE, [some, None, None], None),
+        ] {
+            assert_eq!(name(flags, file), expected, "{flags:?} {file:?}");
+        }
+    }
+}
