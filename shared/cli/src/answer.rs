@@ -173,7 +173,10 @@ impl Finished {
                 refusal
             }
         };
-        document.insert("action".into(), self.action.into());
+        // A dispatch answers with the action that it was asked for.
+        document
+            .entry("action")
+            .or_insert_with(|| self.action.into());
         if let Some(place) = &self.place {
             document.insert(place.key.into(), place.path.display().to_string().into());
         }

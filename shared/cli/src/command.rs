@@ -4,6 +4,7 @@ use crate::answer::Finished;
 use crate::classes::ClassesArgs;
 use crate::conformance::ConformanceArgs;
 use crate::dep::DepArgs;
+use crate::doctrine::DoctrineArgs;
 use crate::feature::FeatureArgs;
 use crate::init::InitArgs;
 use crate::instruction::InstructionArgs;
@@ -13,6 +14,7 @@ use crate::schema::SchemaArgs;
 use crate::session::SessionArgs;
 use crate::trajectory::TrajectoryArgs;
 use crate::upkeep::{CleanArgs, DoctorArgs};
+use crate::transport_dispatch::TransportDispatchArgs;
 use clap::{Parser, Subcommand};
 
 /// Work with the issues, sessions and evidence of Premath Harness.
@@ -58,6 +60,10 @@ pub(crate) enum Command {
     HarnessTrajectory(TrajectoryArgs),
     /// Judge the evidence of one turn by the typestate gate
     HarnessJoinCheck(JoinCheckArgs),
+    /// Carry out a lease action that somebody else dispatches
+    TransportDispatch(TransportDispatchArgs),
+    /// Check the table of operations against the contracts and the command line
+    Doctrine(DoctrineArgs),
     /// List the failure classes: what each means, and what the retry policy says of it
     Classes(ClassesArgs),
     /// Show the form of every document that is read or written, as JSON Schema
@@ -81,6 +87,8 @@ impl Command {
             Self::Clean(args) => args.run(),
             Self::HarnessTrajectory(args) => args.run(),
             Self::HarnessJoinCheck(args) => args.run(),
+            Self::TransportDispatch(args) => args.run(),
+            Self::Doctrine(args) => args.run(),
             Self::Classes(args) => args.run(),
             Self::Schema(args) => args.run(),
             Self::Conformance(args) => args.run(),

@@ -5,6 +5,7 @@ mod classes;
 mod command;
 mod conformance;
 mod dep;
+mod doctrine;
 mod error;
 mod exit;
 mod feature;
@@ -19,6 +20,7 @@ mod session;
 mod terminal;
 mod trajectory;
 mod upkeep;
+mod transport_dispatch;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -6,11 +6,13 @@
 
 mod claim;
 mod key;
+mod projection;
 mod state;
 mod term;
 
 pub use claim::{AssigneeRule, Claim, ClaimRequest, TakenOver, claim, claimable, default_lease_id};
 pub use key::{LeaseKey, block, close, fence, release, renew};
+pub use projection::LeaseProjection;
 pub use state::{LeaseState, state};
 pub use term::{TTL_DEFAULT, TTL_MAX, TTL_MIN, Term};
 

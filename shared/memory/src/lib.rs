@@ -6,6 +6,7 @@
 
 pub mod artifact;
 pub mod clock;
+pub mod dispatch;
 mod error;
 mod inspect;
 pub mod instruction;

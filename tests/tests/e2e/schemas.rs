@@ -172,6 +172,7 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         "clean --older-than 0s --disk-budget 1B",
         "harness-join-check --input nowhere.json",
         "instruction new --intent work --id two",
+        "doctrine check",
         "instruction show nowhere.json",
     ]
     .iter()
@@ -302,6 +303,16 @@ esac"#;
     }
     let policy = read(&scratch.root.join(INSTRUCTION_POLICY_FILE));
     forms.admit_ours("instruction-policy", &policy);
+    for payload in [r#"{"assignee": "w"}"#, "{}"] {
+        let args = [
+            "transport-dispatch",
+            "--json",
+            "--action",
+            "issue.claim_next",
+        ];
+        let run = scratch.premath(args).args(["--payload", payload]);
+        forms.admit_ours("answer-transport-dispatch", &run.end().exits(0).json());
+    }
     turns(&mut forms, &scratch);
     let policy = "worktrees.example/project/policies/control/harness-retry-policy-v1.json";
     forms.admit_ours("retry-policy", &read(&workspace().join(policy)));

@@ -2,6 +2,7 @@
 
 use crate::answer::Refusal;
 use crate::dep::{Diagnostics, EdgeAnswer, ReplacedEdge};
+use crate::doctrine::DoctrineAnswer;
 use crate::feature::{CheckAnswer, FeatureAnswer, LedgerAnswer, NextAnswer};
 use crate::init::InitAnswer;
 use crate::instruction::{InstructionCheckAnswer, InstructionNewAnswer, InstructionShowAnswer};
@@ -14,6 +15,7 @@ use crate::join_check::JoinCheckAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
 use crate::upkeep::{CleanAnswer, DoctorAnswer};
+use crate::transport_dispatch::DispatchAnswer;
 use premath_kernel::bootstrap::Bootstrap;
 use premath_kernel::event::{Event, WorkerReport};
 use premath_kernel::failure::FailureClass;
@@ -219,6 +221,16 @@ pub(super) const KINDS: &[Kind] = &[
         || answer::<InstructionShowAnswer>(&["instruction.show"], "path"),
     ),
     kind(
+        "answer-transport-dispatch",
+        "premath transport-dispatch --json",
+        || with_place(written::<DispatchAnswer<'_>>(), "issuesPath"),
+    ),
+    kind(
+        "answer-doctrine-check",
+        "premath doctrine check --json",
+        || answer_alone::<DoctrineAnswer>(&["doctrine.check"]),
+    ),
+    kind(
         "answer-session",
         "premath harness-session read, write --json",
         || answer::<SessionAnswer<'_>>(&["harness-session.read", "harness-session.write"], "path"),
@@ -354,7 +366,11 @@ fn answer_alone<T: JsonSchema>(actions: &[&str]) -> Schema {
 /// The schema of a command's answer: what it says, the action, and the file
 /// that it worked on, under its name in answers.
 fn answer<T: JsonSchema>(actions: &[&str], place: &str) -> Schema {
-    let mut schema = answer_alone::<T>(actions);
+    with_place(answer_alone::<T>(actions), place)
+}
+
+/// Adds the file that a command worked on.
+fn with_place(mut schema: Schema, place: &str) -> Schema {
     let about = "The file that it worked on.";
     let path = json_schema!({"description": about, "type": "string"});
     require(&mut schema, place, path);

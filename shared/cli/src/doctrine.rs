@@ -1,0 +1,119 @@
+//! `premath doctrine check`: the table of operations against itself, the
+//! contracts, and the command line.
+
+use crate::answer::{Answer, Finished, Verdict};
+use crate::command::Cli;
+use crate::terminal::plain;
+use clap::{Args, Command, CommandFactory, Subcommand};
+use premath_kernel::operation::doctrine::{DoctrineFault, faults};
+use premath_kernel::operation::{OPERATIONS, Operation};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Arguments of `premath doctrine`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctrineArgs {
+    #[command(subcommand)]
+    command: DoctrineCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum DoctrineCommand {
+    /// Check that no operation has two ids or two routes, and that every command has one
+    Check,
+}
+
+/// What `doctrine check` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DoctrineAnswer {
+    /// Whether there are no faults.
+    result: Verdict,
+    /// How many operations there are.
+    operation_count: usize,
+    /// How many commands there are.
+    command_count: usize,
+    /// What is wrong.
+    errors: Vec<DoctrineFault>,
+}
+
+impl DoctrineArgs {
+    pub(crate) fn run(self) -> Finished {
+        match self.command {
+            DoctrineCommand::Check => {
+                let answer = check(OPERATIONS, &commands());
+                Finished::new("doctrine.check", Ok(answer))
+            }
+        }
+    }
+}
+
+fn check(operations: &[Operation], commands: &BTreeSet<String>) -> Answer {
+    let errors = faults(operations, commands);
+    let right = errors.is_empty();
+    let mut text = format!(
+        "{}: {} operations, {} commands, {} faults\n",
+        if right { "ok" } else { "failed" },
+        operations.len(),
+        commands.len(),
+        errors.len()
+    );
+    for error in &errors {
+        let _ = writeln!(
+            text,
+            "  {} {}: {}",
+            error.fault.as_str(),
+            plain(&error.at),
+            error.detail
+        );
+    }
+    let document = DoctrineAnswer {
+        result: Verdict::of(right),
+        operation_count: operations.len(),
+        command_count: commands.len(),
+        errors,
+    };
+    Answer::new(document, text).refused(!right)
+}
+
+/// Returns the commands of the command line that do something, as in
+/// `issue claim`.
+fn commands() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    collect(&Cli::command(), "", &mut found);
+    found
+}
+
+fn collect(command: &Command, above: &str, found: &mut BTreeSet<String>) {
+    for below in command.get_subcommands() {
+        let path = format!("{above} {}", below.get_name());
+        if below.has_subcommands() {
+            collect(below, &path, found);
+        } else {
+            found.insert(path.trim_start().to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_an_operation_and_every_operation_its_command() {
+        let answer = faults(OPERATIONS, &commands());
+        assert_eq!(answer, []);
+    }
+
+    #[test]
+    fn a_planted_fault_fails_the_check() {
+        let mut table = OPERATIONS.to_vec();
+        let last = table.pop().unwrap();
+        let errors = faults(&table, &commands());
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert_eq!(Some(&*errors[0].at), last.command);
+        assert!(format!("{:?}", check(&table, &commands())).contains("refused: true"));
+    }
+}
