@@ -470,6 +470,7 @@ impl Shell<'_> {
             .unwrap_or_default();
         let summary = Summary {
             batch_id: self.batch.id().to_owned(),
+            acts_under: (&self.batch.settings.mode).into(),
             exit_code,
             elapsed,
             issues: self

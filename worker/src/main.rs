@@ -163,6 +163,7 @@ fn run(arguments: &Arguments) -> u8 {
         let document = WorkerReport {
             action: WORKER_ACTION,
             worker_id: &arguments.worker_id,
+            acts_under: (&batch.settings.mode).into(),
             issues_path: batch.memory.path().to_string_lossy().into_owned(),
             count: reports.len(),
             items: reports.iter().map(StepReport::outcome).collect(),

@@ -1,18 +1,21 @@
-//! What is left on record of a batch that was refused before it began: a row
-//! of the trajectory and the sessions of its lanes (HARNESS-RUNTIME 3.2).
+//! What is left on record of a batch that was refused before it began: a witness, a row
+//! of the trajectory, and the sessions of its lanes (HARNESS-RUNTIME 3.2).
 //!
 //! Issue memory is not opened.
 
 use crate::batch::batch_holder;
 use crate::settings::{LoopFlags, SettingsError, absolute, roots_of};
 use crate::stderr::{failed, say};
+use crate::witness;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::reference::RefSet;
 use premath_kernel::session::{self, SessionState, SessionWrite};
-use premath_kernel::trajectory::{batch_id, batch_refused_row};
+use premath_kernel::stamp::Stamp;
+use premath_kernel::trajectory::{StepRow, batch_id, batch_refused_row};
+use premath_kernel::witness::RefusalWitness;
 use premath_memory::projection::{self, ProjectionError};
 use premath_memory::roots::{LaneRoots, MemoryRoots, exclude_from_status};
 use premath_memory::{Trajectory, TrajectoryFileError, WorktreeLock, clock};
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -51,27 +54,42 @@ fn record(flags: &LoopFlags, error: &SettingsError, lanes: &[RefusedLane]) {
     if classes.is_empty() || !roots.issues.exists() {
         return;
     }
-    let refs = error.instruction_refs();
-    if let Err(error) = write_row(&roots, &classes, &refs) {
+    let now = clock::now().wall;
+    let id = batch_id(&batch_holder(clock::this_process().as_ref()), now);
+    let mut row = batch_refused_row(&id, &classes, now);
+    row.instruction_refs = error.instruction_refs();
+    let mut witness = RefusalWitness::new(&row.step_id, &classes, chain(error), Stamp::at(now));
+    witness.instruction_ref = row.instruction_refs.iter().next().map(str::to_owned);
+    if let SettingsError::Instruction(error) = error {
+        witness.classification = error.classification().cloned();
+    }
+    match witness::write(&roots.witnesses, &row.step_id, "refusal", &witness) {
+        Ok(witness) => drop(row.witness_refs.insert(witness.reference)),
+        Err(error) => tracing::warn!(%error, "the refusal has no witness"),
+    }
+    if let Err(error) = write_row(&roots, &row) {
         tracing::warn!(%error, "the refusal has no row");
     }
     for lane in lanes {
-        if let Err(error) = write_session(flags, &roots, lane, &classes, &refs) {
+        if let Err(error) = write_session(flags, &roots, lane, &classes, &row) {
             tracing::warn!(%error, worktree = %lane.worktree.display(), "the refusal has no session");
         }
     }
 }
 
-fn write_row(
-    roots: &MemoryRoots,
-    classes: &[FailureClass],
-    refs: &RefSet,
-) -> Result<(), TrajectoryFileError> {
-    let now = clock::now().wall;
-    let id = batch_id(&batch_holder(clock::this_process().as_ref()), now);
-    let mut row = batch_refused_row(&id, classes, now);
-    row.instruction_refs = refs.clone();
-    Trajectory::open(&roots.trajectory)?.append(&row)
+/// The error with all its causes, in one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+fn write_row(roots: &MemoryRoots, row: &StepRow) -> Result<(), TrajectoryFileError> {
+    Trajectory::open(&roots.trajectory)?.append(row)
 }
 
 /// Writes a lane's session, unless somebody works in the worktree or a step
@@ -81,7 +99,7 @@ fn write_session(
     roots: &MemoryRoots,
     lane: &RefusedLane,
     classes: &[FailureClass],
-    refs: &RefSet,
+    row: &StepRow,
 ) -> Result<(), ProjectionError> {
     let worktree = absolute(&lane.worktree);
     let _lock = WorktreeLock::acquire(&worktree, Duration::ZERO)?;
@@ -95,7 +113,8 @@ fn write_session(
         issue_id: Some(String::new()),
         summary: Some(format!("refused before dispatch: {}", words(classes))),
         next_step: Some("mend what the batch's changes rest on".to_owned()),
-        instruction_refs: Some(refs.clone()),
+        instruction_refs: Some(row.instruction_refs.clone()),
+        witness_refs: Some(row.witness_refs.clone()),
         issues_path: Some(roots.issues.to_string_lossy().into_owned()),
         issues_snapshot_ref: Some(String::new()),
         worker_id: Some(lane.worker_id.clone()),

@@ -203,6 +203,12 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 summary.lanes_lost
             ));
         }
+        if summary.acts_under.mutation_mode == "human-override" {
+            let reason = plain(&summary.acts_under.reason);
+            self.line(&format!(
+                "all of it under a person's override, without an instruction: {reason}"
+            ));
+        }
         if let Some(path) = &summary.cycle {
             self.line(&format!("held by a circle: {}", plain(&path.join(" -> "))));
         }

@@ -42,9 +42,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 batch_id,
                 resumed: *resumed,
                 lanes: *lanes,
-                mutation_mode: mode.name(),
-                reason: mode.reason(),
-                instruction_ref: mode.instruction_ref(),
+                acts_under: (*mode).into(),
                 issues_path: text(issues_path),
                 landing_mode: landing.map(|rule| rule.mode.as_str()),
                 landing_target: landing.map(|rule| rule.target.as_str()),
@@ -113,6 +111,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
         issues.sort_by_key(|issue| issue.step.outcome.issue_id);
         self.event(&Event::BatchEnded {
             batch_id: &summary.batch_id,
+            acts_under: summary.acts_under.clone(),
             exit_code: summary.exit_code,
             elapsed_ms: u64::try_from(summary.elapsed.as_millis()).unwrap_or(u64::MAX),
             issues,

@@ -11,7 +11,7 @@ pub use json::JsonReporter;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{BootReport, StepReport};
 use premath_kernel::authority::MutationMode;
-use premath_kernel::event::LandingCheck;
+use premath_kernel::event::{ActsUnder, LandingCheck};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::LandingRule;
 use premath_memory::Claimed;
@@ -100,6 +100,8 @@ pub enum Notice<'a> {
 pub struct Summary {
     /// The batch's id.
     pub batch_id: String,
+    /// What its changes rested on.
+    pub acts_under: ActsUnder,
     /// The exit code.
     pub exit_code: u8,
     /// How long it took.

@@ -2,6 +2,7 @@
 //! `harness-coordinator --json` prints, and the document of
 //! `harness-worker --json` (`contracts.md` 9).
 
+use crate::authority::MutationMode;
 use crate::bootstrap::Bootstrap;
 use crate::failure::FailureClass;
 use crate::stamp::Stamp;
@@ -99,6 +100,39 @@ pub enum EndWish {
     Kill,
 }
 
+/// What a batch's changes rest on, as every report of it tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActsUnder {
+    /// `instruction-linked` or `human-override`.
+    pub mutation_mode: &'static str,
+    /// The person's reason; empty under an instruction.
+    pub reason: String,
+    /// The last month in which the person's override is good; empty where it
+    /// has none.
+    pub support_until: String,
+    /// The instruction; null under a person's override.
+    pub instruction_ref: Option<String>,
+    /// What kind of instruction it is, as in `typed(harness.batch)`; null
+    /// under a person's override.
+    pub instruction_class: Option<String>,
+}
+
+impl From<&MutationMode> for ActsUnder {
+    fn from(mode: &MutationMode) -> Self {
+        Self {
+            mutation_mode: mode.name(),
+            reason: mode.reason().to_owned(),
+            support_until: mode.support_until().to_owned(),
+            instruction_ref: mode.instruction_ref().map(str::to_owned),
+            instruction_class: match mode {
+                MutationMode::InstructionLinked(link) => Some(link.classification().to_string()),
+                MutationMode::HumanOverride(_) => None,
+            },
+        }
+    }
+}
+
 /// A line of `harness-coordinator --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all_fields = "camelCase")]
@@ -112,12 +146,9 @@ pub enum Event<'a> {
         resumed: bool,
         /// How many lanes it has.
         lanes: usize,
-        /// What its changes rest on, as in `instruction-linked`.
-        mutation_mode: &'a str,
-        /// The person's reason; empty under an instruction.
-        reason: &'a str,
-        /// The instruction; null under a person's override.
-        instruction_ref: Option<&'a str>,
+        /// What its changes rest on.
+        #[serde(flatten)]
+        acts_under: ActsUnder,
         /// Issue memory.
         issues_path: String,
         /// What becomes of closed work, as in `merge`; null for `none`.
@@ -208,6 +239,9 @@ pub enum Event<'a> {
     BatchEnded {
         /// The batch.
         batch_id: &'a str,
+        /// What its changes rested on.
+        #[serde(flatten)]
+        acts_under: ActsUnder,
         /// The exit code.
         exit_code: u8,
         /// How long it took, in milliseconds.
@@ -252,6 +286,9 @@ pub struct WorkerReport<'a> {
     pub action: &'static str,
     /// The worker.
     pub worker_id: &'a str,
+    /// What its changes rested on.
+    #[serde(flatten)]
+    pub acts_under: ActsUnder,
     /// Issue memory.
     pub issues_path: String,
     /// How many steps there were.

@@ -4,6 +4,7 @@
 //! They lie in `artifacts/ciwitness`, and rows refer to them by their digest.
 
 use crate::failure::FailureClass;
+use crate::instruction::Classification;
 use crate::landing::LandingRecord;
 use crate::stamp::Stamp;
 use crate::turn::{JoinCheck, JoinCheckInput, MutationWitness};
@@ -17,6 +18,9 @@ pub const COMMAND_KIND: &str = "premath.harness.command_witness.v1";
 pub const TURN_KIND: &str = "premath.harness.turn_witness.v1";
 /// The kind of a [`CloseWitness`].
 pub const CLOSE_KIND: &str = "premath.harness.mutation_witness.v1";
+
+/// The kind of a [`RefusalWitness`].
+pub const REFUSAL_KIND: &str = "premath.harness.refusal_witness.v1";
 
 /// Why a command is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -169,6 +173,49 @@ impl<'a> TurnWitness<'a> {
             input,
             join_check,
             close_failure_classes,
+        }
+    }
+}
+
+/// That a batch was refused before it began, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusalWitness {
+    #[schemars(schema_with = "crate::schema::one")]
+    schema: u8,
+    #[schemars(extend("const" = REFUSAL_KIND))]
+    witness_kind: &'static str,
+    /// The row that tells of it.
+    pub step_id: String,
+    /// The classes, in the order in which they were found.
+    pub failure_classes: Vec<FailureClass>,
+    /// What stands against it, for a person.
+    pub detail: String,
+    /// The instruction that was refused; null where none could be read.
+    pub instruction_ref: Option<String>,
+    /// How the active policy classifies it; null where none could be read.
+    pub classification: Option<Classification>,
+    /// When it was refused.
+    pub refused_at: Stamp,
+}
+
+impl RefusalWitness {
+    /// Returns the witness of a refusal, of no instruction yet.
+    pub fn new(
+        step_id: &str,
+        failure_classes: &[FailureClass],
+        detail: String,
+        refused_at: Stamp,
+    ) -> Self {
+        Self {
+            schema: 1,
+            witness_kind: REFUSAL_KIND,
+            step_id: step_id.to_owned(),
+            failure_classes: failure_classes.to_vec(),
+            detail,
+            instruction_ref: None,
+            classification: None,
+            refused_at,
         }
     }
 }

@@ -88,6 +88,13 @@ impl Laid {
             assert!(ended.stderr.contains(class), "{}", ended.stderr);
         }
         assert_eq!(session["instructionRefs"], new[0]["instructionRefs"]);
+        assert_eq!(session["witnessRefs"], new[0]["witnessRefs"]);
+        let id = new[0]["stepId"].as_str().unwrap();
+        let folder = self.scratch.root.join("artifacts/ciwitness");
+        let witness = read(&folder.join(format!("{id}.refusal.json")));
+        assert_eq!(witness["failureClasses"], json!(classes));
+        let reference = new[0]["witnessRefs"][0].as_str().unwrap();
+        assert!(reference.starts_with(&format!("ciwitness://{id}/refusal/")));
         ended
     }
 }
@@ -201,8 +208,19 @@ fn an_unknown_type_refuses_the_batch_unless_the_envelope_allows_it() {
     laid.edit(|d| d["instructionType"] = "harness.revolution".into());
     laid.refused(laid.batch("true"), 3, &["instruction_unknown_unroutable"])
         .says("unknown(type_not_recognized)");
+    let rows = laid.scratch.trajectory();
+    let id = rows[0]["stepId"].as_str().unwrap();
+    let folder = laid.scratch.root.join("artifacts/ciwitness");
+    let witness = read(&folder.join(format!("{id}.refusal.json")));
+    assert_eq!(
+        witness["classification"],
+        json!({"state": "unknown", "reason": "type_not_recognized"})
+    );
     laid.edit(|d| d["typingPolicy"]["allowUnknown"] = true.into());
-    laid.batch("true").end().exits(0);
+    let events = laid.batch("true").end().exits(0).events();
+    for event in [&events[0], &events[events.len() - 1]] {
+        assert_eq!(event["instructionClass"], "unknown(type_not_recognized)");
+    }
     assert_eq!(laid.scratch.issue("a")["status"], "closed");
 }
 
@@ -263,7 +281,10 @@ fn without_an_instruction_and_without_a_reason_nothing_is_dispatched() {
     let run = laid.batch("true").args(["--override-reason", "by hand"]);
     let events = run.end().exits(0).events();
     assert_eq!(events[0]["mutationMode"], "human-override");
-    assert_eq!(events[0]["reason"], "by hand");
+    for event in [&events[0], &events[events.len() - 1]] {
+        assert_eq!(event["reason"], "by hand");
+        assert_eq!(event["mutationMode"], "human-override");
+    }
     assert_eq!(events[0]["instructionRef"], Value::Null);
     assert_eq!(laid.session(0)["instructionRefs"], Value::Null);
 }

@@ -5,7 +5,7 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use premath_kernel::instruction::INSTRUCTION_POLICY_FILE;
 use premath_kernel::retry::RetryPolicy;
 use premath_kernel::trajectory::{KPI_WINDOW, ProjectionMode, StepRow, project, throughput};
-use premath_tests::{Scratch, issue, workspace};
+use premath_tests::{Scratch, binaries, issue, workspace};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -262,6 +262,14 @@ esac"#;
     let worker = scratch.worker(0, "alone", "true", "true").end().exits(0);
     forms.admit_ours("worker-report", &worker.json());
 
+    let refused = ["--override-reason", "r", "--support-until", "2020-01"];
+    let refused = scratch.run(&binaries().worker).args(refused);
+    let refused = refused.args(["--work-cmd", "true", "--verify-cmd", "true"]);
+    refused
+        .arg("--worktree-root")
+        .arg(&scratch.lanes[0])
+        .end()
+        .exits(3);
     for row in scratch.issues().values() {
         forms.admit_ours("issue", row);
     }

@@ -5,7 +5,7 @@ use super::file::BatchTable;
 use super::{LoopFlags, SettingsError, path_of};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::instruction::{BindingError, STARTUP_CHECK};
+use premath_kernel::instruction::{BindingError, Classification, STARTUP_CHECK};
 use premath_kernel::reference::RefSet;
 use premath_memory::instruction::{ActivePolicy, InstructionFileError, read};
 use std::path::{Path, PathBuf};
@@ -53,6 +53,15 @@ impl InstructionError {
             Self::CheckUnbound { reference, .. } => Some(reference),
         };
         reference.into_iter().collect()
+    }
+
+    /// Returns how the active policy classifies the instruction, where it came
+    /// to that.
+    pub fn classification(&self) -> Option<&Classification> {
+        match self {
+            Self::Refused(error) => Some(&error.classification),
+            _ => None,
+        }
     }
 
     /// Returns the exit code: what cannot be read is usage, the rest is refused.

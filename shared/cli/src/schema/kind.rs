@@ -28,7 +28,7 @@ use premath_kernel::schema::require;
 use premath_kernel::session::Session;
 use premath_kernel::trajectory::{Projection, StepRow, Throughput};
 use premath_kernel::turn::{JoinCheckInput, Normalized};
-use premath_kernel::witness::{CloseWitness, CommandWitness, TurnWitness};
+use premath_kernel::witness::{CloseWitness, CommandWitness, RefusalWitness, TurnWitness};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, json_schema};
@@ -111,6 +111,11 @@ pub(super) const KINDS: &[Kind] = &[
         "witness-mutation",
         "artifacts/ciwitness/<step>.mutation.json",
         written::<CloseWitness<'_>>,
+    ),
+    kind(
+        "witness-refusal",
+        "artifacts/ciwitness/<row>.refusal.json of a batch that did not begin",
+        written::<RefusalWitness>,
     ),
     kind(
         "coordinator-event",

@@ -63,6 +63,8 @@ pub struct BindingError {
     pub id: String,
     /// What it is known by in projections.
     pub reference: String,
+    /// How the policy classifies it.
+    pub classification: Classification,
     /// The faults, at least one.
     pub faults: Vec<BindingFault>,
 }
@@ -90,7 +92,8 @@ impl BindingError {
 
 /// An instruction that the active policy admits: what a batch's changes rest on.
 ///
-/// Made by [`Instruction::bind`] alone.
+/// Made by [`MutationMode::instruction_linked`](crate::authority::MutationMode::instruction_linked)
+/// alone, which asks for what every batch does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstructionLink {
@@ -188,7 +191,7 @@ impl Instruction {
     /// # Errors
     ///
     /// [`BindingError`] with everything that stands against it.
-    pub fn bind(
+    pub(crate) fn bind(
         &self,
         policy: &InstructionPolicy,
         needed: &[ChangeMorphism],
@@ -198,6 +201,7 @@ impl Instruction {
             return Err(BindingError {
                 id: self.id().to_owned(),
                 reference: self.reference(),
+                classification: policy.classify(self.envelope().instruction_type.as_deref()),
                 faults,
             });
         }

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //!  bytes, file name ── Instruction::parse ──▶ Instruction      a bad envelope ends here
-//!                                                │ bind(policy, needed)
-//!                                          InstructionLink     what a mode rests on
+//!                                                │ MutationMode::instruction_linked(policy)
+//!                                          InstructionLink     what the mode rests on
 //! ```
 
 mod binding;
