@@ -1,0 +1,13 @@
+//! Nobody binds an instruction to less than a batch does.
+
+use premath_kernel::authority::MutationMode;
+use premath_kernel::instruction::{Instruction, InstructionPolicy};
+
+fn mode(instruction: &Instruction, policy: &InstructionPolicy) -> Option<MutationMode> {
+    let link = instruction.bind(policy, &[]).ok()?;
+    Some(MutationMode::InstructionLinked(link))
+}
+
+fn main() {
+    let _ = mode;
+}
