@@ -15,6 +15,7 @@ use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
 use premath_kernel::plain::plain;
 use premath_memory::clock;
+use premath_memory::roots::MemoryRoots;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -156,19 +157,24 @@ fn refused_lanes(arguments: &Arguments) -> Vec<RefusedLane> {
         .repo_root
         .as_deref()
         .unwrap_or(Path::new("."));
-    let Ok(roots) = roots::MemoryRoots::discover(root) else {
+    let Ok(roots) = MemoryRoots::discover(root) else {
         return Vec::new();
     };
     let config = arguments.flags.config.as_deref();
     let Ok(file) = FileSettings::load(config, &roots.repository) else {
         return Vec::new();
     };
-    let found = worktrees(arguments, &file.coordinator.worktrees, &roots.repository);
+    let choice = Choice {
+        named: &arguments.worktree,
+        lanes: arguments.lanes.map(usize::from),
+    };
+    let found = worktrees::there(&choice, &file, &roots.repository);
     let prefix = arguments.worker_prefix.clone();
     let prefix = prefix.or(file.coordinator.worker_prefix);
     let prefix = prefix.as_deref().unwrap_or(DEFAULT_PREFIX);
-    let lanes = found.unwrap_or_default().into_iter().zip(1..);
-    lanes
+    found
+        .into_iter()
+        .zip(1..)
         .map(|(worktree, number)| RefusedLane {
             worker_id: format!("{prefix}.{number}"),
             worktree,

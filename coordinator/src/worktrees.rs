@@ -7,7 +7,7 @@ use harness_worker::stderr::{failed, say};
 use premath_kernel::landing::LandingMode;
 use premath_kernel::plain::plain;
 use premath_memory::roots;
-use premath_worktree::provision::{Fate, Outcome, Provision};
+use premath_worktree::provision::{Fate, Outcome, Provision, lane_name};
 use std::path::{Path, PathBuf};
 
 /// What the command line says of worktrees.
@@ -44,6 +44,28 @@ pub(crate) fn of(
     }
 }
 
+/// The worktrees of a batch as far as they are there; nothing is made.
+pub(crate) fn there(choice: &Choice<'_>, file: &FileSettings, repository: &Path) -> Vec<PathBuf> {
+    let named = match choice.lanes {
+        Some(_) => Vec::new(),
+        None => named(choice, &file.coordinator.worktrees, repository),
+    };
+    match choice.lanes.or(file.worktrees.count) {
+        Some(count) if named.is_empty() => (1..=count)
+            .map(|number| root(file, repository).join(lane_name(number)))
+            .filter_map(|lane| std::fs::canonicalize(lane).ok())
+            .collect(),
+        _ => checked(named, repository).unwrap_or_default(),
+    }
+}
+
+/// The folder of the lanes that are made.
+fn root(file: &FileSettings, repository: &Path) -> PathBuf {
+    let name = repository.file_name().unwrap_or_default();
+    let root = file.worktrees.root.as_deref().unwrap_or("../{repo}-lanes");
+    repository.join(root.replace("{repo}", &name.to_string_lossy()))
+}
+
 /// Makes sure of so many lanes, and says what was not as it should be.
 fn made(
     count: usize,
@@ -51,11 +73,9 @@ fn made(
     settings: &Settings,
 ) -> Result<(Vec<PathBuf>, usize), u8> {
     let repository = &settings.roots.repository;
-    let name = repository.file_name().unwrap_or_default();
-    let root = file.worktrees.root.as_deref().unwrap_or("../{repo}-lanes");
     let provision = Provision {
         repository: repository.clone(),
-        root: repository.join(root.replace("{repo}", &name.to_string_lossy())),
+        root: root(file, repository),
         count,
         target: (settings.landing.mode != LandingMode::None)
             .then(|| settings.landing.target.clone()),

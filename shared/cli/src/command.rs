@@ -13,8 +13,8 @@ use crate::join_check::JoinCheckArgs;
 use crate::schema::SchemaArgs;
 use crate::session::SessionArgs;
 use crate::trajectory::TrajectoryArgs;
-use crate::upkeep::{CleanArgs, DoctorArgs};
 use crate::transport_dispatch::TransportDispatchArgs;
+use crate::upkeep::{CleanArgs, DoctorArgs};
 use clap::{Parser, Subcommand};
 
 /// Work with the issues, sessions and evidence of Premath Harness.

@@ -19,8 +19,8 @@ mod schema;
 mod session;
 mod terminal;
 mod trajectory;
-mod upkeep;
 mod transport_dispatch;
+mod upkeep;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -3,14 +3,14 @@
 
 mod file;
 mod flags;
+mod instruction;
 mod protect;
 mod reader;
-mod instruction;
 
 pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
-pub use protect::Protect;
 pub use instruction::InstructionError;
+pub use protect::Protect;
 
 use file::LandingTable;
 use premath_kernel::authority::{ModeError, MutationMode};

@@ -14,8 +14,8 @@ use crate::issue::{
 use crate::join_check::JoinCheckAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
-use crate::upkeep::{CleanAnswer, DoctorAnswer};
 use crate::transport_dispatch::DispatchAnswer;
+use crate::upkeep::{CleanAnswer, DoctorAnswer};
 use premath_kernel::bootstrap::Bootstrap;
 use premath_kernel::event::{Event, WorkerReport};
 use premath_kernel::failure::FailureClass;

@@ -129,7 +129,7 @@ impl Provision {
         let start = self.start(&git)?;
         let mut outcomes: Vec<Outcome> = (1..=self.count)
             .map(|number| {
-                let name = format!("lane-{number:02}");
+                let name = lane_name(number);
                 let worktree = root.join(&name);
                 let fate = self.lane(&git, &name, &worktree, start);
                 let fate = fate.unwrap_or_else(Fate::Refused);
@@ -170,6 +170,11 @@ impl Provision {
                 .map_err(ProvisionError::git("read the main worktree's HEAD")),
         }
     }
+}
+
+/// Names the folder of a lane, counted from 1.
+pub fn lane_name(number: usize) -> String {
+    format!("lane-{number:02}")
 }
 
 /// Tells whether the harness made the worktree of a git folder.
