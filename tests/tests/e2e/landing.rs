@@ -29,8 +29,12 @@ fn merging(scratch: &Scratch, work: &str, verify: &str) -> Run {
 
 /// The target's first-parent commits above the first of all, newest first.
 pub(super) fn first_parents(scratch: &Scratch) -> Vec<git2::Oid> {
+    first_parents_of(scratch, TARGET)
+}
+
+fn first_parents_of(scratch: &Scratch, branch: &str) -> Vec<git2::Oid> {
     let git = scratch.git();
-    let target = git.find_branch(TARGET, git2::BranchType::Local).unwrap();
+    let target = git.find_branch(branch, git2::BranchType::Local).unwrap();
     let mut commit = target.get().peel_to_commit().unwrap();
     let mut found = Vec::new();
     while commit.parent_count() > 0 {
@@ -222,12 +226,29 @@ fn several_commits_of_an_agent_are_one_step_of_the_target() {
 
 #[test]
 fn a_batch_of_conflicts_ends_landed_or_blocked_with_every_commit_green() {
-    let length = Length::asked("the landing of 40 issues on 6 lanes");
-    let (count, lanes) = length.pick((8, 3), (40, 6));
+    let length = Length::asked("the landing of 40 issues on 6 lanes, in 1,000 files");
+    let (count, lanes, files) = length.pick((8, 3, 20), (40, 6, 1_000));
     let rows: Vec<Value> = (0..count).map(|n| issue(&format!("k-{n:02}"))).collect();
-    let scratch = Scratch::with_issues(lanes, &rows);
+    let scratch = Scratch::with_issues(0, &rows);
+    for number in 0..files {
+        let folder = scratch.root.join(format!("files/{}", number / 50));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(format!("{number}.txt")), format!("{number}\n")).unwrap();
+    }
+    scratch.git_command(["add", "files"]).end().exits(0);
+    scratch
+        .git_command(["commit", "-qm", "files"])
+        .end()
+        .exits(0);
+    let before = first_parents_of(&scratch, "main").len();
+    fs::write(
+        scratch.root.join("harness.toml"),
+        format!("[worktrees]\ncount = {lanes}\n"),
+    )
+    .unwrap();
+    // Of every ten, two change the same line.
     let work = format!(
-        "{OWN}; case $PREMATH_ISSUE_ID in *[02468]) echo $PREMATH_ISSUE_ID >> src/shared.txt ;; esac"
+        "{OWN}; case $PREMATH_ISSUE_ID in *[05]) echo $PREMATH_ISSUE_ID >> src/shared.txt ;; esac"
     );
     let verify = "[ ! -e src/shared.txt ] || [ -z \"$(sort src/shared.txt | uniq -d)\" ]";
     let ended = merging(&scratch, &work, verify).end();
@@ -244,10 +265,19 @@ fn a_batch_of_conflicts_ends_landed_or_blocked_with_every_commit_green() {
         }
     }
     assert!(closed >= count / 2, "{closed} of {count}");
-    assert_eq!(first_parents(&scratch).len(), closed);
+    assert_eq!(first_parents(&scratch).len(), closed + before);
     every_commit_passes(&scratch, verify);
     every_close_is_on_the_target(&scratch);
     refs_are_accounted_for(&scratch);
+    let list = scratch.git_command(["worktree", "list"]).end().exits(0);
+    assert_eq!(list.stdout.lines().count(), 1 + lanes, "{}", list.stdout);
+    in_order(&scratch);
+}
+
+/// The doctor finds nothing.
+fn in_order(scratch: &Scratch) {
+    let doctor = scratch.premath(["doctor"]).end().exits(0);
+    assert!(doctor.stdout.contains("all in order"), "{}", doctor.stdout);
 }
 
 #[test]
@@ -278,6 +308,7 @@ do :; done"#;
     }
     assert_eq!(first_parents(&scratch).len(), 2 * count);
     every_close_is_on_the_target(&scratch);
+    in_order(&scratch);
 }
 
 #[test]
@@ -376,6 +407,7 @@ fn a_killed_batch_lands_everything_once() {
     every_close_is_on_the_target(&scratch);
     refs_are_accounted_for(&scratch);
     assert_eq!(scratch.leftovers(), [""; 0]);
+    in_order(&scratch);
 }
 
 #[test]

@@ -12,7 +12,7 @@ touch "$HOME/at-$PREMATH_ISSUE_ID"
 until [ -e "$HOME/go" ]; do sleep 0.02; done"#;
 
 fn batch(scratch: &Scratch) -> Run {
-    scratch.batch(WORK, "true").args(["--landing", "merge"])
+    scratch.landing_batch(WORK, "true")
 }
 
 /// Asks the doctor, and expects an exit code and texts.
