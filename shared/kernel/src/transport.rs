@@ -82,6 +82,30 @@ impl TransportAction {
     }
 }
 
+/// What became of a lease action that went through dispatch, as it ends a
+/// step's result class (`contracts.md` 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transported {
+    /// It was carried out.
+    Dispatched,
+    /// Issue memory's rules stood against it.
+    Rejected,
+    /// Issue memory could not be used.
+    Error,
+}
+
+impl Transported {
+    /// Returns a result class with what became of the action.
+    pub fn ends(self, result_class: &str) -> String {
+        let end = match self {
+            Self::Dispatched => "dispatched",
+            Self::Rejected => "rejected",
+            Self::Error => "error",
+        };
+        format!("{result_class}_transport_{end}")
+    }
+}
+
 /// No action bears this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -129,6 +153,17 @@ pub fn digest_of(action: TransportAction) -> String {
 mod tests {
     use super::*;
     use sha2::{Digest, Sha256};
+
+    #[test]
+    fn a_result_class_ends_in_what_became_of_its_action() {
+        for (transported, expected) in [
+            (Transported::Dispatched, "c_transport_dispatched"),
+            (Transported::Rejected, "c_transport_rejected"),
+            (Transported::Error, "c_transport_error"),
+        ] {
+            assert_eq!(transported.ends("c"), expected);
+        }
+    }
 
     #[test]
     fn the_digest_is_over_four_texts_with_a_nul_behind_each() {

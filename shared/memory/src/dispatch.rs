@@ -33,8 +33,12 @@ pub fn dispatch(
             key,
             term,
         } => memory.renew(authority, &issue_id, key, term).map(Some),
-        DispatchRequest::Release { issue_id, key } => {
-            memory.release(authority, &issue_id, key, None).map(Some)
-        }
+        DispatchRequest::Release {
+            issue_id,
+            key,
+            retry_at,
+        } => memory
+            .release(authority, &issue_id, key, retry_at)
+            .map(Some),
     }
 }

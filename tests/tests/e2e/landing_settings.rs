@@ -152,8 +152,12 @@ fn a_landing_that_a_death_left_unchecked_is_taken_back() {
         ])
         .end()
         .exits(0);
-    settings(&scratch, "[landing]\ncheck_cmd = \"false\"\n");
+    // What is verified and checked again is what landed.
+    let look = "echo \"$(ls src)\" >> \"$HOME/seen\"; false";
+    settings(&scratch, &format!("[landing]\ncheck_cmd = '{look}'\n"));
     scratch.landing_batch(OWN, "true").end().exits(1);
+    let seen = fs::read_to_string(scratch.folder().join("seen")).unwrap();
+    assert!(seen.starts_with("a.txt\n"), "{seen}");
     assert_eq!(scratch.issue("a")["status"], "blocked");
     assert_eq!(first_parents(&scratch).len(), 0);
     refs_are_accounted_for(&scratch);
@@ -266,4 +270,32 @@ fn a_lane_goes_back_to_its_branch_and_the_main_checkout_is_not_taken() {
         .exits(0);
     assert_eq!(scratch.messages_on("main").len(), 1);
     assert_eq!(scratch.file_on("main", "src/m.txt").as_deref(), Some("x\n"));
+}
+
+#[test]
+fn nobody_begins_with_work_that_is_yet_to_be_checked() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b"), issue("c")]);
+    let check = r#"[ ! -e src/a.txt ] && exit
+touch "$HOME/checking"; until [ -e "$HOME/began" ]; do sleep 0.01; done; exit 1"#;
+    let file = scratch.folder().join("check.sh");
+    fs::write(&file, check).unwrap();
+    settings(
+        &scratch,
+        &format!("[landing]\ncheck_cmd = \"sh {}\"\n", file.display()),
+    );
+    // While the landing of `a` is checked, `b` ends, and `c` begins.
+    let work = format!(
+        r#"case $PREMATH_ISSUE_ID in
+b) until [ -e "$HOME/checking" ]; do sleep 0.01; done; exit 1 ;;
+c) touch "$HOME/began" ;;
+esac
+{OWN}"#
+    );
+    scratch.landing_batch(&work, "true").end().exits(1);
+    assert_eq!(scratch.issue("a")["status"], "blocked");
+    assert_eq!(scratch.issue("c")["status"], "closed");
+    assert_eq!(scratch.steps_of("c").len(), 1);
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
+    assert_eq!(scratch.file_on(TARGET, "src/c.txt").as_deref(), Some("x\n"));
+    refs_are_accounted_for(&scratch);
 }

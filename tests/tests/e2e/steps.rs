@@ -164,7 +164,10 @@ echo "$PREMATH_LEASE_GENERATION" > src/a.txt"#;
     );
     let steps = scratch.steps_of("a");
     assert_eq!(steps.len(), 2);
-    assert_eq!(steps[0]["resultClass"], "retry_needed_lease_active");
+    assert_eq!(
+        steps[0]["resultClass"],
+        "retry_needed_lease_active_transport_dispatched"
+    );
     assert_eq!(steps[1]["resultClass"], "completed");
 }
 

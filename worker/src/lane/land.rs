@@ -40,8 +40,13 @@ impl Lane {
         if !landing.is_on() {
             return Ok(self.tree.base()?);
         }
+        // What the issue's own landing left is looked at as it stands.
+        let commit = match landing.landed(&claim.issue_id)? {
+            Some(_) => landing.tip()?,
+            None => landing.start()?,
+        };
         Ok(Base {
-            commit: landing.tip()?,
+            commit,
             branch: Some(landing.free_branch(&claim.issue_id, claim.generation)?),
         })
     }
@@ -179,7 +184,16 @@ impl Lane {
             }
             let ready = match check {
                 Some(check) if ready.is_none() => {
-                    self.check_landed(progress, watch, occasion, work.base, &commit, &check)?
+                    let base = work.base;
+                    let checked =
+                        self.check_landed(progress, watch, occasion, base, &commit, &check);
+                    match checked {
+                        Ok(ready) => ready,
+                        Err(error) => {
+                            self.take_off(progress, occasion, &commit)?;
+                            return Err(error);
+                        }
+                    }
                 }
                 _ => ready,
             };

@@ -9,6 +9,7 @@ use premath_kernel::reference::RefSet;
 use premath_kernel::session::SessionStep;
 use premath_kernel::time::Moment;
 use premath_kernel::trajectory::Verification;
+use premath_kernel::transport::Transported;
 use premath_worktree::tree::Base;
 use std::path::PathBuf;
 
@@ -30,6 +31,8 @@ pub(super) struct Progress {
     /// Where the work landed.
     pub(super) landing: Option<LandingRecord>,
     pub(super) closed: bool,
+    /// What became of giving the lease back.
+    pub(super) transported: Option<Transported>,
     pub(super) discovered: Vec<String>,
     pub(super) lane_lost: Option<(FailureClass, String)>,
     pub(super) store_lost: Option<String>,
@@ -59,6 +62,7 @@ impl Progress {
             changed_paths: Vec::new(),
             landing: None,
             closed: false,
+            transported: None,
             discovered: Vec::new(),
             lane_lost: None,
             store_lost: None,

@@ -18,7 +18,9 @@ use premath_kernel::reference::{self, WorkOutcome};
 use premath_kernel::retry::{self, Decision, Outcome, retry_at};
 use premath_kernel::session::{SessionState, SessionWrite, StepWrite};
 use premath_kernel::trajectory::{RetryRecord, StepRow, action};
-use premath_memory::{Claimed, clock};
+use premath_kernel::transport::{self, DispatchRequest, TransportAction, Transported};
+use premath_memory::dispatch::dispatch;
+use premath_memory::{ChangeError, Claimed, clock};
 
 impl Lane {
     /// Ends a step: tree, lease, row, feature, session.
@@ -87,6 +89,9 @@ impl Lane {
                 &mut result_class,
             )
         };
+        if let Some(transported) = progress.transported {
+            result_class = transported.ends(&result_class);
+        }
         let row = self.row(
             claimed,
             &progress,
@@ -278,22 +283,32 @@ impl Lane {
         at: Option<jiff::Timestamp>,
     ) -> Result<(), ()> {
         let claim = &claimed.claim;
-        let released = self.batch.memory.release(
-            &self.batch.lease_authority(),
-            &claim.issue_id,
-            claim.key(),
-            at,
-        );
-        match released {
-            Ok(_) => Ok(()),
+        let action = TransportAction::IssueLeaseRelease;
+        let request = DispatchRequest::Release {
+            issue_id: claim.issue_id.clone(),
+            key: claim.key(),
+            retry_at: at,
+        };
+        let authority = self.batch.lease_authority();
+        let released = dispatch(&self.batch.memory, &authority, request);
+        progress.witnesses.insert(reference::transport_dispatch(
+            action.as_str(),
+            &transport::digest_of(action),
+        ));
+        let (transported, answer) = match released {
+            Ok(_) => (Transported::Dispatched, Ok(())),
             Err(error) => {
                 progress.fail(error.class().as_str());
-                if let premath_memory::ChangeError::Store(error) = error {
+                if let ChangeError::Store(error) = error {
                     progress.store_lost = Some(error.to_string());
+                    (Transported::Error, Err(()))
+                } else {
+                    (Transported::Rejected, Err(()))
                 }
-                Err(())
             }
-        }
+        };
+        progress.transported = Some(transported);
+        answer
     }
 
     fn row(

@@ -4,6 +4,7 @@ use super::TransportAction;
 use crate::failure::FailureClass;
 use crate::field::{FieldError, Fields};
 use crate::lease::{AssigneeRule, ClaimRequest, LeaseKey, TTL_DEFAULT, Term};
+use jiff::Timestamp;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -37,6 +38,9 @@ pub enum DispatchRequest {
         issue_id: String,
         /// The lease that is meant.
         key: LeaseKey,
+        /// When the issue may be claimed again, where a retry waits (ours; no
+        /// payload says it).
+        retry_at: Option<Timestamp>,
     },
 }
 
@@ -136,6 +140,7 @@ impl Payload {
                     owner: fields.text_opt("assignee")?,
                     generation: generation(&mut fields)?,
                 },
+                retry_at: None,
             },
         };
         Ok(Self {

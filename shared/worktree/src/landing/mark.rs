@@ -46,6 +46,30 @@ impl Landing {
         Ok(found.pop())
     }
 
+    /// Returns the commit that a step begins at: the target's tip, or what came
+    /// before it while that is yet to pass its check, for it may be taken back.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn start(&self) -> Result<String, LandingError> {
+        let failed = "look for landings under way";
+        let git = self.open()?;
+        let tip = self.tip_in(&git)?;
+        if self.rule().check.is_none() {
+            return Ok(tip.to_string());
+        }
+        let marks = git
+            .references_glob(&format!("{MARKS}/*"))
+            .map_err(LandingError::git(failed))?;
+        let is_unchecked = marks.flatten().any(|mark| mark.target() == Some(tip));
+        let commit = git.find_commit(tip).map_err(LandingError::git(failed))?;
+        Ok(match commit.parent_id(0) {
+            Ok(before) if is_unchecked => before.to_string(),
+            _ => tip.to_string(),
+        })
+    }
+
     /// Removes an issue's marks; what cannot be removed stays for the next
     /// batch.
     pub fn unmark(&self, issue_id: &str) {

@@ -221,7 +221,7 @@ impl Lane {
         }
         self.tree.remember_home()?;
         let base = Base {
-            commit: landing.tip()?,
+            commit: landing.start()?,
             branch: None,
         };
         self.tree.start_at(&base, &self.worker_id, 0)?;
