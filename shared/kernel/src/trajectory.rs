@@ -10,7 +10,8 @@ mod row;
 
 pub use batch::{
     ATTEMPTS_MAX, BatchHistory, BatchRecord, IssueRecord, OpenBatch, TAKE_OVER_BOUND,
-    batch_end_row, batch_id, batch_refused_row, batch_resume_row, batch_start_row, take_over_row,
+    batch_end_row, batch_id, batch_refused_row, batch_resume_row, batch_start_row, salvage_row,
+    take_over_row,
 };
 pub use holder::BatchHolder;
 pub use kpi::{KPI_KIND, KPI_WINDOW, KpiDecision, Throughput, throughput};
@@ -32,6 +33,8 @@ pub mod action {
     pub const BATCH_END: &str = "coordinator.batch_end";
     /// A step was cut by the death of its harness, and somebody found it.
     pub const TAKE_OVER: &str = "coordinator.take_over";
+    /// What a cut step, or a person, left in a lane was put aside.
+    pub const SALVAGE: &str = "worker.salvage";
     /// A coordinator refused to dispatch.
     pub const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
     /// A lane was given up.

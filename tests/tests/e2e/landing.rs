@@ -183,6 +183,8 @@ echo ours >> src/shared.txt"#;
     for generation in [1, 2] {
         let branch = format!("harness/salvage/a/{generation}");
         let kept = scratch.file_on(&branch, "src/shared.txt").unwrap();
+        let row = &scratch.steps_of("a")[generation - 1];
+        assert_eq!(row["salvage"], branch, "{row}");
         assert!(kept.ends_with("ours\n"), "{kept}");
     }
     assert_eq!(

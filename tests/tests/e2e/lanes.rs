@@ -107,6 +107,9 @@ fn what_somebody_left_in_a_lane_is_kept_and_the_lane_works() {
     scratch.landing_batch(OWN, "true").end().exits(0);
     assert_eq!(scratch.issue("b")["status"], "closed");
     let kept = "harness/salvage/worker.1/0";
+    let rows = scratch.trajectory();
+    let row = rows.iter().find(|row| row["action"] == "worker.salvage");
+    assert_eq!(row.unwrap()["salvage"], kept);
     for name in ["src/base.txt", "src/new.txt"] {
         assert_eq!(scratch.file_on(kept, name).as_deref(), Some("by hand\n"));
         assert_ne!(scratch.file_on(TARGET, name).as_deref(), Some("by hand\n"));
@@ -152,6 +155,12 @@ fn a_lane_that_a_killed_batch_left_is_taken_up() {
     fs::remove_file(lane(&scratch, 1).join(".git")).unwrap();
     fs::write(scratch.folder().join("again"), "").unwrap();
     batch().end().exits(0).says("mended: its .git file");
+    let rows = scratch.trajectory();
+    let row = rows
+        .iter()
+        .find(|row| row["stepId"] == "worker.salvage.worker.1.a.1");
+    assert_eq!(row.unwrap()["salvage"], "harness/salvage/a/1");
+    assert_eq!(row.unwrap()["issueId"], "a");
     assert_eq!(
         scratch
             .file_on("harness/salvage/a/1", "src/half.txt")

@@ -92,13 +92,14 @@ impl Lane {
         if let Some(transported) = progress.transported {
             result_class = transported.ends(&result_class);
         }
-        let row = self.row(
+        let mut row = self.row(
             claimed,
             &progress,
             &handoff,
             &result_class,
             decision.as_ref(),
         );
+        row.salvage.clone_from(&salvage);
         match self.batch.record(&row) {
             Err(error) => progress.store_lost = Some(error.to_string()),
             Ok(()) if progress.landing.is_some() && progress.closed => {

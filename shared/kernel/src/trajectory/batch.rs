@@ -130,6 +130,29 @@ pub fn take_over_row(
     }
 }
 
+/// Returns the row of what was found in a worker's lane and put aside. Its id
+/// is `worker.salvage.<what>`: the cut step, or worker and time.
+pub fn salvage_row(
+    batch_id: &str,
+    worker_id: &str,
+    what: &str,
+    salvage: &str,
+    now: Timestamp,
+) -> StepRow {
+    StepRow {
+        batch_id: Some(batch_id.to_owned()),
+        worker_id: Some(worker_id.to_owned()),
+        started_at: Some(Stamp::at(now)),
+        salvage: Some(salvage.to_owned()),
+        ..StepRow::new(
+            format!("{}.{what}", action::SALVAGE),
+            action::SALVAGE,
+            "completed",
+            now,
+        )
+    }
+}
+
 /// What a batch knows of one issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssueRecord {

@@ -165,6 +165,10 @@ pub struct StepRow {
     /// Where the step's work landed (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub landing: Option<LandingRecord>,
+    /// Where what the step left is kept: branches, and a folder for what git
+    /// cannot hold (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub salvage: Option<String>,
     #[serde(flatten)]
     pub(super) extra: Map<String, Value>,
 }
@@ -223,6 +227,7 @@ impl StepRow {
             batch: None,
             retry: None,
             landing: None,
+            salvage: None,
             extra: Map::new(),
         }
     }
@@ -273,6 +278,7 @@ impl StepRow {
             batch: fields.take_if("batch", BatchRecord::read),
             retry: fields.take_if("retry", RetryRecord::read),
             landing: fields.take_if("landing", LandingRecord::read),
+            salvage: fields.take_if("salvage", |value| value.as_str().map(str::to_owned)),
             extra: fields.rest(),
         })
     }

@@ -3,8 +3,8 @@
 use super::super::command::Phase;
 use crate::supervisor::SupervisorError;
 use premath_kernel::failure::FailureClass;
-use premath_memory::StoreError;
 use premath_memory::projection::ProjectionError;
+use premath_memory::{StoreError, TrajectoryFileError};
 use premath_worktree::landing::LandingError;
 use premath_worktree::tree::TreeError;
 use std::path::PathBuf;
@@ -24,6 +24,9 @@ pub enum BootError {
     /// The branch that work lands on cannot be used.
     #[error(transparent)]
     Landing(#[from] LandingError),
+    /// What was put aside cannot be recorded.
+    #[error(transparent)]
+    Trajectory(#[from] TrajectoryFileError),
     /// The supervisor cannot be started.
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
@@ -104,6 +107,7 @@ impl BootError {
             Self::Store(error) => error.class(),
             Self::Projection(error) => error.class(),
             Self::Landing(error) => error.class(),
+            Self::Trajectory(error) => error.class(),
             Self::Supervisor(error) => error.class(),
             Self::Runtime(_) => FailureClass::ExecutorUnavailable,
             Self::Cycle(_) => FailureClass::DependencyCycle,

@@ -3,6 +3,7 @@
 use super::super::Lane;
 use super::{BootError, TAKING_UP};
 use premath_kernel::session::{SessionState, SessionStep, SessionWrite};
+use premath_kernel::trajectory::salvage_row;
 use premath_memory::clock;
 use premath_worktree::tree::{Base, CommitText, TreeError};
 use std::time::Duration;
@@ -41,6 +42,9 @@ impl Lane {
             ..SessionWrite::default()
         })?;
         let salvage = self.back_to(&base, &step)?;
+        if let Some(salvage) = &salvage {
+            self.record_salvage(&step.step_id, salvage, Some(&step))?;
+        }
         self.leave_branch(&step, closed);
         Ok(salvage)
     }
@@ -125,6 +129,26 @@ impl Lane {
         };
         let base = self.tree.base()?;
         let salvage = self.tree.take_back(&base, 0, &text, None)?;
-        Ok(salvage.map(|salvage| salvage.to_string()))
+        let salvage = salvage.map(|salvage| salvage.to_string());
+        if let Some(salvage) = &salvage {
+            let stamp = clock::now().wall.as_microsecond();
+            self.record_salvage(&format!("{}.{stamp}", self.worker_id), salvage, None)?;
+        }
+        Ok(salvage)
+    }
+
+    /// Names what was put aside in the trajectory.
+    fn record_salvage(
+        &self,
+        what: &str,
+        salvage: &str,
+        step: Option<&SessionStep>,
+    ) -> Result<(), BootError> {
+        let now = clock::now().wall;
+        let mut row = salvage_row(self.batch.id(), &self.worker_id, what, salvage, now);
+        row.issue_id = step.map(|step| step.issue_id.clone());
+        row.generation = step.map(|step| step.generation);
+        self.batch.trajectory.append_if_absent(&row)?;
+        Ok(())
     }
 }
