@@ -58,5 +58,7 @@ pub fn escalation_turn(facts: &EscalationFacts<'_>) -> JoinCheckInput {
         result_digest: Some(digest),
         ..UseRow::consumed(&call_id, facts.witness_ref)
     });
-    JoinCheckInput::new(evidence)
+    let mut input = JoinCheckInput::new(evidence);
+    input.constraints.governance_profile = facts.policies.profile.clone();
+    input
 }

@@ -4,8 +4,8 @@ use premath_kernel::authority::StepIdentity;
 use premath_kernel::canonical;
 use premath_kernel::turn::mutation::{session_ref, trajectory_ref};
 use premath_kernel::turn::{
-    ActionMode, CallSpecRow, Evidence, ExecutionPattern, FurtherBinding, ProtocolState, QueueRow,
-    RenderRow, StateViewRow,
+    ActionMode, CallSpecRow, Evidence, ExecutionPattern, FurtherBinding, GovernanceProfile,
+    ProtocolState, QueueRow, RenderRow, StateViewRow,
 };
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +18,8 @@ pub struct TurnPolicies {
     pub mutation: String,
     /// The governance policy's digest: that of the retry policy in force.
     pub governance: String,
+    /// The governance profile, where the repository claims it.
+    pub profile: Option<GovernanceProfile>,
 }
 
 fn render_policy() -> String {

@@ -131,6 +131,7 @@ pub fn shell_turn(turn: &ShellTurn<'_>) -> JoinCheckInput {
     let truncated = turn.calls.iter().any(|call| call.truncated);
     let mut input = JoinCheckInput::new(evidence);
     input.constraints = Constraints {
+        governance_profile: turn.policies.profile.clone(),
         // The supervisor cuts in the middle and leaves the marker; the whole
         // stream is in the digest.
         truncation_constraints: truncated.then_some(TruncationConstraints {
@@ -194,6 +195,7 @@ mod tests {
 
     fn join(calls: &[ShellCall]) -> Result<JoinClosed, BTreeSet<FailureClass>> {
         let policies = TurnPolicies {
+            profile: None,
             mutation: mode().policy_digest(),
             governance: "pol1_x".into(),
         };

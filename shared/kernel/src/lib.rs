@@ -17,6 +17,7 @@ pub mod event;
 pub mod failure;
 pub mod feature;
 pub mod field;
+pub mod governance;
 pub mod graph;
 pub mod handoff;
 pub mod instruction;

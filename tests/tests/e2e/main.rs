@@ -9,6 +9,7 @@
 mod boots;
 mod commands;
 mod example;
+mod governance;
 mod hostile;
 mod instruction;
 mod interrupts;

@@ -233,6 +233,7 @@ impl Batch {
         TurnPolicies {
             mutation: self.settings.mode.policy_digest(),
             governance: self.settings.retry.policy_digest().to_owned(),
+            profile: self.settings.governance.clone(),
         }
     }
 }

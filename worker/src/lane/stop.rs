@@ -250,13 +250,14 @@ impl Lane {
             };
         }
         let decided = retry::decide(&self.batch.settings.retry, &progress.classes, attempt);
+        let step_id = progress.identity.step_id();
         let ending = match decided.outcome {
             Outcome::Retry => {
-                let wait = self
-                    .batch
-                    .settings
-                    .backoff
-                    .wait(&decided.backoff_class, attempt);
+                let wait =
+                    self.batch
+                        .settings
+                        .backoff
+                        .wait_of(&decided.backoff_class, attempt, &step_id);
                 let at = (!wait.is_zero()).then(|| retry_at(clock::now().wall, wait));
                 self.release(claimed, progress, at)
                     .map(|()| StepEnding::Retry { at })

@@ -1,6 +1,7 @@
 //! `harness.toml`: read, checked key by key, with the near key suggested for
 //! one that is unknown.
 
+use super::governance::GovernanceTable;
 use super::protect::Protect;
 use super::reader::Reader;
 use super::{EnvironmentRules, Limits};
@@ -84,6 +85,9 @@ pub struct FileSettings {
     /// The lanes that are made for a batch.
     pub worktrees: WorktreesTable,
     pub(super) protect: Protect,
+    pub(super) governance: GovernanceTable,
+    /// By how many hundredths a wait for a retry may be longer.
+    pub(super) jitter_percent: Option<u32>,
 }
 
 /// The `[landing]` table.
@@ -219,6 +223,19 @@ impl FileSettings {
             ("supervision", "verify_limit") => limits.verify = reader.span(key, value)?,
             ("supervision", "grace") => limits.grace = reader.duration(key, value)?,
             ("supervision", "output_cap_bytes") => limits.output_cap = reader.count(key, value)?,
+            ("backoff", "jitter_percent") => {
+                let percent = reader.number(key, value, 100)?;
+                self.jitter_percent = u32::try_from(percent).ok();
+            }
+            ("governance", "package") => {
+                self.governance.package = Some(reader.text(key, value)?.into());
+            }
+            ("governance", "package_ref") => {
+                self.governance.package_ref = Some(reader.text(key, value)?);
+            }
+            ("governance", "expected_digest") => {
+                self.governance.expected_digest = Some(reader.text(key, value)?);
+            }
             ("backoff", class) => {
                 let backoff = reader.backoff(class, value)?;
                 self.backoff.set(class, backoff);
@@ -264,7 +281,7 @@ impl FileSettings {
 }
 
 /// The tables of the file.
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "batch",
     "coordinator",
     "supervision",
@@ -274,6 +291,7 @@ const TABLES: [&str; 9] = [
     "landing",
     "worktrees",
     "protect",
+    "governance",
 ];
 
 /// More lanes than any machine works on are a slip of the finger.
@@ -314,6 +332,7 @@ fn keys_of(table: &str) -> &'static [&'static str] {
         "landing" => &["mode", "target", "strategy", "check_cmd", "push"],
         "worktrees" => &["count", "root", "setup_cmd", "setup_inputs"],
         "protect" => &["paths"],
+        "governance" => &["package", "package_ref", "expected_digest"],
         _ => &[],
     }
 }

@@ -3,12 +3,14 @@
 
 mod file;
 mod flags;
+mod governance;
 mod instruction;
 mod protect;
 mod reader;
 
 pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
+pub use governance::GovernanceError;
 pub use instruction::InstructionError;
 pub use protect::Protect;
 
@@ -21,6 +23,7 @@ use premath_kernel::landing::{LandingMode, LandingRule};
 use premath_kernel::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
 use premath_kernel::reference::{DEFAULT_WITNESS_PREFIX, RefSet};
 use premath_kernel::retry::{BackoffTable, PolicyError, RetryPolicy};
+use premath_kernel::turn::GovernanceProfile;
 use premath_memory::roots::{self, MemoryRoots};
 use premath_memory::{StoreError, artifact};
 use serde_json::json;
@@ -135,6 +138,8 @@ pub struct Settings {
     pub setup: Option<Setup>,
     /// What work must not touch.
     pub protect: Protect,
+    /// The governance profile, where the repository claims it.
+    pub governance: Option<GovernanceProfile>,
 }
 
 /// What makes a worktree ready to work in, such as the install of what a
@@ -173,6 +178,9 @@ pub enum SettingsError {
     /// The instruction does not authorise the batch.
     #[error(transparent)]
     Instruction(#[from] InstructionError),
+    /// The governance profile does not hold.
+    #[error(transparent)]
+    Governance(#[from] GovernanceError),
     /// The retry policy cannot be used.
     #[error("cannot use the retry policy {path}")]
     Policy {
@@ -196,6 +204,7 @@ impl SettingsError {
                 ..
             } => crate::exit::REFUSED,
             Self::Instruction(error) => error.exit_code(),
+            Self::Governance(GovernanceError::Refused { .. }) => crate::exit::REFUSED,
             Self::Mode(ModeError::EpochPassed { .. }) => crate::exit::REFUSED,
             _ => crate::exit::USAGE,
         }
@@ -206,6 +215,7 @@ impl SettingsError {
     pub fn refusal_classes(&self) -> Vec<FailureClass> {
         match self {
             Self::Instruction(error) => error.classes(),
+            Self::Governance(error) => error.classes(),
             Self::Mode(error @ ModeError::EpochPassed { .. }) => vec![error.class()],
             Self::Policy { source, .. } if self.exit_code() == crate::exit::REFUSED => {
                 vec![source.class()]
@@ -235,6 +245,7 @@ impl SettingsError {
                     .to_owned(),
             ),
             Self::Instruction(error) => error.hint(),
+            Self::Governance(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Policy {
                 source: PolicyError::DigestMismatch { .. },
@@ -344,6 +355,11 @@ impl Settings {
                 Some(String::from_utf8_lossy(&bytes).into_owned())
             }
         };
+        let governance = governance::profile(&file.governance, &roots.repository)?;
+        let mut backoff = file.backoff;
+        if let Some(percent) = file.jitter_percent {
+            backoff.set_jitter(percent);
+        }
         let landing_is_default = flags.landing.is_none() && file.landing.mode.is_none();
         let landing = landing_of(flags, file.landing)?;
         let setup = file.worktrees.setup_cmd.map(|command| Setup {
@@ -371,13 +387,14 @@ impl Settings {
             refuse_no_change: batch.refuse_no_change,
             limits: file.limits,
             retry,
-            backoff: file.backoff,
+            backoff,
             environment: file.environment,
             prompt_template,
             landing,
             landing_is_default,
             setup,
             protect: file.protect,
+            governance,
         })
     }
 
@@ -433,6 +450,7 @@ impl Settings {
             },
             "setup": self.setup.as_ref().map(|setup| &setup.command),
             "protect": self.protect.patterns(),
+            "governance": self.governance,
         }))
     }
 

@@ -112,6 +112,23 @@ impl Reader<'_> {
             .ok_or_else(|| self.wrong(key, value, "a whole number above 0"))
     }
 
+    /// A whole number from 0 to a bound.
+    pub(super) fn number(
+        &self,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+        most: u64,
+    ) -> Result<u64, ConfigError> {
+        let number = match value.get_ref() {
+            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
+        };
+        let expected = format!("a whole number from 0 to {most}");
+        number
+            .filter(|number| *number <= most)
+            .ok_or_else(|| self.wrong(key, value, &expected))
+    }
+
     /// A duration that is not nothing.
     pub(super) fn span(
         &self,

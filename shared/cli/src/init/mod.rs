@@ -300,11 +300,12 @@ mod tests {
                 "supervision",
                 "step_limit verify_limit grace output_cap_bytes",
             ),
-            ("backoff", "fixed_short exponential_short"),
+            ("backoff", "fixed_short exponential_short jitter_percent"),
             ("env", "drop allow"),
             ("landing", "mode target strategy check_cmd push"),
             ("worktrees", "count root setup_cmd setup_inputs"),
             ("protect", "paths"),
+            ("governance", "package package_ref expected_digest"),
             ("prompt", "template"),
         ] {
             let mut expected: Vec<_> = keys.split_whitespace().collect();

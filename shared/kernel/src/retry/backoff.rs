@@ -1,6 +1,7 @@
 //! How long a backoff class waits: configuration, not policy.
 
 use super::RetryPolicy;
+use crate::canonical::sha256_hex;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -34,12 +35,14 @@ impl Backoff {
 
 /// What each backoff class waits.
 ///
-/// Deterministic: no jitter. A class that the table does not have waits what
-/// [`BackoffTable::UNMAPPED`] says; [`BackoffTable::unmapped`] finds such
-/// classes before a batch starts.
+/// Deterministic: a wait is longer by a share that its seed decides, so that
+/// issues that failed together are not tried again together. A class that the
+/// table does not have waits what [`BackoffTable::UNMAPPED`] says;
+/// [`BackoffTable::unmapped`] finds such classes before a batch starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackoffTable {
     classes: BTreeMap<String, Backoff>,
+    jitter_percent: u32,
 }
 
 impl BackoffTable {
@@ -49,6 +52,22 @@ impl BackoffTable {
     /// Maps a class, over what was there.
     pub fn set(&mut self, class: impl Into<String>, backoff: Backoff) {
         self.classes.insert(class.into(), backoff);
+    }
+
+    /// Sets by how many hundredths a wait may be longer, at most 100.
+    pub fn set_jitter(&mut self, percent: u32) {
+        self.jitter_percent = percent.min(100);
+    }
+
+    /// Returns the wait of a class after an attempt, which counts from 1, with
+    /// the jitter of a seed: the same for the same seed, never shorter than
+    /// [`BackoffTable::wait`].
+    pub fn wait_of(&self, class: &str, attempt: u32, seed: &str) -> Duration {
+        let wait = self.wait(class, attempt);
+        let share = sha256_hex(seed.as_bytes());
+        let share = u32::from_str_radix(&share[..4], 16).unwrap_or(0);
+        let longer = wait.saturating_mul(self.jitter_percent * share) / (100 * 0xFFFF);
+        wait.saturating_add(longer)
     }
 
     /// Returns the wait of a class after an attempt, which counts from 1.
@@ -71,7 +90,7 @@ impl BackoffTable {
 
 impl Default for BackoffTable {
     /// `none` waits not at all, `fixed_short` 30 s, `exponential_short` 15 s
-    /// doubled up to 10 min.
+    /// doubled up to 10 min; each is up to a tenth longer.
     fn default() -> Self {
         let classes = [
             ("none", Backoff::Fixed(Duration::ZERO)),
@@ -86,6 +105,7 @@ impl Default for BackoffTable {
         ];
         Self {
             classes: classes.map(|(c, b)| (c.to_owned(), b)).into(),
+            jitter_percent: 10,
         }
     }
 }
@@ -135,9 +155,33 @@ mod tests {
         assert_eq!(table.wait("none", 1), Duration::from_secs(1));
         let empty = BackoffTable {
             classes: BTreeMap::new(),
+            jitter_percent: 0,
         };
         let found: Vec<_> = empty.unmapped(&policy).into_iter().collect();
         assert_eq!(found, ["exponential_short", "fixed_short", "none"]);
+    }
+
+    #[test]
+    fn jitter_is_decided_by_its_seed_and_never_shortens_a_wait() {
+        let mut table = BackoffTable::default();
+        let plain = table.wait("fixed_short", 1);
+        let waits: BTreeSet<Duration> = (0..100)
+            .map(|n| table.wait_of("fixed_short", 1, &n.to_string()))
+            .collect();
+        assert!(waits.len() > 90, "{}", waits.len());
+        assert!(
+            waits
+                .iter()
+                .all(|wait| *wait >= plain && *wait <= plain * 11 / 10)
+        );
+        let again = table.wait_of("fixed_short", 1, "7");
+        assert_eq!(table.wait_of("fixed_short", 1, "7"), again);
+        assert_eq!(table.wait_of("none", 1, "7"), Duration::ZERO);
+        table.set_jitter(0);
+        assert_eq!(table.wait_of("fixed_short", 1, "7"), plain);
+        table.set("none", Backoff::Fixed(Duration::MAX));
+        table.set_jitter(100);
+        assert!(table.wait_of("none", 1, "7") >= Duration::MAX / 2);
     }
 
     #[test]

@@ -35,8 +35,8 @@ pub mod word;
 
 pub use chain::{CallSpec, JoinClosed, Refused, ToolRequests, ToolResults, ToolUse};
 pub use constraints::{
-    Constraints, DecompositionConstraints, GovernanceProfile, HandoffConstraints, PolicyProvenance,
-    ProtocolConstraints, TruncationConstraints,
+    Constraints, DecompositionConstraints, GOVERNANCE_CLAIM, GovernanceProfile, HandoffConstraints,
+    PolicyProvenance, ProtocolConstraints, TruncationConstraints,
 };
 pub use evidence::{
     CallSpecRow, Evidence, Facts, FurtherBinding, HandoffPacket, ProtocolState, QueueRow,

@@ -18,6 +18,7 @@ pub use scope::{CompactionConstraints, GuardrailConstraints, ScopeConstraints};
 pub use tools::ToolConstraints;
 
 use super::word::OrchestrationRole;
+use crate::failure::FailureClass;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Number;
@@ -86,6 +87,48 @@ pub struct GovernanceProfile {
     /// Where the policy comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_provenance: Option<PolicyProvenance>,
+}
+
+impl GovernanceProfile {
+    /// Tells whether the claim is the one that this contract knows, or none.
+    pub(crate) fn claim_is_known(&self) -> bool {
+        text(&self.claim_id).is_none_or(|claim| claim == GOVERNANCE_CLAIM)
+    }
+
+    /// Returns the expected and the bound digest of a package that is pinned.
+    pub(crate) fn pinned(&self) -> Option<(&str, &str)> {
+        let provenance = self.policy_provenance.as_ref()?;
+        text(&provenance.package_ref).filter(|_| provenance.pinned)?;
+        Some((
+            text(&provenance.expected_digest)?,
+            text(&provenance.bound_digest)?,
+        ))
+    }
+
+    /// Returns the class by which the gate refuses every turn under this
+    /// profile; `None` where it has nothing against it.
+    pub fn fault(&self) -> Option<FailureClass> {
+        if !self.claim_is_known() {
+            return Some(FailureClass::GovernanceClaimIdInvalid);
+        }
+        if !self.claimed {
+            return None;
+        }
+        match self.pinned() {
+            None => Some(FailureClass::GovernancePolicyPackageUnpinned),
+            Some((expected, bound)) if expected != bound => {
+                Some(FailureClass::GovernancePolicyPackageMismatch)
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// Returns an optional text trimmed, where anything is left.
+pub(in crate::turn) fn text(text: &Option<String>) -> Option<&str> {
+    text.as_deref()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
 }
 
 /// The only governance claim that this contract knows.

@@ -2,9 +2,9 @@
 //! `TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `8`).
 
 use super::breach::{Breach, Breaches, each, none, told, when};
-use super::mutation::text;
 use super::{Case, Rule, rule};
 use crate::turn::constraints::DecompositionConstraints;
+use crate::turn::constraints::text;
 use crate::turn::word::ExecutionPattern;
 
 pub(super) const RULES: &[Rule] = &[

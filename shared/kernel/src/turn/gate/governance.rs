@@ -2,11 +2,9 @@
 //! (`HARNESS-TYPESTATE 8`, `TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.5`).
 
 use super::breach::{Breach, Breaches, each, none, told, when};
-use super::mutation::text;
 use super::{Case, Rule, rule};
-use crate::turn::constraints::{
-    GOVERNANCE_CLAIM, GovernanceProfile, PolicyProvenance, TraceConstraints,
-};
+use crate::turn::constraints::text;
+use crate::turn::constraints::{GovernanceProfile, TraceConstraints};
 use crate::turn::word::{GuardrailStage, ObservabilityMode};
 use std::collections::BTreeSet;
 
@@ -100,7 +98,7 @@ pub(super) const RULES: &[Rule] = &[
 /// A foreign claim is refused, claimed or not, and checked no further.
 fn claim_invalid<'a>(case: &Case<'a>) -> Breaches<'a> {
     let profile = case.constraints.governance_profile.as_ref();
-    let claim = profile.filter(|profile| !claim_is_known(profile));
+    let claim = profile.filter(|profile| !profile.claim_is_known());
     each(
         claim
             .into_iter()
@@ -109,7 +107,7 @@ fn claim_invalid<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn package_unpinned<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let unpinned = claimed(case).is_some_and(|profile| pinned(profile).is_none());
+    let unpinned = claimed(case).is_some_and(|profile| profile.pinned().is_none());
     when(unpinned, "governanceProfile.policyProvenance", || {
         "the policy package is not pinned whole".to_owned()
     })
@@ -117,7 +115,7 @@ fn package_unpinned<'a>(case: &Case<'a>) -> Breaches<'a> {
 
 fn package_mismatch<'a>(case: &Case<'a>) -> Breaches<'a> {
     let other = claimed(case)
-        .and_then(pinned)
+        .and_then(GovernanceProfile::pinned)
         .filter(|(expected, bound)| expected != bound);
     each(other.into_iter().map(|(expected, bound)| {
         let found = format!("`{bound}`, expected is `{expected}`");
@@ -127,23 +125,7 @@ fn package_mismatch<'a>(case: &Case<'a>) -> Breaches<'a> {
 
 fn claimed<'a>(case: &Case<'a>) -> Option<&'a GovernanceProfile> {
     let profile = case.constraints.governance_profile.as_ref()?;
-    (profile.claimed && claim_is_known(profile)).then_some(profile)
-}
-
-fn claim_is_known(profile: &GovernanceProfile) -> bool {
-    text(&profile.claim_id).is_none_or(|claim| claim == GOVERNANCE_CLAIM)
-}
-
-/// Returns the expected and the bound digest of a package that is pinned.
-fn pinned(profile: &GovernanceProfile) -> Option<(&str, &str)> {
-    let PolicyProvenance {
-        pinned,
-        package_ref,
-        expected_digest,
-        bound_digest,
-    } = profile.policy_provenance.as_ref()?;
-    text(package_ref).filter(|_| *pinned)?;
-    Some((text(expected_digest)?, text(bound_digest)?))
+    (profile.claimed && profile.claim_is_known()).then_some(profile)
 }
 
 fn stage_missing<'a>(case: &Case<'a>) -> Breaches<'a> {

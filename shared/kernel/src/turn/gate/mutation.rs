@@ -4,7 +4,7 @@
 use super::breach::{Breach, Breaches, each, none, told, when};
 use super::{Case, Rule, Step, rule};
 use crate::claim::ClaimSet;
-use crate::turn::constraints::MutationConstraints;
+use crate::turn::constraints::{MutationConstraints, text};
 use crate::turn::word::{Disposition, ResultStatus};
 use std::collections::BTreeSet;
 
@@ -235,11 +235,6 @@ fn verification_not_passed<'a>(case: &Case<'a>) -> Breaches<'a> {
 
 fn authority<'a>(case: &Case<'a>) -> Option<&'a MutationConstraints> {
     case.constraints.mutation_constraints.as_ref()
-}
-
-/// Returns an optional text trimmed, where anything is left.
-pub(super) fn text(text: &Option<String>) -> Option<&str> {
-    text.as_deref().map(str::trim).filter(|t| !t.is_empty())
 }
 
 /// Returns the texts of a list trimmed, where anything is left.

@@ -1,0 +1,123 @@
+//! The governance profile, where the repository claims it: a policy package
+//! with the digest that it should have and the one that it has
+//! (HARNESS-RUNTIME 3.2).
+
+use premath_kernel::canonical::sha256_hex;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::governance::{REGISTRY_PATHS, RegistryError, is_claimed};
+use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile, PolicyProvenance};
+use premath_memory::{StoreError, artifact};
+use std::path::{Path, PathBuf};
+
+/// The `[governance]` table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GovernanceTable {
+    pub(super) package: Option<PathBuf>,
+    pub(super) package_ref: Option<String>,
+    pub(super) expected_digest: Option<String>,
+}
+
+/// The governance profile is claimed and does not hold, or nobody can tell.
+#[derive(Debug, thiserror::Error)]
+pub enum GovernanceError {
+    /// The registry cannot be read.
+    #[error("cannot read what {path} claims: {source}")]
+    Registry {
+        /// The registry.
+        path: PathBuf,
+        /// What is wrong.
+        source: RegistryError,
+    },
+    /// The package is not pinned, or is another one.
+    #[error("the governance profile is claimed, and its policy package {detail}")]
+    Refused {
+        /// The class.
+        class: FailureClass,
+        /// What stands against it.
+        detail: String,
+    },
+    /// A file cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl GovernanceError {
+    /// Returns the failure classes of a refusal; none where a file is at fault.
+    pub fn classes(&self) -> Vec<FailureClass> {
+        match self {
+            Self::Refused { class, .. } => vec![*class],
+            Self::Registry { .. } | Self::Store(_) => Vec::new(),
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Refused { .. } => Some(
+                "name package and expected_digest (\"sha256:…\", as sha256sum says it) under \
+                 [governance] in harness.toml; a package that was changed needs a person's approval"
+                    .to_owned(),
+            ),
+            Self::Registry { .. } => None,
+            Self::Store(error) => error.hint(),
+        }
+    }
+}
+
+/// Returns the profile that turns are bound to; `None` where it is not
+/// claimed.
+pub(super) fn profile(
+    table: &GovernanceTable,
+    repository: &Path,
+) -> Result<Option<GovernanceProfile>, GovernanceError> {
+    if !is_claimed_by(repository)? {
+        return Ok(None);
+    }
+    let content = match &table.package {
+        Some(package) => artifact::read(&repository.join(package))?,
+        None => None,
+    };
+    let name = |package: &PathBuf| package.to_string_lossy().into_owned();
+    let package_ref = table.package_ref.clone();
+    let profile = GovernanceProfile {
+        claim_id: Some(GOVERNANCE_CLAIM.to_owned()),
+        claimed: true,
+        policy_provenance: Some(PolicyProvenance {
+            pinned: table.expected_digest.is_some(),
+            package_ref: package_ref.or_else(|| table.package.as_ref().map(name)),
+            expected_digest: table.expected_digest.clone(),
+            bound_digest: content.map(|content| format!("sha256:{}", sha256_hex(&content))),
+        }),
+    };
+    match profile.fault() {
+        None => Ok(Some(profile)),
+        Some(class) => Err(GovernanceError::Refused {
+            class,
+            detail: detail(class, table, &profile),
+        }),
+    }
+}
+
+/// Says what stands against a package.
+fn detail(class: FailureClass, table: &GovernanceTable, profile: &GovernanceProfile) -> String {
+    let bound = profile.policy_provenance.as_ref();
+    let bound = bound.and_then(|provenance| provenance.bound_digest.as_deref());
+    match (&table.package, bound, &table.expected_digest) {
+        (Some(package), Some(bound), Some(expected)) => format!(
+            "{} is `{bound}`, expected is `{expected}` ({class})",
+            package.display()
+        ),
+        (Some(package), None, _) => format!("{} is not there ({class})", package.display()),
+        _ => format!("is not pinned ({class})"),
+    }
+}
+
+fn is_claimed_by(repository: &Path) -> Result<bool, GovernanceError> {
+    for path in REGISTRY_PATHS.map(|path| repository.join(path)) {
+        if let Some(registry) = artifact::read(&path)? {
+            return is_claimed(&registry)
+                .map_err(|source| GovernanceError::Registry { path, source });
+        }
+    }
+    Ok(false)
+}
