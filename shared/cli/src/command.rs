@@ -5,11 +5,14 @@ use crate::classes::ClassesArgs;
 use crate::conformance::ConformanceArgs;
 use crate::dep::DepArgs;
 use crate::doctrine::DoctrineArgs;
+use crate::escalate::EscalateArgs;
 use crate::feature::FeatureArgs;
 use crate::init::InitArgs;
 use crate::instruction::InstructionArgs;
 use crate::issue::IssueArgs;
 use crate::join_check::JoinCheckArgs;
+use crate::kpi::KpiArgs;
+use crate::retry::RetryArgs;
 use crate::schema::SchemaArgs;
 use crate::session::SessionArgs;
 use crate::trajectory::TrajectoryArgs;
@@ -58,12 +61,21 @@ pub(crate) enum Command {
     Clean(CleanArgs),
     /// Append to the trajectory of steps and query it
     HarnessTrajectory(TrajectoryArgs),
+    /// Report the throughput of the worker loops from the trajectory
+    Kpi(KpiArgs),
     /// Judge the evidence of one turn by the typestate gate
     HarnessJoinCheck(JoinCheckArgs),
     /// Carry out a lease action that somebody else dispatches
     TransportDispatch(TransportDispatchArgs),
     /// Check the table of operations against the contracts and the command line
     Doctrine(DoctrineArgs),
+    /// Ask the retry policy what becomes of a failure
+    Retry(RetryArgs),
+    /// Hand the active issue up, as the retry policy says: block it, or file a follow-up
+    ///
+    /// The issue is the one that PREMATH_ACTIVE_ISSUE_ID, PREMATH_ISSUE_ID or the session names,
+    /// else the only one that is ready.
+    Escalate(EscalateArgs),
     /// List the failure classes: what each means, and what the retry policy says of it
     Classes(ClassesArgs),
     /// Show the form of every document that is read or written, as JSON Schema
@@ -86,9 +98,12 @@ impl Command {
             Self::Doctor(args) => args.run(),
             Self::Clean(args) => args.run(),
             Self::HarnessTrajectory(args) => args.run(),
+            Self::Kpi(args) => args.run(),
             Self::HarnessJoinCheck(args) => args.run(),
             Self::TransportDispatch(args) => args.run(),
             Self::Doctrine(args) => args.run(),
+            Self::Retry(args) => args.run(),
+            Self::Escalate(args) => args.run(),
             Self::Classes(args) => args.run(),
             Self::Schema(args) => args.run(),
             Self::Conformance(args) => args.run(),

@@ -1,6 +1,8 @@
 //! What can go wrong in a command, and what it means to the caller.
 
 use crate::exit;
+use premath_kernel::authority::ModeError;
+use premath_kernel::escalation::ContextError;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::feature::LedgerError;
 use premath_kernel::retry::PolicyError;
@@ -83,6 +85,18 @@ pub(crate) enum CliError {
         /// What does not fit.
         source: PolicyError,
     },
+    /// The policy still gives attempts.
+    #[error("it is not to be escalated yet: {told}")]
+    NotDue {
+        /// What the policy says.
+        told: String,
+    },
+    /// Nobody can tell which issue it is about.
+    #[error(transparent)]
+    Context(ContextError),
+    /// What the change rests on is not admitted.
+    #[error("cannot change issues in human-override mode")]
+    Mode(#[source] ModeError),
     /// The retry policy's artifact cannot be read.
     #[error("cannot read the retry policy {path}")]
     PolicyFile {
@@ -159,7 +173,10 @@ impl CliError {
             Self::Instruction(error) => Some(error.class()),
             Self::Policy { source, .. } => Some(source.class()),
             Self::PolicyFile { .. } => Some(FailureClass::RetryPolicyInvalid),
+            Self::Context(error) => Some(error.class()),
+            Self::Mode(error) => Some(error.class()),
             Self::Usage(_)
+            | Self::NotDue { .. }
             | Self::CleanInsideStep
             | Self::UnknownClass { .. }
             | Self::Absent { .. }
@@ -173,6 +190,7 @@ impl CliError {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::InsideStep | Self::CleanInsideStep | Self::NoOutbox => exit::REFUSED,
+            Self::NotDue { .. } | Self::Context(_) | Self::Mode(_) => exit::REFUSED,
             Self::Change(ChangeError::Refused(_) | ChangeError::Invalid(_)) => exit::REFUSED,
             Self::Change(ChangeError::Store(error))
             | Self::Store(error)
@@ -215,6 +233,11 @@ impl CliError {
                 _ => None,
             },
             Self::Instruction(error) => error.hint(),
+            Self::Context(_) => Some("name the issue in PREMATH_ACTIVE_ISSUE_ID".to_owned()),
+            Self::Mode(ModeError::ReasonMissing) => Some(
+                "say why with --override-reason, or override_reason under [batch] in harness.toml"
+                    .to_owned(),
+            ),
             Self::UnknownClass { .. } => Some("`premath classes` lists all".to_owned()),
             Self::Absent { made_by, .. } => Some(format!("`premath {made_by}` makes one")),
             _ => None,

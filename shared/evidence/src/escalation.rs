@@ -2,10 +2,15 @@
 //! (`contracts.md` 7).
 
 use crate::policy::{Seen, TurnPolicies, evidence_of};
-use premath_kernel::authority::StepIdentity;
+use premath_kernel::authority::{MutationMode, StepIdentity};
 use premath_kernel::canonical;
-use premath_kernel::retry::{Decision, RetryVerdict};
-use premath_kernel::turn::{JoinCheckInput, RequestRow, ResultRow, UseRow};
+use premath_kernel::escalation::EscalationRight;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::lease::LeaseRefusal;
+use premath_kernel::retry::{Decision, EscalationAction, RetryVerdict};
+use premath_kernel::turn::{
+    CallSpec, Change, JoinCheckInput, MutationBinding, MutationReady, RequestRow, ResultRow, UseRow,
+};
 use serde_json::json;
 
 /// The normaliser that an escalation's evidence is bound to.
@@ -61,4 +66,105 @@ pub fn escalation_turn(facts: &EscalationFacts<'_>) -> JoinCheckInput {
     let mut input = JoinCheckInput::new(evidence);
     input.constraints.governance_profile = facts.policies.profile.clone();
     input
+}
+
+/// Walks an escalation's turn through the gate, to the right that its action
+/// needs; `None` where the action changes nothing.
+///
+/// # Errors
+///
+/// The first class that the gate refuses the turn with.
+pub fn escalation_right(
+    action: EscalationAction,
+    facts: &EscalationFacts<'_>,
+    mode: &MutationMode,
+) -> Result<Option<EscalationRight>, LeaseRefusal> {
+    Ok(match action {
+        EscalationAction::MarkBlocked => Some(EscalationRight::Block(right(facts, mode)?)),
+        EscalationAction::IssueDiscover => Some(EscalationRight::Discover(right(facts, mode)?)),
+        EscalationAction::Stop => None,
+    })
+}
+
+fn right<C: Change>(
+    facts: &EscalationFacts<'_>,
+    mode: &MutationMode,
+) -> Result<MutationReady<C>, LeaseRefusal> {
+    let refused = |class: FailureClass, detail: String| LeaseRefusal { class, detail };
+    let input = escalation_turn(facts);
+    let turn = CallSpec::bind(&input)
+        .map_err(|error| refused(error.class(), error.to_string()))?
+        .requests()
+        .results()
+        .tool_use();
+    let binding = MutationBinding::of_mode(facts.step.clone(), mode, None);
+    turn.join()
+        .map_err(|refused| refused.into_parts().1)
+        .and_then(|joined| {
+            joined
+                .admit::<C>(&binding)
+                .map_err(|refused| refused.into_parts().1)
+        })
+        .map_err(|classes| {
+            refused(
+                classes
+                    .first()
+                    .copied()
+                    .unwrap_or(FailureClass::MutationUseEvidenceMissing),
+                "the gate refused the escalation's turn".to_owned(),
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use premath_kernel::retry::{RetryPolicy, decide};
+
+    fn right_of(class: &str, mutation: Option<&str>) -> Result<Option<EscalationRight>, String> {
+        let mode = MutationMode::human_override("test", None, jiff::Timestamp::UNIX_EPOCH).unwrap();
+        let policy = RetryPolicy::embedded().unwrap();
+        let decision = decide(&policy, &[class], 100);
+        let premath_kernel::retry::Outcome::Escalate(action) = decision.outcome else {
+            panic!("attempts are used up");
+        };
+        let facts = EscalationFacts {
+            step: &StepIdentity {
+                issue_id: "a".into(),
+                worker_id: "w".into(),
+                owner: "w".into(),
+                lease_id: "l".into(),
+                generation: 1,
+                session_id: "s".into(),
+            },
+            policies: &TurnPolicies {
+                mutation: mutation.map_or_else(|| mode.policy_digest(), str::to_owned),
+                governance: policy.policy_digest().to_owned(),
+            },
+            decision: &decision,
+            failure_classes: &[class.to_owned()],
+            witness_ref: "w://1",
+        };
+        escalation_right(action, &facts, &mode).map_err(|refusal| refusal.class.to_string())
+    }
+
+    #[test]
+    fn each_action_gets_the_right_that_it_needs_and_no_other() {
+        assert!(matches!(
+            right_of("check_failed", None),
+            Ok(Some(EscalationRight::Block(_)))
+        ));
+        assert!(matches!(
+            right_of("gate_timeout", None),
+            Ok(Some(EscalationRight::Discover(_)))
+        ));
+        assert!(matches!(right_of("work_failed", None), Ok(None)));
+    }
+
+    #[test]
+    fn another_mutation_policy_gets_none() {
+        let digest = format!("pol1_{}", "0".repeat(64));
+        let refused = right_of("check_failed", Some(&digest)).unwrap_err();
+        assert_eq!(refused, "mutation.policy_digest_mismatch");
+    }
 }

@@ -8,6 +8,8 @@
 use crate::failure::FailureClass;
 use crate::reference::RefSet;
 use crate::retry::{Decision, Outcome};
+use crate::turn::{Block, Discover, MutationReady};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What reading the session gave.
@@ -46,7 +48,7 @@ pub struct ContextSources<'a> {
 }
 
 /// Which source named the issue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextSource {
     /// `PREMATH_ACTIVE_ISSUE_ID`.
@@ -60,7 +62,7 @@ pub enum ContextSource {
 }
 
 /// The issue that an escalation is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IssueContext {
     /// The issue's id.
@@ -175,6 +177,26 @@ pub fn issue_context(sources: &ContextSources<'_>) -> Result<IssueContext, Conte
 
 fn present(text: Option<&str>) -> Option<&str> {
     text.map(str::trim).filter(|t| !t.is_empty())
+}
+
+/// The right that an escalation's turn was granted: blocking or discovering,
+/// and nothing else.
+#[derive(Debug)]
+pub enum EscalationRight {
+    /// To set the issue blocked.
+    Block(MutationReady<Block>),
+    /// To file a follow-up of it.
+    Discover(MutationReady<Discover>),
+}
+
+impl EscalationRight {
+    /// Returns the reference of what the right rests on.
+    pub fn witness_ref(&self) -> String {
+        match self {
+            Self::Block(ready) => ready.witness_ref(),
+            Self::Discover(ready) => ready.witness_ref(),
+        }
+    }
 }
 
 /// What an escalation has to say.

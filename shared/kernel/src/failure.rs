@@ -259,6 +259,9 @@ classes! {
     LedgerClosureIncomplete = "harness_feature_ledger.closure_incomplete", "contracts 6", "Closure is required and a feature is not completed.";
 
     [IssueGraph]
+    IssueGraphAcceptanceMissing = "issue_graph.acceptance.missing", "HARNESS-RUNTIME 9", "An active issue does not say when it counts as done.";
+    IssueGraphVerificationCommandMissing = "issue_graph.verification_command.missing", "HARNESS-RUNTIME 9", "An active issue names no command that verifies it.";
+    IssueGraphEpicMismatch = "issue_graph.issue_type.epic_mismatch", "HARNESS-RUNTIME 9", "An issue is titled as an epic and is of another type.";
     IssueGraphNotesLarge = "issue_graph.notes.large", "contracts 9", "An issue's notes are longer than the threshold.";
     IssueGraphStatusUnknown = "issue_graph.status.unknown", "contracts 3", "An issue has a status that no rule knows; it is kept and never ready.";
     IssueGraphDependencyDangling = "issue_graph.dependency.dangling", "contracts 3", "An edge that holds an issue points to one that does not exist.";

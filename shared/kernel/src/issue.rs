@@ -4,6 +4,7 @@
 //! A row has many more fields; they stay in its text, and a change is a set of
 //! fields to set or to remove, so that nothing else of the row is touched.
 
+pub mod contract;
 mod schema;
 
 use crate::lease::Lease;

@@ -10,7 +10,8 @@ mod words;
 
 pub use backoff::{Backoff, BackoffTable, retry_at};
 pub use policy::{
-    EscalationAction, POLICY_KIND, PolicyError, RetryPolicy, RetryRule, RuleTerms, UnknownAction,
+    EscalationAction, POLICY_KIND, POLICY_PLACE, PolicyError, RetryPolicy, RetryRule, RuleTerms,
+    UnknownAction,
 };
 pub use words::{class_words, is_class_word};
 
@@ -60,6 +61,17 @@ impl Decision {
 /// `attempt` counts from 1 and includes the one that failed; 0 reads as 1. No
 /// class at all reads as `work_failed`.
 pub fn decide(policy: &RetryPolicy, classes: &[impl AsRef<str>], attempt: u32) -> Decision {
+    decide_within(policy, classes, attempt, None)
+}
+
+/// Decides as [`decide`] does, within a budget of attempts that may be smaller
+/// than the rule's and never makes it larger.
+pub fn decide_within(
+    policy: &RetryPolicy,
+    classes: &[impl AsRef<str>],
+    attempt: u32,
+    budget: Option<u32>,
+) -> Decision {
     let attempt = attempt.max(1);
     let unnamed = [FailureClass::WorkFailed.as_str()];
     let words: Vec<&str> = if classes.is_empty() {
@@ -78,13 +90,16 @@ pub fn decide(policy: &RetryPolicy, classes: &[impl AsRef<str>], attempt: u32) -
             words.first().copied().unwrap_or_default(),
         ),
     };
+    let max_attempts = budget.map_or(terms.max_attempts, |budget| {
+        terms.max_attempts.min(budget.max(1))
+    });
     Decision {
         rule_id: rule_id.to_owned(),
         class: class.to_owned(),
         attempt,
-        max_attempts: terms.max_attempts,
+        max_attempts,
         backoff_class: terms.backoff_class.clone(),
-        outcome: if attempt < terms.max_attempts {
+        outcome: if attempt < max_attempts {
             Outcome::Retry
         } else {
             Outcome::Escalate(terms.escalation_action)
@@ -199,6 +214,15 @@ mod tests {
                 "{classes:?} {attempt}"
             );
         }
+    }
+
+    #[test]
+    fn a_budget_takes_attempts_away_and_gives_none() {
+        let of = |attempt, budget| decide_within(&policy(), &["gate_timeout"], attempt, budget);
+        assert_eq!(of(1, Some(9)), of(1, None));
+        assert_eq!(of(2, Some(2)).max_attempts, 2);
+        assert!(of(2, Some(2)).is_escalation());
+        assert!(of(1, Some(0)).is_escalation());
     }
 
     proptest! {

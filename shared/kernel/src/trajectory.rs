@@ -37,6 +37,8 @@ pub mod action {
     pub const SALVAGE: &str = "worker.salvage";
     /// A coordinator refused to dispatch.
     pub const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
+    /// An escalation outside a lane was carried out, or could not be.
+    pub const ESCALATION: &str = "harness.escalation";
     /// A lane was given up.
     pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
 }

@@ -8,6 +8,7 @@ pub mod artifact;
 pub mod clock;
 pub mod dispatch;
 mod error;
+pub mod escalation;
 mod inspect;
 pub mod instruction;
 mod issues;

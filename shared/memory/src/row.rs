@@ -48,6 +48,11 @@ impl IssueRow {
         }
     }
 
+    /// Tells whether a field of the row is `true`.
+    pub fn is_set(&self, field: &str) -> bool {
+        matches!(self.field(field), Ok(Some(Value::Bool(true))))
+    }
+
     /// Returns one field of the row; `Err` with its text where it cannot be read.
     pub(crate) fn field(&self, name: &str) -> Result<Option<Value>, String> {
         let fields = self.fields();

@@ -1,7 +1,7 @@
 //! Classes as a person reads them in a terminal.
 
-use super::active::ActivePolicy;
 use super::entry::Entry;
+use crate::policy::ActivePolicy;
 use crate::terminal::{WIDTH, plain, wrapped};
 use premath_kernel::failure::Family;
 use premath_kernel::retry::RuleTerms;

@@ -1,13 +1,12 @@
 //! `premath classes`: every failure class, and its place in the retry policy.
 
-mod active;
 mod entry;
 mod listing;
 mod page;
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
-use active::ActivePolicy;
+use crate::policy::ActivePolicy;
 use clap::{Args, ValueEnum};
 use entry::{Entry, entries};
 use premath_kernel::failure::Family;
@@ -101,7 +100,7 @@ impl ClassesArgs {
         });
         let answer = Answer::new(document, text).items(chosen.iter().map(Entry::document));
         Ok(match active {
-            Ok(active) => active.notes().fold(answer, Answer::note),
+            Ok(_) => answer,
             Err(error) => answer
                 .note(format!("error: {}", error.chain()))
                 .note("hint: the loops refuse to run with it; what it says of a class is left out")

@@ -8,7 +8,7 @@ use crate::terminal::plain;
 use clap::Args;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::graph::{Diagnosis, Scope};
-use premath_kernel::issue::Status;
+use premath_kernel::issue::{Status, contract};
 use premath_kernel::lease::{self, LeaseState, Observation};
 use premath_memory::{IssueRow, clock};
 use schemars::JsonSchema;
@@ -31,11 +31,13 @@ impl CheckArgs {
         let diagnosis = memory.diagnose(Scope::Active)?;
         let seen = clock::observe();
         Ok(memory.view(|view| {
+            let mut errors = errors(&diagnosis);
             let mut warnings = Vec::new();
             for row in view.rows() {
+                refuse(row, &mut errors);
                 warn(row, self.note_warn_threshold, &seen, &mut warnings);
             }
-            report(view.rows().count(), errors(&diagnosis), warnings)
+            report(view.rows().count(), errors, warnings)
         })?)
     }
 }
@@ -71,7 +73,8 @@ pub(crate) struct GraphCheckAnswer {
     failure_classes: BTreeSet<FailureClass>,
     /// The classes of the warnings.
     warning_classes: BTreeSet<FailureClass>,
-    /// What keeps active issues from ever becoming ready.
+    /// What keeps active issues from ever becoming ready, and what they do not
+    /// say though they must.
     errors: Vec<Finding>,
     /// What is odd.
     warnings: Vec<Finding>,
@@ -125,6 +128,40 @@ fn errors(diagnosis: &Diagnosis) -> Vec<Finding> {
         ));
     }
     errors
+}
+
+/// What an issue must say and does not.
+fn refuse(row: &IssueRow, found: &mut Vec<Finding>) {
+    let issue = &row.issue;
+    let mut refuse =
+        |class, message: &str| found.push(Finding::new(class, &issue.id, message.to_owned()));
+    let title = row.text_of("title");
+    if contract::is_titled_epic(&title) && !issue.issue_type.eq_ignore_ascii_case("epic") {
+        refuse(
+            FailureClass::IssueGraphEpicMismatch,
+            "is titled [EPIC]; its issue_type must be `epic`",
+        );
+    }
+    if !matches!(issue.status, Status::Open | Status::InProgress) || row.is_set("ephemeral") {
+        return;
+    }
+    let [description, notes, acceptance] =
+        ["description", "notes", "acceptance_criteria"].map(|field| row.text_of(field));
+    if acceptance.trim().is_empty() && !contract::has_acceptance_section(&description) {
+        refuse(
+            FailureClass::IssueGraphAcceptanceMissing,
+            "has no acceptance_criteria, and its description no `Acceptance:` section",
+        );
+    }
+    if ![&description, &notes, &acceptance]
+        .into_iter()
+        .any(|text| contract::has_verification_command(text))
+    {
+        refuse(
+            FailureClass::IssueGraphVerificationCommandMissing,
+            "names no command that verifies it, as in `cargo test`",
+        );
+    }
 }
 
 /// What is odd about one issue.

@@ -40,7 +40,7 @@ enum IssueCommand {
     Ready,
     /// List the issues that something holds, and what it is
     Blocked,
-    /// Check issue memory for cycles, dangling edges and stale leases
+    /// Check issue memory: cycles, dangling edges, stale leases, and that active issues say when they are done
     Check(check::CheckArgs),
     /// Set fields of an issue; an empty text clears one
     Update(write::UpdateArgs),

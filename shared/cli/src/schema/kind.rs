@@ -3,6 +3,7 @@
 use crate::answer::Refusal;
 use crate::dep::{Diagnostics, EdgeAnswer, ReplacedEdge};
 use crate::doctrine::DoctrineAnswer;
+use crate::escalate::EscalateAnswer;
 use crate::feature::{CheckAnswer, FeatureAnswer, LedgerAnswer, NextAnswer};
 use crate::init::InitAnswer;
 use crate::instruction::{InstructionCheckAnswer, InstructionNewAnswer, InstructionShowAnswer};
@@ -12,6 +13,7 @@ use crate::issue::{
     IssuesAnswer, ShowAnswer,
 };
 use crate::join_check::JoinCheckAnswer;
+use crate::retry::DecideAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
 use crate::transport_dispatch::DispatchAnswer;
@@ -275,6 +277,15 @@ pub(super) const KINDS: &[Kind] = &[
         "premath harness-trajectory query --json",
         || answer::<Projection<'_>>(&["harness-trajectory.query"], "path"),
     ),
+    kind("answer-retry-decide", "premath retry decide --json", || {
+        answer_alone::<DecideAnswer<'_>>(&["retry.decide"])
+    }),
+    kind("answer-escalate", "premath escalate --json", || {
+        answer::<EscalateAnswer<'_>>(&["escalate"], "issuesPath")
+    }),
+    kind("answer-kpi", "premath kpi --json", || {
+        answer::<Throughput>(&["kpi"], "path")
+    }),
     kind("answer-doctor", "premath doctor --json", || {
         answer::<DoctorAnswer>(&["doctor"], "repository")
     }),

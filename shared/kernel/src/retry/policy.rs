@@ -12,6 +12,9 @@ use std::str::FromStr;
 /// The kind of a retry policy artifact.
 pub const POLICY_KIND: &str = "ci.harness.retry.policy.v1";
 
+/// Where a repository keeps a policy of its own, from its root.
+pub const POLICY_PLACE: &str = "policies/control/harness-retry-policy-v1.json";
+
 /// The policy of a repository that has none of its own.
 const EMBEDDED: &str = include_str!("../retry_policy_default.json");
 

@@ -1,0 +1,237 @@
+//! `premath escalate`: hands the active issue up, by a turn of the harness's
+//! own and never by the operator's override (`contracts.md` 7).
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::operator;
+use crate::paths::{self, variable};
+use crate::policy::ActivePolicy;
+use crate::retry::{FailureArgs, told};
+use crate::terminal::plain;
+use clap::Args;
+use premath_evidence::{EscalationFacts, TurnPolicies, escalation_right};
+use premath_kernel::authority::MutationMode;
+use premath_kernel::escalation::IssueContext;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::reference::RefSet;
+use premath_kernel::retry::{Decision, EscalationAction, Outcome, decide};
+use premath_kernel::trajectory::RetryRecord;
+use premath_memory::escalation::{
+    CarriedOut, Escalation, HandedUp, escalation_row, session_source,
+};
+use premath_memory::{Trajectory, clock};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `premath escalate`.
+#[derive(Debug, Args)]
+pub(crate) struct EscalateArgs {
+    #[command(flatten)]
+    failure: FailureArgs,
+    /// Which attempt failed, from 1 [default: the last one that the rule gives]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    attempt: Option<u32>,
+    /// A witness of the failure (repeatable)
+    #[arg(long = "witness-ref", value_name = "REF")]
+    witness_refs: Vec<String>,
+    /// Who escalates: the owner of the lease on the issue, or of the one that it takes for the change
+    #[arg(long, value_name = "NAME", default_value = "premath.escalate")]
+    assignee: String,
+    /// Why issues may be changed without an instruction [default: `override_reason` of harness.toml]
+    #[arg(long, value_name = "TEXT")]
+    override_reason: Option<String>,
+    /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
+    #[arg(long, value_name = "PATH")]
+    issues: Option<PathBuf>,
+    /// The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]
+    #[arg(long, value_name = "FILE")]
+    trajectory: Option<PathBuf>,
+}
+
+/// What `escalate` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EscalateAnswer<'a> {
+    /// The issue, and which source named it; null where the action needs none.
+    context: Option<&'a IssueContext>,
+    /// What the policy decided.
+    retry: RetryRecord,
+    /// Whether something was changed.
+    changed: bool,
+    /// The follow-up that was filed.
+    filed_issue_id: Option<&'a str>,
+    /// What the change rests on.
+    witness_ref: Option<&'a str>,
+}
+
+impl EscalateArgs {
+    pub(crate) fn run(mut self) -> Finished {
+        let path = paths::issues(self.issues.take());
+        Finished::on("escalate", "issuesPath", path, |path| self.perform(path))
+    }
+
+    fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        if operator::step_id().is_some() {
+            return Err(CliError::InsideStep);
+        }
+        let active = self.failure.policy()?;
+        let classes = self.failure.classes()?;
+        let decision = match self.attempt {
+            Some(attempt) => decide(active.policy(), &classes, attempt),
+            None => {
+                let first = decide(active.policy(), &classes, 1);
+                decide(active.policy(), &classes, first.max_attempts)
+            }
+        };
+        let Outcome::Escalate(action) = decision.outcome else {
+            return Err(CliError::NotDue {
+                told: told(&decision),
+            });
+        };
+        let trajectory = paths::trajectory(self.trajectory.clone())?;
+        let (context, result) = match self.hand_up(path, &active, &classes, &decision, action) {
+            Ok((context, handed)) => (context, Ok(handed)),
+            Err(Failed { context, error }) => (context, Err(*error)),
+        };
+        let failed: Vec<String> = match &result {
+            Ok(_) => Vec::new(),
+            Err(error) => error
+                .class()
+                .map(FailureClass::as_str)
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+        };
+        let row = escalation_row(
+            self.assignee.trim(),
+            context.as_ref().map(|context| context.issue_id.as_str()),
+            &decision,
+            result.as_ref().map_err(|_| failed.as_slice()),
+        );
+        let recorded = Trajectory::open(&trajectory).map_err(CliError::from);
+        let recorded = recorded.and_then(|file| Ok(file.append(&row)?));
+        // Why it failed is what a person needs first.
+        let handed = result?;
+        recorded?;
+        Ok(answer(context.as_ref(), &decision, &handed))
+    }
+
+    fn hand_up(
+        &self,
+        path: &Path,
+        active: &ActivePolicy,
+        classes: &[String],
+        decision: &Decision,
+        action: EscalationAction,
+    ) -> Result<(Option<IssueContext>, HandedUp), Failed> {
+        let none = |error| Failed {
+            context: None,
+            error: Box::new(error),
+        };
+        let mode = self.mode().map_err(none)?;
+        let memory = paths::open(path, false).map_err(none)?;
+        let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
+        let session = paths::session(None).map_err(none)?;
+        let found = memory
+            .escalation_context(
+                text("PREMATH_ACTIVE_ISSUE_ID").as_deref(),
+                text("PREMATH_ISSUE_ID").as_deref(),
+                &session_source(&session),
+            )
+            .map_err(|error| none(error.into()))?;
+        let context = match found {
+            Ok(context) => context,
+            // Nothing is to be changed, so nobody needs to know of what.
+            Err(_) if action == EscalationAction::Stop => {
+                let handed = HandedUp {
+                    carried_out: CarriedOut::Nothing,
+                    step: None,
+                    witness_ref: None,
+                };
+                return Ok((None, handed));
+            }
+            Err(error) => return Err(none(CliError::Context(error))),
+        };
+        let witness_refs: RefSet = self.witness_refs.iter().collect();
+        let witness = witness_refs.iter().next().map(str::to_owned);
+        let escalation = Escalation {
+            issue_id: &context.issue_id,
+            claimant: self.assignee.trim(),
+            holder: None,
+            decision,
+            failure_classes: classes,
+            witness_refs: &witness_refs,
+        };
+        let handed = memory.hand_up(&mode.lease_authority(), &escalation, |step| {
+            let facts = EscalationFacts {
+                step,
+                policies: &TurnPolicies {
+                    mutation: mode.policy_digest(),
+                    governance: active.policy().policy_digest().to_owned(),
+                },
+                decision,
+                failure_classes: classes,
+                witness_ref: &witness.unwrap_or_else(|| format!("step://{}", step.step_id())),
+            };
+            escalation_right(action, &facts, &mode)
+        });
+        match handed {
+            Ok(handed) => Ok((Some(context), handed)),
+            Err(error) => Err(Failed {
+                context: Some(context),
+                error: Box::new(error.into()),
+            }),
+        }
+    }
+
+    /// What the change rests on: the reason that is given, else that of the
+    /// configuration.
+    fn mode(&self) -> Result<MutationMode, CliError> {
+        let configured = self.failure.configuration()?;
+        if let Some(mode) = &configured.mutation_mode
+            && mode != "human-override"
+            && self.override_reason.is_none()
+        {
+            return Err(CliError::Usage(format!(
+                "this command cannot act in mutation mode `{mode}`, which harness.toml asks for; say why with --override-reason"
+            )));
+        }
+        let reason = self
+            .override_reason
+            .clone()
+            .or(configured.override_reason)
+            .unwrap_or_default();
+        let until = configured.support_until;
+        MutationMode::human_override(&reason, until.as_deref(), clock::now().wall)
+            .map_err(CliError::Mode)
+    }
+}
+
+/// An escalation that was not carried out, and how far it got.
+struct Failed {
+    context: Option<IssueContext>,
+    error: Box<CliError>,
+}
+
+fn answer(context: Option<&IssueContext>, decision: &Decision, handed: &HandedUp) -> Answer {
+    let issue = context.map_or("", |context| context.issue_id.as_str());
+    let (text, filed) = match &handed.carried_out {
+        CarriedOut::Blocked => (format!("{} is blocked", plain(issue)), None),
+        CarriedOut::Discovered(id) => (
+            format!("{} was filed, discovered from {}", plain(id), plain(issue)),
+            Some(id.as_str()),
+        ),
+        CarriedOut::Nothing => ("nothing is changed".to_owned(), None),
+    };
+    Answer::new(
+        EscalateAnswer {
+            context,
+            retry: RetryRecord::from(decision),
+            changed: handed.carried_out != CarriedOut::Nothing,
+            filed_issue_id: filed,
+            witness_ref: handed.witness_ref.as_deref(),
+        },
+        format!("{}\n{text}\n", told(decision)),
+    )
+}

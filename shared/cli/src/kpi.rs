@@ -1,0 +1,83 @@
+//! `premath kpi`: the throughput of the worker loops (`contracts.md` 6).
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::paths;
+use clap::{Args, ValueEnum};
+use premath_kernel::trajectory::{KPI_WINDOW, KpiDecision, Throughput, throughput};
+use premath_memory::Trajectory;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Arguments of `premath kpi`.
+#[derive(Debug, Args)]
+pub(crate) struct KpiArgs {
+    /// The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]
+    #[arg(long, value_name = "FILE")]
+    path: Option<PathBuf>,
+    /// How far to look back from the newest row, as in 24h [default: 24h]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    window: Option<Duration>,
+    /// Fail (exit 1) where the verdict is worse
+    #[arg(long, value_enum, value_name = "VERDICT")]
+    require: Option<Required>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Required {
+    /// 0.8 and above
+    Pass,
+    /// 0.4 and above
+    Watch,
+}
+
+impl Required {
+    /// Too few rows prove nothing.
+    const fn is_met(self, decision: KpiDecision) -> bool {
+        match decision {
+            KpiDecision::Pass => true,
+            KpiDecision::Watch => matches!(self, Self::Watch),
+            KpiDecision::Rollback | KpiDecision::InsufficientData => false,
+        }
+    }
+}
+
+impl KpiArgs {
+    pub(crate) fn run(mut self) -> Finished {
+        let path = paths::trajectory(self.path.take());
+        Finished::on("kpi", "path", path, |path| self.perform(path))
+    }
+
+    fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let rows = if path.exists() {
+            Trajectory::open(path)?.rows()?
+        } else {
+            Vec::new()
+        };
+        let found = throughput(&rows, self.window.unwrap_or(KPI_WINDOW));
+        let failed = self
+            .require
+            .is_some_and(|required| !required.is_met(found.decision));
+        let text = told(&found);
+        Ok(Answer::new(&found, text).refused(failed))
+    }
+}
+
+fn told(found: &Throughput) -> String {
+    let decision = match found.decision {
+        KpiDecision::Pass => "pass",
+        KpiDecision::Watch => "watch",
+        KpiDecision::Rollback => "rollback",
+        KpiDecision::InsufficientData => "insufficient data",
+    };
+    let end = found.window_end.as_ref().map_or("-", |end| end.as_str());
+    format!(
+        "{decision}: {:.2} closed a worker and day, weighed by success\n\
+         {} of {} steps closed their issue, {} worker(s), {} s up to {end}\n",
+        found.throughput,
+        found.completed_count,
+        found.row_count,
+        found.active_workers,
+        found.window_seconds,
+    )
+}

@@ -1,0 +1,189 @@
+//! The retry policy that the loops run with here (`contracts.md` 7).
+
+use crate::error::CliError;
+use premath_kernel::retry::{POLICY_PLACE, RetryPolicy};
+use premath_memory::roots::MemoryRoots;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// A policy and where it stands.
+#[derive(Debug)]
+pub(crate) struct ActivePolicy {
+    policy: RetryPolicy,
+    /// The artifact's file; the embedded policy has none.
+    path: Option<PathBuf>,
+}
+
+impl ActivePolicy {
+    /// Returns the policy of a repository that has none of its own.
+    pub(crate) fn embedded() -> Result<Self, CliError> {
+        let policy = RetryPolicy::embedded().map_err(|source| CliError::Policy {
+            path: "(embedded)".into(),
+            source,
+        })?;
+        Ok(Self { policy, path: None })
+    }
+
+    /// Finds the policy as the loops do: the artifact that `[batch]
+    /// retry_policy` names, relative to the repository root; the one in the
+    /// usual place, where it is there; or the embedded one.
+    ///
+    /// # Errors
+    ///
+    /// A configuration or an artifact that cannot be read, and an artifact
+    /// that is no policy or bears another digest than its content's.
+    pub(crate) fn find(config: Option<&Path>) -> Result<Self, CliError> {
+        let root = MemoryRoots::discover(Path::new("."))?.repository;
+        if let Some(name) = Configuration::read(config)?.retry_policy {
+            return Self::read(&root.join(name));
+        }
+        let usual = root.join(POLICY_PLACE);
+        match usual.exists() {
+            true => Self::read(&usual),
+            false => Self::embedded(),
+        }
+    }
+
+    /// Reads the policy of a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`ActivePolicy::find`].
+    pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
+        let path = path.to_path_buf();
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(source) => return Err(CliError::PolicyFile { path, source }),
+        };
+        match RetryPolicy::parse(&bytes) {
+            Ok(policy) => Ok(Self {
+                policy,
+                path: Some(path),
+            }),
+            Err(source) => Err(CliError::Policy { path, source }),
+        }
+    }
+
+    /// Returns the policy.
+    pub(crate) const fn policy(&self) -> &RetryPolicy {
+        &self.policy
+    }
+
+    /// Returns its file; the embedded one has none.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns where it stands, for a person.
+    pub(crate) fn place(&self) -> String {
+        match &self.path {
+            Some(path) => path.display().to_string(),
+            None => "embedded".to_owned(),
+        }
+    }
+
+    /// Returns what a JSON answer says of it.
+    pub(crate) fn document(&self) -> Value {
+        json!({
+            "source": if self.path.is_some() { "file" } else { "embedded" },
+            "path": self.path.as_ref().map(|path| path.display().to_string()),
+            "policyId": self.policy.policy_id(),
+            "policyDigest": self.policy.policy_digest(),
+        })
+    }
+}
+
+/// What of `[batch]` in `harness.toml` the commands need. Its other keys are
+/// the loops' to check.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Configuration {
+    /// The retry policy's artifact.
+    pub(crate) retry_policy: Option<String>,
+    /// What changes of issues rest on.
+    pub(crate) mutation_mode: Option<String>,
+    /// Why issues may be changed without an instruction.
+    pub(crate) override_reason: Option<String>,
+    /// The last month in which that is good.
+    pub(crate) support_until: Option<String>,
+}
+
+impl Configuration {
+    /// Reads the file that is named, or `harness.toml` of the repository root
+    /// where there is one.
+    pub(crate) fn read(named: Option<&Path>) -> Result<Self, CliError> {
+        let path = match named {
+            Some(path) => path.to_path_buf(),
+            None => MemoryRoots::discover(Path::new("."))?
+                .repository
+                .join("harness.toml"),
+        };
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if named.is_none() && error.kind() == ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
+            Err(source) => {
+                return Err(CliError::File {
+                    operation: "read",
+                    path,
+                    source,
+                });
+            }
+        };
+        Self::parse(&text)
+            .map_err(|detail| CliError::Usage(format!("{}: {detail}", path.display())))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let table: toml::Table = text
+            .parse()
+            .map_err(|error: toml::de::Error| error.message().to_owned())?;
+        let value = |key: &str| {
+            let value = table.get("batch").and_then(|batch| batch.get(key));
+            match value {
+                None => Ok(None),
+                Some(toml::Value::String(text)) => Ok(Some(text.clone())),
+                Some(other) => Err(format!(
+                    "`{key}` is a text, not of type {}",
+                    other.type_str()
+                )),
+            }
+        };
+        Ok(Self {
+            retry_policy: value("retry_policy")?,
+            mutation_mode: value("mutation_mode")?,
+            override_reason: value("override_reason")?,
+            support_until: value("support_until")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_names_a_policy_or_none() {
+        for (text, expected) in [
+            ("", Ok(None)),
+            ("[batch]\nlease_ttl = \"45m\"\n", Ok(None)),
+            (
+                "[batch]\nretry_policy = \"a/b.json\"\n",
+                Ok(Some("a/b.json".to_owned())),
+            ),
+            (
+                "[batch]\nretry_policy = 3\n",
+                Err("`retry_policy` is a text, not of type integer".to_owned()),
+            ),
+        ] {
+            assert_eq!(
+                Configuration::parse(text).map(|found| found.retry_policy),
+                expected,
+                "{text}"
+            );
+        }
+        assert!(Configuration::parse("[batch").is_err());
+    }
+}

@@ -1,0 +1,141 @@
+//! `premath retry decide`: what the retry policy says of a failure, for
+//! wrappers that run commands themselves (`contracts.md` 7).
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::policy::{ActivePolicy, Configuration};
+use clap::{Args, Subcommand};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::retry::{Decision, Outcome, decide, is_class_word};
+use premath_kernel::trajectory::RetryRecord;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Arguments of `premath retry`.
+#[derive(Debug, Args)]
+pub(crate) struct RetryArgs {
+    #[command(subcommand)]
+    command: RetryCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum RetryCommand {
+    /// Say what becomes of a failed attempt: another one, or which escalation
+    Decide(DecideArgs),
+}
+
+/// A failure and the policy that decides over it.
+#[derive(Debug, Args)]
+pub(crate) struct FailureArgs {
+    /// The failure's classes, the first that a rule names decides (repeatable)
+    #[arg(long = "class", value_name = "CLASS", num_args = 1.., required = true)]
+    classes: Vec<String>,
+    /// The retry policy [default: the one that harness.toml names, else
+    /// policies/control/harness-retry-policy-v1.json where it is there, else the embedded one]
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// The configuration [default: harness.toml of the main worktree, where there is one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl FailureArgs {
+    pub(crate) fn policy(&self) -> Result<ActivePolicy, CliError> {
+        match &self.policy {
+            Some(path) => ActivePolicy::read(path),
+            None => ActivePolicy::find(self.config.as_deref()),
+        }
+    }
+
+    pub(crate) fn configuration(&self) -> Result<Configuration, CliError> {
+        Configuration::read(self.config.as_deref())
+    }
+
+    /// Returns the classes as words.
+    pub(crate) fn classes(&self) -> Result<Vec<String>, CliError> {
+        self.classes
+            .iter()
+            .map(|class| class.trim())
+            .map(|class| match is_class_word(class) {
+                true => Ok(class.to_owned()),
+                false => Err(CliError::Usage(format!(
+                    "--class: `{class}` is no class word; one is `check_failed` or `tool.result_missing`"
+                ))),
+            })
+            .collect()
+    }
+}
+
+#[derive(Debug, Args)]
+struct DecideArgs {
+    #[command(flatten)]
+    failure: FailureArgs,
+    /// Which attempt failed, from 1
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    attempt: u32,
+}
+
+/// What `retry decide` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DecideAnswer<'a> {
+    /// The policy's id.
+    policy_id: &'a str,
+    /// The policy's digest.
+    policy_digest: &'a str,
+    /// The policy's file; null for the embedded one.
+    policy_path: Option<String>,
+    /// What it decided.
+    retry: RetryRecord,
+}
+
+impl RetryArgs {
+    pub(crate) fn run(self) -> Finished {
+        match self.command {
+            RetryCommand::Decide(args) => Finished::new("retry.decide", args.perform()),
+        }
+    }
+}
+
+impl DecideArgs {
+    fn perform(self) -> Result<Answer, CliError> {
+        let active = self.failure.policy()?;
+        let classes = self.failure.classes()?;
+        let policy = active.policy();
+        let decision = decide(policy, &classes, self.attempt);
+        let answer = Answer::new(
+            DecideAnswer {
+                policy_id: policy.policy_id(),
+                policy_digest: policy.policy_digest(),
+                policy_path: active.path().map(|path| path.display().to_string()),
+                retry: RetryRecord::from(&decision),
+            },
+            format!("{}\n", told(&decision)),
+        );
+        let strange =
+            |class: &&String| !policy.knows(class) && class.parse::<FailureClass>().is_err();
+        Ok(classes
+            .iter()
+            .filter(strange)
+            .fold(answer, |answer, class| {
+                answer.note(format!(
+                    "note: neither the policy nor the harness knows the class `{class}`"
+                ))
+            }))
+    }
+}
+
+/// Tells a decision in a line.
+pub(crate) fn told(decision: &Decision) -> String {
+    let outcome = match decision.outcome {
+        Outcome::Retry => format!("retry after backoff {}", decision.backoff_class),
+        Outcome::Escalate(action) => {
+            format!("escalate: {} ({})", action.as_str(), action.meaning())
+        }
+    };
+    format!(
+        "{} (rule {}), attempt {} of {}: {outcome}",
+        decision.class, decision.rule_id, decision.attempt, decision.max_attempts
+    )
+}

@@ -1,0 +1,286 @@
+//! An escalation outside a lane: the issue is held by a lease of its own, and
+//! changed by the right that the escalation's turn was granted
+//! (`contracts.md` 7).
+
+use crate::clock;
+use crate::error::{ChangeError, StoreError};
+use crate::issues::{Claimed, IssueMemory, NewIssue};
+use crate::projection::{self, ProjectionError};
+use premath_kernel::authority::{LeaseAuthority, StepIdentity};
+use premath_kernel::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
+use premath_kernel::escalation::{
+    ContextError, ContextSources, EscalationReport, EscalationRight, IssueContext, SessionSource,
+    blocked_notes, follow_up, issue_context,
+};
+use premath_kernel::lease::{
+    self, AssigneeRule, Claim, ClaimRequest, Holder, LeaseKey, LeaseRefusal, LeaseState, TTL_MIN,
+    Term,
+};
+use premath_kernel::reference::RefSet;
+use premath_kernel::retry::{Decision, EscalationAction, Outcome};
+use premath_kernel::session::session_id;
+use premath_kernel::stamp::Stamp;
+use premath_kernel::trajectory::{RetryRecord, StepRow, action};
+use std::path::Path;
+
+/// What is escalated, and in whose name.
+#[derive(Debug)]
+pub struct Escalation<'a> {
+    /// The issue.
+    pub issue_id: &'a str,
+    /// Who escalates: the lease's owner.
+    pub claimant: &'a str,
+    /// The process that holds the lease; a loop's only.
+    pub holder: Option<Holder>,
+    /// What the policy decided.
+    pub decision: &'a Decision,
+    /// Every class of the failure, in their order.
+    pub failure_classes: &'a [String],
+    /// The failure's witnesses.
+    pub witness_refs: &'a RefSet,
+}
+
+/// What an escalation did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CarriedOut {
+    /// The issue is blocked.
+    Blocked,
+    /// A follow-up was filed: its id.
+    Discovered(String),
+    /// The action changes nothing.
+    Nothing,
+}
+
+/// An escalation that was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandedUp {
+    /// What was done.
+    pub carried_out: CarriedOut,
+    /// The step under which it was done; none where nothing was.
+    pub step: Option<StepIdentity>,
+    /// What the change rests on.
+    pub witness_ref: Option<String>,
+}
+
+/// What an escalation's turn gives for a step: a right, nothing where the
+/// action changes nothing, or the gate's refusal.
+pub type Granted = Result<Option<EscalationRight>, LeaseRefusal>;
+
+impl IssueMemory {
+    /// Finds the issue of an escalation, in the order of the contract.
+    ///
+    /// # Errors
+    ///
+    /// [`ContextError`] where no source names one, or several do;
+    /// [`StoreError`] where issue memory cannot be read.
+    pub fn escalation_context(
+        &self,
+        active_env: Option<&str>,
+        env: Option<&str>,
+        session: &SessionSource,
+    ) -> Result<Result<IssueContext, ContextError>, StoreError> {
+        self.view(|view| {
+            let ready: Vec<String> = view.ready().map(|row| row.issue.id.to_string()).collect();
+            issue_context(&ContextSources {
+                active_env,
+                env,
+                session,
+                ready: &ready,
+            })
+        })
+    }
+
+    /// Carries an escalation out.
+    ///
+    /// It acts under the lease that its claimant has on the issue, where that
+    /// names no process; else under a claim of its own, which it gives back.
+    ///
+    /// # Errors
+    ///
+    /// [`ChangeError`]: the issue cannot be held, the gate refused the turn, or
+    /// the change was refused. The issue is as it was.
+    pub fn hand_up(
+        &self,
+        authority: &LeaseAuthority,
+        escalation: &Escalation<'_>,
+        grant: impl FnOnce(&StepIdentity) -> Granted,
+    ) -> Result<HandedUp, ChangeError> {
+        if escalation.decision.outcome == Outcome::Escalate(EscalationAction::Stop) {
+            return Ok(HandedUp {
+                carried_out: CarriedOut::Nothing,
+                step: None,
+                witness_ref: None,
+            });
+        }
+        let (claimed, is_ours) = self.hold(authority, escalation)?;
+        let done = self.change_held(&claimed, escalation, grant);
+        // Blocking ends the lease by itself.
+        let blocked = matches!(
+            &done,
+            Ok(HandedUp {
+                carried_out: CarriedOut::Blocked,
+                ..
+            })
+        );
+        if is_ours && !blocked {
+            let key = LeaseKey {
+                lease_id: Some(claimed.claim.lease_id.clone()),
+                owner: Some(claimed.claim.owner.clone()),
+                generation: Some(claimed.claim.generation),
+            };
+            let released = self.release(authority, escalation.issue_id, key, None);
+            // What failed before is what counts.
+            if done.is_ok() {
+                released?;
+            }
+        }
+        done
+    }
+
+    fn hold(
+        &self,
+        authority: &LeaseAuthority,
+        escalation: &Escalation<'_>,
+    ) -> Result<(Claimed, bool), ChangeError> {
+        let seen = clock::observe();
+        let held = self.view(|view| {
+            let row = view.row(escalation.issue_id)?;
+            let lease = row.issue.lease.as_ref()?;
+            let is_own = lease.holder.is_none()
+                && *lease.owner == *escalation.claimant
+                && lease::state(Some(&row.issue), &seen) == LeaseState::Active;
+            is_own.then(|| Claimed {
+                claim: Claim {
+                    issue_id: escalation.issue_id.to_owned(),
+                    owner: lease.owner.to_string(),
+                    lease_id: lease.lease_id.to_string(),
+                    generation: lease.generation,
+                    taken_over: None,
+                },
+                row: row.clone(),
+            })
+        })?;
+        if let Some(claimed) = held {
+            return Ok((claimed, false));
+        }
+        let request = ClaimRequest {
+            claimant: escalation.claimant.to_owned(),
+            lease_id: None,
+            term: Term::Ttl(TTL_MIN),
+            assignees: AssigneeRule::Any,
+            holder: escalation.holder.clone(),
+            generation_floor: 0,
+        };
+        Ok((self.claim(authority, escalation.issue_id, request)?, true))
+    }
+
+    fn change_held(
+        &self,
+        claimed: &Claimed,
+        escalation: &Escalation<'_>,
+        grant: impl FnOnce(&StepIdentity) -> Granted,
+    ) -> Result<HandedUp, ChangeError> {
+        let step = StepIdentity {
+            issue_id: claimed.claim.issue_id.clone(),
+            worker_id: escalation.claimant.to_owned(),
+            owner: claimed.claim.owner.clone(),
+            lease_id: claimed.claim.lease_id.clone(),
+            generation: claimed.claim.generation,
+            session_id: session_id(Some(escalation.issue_id), clock::now().wall),
+        };
+        let right = grant(&step).map_err(ChangeError::Refused)?;
+        let witness_ref = right.as_ref().map(EscalationRight::witness_ref);
+        let title = claimed.row.text_of("title");
+        let step_id = step.step_id();
+        let report = EscalationReport {
+            issue_id: escalation.issue_id,
+            issue_title: &title,
+            step_id: &step_id,
+            worker_id: escalation.claimant,
+            decision: escalation.decision,
+            failure_classes: escalation.failure_classes,
+            witness_refs: escalation.witness_refs,
+        };
+        let carried_out = match right {
+            None => CarriedOut::Nothing,
+            // A follow-up of a follow-up helps nobody.
+            Some(EscalationRight::Discover(_)) if is_follow_up(&claimed.row.issue) => {
+                CarriedOut::Nothing
+            }
+            Some(EscalationRight::Block(ready)) => {
+                self.block(ready, blocked_notes(&report))?;
+                CarriedOut::Blocked
+            }
+            Some(EscalationRight::Discover(ready)) => {
+                let follow_up = follow_up(&report);
+                let new = NewIssue {
+                    title: follow_up.title,
+                    description: follow_up.description,
+                    priority: Some(claimed.row.issue.priority),
+                    issue_type: Some(claimed.row.issue.issue_type.to_string()),
+                    labels: vec![FOLLOW_UP_LABEL.to_owned()],
+                    ..NewIssue::default()
+                };
+                CarriedOut::Discovered(self.discover(ready, new)?.issue.id.to_string())
+            }
+        };
+        Ok(HandedUp {
+            carried_out,
+            step: Some(step),
+            witness_ref,
+        })
+    }
+}
+
+/// Reads what a session says of its issue.
+pub fn session_source(path: &Path) -> SessionSource {
+    match projection::read_session(path) {
+        Ok(None) => SessionSource::Absent,
+        Ok(Some(session)) => SessionSource::Read {
+            issue_id: session.issue_id,
+        },
+        Err(ProjectionError::Store(error)) => SessionSource::ReadFailed {
+            reason: error.to_string(),
+        },
+        Err(error) => {
+            let cause = std::error::Error::source(&error);
+            SessionSource::Invalid {
+                reason: cause.map_or_else(|| error.to_string(), ToString::to_string),
+            }
+        }
+    }
+}
+
+/// Returns the row of an escalation: `escalated` where it was carried out,
+/// `escalation_failed` where it was not. Neither counts as success.
+pub fn escalation_row(
+    claimant: &str,
+    issue_id: Option<&str>,
+    decision: &Decision,
+    outcome: Result<&HandedUp, &[String]>,
+) -> StepRow {
+    let now = clock::now().wall;
+    let step = outcome.ok().and_then(|handed| handed.step.as_ref());
+    let step_id = step.map_or_else(
+        || format!("{claimant}.escalation.{}", now.as_microsecond()),
+        StepIdentity::step_id,
+    );
+    let result = match outcome {
+        Ok(_) => "escalated",
+        Err(_) => "escalation_failed",
+    };
+    let witness = outcome.ok().and_then(|handed| handed.witness_ref.as_ref());
+    let failure_classes = match outcome {
+        Ok(_) => vec![decision.class.clone()],
+        Err(classes) => classes.to_vec(),
+    };
+    let mut row = StepRow::new(step_id, action::ESCALATION, result, now);
+    row.issue_id = issue_id.map(str::to_owned);
+    row.started_at = Some(Stamp::at(now));
+    row.failure_classes = failure_classes;
+    row.generation = step.map(|step| step.generation);
+    row.worker_id = Some(claimant.to_owned());
+    row.retry = Some(RetryRecord::from(decision));
+    row.witness_refs = witness.into_iter().collect();
+    row
+}
