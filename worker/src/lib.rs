@@ -3,6 +3,7 @@
 pub mod batch;
 mod environment;
 pub mod exit;
+pub mod gate;
 pub mod interrupt;
 pub mod lane;
 pub mod log;

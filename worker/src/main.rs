@@ -1,9 +1,10 @@
 //! The `harness-worker` binary: one lane alone. Its hidden mode is a lane's
 //! supervisor.
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use harness_worker::batch::{Batch, Opening, RecoverAt};
 use harness_worker::exit;
+use harness_worker::gate::{self, GateArgs};
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lane::{BootError, Lane, StepEnding, StepReport};
 use harness_worker::refusal::{self, RefusedLane};
@@ -28,8 +29,10 @@ use std::sync::Arc;
 /// anything was changed, 4 issue memory or trajectory lost in the middle,
 /// 130/143 interrupted and drained.
 #[derive(Debug, Parser)]
-#[command(version, about)]
+#[command(version, about, args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     #[command(flatten)]
     flags: LoopFlags,
     /// The worktree to work in
@@ -51,6 +54,11 @@ struct Arguments {
     json: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    Gate(GateArgs),
+}
+
 fn main() -> ExitCode {
     if std::env::args_os()
         .nth(1)
@@ -69,6 +77,9 @@ fn run(arguments: &Arguments) -> u8 {
             "error: this is the inside of a step (PREMATH_STEP_ID is set); a worker cannot start here",
         );
         return exit::USAGE;
+    }
+    if let Some(Command::Gate(arguments)) = &arguments.command {
+        return gate::main(arguments, listen);
     }
     let mut flags = arguments.flags.clone();
     // A worker's own worktree says which repository it belongs to.

@@ -5,10 +5,12 @@
 //! code.
 
 mod backoff;
+mod end;
 mod policy;
 mod words;
 
 pub use backoff::{Backoff, BackoffTable, retry_at};
+pub use end::classes_of;
 pub use policy::{
     EscalationAction, POLICY_KIND, POLICY_PLACE, PolicyError, RetryPolicy, RetryRule, RuleTerms,
     UnknownAction,

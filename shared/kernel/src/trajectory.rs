@@ -7,6 +7,7 @@ mod kpi;
 mod projection;
 mod recovery;
 mod row;
+mod series;
 
 pub use batch::{
     ATTEMPTS_MAX, BatchHistory, BatchRecord, IssueRecord, OpenBatch, TAKE_OVER_BOUND,
@@ -20,6 +21,7 @@ pub use projection::{
 };
 pub use recovery::{ClosedIssue, RecoverAt, is_settled};
 pub use row::{RetryRecord, STEP_KIND, StepRow, TrajectoryError, Verification};
+pub use series::{CommandSeries, NextAct, gate_attempt_row, gate_begin_row, gate_take_over_row};
 
 /// What a row speaks of, by its `action`.
 pub mod action {
@@ -39,6 +41,12 @@ pub mod action {
     pub const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
     /// An escalation outside a lane was carried out, or could not be.
     pub const ESCALATION: &str = "harness.escalation";
+    /// A gated command begins.
+    pub const GATE_BEGIN: &str = "gate.begin";
+    /// A gated command ended.
+    pub const GATE_ATTEMPT: &str = "gate.attempt";
+    /// A gated command was cut by the death of its harness, and somebody found it.
+    pub const GATE_TAKE_OVER: &str = "gate.take_over";
     /// A lane was given up.
     pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
 }

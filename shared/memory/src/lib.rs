@@ -28,7 +28,7 @@ pub use issues::{
     OperatorEdit, View,
 };
 pub use lock::{
-    Hold, LOCK_WAIT, LandingLock, WorktreeLock, WorktreesLock, landing_lock, lane_lock,
+    CommandLock, Hold, LOCK_WAIT, LandingLock, WorktreeLock, WorktreesLock, landing_lock, lane_lock,
 };
 pub use row::IssueRow;
 pub use trajectory::{Trajectory, TrajectoryFileError};

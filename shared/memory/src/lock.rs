@@ -250,6 +250,36 @@ impl WorktreeLock {
     }
 }
 
+/// The lock of a gated command, held while it is tried; its supervisor process
+/// shares it, as a lane's does.
+#[derive(Debug)]
+pub struct CommandLock {
+    file: File,
+}
+
+impl CommandLock {
+    /// Locks a command by the file of its lock, waiting at most `wait` for a
+    /// dying predecessor.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockBusy`] where another process holds it,
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn acquire(path: PathBuf, wait: Duration) -> Result<Self, StoreError> {
+        let file = own(path, wait)?;
+        Ok(Self { file })
+    }
+
+    /// Returns a second descriptor of the same lock, for the supervisor.
+    ///
+    /// # Errors
+    ///
+    /// The process has no descriptor left.
+    pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
+        Ok(self.file.try_clone()?.into())
+    }
+}
+
 /// Takes a lock and returns the descriptor that holds it.
 fn own(path: PathBuf, wait: Duration) -> Result<File, StoreError> {
     let lock = LockFile::at(path.clone());

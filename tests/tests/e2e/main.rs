@@ -10,6 +10,7 @@ mod boots;
 mod commands;
 mod example;
 mod governance;
+mod gate;
 mod hostile;
 mod instruction;
 mod interrupts;

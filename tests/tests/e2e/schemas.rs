@@ -174,6 +174,10 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         "instruction new --intent work --id two",
         "doctrine check",
         "instruction show nowhere.json",
+        "retry decide --class check_failed",
+        "kpi",
+        "escalate --class work_failed --override-reason r",
+        "escalate --class check_failed --override-reason r",
     ]
     .iter()
     .map(|line| within(&scratch.root, line))
@@ -189,6 +193,7 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         "harness-feature next",
         "harness-feature check",
         "harness-feature next --path nowhere.json",
+        "escalate --class check_failed --override-reason r",
     ];
     answers.extend(lane_answers.iter().map(|line| within(lane, line)));
     let new = answers.iter().find(|a| a["action"] == "instruction.new");

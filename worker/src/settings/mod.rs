@@ -5,6 +5,8 @@ mod file;
 mod flags;
 mod governance;
 mod instruction;
+mod gate;
+mod policy;
 mod protect;
 mod reader;
 
@@ -12,6 +14,7 @@ pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
 pub use governance::GovernanceError;
 pub use instruction::InstructionError;
+pub use gate::{GateFlags, GateSettings};
 pub use protect::Protect;
 
 use file::LandingTable;
@@ -340,13 +343,7 @@ impl Settings {
             Some("any") => AssigneeRule::Any,
             Some(name) => AssigneeRule::Named(name.to_owned()),
         };
-        let retry = match &batch.retry_policy {
-            None => RetryPolicy::embedded().map_err(|source| SettingsError::Policy {
-                path: "(built in)".into(),
-                source,
-            })?,
-            Some(path) => policy_of(&roots.repository.join(path))?,
-        };
+        let retry = policy::policy_in(&roots.repository, batch.retry_policy.as_deref())?;
         let prompt_template = match &file.prompt_template {
             None => None,
             Some(path) => {
@@ -517,16 +514,6 @@ fn landing_of(flags: &LoopFlags, file: LandingTable) -> Result<LandingRule, Sett
             .clone_into(&mut rule.target);
     }
     Ok(rule)
-}
-
-fn policy_of(path: &Path) -> Result<RetryPolicy, SettingsError> {
-    let bytes = artifact::read(path)?.ok_or_else(|| StoreError::Missing {
-        path: path.to_path_buf(),
-    })?;
-    RetryPolicy::parse(&bytes).map_err(|source| SettingsError::Policy {
-        path: path.to_path_buf(),
-        source,
-    })
 }
 
 fn split(list: &str) -> Vec<String> {

@@ -70,6 +70,22 @@ impl From<&Decision> for RetryRecord {
 }
 
 impl RetryRecord {
+    /// Returns the decision that the record is of; `None` where it does not
+    /// say the rule, the class or the action.
+    pub fn decision_again(&self) -> Option<Decision> {
+        Some(Decision {
+            rule_id: self.rule_id.clone()?,
+            class: self.failure_class.clone()?,
+            attempt: self.attempt,
+            max_attempts: self.max_attempts,
+            backoff_class: self.backoff_class.clone(),
+            outcome: match self.decision {
+                RetryVerdict::Retry => Outcome::Retry,
+                RetryVerdict::Escalate => Outcome::Escalate(self.action?),
+            },
+        })
+    }
+
     fn read(value: &Value) -> Option<Self> {
         let count = |name| u32::try_from(value.get(name)?.as_u64()?).ok();
         let text = |name| value.get(name).and_then(Value::as_str).and_then(some_text);
