@@ -54,13 +54,15 @@ struct Build {
 }
 
 impl Build {
-    /// `<target>/[<triple>/]<profile>/deps/<test>`.
+    /// `<target>/[<triple>/]<profile>/deps/<test>`; a program of this package
+    /// lies one higher.
     fn of_this_test() -> Self {
         let test = std::env::current_exe().expect("the running test has a path");
-        let folder = test
-            .parent()
-            .and_then(Path::parent)
-            .expect("a test lies in <profile>/deps");
+        let folder = test.parent().expect("a program lies in a folder");
+        let folder = match folder.ends_with("deps") {
+            true => folder.parent().expect("a test lies in <profile>/deps"),
+            false => folder,
+        };
         let profile = folder.file_name().expect("a profile has a name");
         let target = folder
             .ancestors()

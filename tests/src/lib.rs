@@ -22,6 +22,7 @@ mod length;
 mod processes;
 mod run;
 mod scratch;
+pub mod surface;
 mod tracker;
 mod wait;
 

@@ -1,0 +1,149 @@
+//! What the binaries can do, as their `-h` says it.
+
+use crate::{binaries, command};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+
+/// One command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// What it does, in a line.
+    pub about: String,
+    /// Its subcommands.
+    pub subcommands: BTreeSet<String>,
+    /// Its flags, as in `--json`.
+    pub flags: BTreeSet<String>,
+}
+
+/// Every command by its words, as in `premath issue add`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surface {
+    /// The commands.
+    pub commands: BTreeMap<String, Entry>,
+}
+
+impl Surface {
+    /// Asks the binaries.
+    ///
+    /// # Panics
+    ///
+    /// Where one cannot be run.
+    pub fn of_the_binaries() -> Self {
+        let mut surface = Self::default();
+        let binaries = binaries();
+        for (name, program) in [
+            ("harness-coordinator", &binaries.coordinator),
+            ("harness-worker", &binaries.worker),
+            ("premath", &binaries.premath),
+        ] {
+            surface.ask(program, name, &[]);
+        }
+        surface
+    }
+
+    fn ask(&mut self, program: &Path, name: &str, words: &[String]) {
+        let mut run = command(program);
+        let output = run.args(words).arg("-h").output();
+        let output = output.expect("a binary can be asked for help");
+        let entry = read(&String::from_utf8_lossy(&output.stdout));
+        let subcommands = entry.subcommands.clone();
+        self.commands.insert(name.to_owned(), entry);
+        for word in subcommands {
+            let words: Vec<String> = words.iter().cloned().chain([word.clone()]).collect();
+            self.ask(program, &format!("{name} {word}"), &words);
+        }
+    }
+
+    /// Tells whether any command takes a flag.
+    pub fn has_flag(&self, flag: &str) -> bool {
+        self.commands
+            .values()
+            .any(|entry| entry.flags.contains(flag))
+    }
+
+    /// Returns the page that lists every command with its flags.
+    pub fn page(&self) -> String {
+        let mut page = String::from(
+            "# Commands\n\nWritten from the binaries' own help by `mise run docs-commands`. \
+             `<command> --help` says what each flag means; every `premath` command takes `--json`.\n",
+        );
+        let mut binary = "";
+        for (name, entry) in &self.commands {
+            let first = name.split(' ').next().unwrap_or_default();
+            if first != binary {
+                binary = first;
+                let _ = write!(
+                    page,
+                    "\n## {binary}\n\n| command | what it does | flags |\n|---|---|---|\n"
+                );
+            }
+            let flags: Vec<String> = entry
+                .flags
+                .iter()
+                .filter(|flag| !COMMON.contains(&flag.as_str()))
+                .map(|flag| format!("`{flag}`"))
+                .collect();
+            let flags = if flags.is_empty() {
+                "–".to_owned()
+            } else {
+                flags.join(" ")
+            };
+            let about = entry.about.replace('|', "\\|");
+            let _ = writeln!(page, "| `{name}` | {about} | {flags} |");
+        }
+        page
+    }
+}
+
+/// What so many commands take that the page leaves it out.
+const COMMON: [&str; 3] = ["--help", "--version", "--json"];
+
+/// Reads what a command says of itself.
+fn read(help: &str) -> Entry {
+    let mut entry = Entry {
+        about: help.lines().next().unwrap_or_default().trim().to_owned(),
+        ..Entry::default()
+    };
+    let mut part = "";
+    for line in help.lines() {
+        if !line.starts_with(' ') && line.ends_with(':') {
+            part = line.trim_end_matches(':');
+            continue;
+        }
+        let words = line.trim_start();
+        let indent = line.len() - words.len();
+        if part == "Commands" && indent == 2 {
+            let name = words.split_whitespace().next().unwrap_or_default();
+            if name != "help" {
+                entry.subcommands.insert(name.to_owned());
+            }
+        }
+        if part == "Options" && words.starts_with('-') && indent <= 6 {
+            let flags = words.split([' ', ',', '=']);
+            let flags = flags.take_while(|word| word.is_empty() || word.starts_with('-'));
+            entry.flags.extend(
+                flags
+                    .filter(|word| word.starts_with("--"))
+                    .map(|flag| flag.trim_end_matches("...").to_owned()),
+            );
+        }
+    }
+    entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn help_is_read_with_its_commands_and_flags() {
+        let entry = read(
+            "Does it\n\nUsage: x [OPTIONS] <COMMAND>\n\nCommands:\n  one  First -- of all\n  help  h\n\n\
+             Options:\n      --path <FILE>  The --other thing\n  -h, --help         Print help\n",
+        );
+        assert_eq!(entry.about, "Does it");
+        assert_eq!(Vec::from_iter(entry.subcommands), ["one"]);
+        assert_eq!(Vec::from_iter(entry.flags), ["--help", "--path"]);
+    }
+}

@@ -1,0 +1,291 @@
+//! The verification surfaces pass on this checkout, and each fails where a
+//! fault is planted (HARNESS-RUNTIME 9).
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests: what is not there fails the test that asked for it"
+)]
+
+use premath_kernel::failure::FailureClass;
+use premath_tests::surface::help::{Entry, Surface};
+use premath_tests::surface::{Fault, docs, hygiene, pipeline};
+use premath_tests::workspace;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn told(faults: &[Fault]) -> Vec<String> {
+    faults.iter().map(ToString::to_string).collect()
+}
+
+fn none() -> Vec<String> {
+    Vec::new()
+}
+
+fn write(root: &Path, name: &str, text: &str) {
+    let path = root.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// A checkout of what the checks look at, as it is.
+fn checkout(names: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in names {
+        let text = fs::read_to_string(workspace().join(name)).unwrap();
+        write(folder.path(), name, &text);
+    }
+    folder
+}
+
+#[test]
+fn this_checkout_is_clean() {
+    assert_eq!(told(&hygiene::faults(&workspace())), none());
+    assert_eq!(told(&pipeline::faults(&workspace())), none());
+}
+
+#[test]
+fn the_pages_of_this_checkout_are_what_the_binaries_do() {
+    let surface = Surface::of_the_binaries();
+    assert_eq!(told(&docs::faults(&workspace(), &surface)), none());
+}
+
+#[test]
+fn what_does_not_belong_into_a_commit_is_found() {
+    let home = ["", "home", "somebody", "x"].join("/");
+    let (begin, end) = ("<".repeat(7), ">".repeat(7));
+    for (name, text, fault) in [
+        (
+            "src/a.rs",
+            format!("let p = \"{home}\";\n"),
+            "src/a.rs:1: a machine's path",
+        ),
+        (
+            "src/a.rs",
+            format!("a\n{begin} HEAD\n"),
+            "src/a.rs:2: a conflict marker",
+        ),
+        (
+            "src/a.rs",
+            format!("a\n{end} theirs\n"),
+            "src/a.rs:2: a conflict marker",
+        ),
+        (
+            "src/a.rs",
+            "a \n".to_owned(),
+            "src/a.rs:1: white space at the end",
+        ),
+        (
+            "src/a.rs",
+            "a\r\n".to_owned(),
+            "src/a.rs:1: white space at the end",
+        ),
+        ("src/a.rs", "a".to_owned(), "src/a.rs: no line end"),
+        (
+            "src/a.rs",
+            "a\n\n".to_owned(),
+            "src/a.rs: empty lines at the end",
+        ),
+        (
+            "big.txt",
+            "x\n".repeat(300 * 1024),
+            "big.txt: 614400 bytes are more than",
+        ),
+        (
+            "mise.toml",
+            "[tasks.a]\nrun = \"cargo run --bin nothing\"\n".to_owned(),
+            "mise.toml:1: task a: the workspace has no `nothing`",
+        ),
+        (
+            "mise.toml",
+            "[tasks.a]\nrun = \"bash tools/none\"\n".to_owned(),
+            "mise.toml:1: task a: there is no tools/none",
+        ),
+        (
+            "mise.toml",
+            "[tasks.a]\nrun = \"frobnicate\"\n".to_owned(),
+            "mise.toml:1: task a: nothing is known of the command `frobnicate`",
+        ),
+        (
+            "mise.toml",
+            "[tasks.a]\ndescription = \"d\"\n".to_owned(),
+            "mise.toml:1: task a runs nothing",
+        ),
+        (
+            "README.md",
+            "```sh\ncargo frobnicate\n```\n".to_owned(),
+            ".ci/run: it does not run the README's `cargo frobnicate`",
+        ),
+    ] {
+        let folder = checkout(&["README.md", ".ci/run"]);
+        write(folder.path(), name, &text);
+        let faults = told(&hygiene::faults(folder.path()));
+        assert!(
+            faults.len() == 1 && faults[0].starts_with(fault),
+            "{fault}: {faults:?}"
+        );
+    }
+    let folder = checkout(&["README.md", ".ci/run"]);
+    assert_eq!(told(&hygiene::faults(folder.path())), none());
+}
+
+#[test]
+fn a_script_that_is_not_what_it_says_is_found() {
+    for (old, new, fault) in [
+        ("step clippy\n", "", "it says the steps"),
+        (
+            "set -euo pipefail\n",
+            "",
+            "it goes on after a step that failed",
+        ),
+        (
+            "step example\n$example\n",
+            "step example\n",
+            "a step without a command",
+        ),
+        (
+            "step tests\n$tests\n",
+            "step tests\n$tests || true\n",
+            "a failure is passed over",
+        ),
+        ("# Steps: ", "# ", "it does not say its steps"),
+        ("then\n", "\n", "bash cannot read it"),
+        ("#!/usr/bin/env bash\n", "", "it does not begin with"),
+    ] {
+        let folder = checkout(&[".ci/run"]);
+        let text = fs::read_to_string(folder.path().join(".ci/run")).unwrap();
+        assert!(text.contains(old), "{old}");
+        write(folder.path(), ".ci/run", &text.replacen(old, new, 1));
+        let faults = told(&pipeline::faults(folder.path()));
+        assert!(
+            faults.iter().any(|told| told.contains(fault)),
+            "{fault}: {faults:?}"
+        );
+    }
+}
+
+/// A small surface: one command with a subcommand and a flag.
+fn small() -> Surface {
+    let mut surface = Surface::default();
+    let entry = |subcommands: &[&str], flags: &[&str]| Entry {
+        about: "Does".to_owned(),
+        subcommands: subcommands.iter().map(|word| (*word).to_owned()).collect(),
+        flags: flags.iter().map(|word| (*word).to_owned()).collect(),
+    };
+    surface
+        .commands
+        .insert("premath".into(), entry(&["look"], &["--json"]));
+    surface
+        .commands
+        .insert("premath look".into(), entry(&[], &["--json", "--deep"]));
+    surface
+}
+
+/// A checkout whose pages are in order by the small surface.
+fn pages() -> TempDir {
+    let folder = checkout(&[]);
+    let root = folder.path();
+    let classes: String = FailureClass::ALL
+        .iter()
+        .map(|class| format!("- `{class}`\n"))
+        .collect();
+    write(root, "shared/docs/classes.md", &classes);
+    write(root, docs::COMMANDS, &small().page());
+    write(
+        root,
+        "shared/cli/src/init/harness.toml",
+        "[batch]\n#work_cmd = 'x'\n",
+    );
+    write(
+        root,
+        "mise.toml",
+        "[tasks.a]\nrun = \"cargo test\"\n\n[tasks.docs-commands]\nrun = \"cargo test\"\n",
+    );
+    write(
+        root,
+        "README.md",
+        "`[batch]`, `premath look --deep`, `mise run a`, `--deep`\n",
+    );
+    folder
+}
+
+#[test]
+fn a_page_that_names_what_is_not_there_is_found() {
+    assert_eq!(told(&docs::faults(pages().path(), &small())), none());
+    for (text, fault) in [
+        (
+            "`premath leap`",
+            "README.md:2: `premath` has no command `leap`",
+        ),
+        (
+            "`premath look|leap`",
+            "README.md:2: `premath` has no command `leap`",
+        ),
+        (
+            "`premath look --broad`",
+            "README.md:2: `premath look` takes no `--broad`",
+        ),
+        (
+            "```\n$ premath look --broad\n```",
+            "README.md:3: `premath look` takes no `--broad`",
+        ),
+        ("`--broad N`", "README.md:2: no command takes `--broad`"),
+        ("`mise run b`", "README.md:2: there is no task `b`"),
+        (
+            "`shared/docs/none.md`",
+            "README.md:2: there is no `shared/docs/none.md`",
+        ),
+        (
+            "`lease_was_missing`",
+            "README.md:2: `lease_was_missing` is no failure class",
+        ),
+        (
+            "```toml\nwork = \"x\"\n```",
+            "README.md:3: harness.toml has no `work`",
+        ),
+        (
+            "```toml\n[batches]\n```",
+            "README.md:3: harness.toml has no `[batches]`",
+        ),
+    ] {
+        let folder = pages();
+        let readme = fs::read_to_string(folder.path().join("README.md")).unwrap();
+        write(folder.path(), "README.md", &format!("{readme}{text}\n"));
+        let faults = told(&docs::faults(folder.path(), &small()));
+        assert!(
+            faults.len() == 1 && faults[0].starts_with(fault),
+            "{fault}: {faults:?}"
+        );
+    }
+}
+
+#[test]
+fn what_no_page_names_is_found() {
+    let folder = pages();
+    let mut surface = small();
+    let look = surface.commands.get_mut("premath look").unwrap();
+    look.flags.insert("--broad".to_owned());
+    let faults = told(&docs::faults(folder.path(), &surface));
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(
+        faults[0].starts_with("shared/docs/commands.md: "),
+        "{faults:?}"
+    );
+
+    write(
+        folder.path(),
+        "shared/cli/src/init/harness.toml",
+        "[batch]\n[more]\n",
+    );
+    let classes = fs::read_to_string(folder.path().join("shared/docs/classes.md")).unwrap();
+    let classes = classes.replace("`check_failed`", "");
+    write(folder.path(), "shared/docs/classes.md", &classes);
+    let faults = told(&docs::faults(folder.path(), &small()));
+    assert_eq!(
+        faults,
+        [
+            "shared/cli/src/init/harness.toml: no page names the table [more]",
+            "shared/docs/classes.md: no page names the failure class check_failed",
+        ]
+    );
+}
