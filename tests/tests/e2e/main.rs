@@ -24,6 +24,7 @@ mod race;
 mod recovery;
 mod refusals;
 mod schemas;
+mod shims;
 mod steps;
 mod stopped;
 mod together;
