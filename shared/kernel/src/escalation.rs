@@ -252,6 +252,9 @@ pub fn follow_up(report: &EscalationReport<'_>) -> FollowUp {
         plain(report.issue_title)
     );
     description.push_str(&facts(report));
+    description.push_str(&format!(
+        "\nAcceptance: the cause is mended, and what is left to do for {issue_id} stands in it.\n- `premath issue show {issue_id}`\n"
+    ));
     FollowUp {
         title: format!("Follow up on {issue_id}: {class} after {attempts}"),
         description,
@@ -319,6 +322,7 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::issue::contract;
     use crate::retry::{RetryPolicy, decide};
     use proptest::prelude::*;
 
@@ -438,6 +442,8 @@ mod tests {
         );
         assert!(follow_up.description.contains("(Title\u{fffd}[31m line)"));
         assert!(follow_up.description.contains("w.bd-1.4"));
+        assert!(contract::has_acceptance_section(&follow_up.description));
+        assert!(contract::has_verification_command(&follow_up.description));
     }
 
     proptest! {

@@ -261,13 +261,7 @@ impl Gate {
 
     fn told(&self, decision: &Decision) -> String {
         let next = match decision.outcome {
-            Outcome::Retry => {
-                let wait = self
-                    .settings
-                    .backoff
-                    .wait(&decision.backoff_class, decision.attempt);
-                format!("to retry after {:.1}s", wait.as_secs_f64())
-            }
+            Outcome::Retry => "to retry".to_owned(),
             Outcome::Escalate(action) => action.as_str().to_owned(),
         };
         format!(
