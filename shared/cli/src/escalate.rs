@@ -15,7 +15,7 @@ use premath_kernel::escalation::IssueContext;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::reference::RefSet;
 use premath_kernel::retry::{Decision, EscalationAction, Outcome, decide};
-use premath_kernel::trajectory::RetryRecord;
+use premath_kernel::trajectory::{RetryRecord, generation_floor};
 use premath_memory::escalation::{
     CarriedOut, Escalation, HandedUp, escalation_row, session_source,
 };
@@ -90,7 +90,17 @@ impl EscalateArgs {
             });
         };
         let trajectory = paths::trajectory(self.trajectory.clone())?;
-        let (context, result) = match self.hand_up(path, &active, &classes, &decision, action) {
+        let rows = match trajectory.exists() {
+            true => Trajectory::open(&trajectory)?.rows()?,
+            false => Vec::new(),
+        };
+        let floor = |issue: &str| generation_floor(&rows, issue);
+        let due = Due {
+            classes: &classes,
+            decision: &decision,
+            action,
+        };
+        let (context, result) = match self.hand_up(path, &active, &due, &floor) {
             Ok((context, handed)) => (context, Ok(handed)),
             Err(Failed { context, error }) => (context, Err(*error)),
         };
@@ -121,10 +131,14 @@ impl EscalateArgs {
         &self,
         path: &Path,
         active: &ActivePolicy,
-        classes: &[String],
-        decision: &Decision,
-        action: EscalationAction,
+        due: &Due<'_>,
+        floor: &dyn Fn(&str) -> u64,
     ) -> Result<(Option<IssueContext>, HandedUp), Failed> {
+        let Due {
+            classes,
+            decision,
+            action,
+        } = *due;
         let none = |error| Failed {
             context: None,
             error: Box::new(error),
@@ -159,6 +173,7 @@ impl EscalateArgs {
             issue_id: &context.issue_id,
             claimant: self.assignee.trim(),
             holder: None,
+            generation_floor: floor(&context.issue_id),
             decision,
             failure_classes: classes,
             witness_refs: &witness_refs,
@@ -206,6 +221,14 @@ impl EscalateArgs {
         MutationMode::human_override(&reason, until.as_deref(), clock::now().wall)
             .map_err(CliError::Mode)
     }
+}
+
+/// An escalation that is due.
+#[derive(Clone, Copy)]
+struct Due<'a> {
+    classes: &'a [String],
+    decision: &'a Decision,
+    action: EscalationAction,
 }
 
 /// An escalation that was not carried out, and how far it got.

@@ -73,6 +73,18 @@ pub fn is_retry_needed(result_class: &str) -> bool {
     MARKS.iter().any(|mark| class.contains(mark))
 }
 
+/// Returns the highest generation that rows know of an issue; 0 without one.
+///
+/// Issue memory may have been taken back to an older version, and a step id
+/// must not come again.
+pub fn generation_floor<'a>(rows: impl IntoIterator<Item = &'a StepRow>, issue_id: &str) -> u64 {
+    rows.into_iter()
+        .filter(|row| row.issue_id.as_deref() == Some(issue_id))
+        .filter_map(|row| row.generation)
+        .max()
+        .unwrap_or(0)
+}
+
 /// Returns a result class trimmed, lower-cased, `-` read as `_`.
 fn normal(result_class: &str) -> String {
     result_class.trim().to_ascii_lowercase().replace('-', "_")

@@ -32,6 +32,8 @@ pub struct Escalation<'a> {
     pub claimant: &'a str,
     /// The process that holds the lease; a loop's only.
     pub holder: Option<Holder>,
+    /// The highest generation of the issue that is known from elsewhere.
+    pub generation_floor: u64,
     /// What the policy decided.
     pub decision: &'a Decision,
     /// Every class of the failure, in their order.
@@ -169,7 +171,7 @@ impl IssueMemory {
             term: Term::Ttl(TTL_MIN),
             assignees: AssigneeRule::Any,
             holder: escalation.holder.clone(),
-            generation_floor: 0,
+            generation_floor: escalation.generation_floor,
         };
         Ok((self.claim(authority, escalation.issue_id, request)?, true))
     }

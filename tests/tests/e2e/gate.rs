@@ -217,6 +217,7 @@ fn a_kill_before_the_escalation_leaves_it_to_the_next_run() {
         .collect();
     fs::write(scratch.trajectory_path(), rows_before).unwrap();
     scratch.write_issues(&before);
+    assert_eq!(rows(&scratch, "gate.attempt").len(), 1);
     gate(&scratch, &["--issue", "a"], line).end().exits(1);
     assert_eq!(runs(&scratch), 1, "the attempts were used up");
     assert_eq!(scratch.issue("a")["status"], "blocked");
@@ -306,7 +307,8 @@ fn what_cannot_be_used_is_named_and_runs_nothing() {
 
 #[test]
 fn a_repositorys_own_policy_rules_gates_and_batches_without_being_named() {
-    let scratch = scratch(QUICK);
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    fs::write(scratch.root.join("harness.toml"), QUICK).unwrap();
     let mut policy: Value = serde_json::from_slice(include_bytes!(
         "../../../shared/kernel/src/retry_policy_default.json"
     ))
@@ -328,4 +330,23 @@ fn a_repositorys_own_policy_rules_gates_and_batches_without_being_named() {
     gate(&scratch, &["--issue", "a"], "exit 1").end().exits(1);
     assert_eq!(runs(&scratch), 2);
     assert_eq!(scratch.issue("a"), issue("a"));
+    scratch.batch("touch src/x.txt", "false").end().exits(1);
+    let steps = scratch.steps_of("a");
+    assert_eq!(steps.len(), 2);
+    assert_eq!(steps[1]["retry"]["ruleId"], "own");
+}
+
+#[test]
+fn one_command_is_gated_by_one_process_at_a_time() {
+    let scratch = scratch(QUICK);
+    let line = "touch \"$HOME/up\"; until [ -e \"$HOME/go\" ]; do sleep 0.05; done";
+    let first = gate(&scratch, &[], line).start();
+    let up = scratch.folder().join("up");
+    until(PATIENCE, || up.exists().then_some(())).expect("the command starts");
+    gate(&scratch, &[], line).end().exits(1).says("was held by");
+    // Another command is no business of its.
+    gate(&scratch, &[], "true").end().exits(0);
+    fs::write(scratch.folder().join("go"), "").unwrap();
+    first.wait().exits(0);
+    assert_eq!(rows(&scratch, "gate.attempt").len(), 2);
 }

@@ -9,7 +9,7 @@ use premath_kernel::escalation::SessionSource;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::plain::plain;
 use premath_kernel::retry::{Decision, EscalationAction, Outcome};
-use premath_kernel::trajectory::CommandSeries;
+use premath_kernel::trajectory::{CommandSeries, generation_floor};
 use premath_memory::escalation::{
     CarriedOut, Escalation, HandedUp, escalation_row, session_source,
 };
@@ -101,11 +101,14 @@ impl Gate {
             Some(id) => id.clone(),
             None => issue.insert(self.context(&memory)?).clone(),
         };
+        let rows = self.trajectory.rows();
+        let rows = rows.map_err(|error| Failure::new(error.class(), error))?;
         let witness = series.witness_refs().iter().last().map(str::to_owned);
         let escalation = Escalation {
             issue_id: &issue_id,
             claimant: &self.id,
             holder: clock::this_process(),
+            generation_floor: generation_floor(&rows, &issue_id),
             decision,
             failure_classes: series.failure_classes(),
             witness_refs: series.witness_refs(),
