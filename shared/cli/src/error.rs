@@ -7,6 +7,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::feature::LedgerError;
 use premath_kernel::retry::PolicyError;
 use premath_kernel::turn::EvidenceError;
+use premath_memory::governance::ClaimError;
 use premath_memory::instruction::InstructionFileError;
 use premath_memory::projection::ProjectionError;
 use premath_memory::{ChangeError, StoreError, TrajectoryFileError};
@@ -77,6 +78,9 @@ pub(crate) enum CliError {
     /// An instruction or its policy could not be used.
     #[error(transparent)]
     Instruction(#[from] InstructionFileError),
+    /// Nobody can tell what the repository claims.
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
     /// The retry policy stops the loops.
     #[error("{path}")]
     Policy {
@@ -176,6 +180,7 @@ impl CliError {
             Self::Context(error) => Some(error.class()),
             Self::Mode(error) => Some(error.class()),
             Self::Usage(_)
+            | Self::Claim(_)
             | Self::NotDue { .. }
             | Self::CleanInsideStep
             | Self::UnknownClass { .. }
@@ -198,6 +203,7 @@ impl CliError {
             | Self::Projection(ProjectionError::Store(error))
             | Self::Trajectory(TrajectoryFileError::Store(error)) => store_code(error),
             Self::Usage(_)
+            | Self::Claim(_)
             | Self::Inventory(_)
             | Self::Projection(ProjectionError::Session { .. } | ProjectionError::Ledger { .. })
             | Self::Ledger(_)

@@ -16,9 +16,12 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::reference::RefSet;
 use premath_kernel::retry::{Decision, EscalationAction, Outcome, decide};
 use premath_kernel::trajectory::{RetryRecord, generation_floor};
+use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile};
 use premath_memory::escalation::{
     CarriedOut, Escalation, HandedUp, escalation_row, session_source,
 };
+use premath_memory::governance::{ClaimError, claims_governance};
+use premath_memory::roots::MemoryRoots;
 use premath_memory::{Trajectory, clock};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -167,6 +170,7 @@ impl EscalateArgs {
             }
             Err(error) => return Err(none(CliError::Context(error))),
         };
+        let profile = claimed_profile().map_err(|error| none(error.into()))?;
         let witness_refs: RefSet = self.witness_refs.iter().collect();
         let witness = witness_refs.iter().next().map(str::to_owned);
         let escalation = Escalation {
@@ -184,6 +188,7 @@ impl EscalateArgs {
                 policies: &TurnPolicies {
                     mutation: mode.policy_digest(),
                     governance: active.policy().policy_digest().to_owned(),
+                    profile: profile.clone(),
                 },
                 decision,
                 failure_classes: classes,
@@ -257,4 +262,16 @@ fn answer(context: Option<&IssueContext>, decision: &Decision, handed: &HandedUp
         },
         format!("{}\n{text}\n", told(decision)),
     )
+}
+
+/// The governance profile where the repository claims it: this command binds
+/// no package, so that the gate refuses what it would change.
+fn claimed_profile() -> Result<Option<GovernanceProfile>, ClaimError> {
+    let roots = MemoryRoots::discover(Path::new("."))?;
+    let profile = GovernanceProfile {
+        claim_id: Some(GOVERNANCE_CLAIM.to_owned()),
+        claimed: true,
+        policy_provenance: None,
+    };
+    Ok(claims_governance(&roots.repository)?.then_some(profile))
 }

@@ -8,8 +8,6 @@ mod escalation;
 mod policy;
 mod shell;
 
-pub use escalation::{
-    ESCALATION_NORMALIZER, EscalationFacts, escalation_right, escalation_turn,
-};
+pub use escalation::{ESCALATION_NORMALIZER, EscalationFacts, escalation_right, escalation_turn};
 pub use policy::TurnPolicies;
 pub use shell::{CallEnd, SHELL_NORMALIZER, ShellCall, ShellTurn, shell_turn};

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod dispatch;
 mod error;
 pub mod escalation;
+pub mod governance;
 mod inspect;
 pub mod instruction;
 mod issues;

@@ -9,8 +9,8 @@
 mod boots;
 mod commands;
 mod example;
-mod governance;
 mod gate;
+mod governance;
 mod hostile;
 mod instruction;
 mod interrupts;

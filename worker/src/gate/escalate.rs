@@ -131,6 +131,7 @@ impl Gate {
         TurnPolicies {
             mutation: mode.policy_digest(),
             governance: self.settings.retry.policy_digest().to_owned(),
+            profile: self.settings.governance.clone(),
         }
     }
 

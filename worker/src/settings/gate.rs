@@ -1,9 +1,12 @@
 //! What a gated command is run with: flags over `harness.toml`.
 
+use super::governance;
+use super::instruction::Wish;
 use super::policy::{policy_in, policy_of};
-use super::{EnvironmentRules, FileSettings, Limits, SettingsError, absolute, path_of};
+use super::{EnvironmentRules, FileSettings, Limits, LoopFlags, SettingsError, absolute, path_of};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::retry::{BackoffTable, RetryPolicy};
+use premath_kernel::turn::GovernanceProfile;
 use premath_memory::roots::MemoryRoots;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +46,8 @@ pub struct GateSettings {
     pub limits: Limits,
     /// What commands inherit.
     pub environment: EnvironmentRules,
+    /// The governance profile, where the repository claims it.
+    pub governance: Option<GovernanceProfile>,
     /// What an escalation rests on; looked at when one is due.
     pub mode: Result<MutationMode, SettingsError>,
 }
@@ -72,27 +77,28 @@ impl GateSettings {
             Some(path) => policy_of(path)?,
             None => policy_in(&roots.repository, batch.retry_policy.as_deref())?,
         };
-        let mode = match (&flags.override_reason, batch.mutation_mode.as_deref()) {
-            (None, Some(mode)) if mode != "human-override" => Err(SettingsError::Value {
-                name: "--override-reason",
-                detail: format!(
-                    "a gate cannot escalate in mutation mode `{mode}`, which harness.toml asks for"
-                ),
-            }),
-            (reason, _) => MutationMode::human_override(
-                reason
-                    .as_deref()
-                    .or(batch.override_reason.as_deref())
-                    .unwrap_or(""),
-                batch.support_until.as_deref(),
-                now,
-            )
-            .map_err(SettingsError::from),
+        let named = LoopFlags {
+            override_reason: flags.override_reason.clone(),
+            ..LoopFlags::default()
         };
+        let mode = Wish {
+            flags: &named,
+            file: &batch,
+            repository: &roots.repository,
+            has_startup: batch.startup_cmd.is_some(),
+            now,
+        }
+        .mode();
+        let mut backoff = file.backoff;
+        if let Some(percent) = file.jitter_percent {
+            backoff.set_jitter(percent);
+        }
+        let governance = governance::profile(&file.governance, &roots.repository)?;
         Ok(Self {
             roots,
             retry,
-            backoff: file.backoff,
+            backoff,
+            governance,
             limits: file.limits,
             environment: file.environment,
             mode,

@@ -4,8 +4,8 @@
 
 use premath_kernel::canonical::sha256_hex;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::governance::{REGISTRY_PATHS, RegistryError, is_claimed};
 use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile, PolicyProvenance};
+use premath_memory::governance::{ClaimError, claims_governance};
 use premath_memory::{StoreError, artifact};
 use std::path::{Path, PathBuf};
 
@@ -21,13 +21,8 @@ pub(super) struct GovernanceTable {
 #[derive(Debug, thiserror::Error)]
 pub enum GovernanceError {
     /// The registry cannot be read.
-    #[error("cannot read what {path} claims: {source}")]
-    Registry {
-        /// The registry.
-        path: PathBuf,
-        /// What is wrong.
-        source: RegistryError,
-    },
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
     /// The package is not pinned, or is another one.
     #[error("the governance profile is claimed, and its policy package {detail}")]
     Refused {
@@ -46,7 +41,7 @@ impl GovernanceError {
     pub fn classes(&self) -> Vec<FailureClass> {
         match self {
             Self::Refused { class, .. } => vec![*class],
-            Self::Registry { .. } | Self::Store(_) => Vec::new(),
+            Self::Claim(_) | Self::Store(_) => Vec::new(),
         }
     }
 
@@ -58,7 +53,7 @@ impl GovernanceError {
                  [governance] in harness.toml; a package that was changed needs a person's approval"
                     .to_owned(),
             ),
-            Self::Registry { .. } => None,
+            Self::Claim(_) => None,
             Self::Store(error) => error.hint(),
         }
     }
@@ -70,7 +65,7 @@ pub(super) fn profile(
     table: &GovernanceTable,
     repository: &Path,
 ) -> Result<Option<GovernanceProfile>, GovernanceError> {
-    if !is_claimed_by(repository)? {
+    if !claims_governance(repository)? {
         return Ok(None);
     }
     let content = match &table.package {
@@ -110,14 +105,4 @@ fn detail(class: FailureClass, table: &GovernanceTable, profile: &GovernanceProf
         (Some(package), None, _) => format!("{} is not there ({class})", package.display()),
         _ => format!("is not pinned ({class})"),
     }
-}
-
-fn is_claimed_by(repository: &Path) -> Result<bool, GovernanceError> {
-    for path in REGISTRY_PATHS.map(|path| repository.join(path)) {
-        if let Some(registry) = artifact::read(&path)? {
-            return is_claimed(&registry)
-                .map_err(|source| GovernanceError::Registry { path, source });
-        }
-    }
-    Ok(false)
 }

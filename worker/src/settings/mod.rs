@@ -3,18 +3,18 @@
 
 mod file;
 mod flags;
+mod gate;
 mod governance;
 mod instruction;
-mod gate;
 mod policy;
 mod protect;
 mod reader;
 
 pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
+pub use gate::{GateFlags, GateSettings};
 pub use governance::GovernanceError;
 pub use instruction::InstructionError;
-pub use gate::{GateFlags, GateSettings};
 pub use protect::Protect;
 
 use file::LandingTable;
