@@ -80,8 +80,8 @@ pub fn escalation_right(
     mode: &MutationMode,
 ) -> Result<Option<EscalationRight>, LeaseRefusal> {
     Ok(match action {
-        EscalationAction::MarkBlocked => Some(EscalationRight::Block(right(facts, mode)?)),
-        EscalationAction::IssueDiscover => Some(EscalationRight::Discover(right(facts, mode)?)),
+        EscalationAction::MarkBlocked => Some(EscalationRight::ToBlock(right(facts, mode)?)),
+        EscalationAction::IssueDiscover => Some(EscalationRight::ToDiscover(right(facts, mode)?)),
         EscalationAction::Stop => None,
     })
 }
@@ -153,11 +153,11 @@ mod tests {
     fn each_action_gets_the_right_that_it_needs_and_no_other() {
         assert!(matches!(
             right_of("check_failed", None),
-            Ok(Some(EscalationRight::Block(_)))
+            Ok(Some(EscalationRight::ToBlock(_)))
         ));
         assert!(matches!(
             right_of("gate_timeout", None),
-            Ok(Some(EscalationRight::Discover(_)))
+            Ok(Some(EscalationRight::ToDiscover(_)))
         ));
         assert!(matches!(right_of("work_failed", None), Ok(None)));
     }

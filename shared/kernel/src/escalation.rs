@@ -184,17 +184,17 @@ fn present(text: Option<&str>) -> Option<&str> {
 #[derive(Debug)]
 pub enum EscalationRight {
     /// To set the issue blocked.
-    Block(MutationReady<Block>),
+    ToBlock(MutationReady<Block>),
     /// To file a follow-up of it.
-    Discover(MutationReady<Discover>),
+    ToDiscover(MutationReady<Discover>),
 }
 
 impl EscalationRight {
     /// Returns the reference of what the right rests on.
     pub fn witness_ref(&self) -> String {
         match self {
-            Self::Block(ready) => ready.witness_ref(),
-            Self::Discover(ready) => ready.witness_ref(),
+            Self::ToBlock(ready) => ready.witness_ref(),
+            Self::ToDiscover(ready) => ready.witness_ref(),
         }
     }
 }

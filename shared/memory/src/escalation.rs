@@ -206,14 +206,14 @@ impl IssueMemory {
         let carried_out = match right {
             None => CarriedOut::Nothing,
             // A follow-up of a follow-up helps nobody.
-            Some(EscalationRight::Discover(_)) if is_follow_up(&claimed.row.issue) => {
+            Some(EscalationRight::ToDiscover(_)) if is_follow_up(&claimed.row.issue) => {
                 CarriedOut::Nothing
             }
-            Some(EscalationRight::Block(ready)) => {
+            Some(EscalationRight::ToBlock(ready)) => {
                 self.block(ready, blocked_notes(&report))?;
                 CarriedOut::Blocked
             }
-            Some(EscalationRight::Discover(ready)) => {
+            Some(EscalationRight::ToDiscover(ready)) => {
                 let follow_up = follow_up(&report);
                 let new = NewIssue {
                     title: follow_up.title,
