@@ -337,6 +337,28 @@ fn a_repositorys_own_policy_rules_gates_and_batches_without_being_named() {
 }
 
 #[test]
+fn a_command_that_takes_its_supervisor_along_has_failed() {
+    let scratch = scratch(QUICK);
+    gate(&scratch, &["--issue", "a"], "kill -KILL $PPID; sleep 600")
+        .end()
+        .exits(1);
+    let tried = rows(&scratch, "gate.attempt");
+    assert_eq!(tried.len(), 2, "{tried:?}");
+    assert_eq!(tried[1]["failureClasses"], json!(["supervisor_lost"]));
+    assert_eq!(tried[1]["retry"]["ruleId"], "operational_retry");
+    scratch.no_process_left();
+}
+
+#[test]
+fn a_folder_without_a_repository_is_gated_too() {
+    let scratch = scratch(QUICK);
+    let folder = scratch.folder().join("bare");
+    fs::create_dir(&folder).unwrap();
+    gate(&scratch, &[], "true").within(&folder).end().exits(0);
+    assert!(folder.join(".premath/harness_trajectory.jsonl").exists());
+}
+
+#[test]
 fn one_command_is_gated_by_one_process_at_a_time() {
     let scratch = scratch(QUICK);
     let line = "touch \"$HOME/up\"; until [ -e \"$HOME/go\" ]; do sleep 0.05; done";

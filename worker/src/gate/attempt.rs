@@ -29,13 +29,14 @@ const PASSED_ON: [&str; 2] = ["PREMATH_ACTIVE_ISSUE_ID", "PREMATH_ISSUE_ID"];
 pub(super) struct Ran {
     /// Empty where it passed.
     pub(super) classes: Vec<String>,
-    pub(super) witness_ref: String,
+    /// None where its supervisor was lost.
+    pub(super) witness_ref: Option<String>,
     pub(super) survivors: u32,
 }
 
 impl Gate {
     pub(super) fn attempt(&mut self, step_id: &str, attempt: u32) -> Result<Ran, GateError> {
-        let before = self.tree()?;
+        let before = self.tree();
         let spec = self.spec(attempt);
         let names: Vec<String> = spec
             .env
@@ -96,7 +97,7 @@ impl Gate {
             started_at: Stamp::at(started_at),
             finished_at: Stamp::at(finished_at),
             before,
-            after: self.tree()?,
+            after: self.tree(),
             stdout: witness::stream(&exit.stdout, &stdout),
             stderr: witness::stream(&exit.stderr, &stderr),
         };
@@ -104,7 +105,7 @@ impl Gate {
         let witness = witness::write(folder, step_id, PHASE, &CommandWitness::from(facts))?;
         Ok(Ran {
             classes,
-            witness_ref: witness.reference,
+            witness_ref: Some(witness.reference),
             survivors: exit.survivors,
         })
     }
@@ -145,14 +146,17 @@ impl Gate {
         classes_of(&witness::end(exit), words, FailureClass::CheckFailed)
     }
 
-    /// Looks at the worktree; a folder that is in none has nothing to show.
-    fn tree(&self) -> Result<TreeFacts, GateError> {
-        match worktree_root(&self.workdir)? {
-            Some(root) => Ok(witness::tree(&Tree::open(&root)?.state()?)),
-            None => Ok(TreeFacts {
+    /// Looks at the worktree. Where there is none, or one that cannot be
+    /// looked at, the witness has nothing to show.
+    fn tree(&self) -> TreeFacts {
+        let root = worktree_root(&self.workdir).ok().flatten();
+        let state = root.and_then(|root| Tree::open(&root).ok()?.state().ok());
+        state.as_ref().map_or_else(
+            || TreeFacts {
                 head: String::new(),
                 tree: String::new(),
-            }),
-        }
+            },
+            witness::tree,
+        )
     }
 }

@@ -11,6 +11,8 @@ mod attempt;
 mod escalate;
 mod output;
 
+use attempt::Ran;
+
 use crate::exit;
 use crate::interrupt::{Interrupt, Level};
 use crate::settings::{GateFlags, GateSettings, SettingsError};
@@ -24,7 +26,6 @@ use premath_kernel::trajectory::{
     CommandSeries, NextAct, StepRow, gate_attempt_row, gate_begin_row, gate_take_over_row,
 };
 use premath_memory::{CommandLock, StoreError, Trajectory, TrajectoryFileError, clock};
-use premath_worktree::tree::TreeError;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -67,8 +68,6 @@ enum GateError {
     Trajectory(#[from] TrajectoryFileError),
     #[error("cannot run the command")]
     Supervisor(#[from] SupervisorError),
-    #[error("cannot look at the worktree")]
-    Tree(#[from] TreeError),
     #[error("cannot {0}")]
     System(&'static str, #[source] std::io::Error),
     #[error("{0} process(es) of the command could not be ended")]
@@ -134,7 +133,7 @@ struct Gate {
     supervisor: Supervisor,
     runtime: Runtime,
     /// Held as long as the gate; the supervisor shares it.
-    _lock: CommandLock,
+    lock: CommandLock,
 }
 
 impl Gate {
@@ -173,7 +172,7 @@ impl Gate {
             id,
             supervisor,
             runtime,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -224,7 +223,10 @@ impl Gate {
         let step_id = format!("{}.{}", self.id, series.begun() + 1);
         let started_at = clock::now().wall;
         self.append(gate_begin_row(&self.id, &step_id, started_at))?;
-        let ran = self.attempt(&step_id, attempt)?;
+        let ran = match self.attempt(&step_id, attempt) {
+            Err(GateError::Supervisor(error)) => self.without_supervisor(&error)?,
+            ran => ran?,
+        };
         let interrupted = FailureClass::StepInterrupted.as_str();
         let was_cut = ran.classes.iter().any(|class| class == interrupted);
         let decision =
@@ -237,7 +239,7 @@ impl Gate {
             started_at,
             clock::now().wall,
         );
-        row.witness_refs.insert(&ran.witness_ref);
+        row.witness_refs.extend(&ran.witness_ref);
         self.append(row)?;
         if ran.survivors > 0 {
             return Err(GateError::Survivors(ran.survivors));
@@ -252,6 +254,22 @@ impl Gate {
                 say(&self.told(&decision));
                 Tried::Failed
             }
+        })
+    }
+
+    /// Starts another supervisor: the command took the first along, and that
+    /// is how the attempt failed.
+    fn without_supervisor(&mut self, error: &SupervisorError) -> Result<Ran, GateError> {
+        say(&format!("error: {}", plain(&error.to_string())));
+        let shared = self
+            .lock
+            .share()
+            .map_err(|source| GateError::System("share the lock", source))?;
+        self.supervisor.restart(shared)?;
+        Ok(Ran {
+            classes: vec![error.class().as_str().to_owned()],
+            witness_ref: None,
+            survivors: 0,
         })
     }
 
