@@ -97,7 +97,8 @@ fn right<C: Change>(
         .requests()
         .results()
         .tool_use();
-    let binding = MutationBinding::of_mode(facts.step.clone(), mode, None);
+    let binding = MutationBinding::of_mode(facts.step.clone(), mode, None)
+        .normalized_by(ESCALATION_NORMALIZER);
     turn.join()
         .map_err(|refused| refused.into_parts().1)
         .and_then(|joined| {

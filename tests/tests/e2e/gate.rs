@@ -372,3 +372,27 @@ fn one_command_is_gated_by_one_process_at_a_time() {
     first.wait().exits(0);
     assert_eq!(rows(&scratch, "gate.attempt").len(), 2);
 }
+
+#[test]
+fn a_gate_hands_up_under_the_instruction_that_the_batch_has() {
+    let scratch = Scratch::with_issues(0, &[issue("a")]);
+    scratch.premath(["init"]).end().exits(0);
+    let line = "echo 'check_failed: told' >&2; exit 1";
+    gate(&scratch, &["--issue", "a"], line).end().exits(1);
+    assert_eq!(scratch.issue("a")["status"], "blocked");
+
+    // One that may not update issues blocks none, and that is said.
+    let scratch = Scratch::with_issues(0, &[issue("a")]);
+    scratch.premath(["init"]).end().exits(0);
+    for entry in fs::read_dir(scratch.root.join("instructions")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("issue_update"), "{text}");
+        fs::write(&path, text.replace("issue_update", "dep_add")).unwrap();
+    }
+    gate(&scratch, &["--issue", "a"], line)
+        .end()
+        .exits(1)
+        .says("not escalated");
+    assert_eq!(scratch.issue("a"), issue("a"));
+}

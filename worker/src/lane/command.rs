@@ -11,7 +11,7 @@ use premath_evidence::{CallEnd, ShellCall};
 use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::ROUNDS_MAX;
-use premath_kernel::retry::{self, class_words};
+use premath_kernel::retry::{self, class_words, classes_of};
 use premath_kernel::stamp::Stamp;
 use premath_kernel::witness::{CommandFacts, CommandWitness};
 use premath_memory::{StoreError, artifact, clock};
@@ -22,12 +22,6 @@ use std::time::Duration;
 
 /// How often a running command's lease and the interrupt are looked at.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// The exit code by which a command says that trying again may help
-/// (`EX_TEMPFAIL`).
-const TEMPFAIL: i32 = 75;
-/// The exit codes of a shell that could not start a command.
-const NOT_STARTED: [i32; 2] = [126, 127];
 
 /// Which command of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,34 +262,11 @@ impl Lane {
 
     /// Names the classes of an end (`contracts.md` 7); none where it passed.
     fn classify(&self, phase: Phase, exit: &Exit, stdout: &Path, stderr: &Path) -> Vec<String> {
-        if exit.succeeded() {
-            return Vec::new();
-        }
-        // What the harness knows by itself comes before what the command says.
-        let own = match &exit.cause {
-            ExitCause::SpawnFailed { .. } => Some(FailureClass::ExecutorUnavailable),
-            ExitCause::Limit => Some(FailureClass::GateTimeout),
-            ExitCause::Stopped => Some(FailureClass::StepInterrupted),
-            ExitCause::Exited => None,
-        };
         let read = |path: &Path| artifact::read(path).ok().flatten().unwrap_or_default();
         let policy = &self.batch.settings.retry;
         let known = |word: &str| policy.knows(word) || word.parse::<FailureClass>().is_ok();
-        let mut classes: Vec<String> = own.iter().map(|class| class.as_str().to_owned()).collect();
-        for word in class_words(&read(stderr), &read(stdout), &known) {
-            if !classes.contains(&word) {
-                classes.push(word);
-            }
-        }
-        if classes.is_empty() {
-            let class = match (exit.code, exit.signal) {
-                (Some(TEMPFAIL), _) | (None, Some(_)) => FailureClass::FlakyExecution,
-                (Some(code), _) if NOT_STARTED.contains(&code) => FailureClass::ExecutorUnavailable,
-                _ => phase.class(),
-            };
-            classes.push(class.as_str().to_owned());
-        }
-        classes
+        let words = class_words(&read(stderr), &read(stdout), &known);
+        classes_of(&witness::end(exit), words, phase.class())
     }
 
     fn witnessed(

@@ -3,13 +3,11 @@
 
 use super::Lane;
 use super::progress::Progress;
-use super::turn::{admit, walk};
-use premath_evidence::{ESCALATION_NORMALIZER, EscalationFacts, escalation_turn};
+use premath_evidence::{EscalationFacts, escalation_right};
 use premath_kernel::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
-use premath_kernel::escalation::{EscalationReport, blocked_notes, follow_up};
-use premath_kernel::failure::FailureClass;
+use premath_kernel::escalation::{EscalationReport, EscalationRight, blocked_notes, follow_up};
+use premath_kernel::lease::LeaseRefusal;
 use premath_kernel::retry::{Decision, EscalationAction};
-use premath_kernel::turn::{Block, Change, Discover, MutationBinding, MutationReady};
 use premath_memory::{ChangeError, Claimed, NewIssue};
 
 /// What an escalation did.
@@ -45,36 +43,32 @@ impl Lane {
             failure_classes: &classes,
             witness_refs: &witnesses,
         };
-        let changed = match escalation {
-            EscalationAction::Stop => return Ok(CarriedOut::Nothing),
-            // A follow-up of a follow-up helps nobody.
-            EscalationAction::IssueDiscover if is_follow_up(&claimed.row.issue) => {
-                return Ok(CarriedOut::Nothing);
-            }
-            EscalationAction::MarkBlocked => self
-                .escalation_right::<Block>(progress, decision)
-                .and_then(|ready| {
-                    self.batch
-                        .memory
-                        .block(ready, blocked_notes(&report))
-                        .map(|_| CarriedOut::Blocked)
-                }),
-            EscalationAction::IssueDiscover => self
-                .escalation_right::<Discover>(progress, decision)
-                .and_then(|ready| {
-                    let follow_up = follow_up(&report);
-                    let new = NewIssue {
-                        title: follow_up.title,
-                        description: follow_up.description,
-                        priority: Some(claimed.row.issue.priority),
-                        issue_type: Some(claimed.row.issue.issue_type.to_string()),
-                        labels: vec![FOLLOW_UP_LABEL.to_owned()],
-                        ..NewIssue::default()
-                    };
-                    let filed = self.batch.memory.discover(ready, new)?;
+        // A follow-up of a follow-up helps nobody.
+        if escalation == EscalationAction::IssueDiscover && is_follow_up(&claimed.row.issue) {
+            return Ok(CarriedOut::Nothing);
+        }
+        let memory = &self.batch.memory;
+        let changed = match self.escalation_right(progress, decision, escalation) {
+            Ok(None) => Ok(CarriedOut::Nothing),
+            Ok(Some(EscalationRight::ToBlock(ready))) => memory
+                .block(ready, blocked_notes(&report))
+                .map(|_| CarriedOut::Blocked),
+            Ok(Some(EscalationRight::ToDiscover(ready))) => {
+                let follow_up = follow_up(&report);
+                let new = NewIssue {
+                    title: follow_up.title,
+                    description: follow_up.description,
+                    priority: Some(claimed.row.issue.priority),
+                    issue_type: Some(claimed.row.issue.issue_type.to_string()),
+                    labels: vec![FOLLOW_UP_LABEL.to_owned()],
+                    ..NewIssue::default()
+                };
+                memory.discover(ready, new).map(|filed| {
                     self.batch.note_filed(&filed.issue, &claimed.claim.issue_id);
-                    Ok(CarriedOut::Discovered(filed.issue.id.to_string()))
-                }),
+                    CarriedOut::Discovered(filed.issue.id.to_string())
+                })
+            }
+            Err(refusal) => Err(ChangeError::Refused(refusal)),
         };
         changed.map_err(|error| {
             progress.fail(error.class().as_str());
@@ -85,35 +79,23 @@ impl Lane {
         })
     }
 
-    fn escalation_right<C: Change>(
+    fn escalation_right(
         &self,
         progress: &Progress,
         decision: &Decision,
-    ) -> Result<MutationReady<C>, ChangeError> {
+        action: EscalationAction,
+    ) -> Result<Option<EscalationRight>, LeaseRefusal> {
         let witness = progress
             .turn_witness
             .clone()
             .unwrap_or_else(|| format!("step://{}", progress.identity.step_id()));
-        let input = escalation_turn(&EscalationFacts {
+        let facts = EscalationFacts {
             step: &progress.identity,
             policies: &self.batch.policies(),
             decision,
             failure_classes: &progress.classes,
             witness_ref: &witness,
-        });
-        let binding =
-            MutationBinding::of_mode(progress.identity.clone(), &self.batch.settings.mode, None)
-                .normalized_by(ESCALATION_NORMALIZER);
-        let refused = |class: FailureClass, detail: String| {
-            ChangeError::Refused(premath_kernel::lease::LeaseRefusal { class, detail })
         };
-        let turn = walk(&input).map_err(|error| refused(error.class(), error.to_string()))?;
-        admit::<C>(turn, &binding).map_err(|classes| {
-            let class = classes.first().copied();
-            refused(
-                class.unwrap_or(FailureClass::MutationUseEvidenceMissing),
-                "the gate refused the escalation's turn".to_owned(),
-            )
-        })
+        escalation_right(action, &facts, &self.batch.settings.mode)
     }
 }

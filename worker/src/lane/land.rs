@@ -15,7 +15,7 @@ use premath_kernel::lease::{self, Claim};
 use premath_kernel::session::SessionStep;
 use premath_kernel::turn::{Close, MutationReady};
 use premath_memory::{StoreError, artifact, clock};
-use premath_worktree::landing::{Advance, Turn, Undone};
+use premath_worktree::landing::{Advance, Turn};
 use premath_worktree::tree::{Base, CommitText, Merged, TreeState};
 use std::time::Duration;
 
@@ -215,101 +215,8 @@ impl Lane {
         Ok(None)
     }
 
-    /// Runs the check on what landed, and judges the turn with it; `None` where
-    /// it must not stay.
-    fn check_landed(
-        &mut self,
-        progress: &mut Progress,
-        watch: &mut LeaseWatch,
-        occasion: &Occasion<'_>,
-        base: &Base,
-        commit: &str,
-        check: &str,
-    ) -> Result<Option<MutationReady<Close>>, StepError> {
-        self.stand_at(progress, occasion, base, commit)?;
-        let state = self.tree.clean_state()?;
-        let ran = self.run(
-            Phase::Landed,
-            check,
-            occasion,
-            Some(state.clone()),
-            Some(watch),
-        )?;
-        let after = ran.after.clone();
-        let passed = self.take_in(progress, ran, Phase::Landed);
-        progress.untidy |= after.tree != state.tree || after.nested;
-        let ready = self.judge(progress)?;
-        Ok(ready.filter(|_| passed))
-    }
-
-    /// Takes work off the target that landed and may not stay; says so.
-    fn take_off(
-        &self,
-        progress: &mut Progress,
-        occasion: &Occasion<'_>,
-        commit: &str,
-    ) -> Result<(), StepError> {
-        let landing = &self.batch.landing;
-        let undone = landing.undo(commit, occasion.step_id)?;
-        landing.unmark(occasion.issue_id);
-        let target = landing.target();
-        let text = match undone {
-            Undone::Reset => format!("{target} is back where it was before it"),
-            Undone::Reverted(revert) => format!("{target} reverts it in {revert}"),
-            Undone::Conflict => {
-                progress.fail(FailureClass::LandingNotTakenBack.as_str());
-                format!("{target} still holds {commit}, and others have gone on from it")
-            }
-        };
-        tracing::warn!(step = %occasion.step_id, "{text}");
-        if let Some((said, _)) = &mut progress.said {
-            *said = format!("{said} ({text})");
-        }
-        Ok(())
-    }
-
-    /// Takes the landing of an earlier attempt over, whose harness died before
-    /// the close; the lane stands at the target's tip, which passed.
-    pub(super) fn adopt(
-        &mut self,
-        progress: &mut Progress,
-        watch: &mut LeaseWatch,
-        occasion: &Occasion<'_>,
-        base: &Base,
-        commit: &str,
-    ) -> Result<Option<MutationReady<Close>>, StepError> {
-        let batch = self.batch.clone();
-        let ready = match &batch.landing.rule().check {
-            None => self.judge(progress)?,
-            Some(check) => {
-                self.check_landed(progress, watch, occasion, base, &base.commit, check)?
-            }
-        };
-        if ready.is_some() {
-            progress.landing = Some(batch.landing.record(commit));
-            progress.commit = Some(commit.to_owned());
-        }
-        Ok(ready)
-    }
-
-    /// Takes an earlier attempt's landed work off the target where it does not
-    /// pass any more.
-    pub(super) fn take_off_landed(
-        &self,
-        progress: &mut Progress,
-        watch: &mut LeaseWatch,
-        occasion: &Occasion<'_>,
-        mut turn: Turn<'_>,
-        commit: &str,
-    ) -> Result<(), StepError> {
-        if progress.cut.is_some() || !self.await_turn(progress, watch, &mut turn)? {
-            return Ok(());
-        }
-        self.take_off(progress, occasion, commit)
-    }
-
     /// Puts the lane, on the step's branch, at a commit.
-    fn stand_at(
+    pub(super) fn stand_at(
         &self,
         progress: &mut Progress,
         occasion: &Occasion<'_>,
@@ -335,7 +242,7 @@ impl Lane {
     }
 
     /// Waits until no other step lands; tells whether the step goes on.
-    fn await_turn(
+    pub(super) fn await_turn(
         &self,
         progress: &mut Progress,
         watch: &mut LeaseWatch,

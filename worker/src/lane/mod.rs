@@ -5,6 +5,7 @@ mod boot;
 mod command;
 mod escalate;
 mod land;
+mod landed;
 mod outbox;
 mod progress;
 mod projection;

@@ -1,0 +1,107 @@
+//! What landed: checked where the settings ask for it, taken over from an
+//! attempt that was cut, taken back where it may not stay.
+
+use super::Lane;
+use super::command::{Occasion, Phase};
+use super::progress::Progress;
+use super::step::StepError;
+use super::watch::LeaseWatch;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::turn::{Close, MutationReady};
+use premath_worktree::landing::{Turn, Undone};
+use premath_worktree::tree::Base;
+
+impl Lane {
+    /// Runs the check on what landed, and judges the turn with it; `None` where
+    /// it must not stay.
+    pub(super) fn check_landed(
+        &mut self,
+        progress: &mut Progress,
+        watch: &mut LeaseWatch,
+        occasion: &Occasion<'_>,
+        base: &Base,
+        commit: &str,
+        check: &str,
+    ) -> Result<Option<MutationReady<Close>>, StepError> {
+        self.stand_at(progress, occasion, base, commit)?;
+        let state = self.tree.clean_state()?;
+        let ran = self.run(
+            Phase::Landed,
+            check,
+            occasion,
+            Some(state.clone()),
+            Some(watch),
+        )?;
+        let after = ran.after.clone();
+        let passed = self.take_in(progress, ran, Phase::Landed);
+        progress.untidy |= after.tree != state.tree || after.nested;
+        let ready = self.judge(progress)?;
+        Ok(ready.filter(|_| passed))
+    }
+
+    /// Takes work off the target that landed and may not stay; says so.
+    pub(super) fn take_off(
+        &self,
+        progress: &mut Progress,
+        occasion: &Occasion<'_>,
+        commit: &str,
+    ) -> Result<(), StepError> {
+        let landing = &self.batch.landing;
+        let undone = landing.undo(commit, occasion.step_id)?;
+        landing.unmark(occasion.issue_id);
+        let target = landing.target();
+        let text = match undone {
+            Undone::Reset => format!("{target} is back where it was before it"),
+            Undone::Reverted(revert) => format!("{target} reverts it in {revert}"),
+            Undone::Conflict => {
+                progress.fail(FailureClass::LandingNotTakenBack.as_str());
+                format!("{target} still holds {commit}, and others have gone on from it")
+            }
+        };
+        tracing::warn!(step = %occasion.step_id, "{text}");
+        if let Some((said, _)) = &mut progress.said {
+            *said = format!("{said} ({text})");
+        }
+        Ok(())
+    }
+
+    /// Takes the landing of an earlier attempt over, whose harness died before
+    /// the close; the lane stands at the target's tip, which passed.
+    pub(super) fn adopt(
+        &mut self,
+        progress: &mut Progress,
+        watch: &mut LeaseWatch,
+        occasion: &Occasion<'_>,
+        base: &Base,
+        commit: &str,
+    ) -> Result<Option<MutationReady<Close>>, StepError> {
+        let batch = self.batch.clone();
+        let ready = match &batch.landing.rule().check {
+            None => self.judge(progress)?,
+            Some(check) => {
+                self.check_landed(progress, watch, occasion, base, &base.commit, check)?
+            }
+        };
+        if ready.is_some() {
+            progress.landing = Some(batch.landing.record(commit));
+            progress.commit = Some(commit.to_owned());
+        }
+        Ok(ready)
+    }
+
+    /// Takes an earlier attempt's landed work off the target where it does not
+    /// pass any more.
+    pub(super) fn take_off_landed(
+        &self,
+        progress: &mut Progress,
+        watch: &mut LeaseWatch,
+        occasion: &Occasion<'_>,
+        mut turn: Turn<'_>,
+        commit: &str,
+    ) -> Result<(), StepError> {
+        if progress.cut.is_some() || !self.await_turn(progress, watch, &mut turn)? {
+            return Ok(());
+        }
+        self.take_off(progress, occasion, commit)
+    }
+}

@@ -1,0 +1,116 @@
+//! Why settings cannot be used.
+
+use super::{ConfigError, GovernanceError, InstructionError};
+use premath_kernel::authority::ModeError;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::reference::RefSet;
+use premath_kernel::retry::PolicyError;
+use premath_memory::StoreError;
+use std::path::PathBuf;
+
+/// Settings that cannot be used; found before anything is dispatched.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// A required command is missing.
+    #[error("there is no {name} command")]
+    CommandMissing {
+        /// `work` or `verify`.
+        name: &'static str,
+    },
+    /// A value does not fit.
+    #[error("{name}: {detail}")]
+    Value {
+        /// The flag or key.
+        name: &'static str,
+        /// What is wrong and what would be right.
+        detail: String,
+    },
+    /// The configuration file cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The mutation mode is not admitted.
+    #[error("cannot run in human-override mode")]
+    Mode(#[from] ModeError),
+    /// The instruction does not authorise the batch.
+    #[error(transparent)]
+    Instruction(#[from] InstructionError),
+    /// The governance profile does not hold.
+    #[error(transparent)]
+    Governance(#[from] GovernanceError),
+    /// The retry policy cannot be used.
+    #[error("cannot use the retry policy {path}")]
+    Policy {
+        /// The artifact.
+        path: PathBuf,
+        /// What is wrong.
+        source: PolicyError,
+    },
+    /// A file cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl SettingsError {
+    /// Returns the exit code: a policy that does not match is refused, the
+    /// rest is usage.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Policy {
+                source: PolicyError::DigestMismatch { .. },
+                ..
+            } => crate::exit::REFUSED,
+            Self::Instruction(error) => error.exit_code(),
+            Self::Governance(GovernanceError::Refused { .. }) => crate::exit::REFUSED,
+            Self::Mode(ModeError::EpochPassed { .. }) => crate::exit::REFUSED,
+            _ => crate::exit::USAGE,
+        }
+    }
+
+    /// Returns the failure classes of a refusal: what was asked for is plain,
+    /// and nothing admits it. Empty for usage errors.
+    pub fn refusal_classes(&self) -> Vec<FailureClass> {
+        match self {
+            Self::Instruction(error) => error.classes(),
+            Self::Governance(error) => error.classes(),
+            Self::Mode(error @ ModeError::EpochPassed { .. }) => vec![error.class()],
+            Self::Policy { source, .. } if self.exit_code() == crate::exit::REFUSED => {
+                vec![source.class()]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the instruction that was refused, where it could be read.
+    pub fn instruction_refs(&self) -> RefSet {
+        match self {
+            Self::Instruction(error) => error.refs(),
+            _ => RefSet::new(),
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::CommandMissing { name } => Some(format!(
+                "give --{name}-cmd, set PREMATH_{}_CMD, or set {name}_cmd under [batch] in harness.toml; \
+                 nothing closes unverified by accident",
+                name.to_uppercase()
+            )),
+            Self::Mode(ModeError::ReasonMissing) => Some(
+                "say why with --override-reason, or override_reason under [batch] in harness.toml"
+                    .to_owned(),
+            ),
+            Self::Instruction(error) => error.hint(),
+            Self::Governance(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            Self::Policy {
+                source: PolicyError::DigestMismatch { .. },
+                ..
+            } => Some(
+                "the artifact was changed after it was approved; restore it, or put its new digest in"
+                    .to_owned(),
+            ),
+            _ => None,
+        }
+    }
+}
