@@ -133,7 +133,7 @@ fn text(root: &Path, report: &Report, is_git: bool) -> String {
     }
     if report.wrote.iter().any(|name| name == "harness.toml") {
         text.push_str(
-            "next: set work_cmd, verify_cmd and worktrees in harness.toml, file issues with \
+            "next: set work_cmd and verify_cmd in harness.toml, file issues with \
              `premath issue add`,\nthen `mise run harness-coordinator-loop`, or plain \
              `harness-coordinator`\n",
         );
@@ -278,7 +278,7 @@ mod tests {
                 keys.map(move |key| format!("{section}.{key}"))
             })
             .collect();
-        assert_eq!(set, ["batch.instruction"]);
+        assert_eq!(set, ["batch.instruction", "worktrees.count"]);
         assert_eq!(CONFIG.matches(FIRST_INSTRUCTION).count(), 1);
     }
 
