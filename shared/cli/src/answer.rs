@@ -165,7 +165,7 @@ impl Finished {
                 let mut refusal = object(Refusal {
                     action: self.action,
                     error: error.chain(),
-                    failure_classes: error.class().into_iter().collect(),
+                    failure_classes: error.classes(),
                 });
                 if let Some((key, value)) = &self.when_refused {
                     refusal.insert((*key).into(), value.clone());
@@ -181,6 +181,28 @@ impl Finished {
             document.insert(place.key.into(), place.path.display().to_string().into());
         }
         Value::Object(document)
+    }
+
+    /// Returns what the command came to as one value: its answer, or its
+    /// refusal with what can be done about it.
+    pub(crate) fn into_outcome(mut self) -> Result<Value, Value> {
+        let hint = self.result.as_ref().err().and_then(CliError::hint);
+        let mut document = self.document();
+        match self.result {
+            Ok(Answer { items, .. }) => {
+                if let Some(items) = items {
+                    let items = items.iter().map(|item| serde_json::from_str::<Value>(item));
+                    document[ITEMS] = items.filter_map(Result::ok).collect();
+                }
+                Ok(document)
+            }
+            Err(_) => {
+                if let Some(hint) = hint {
+                    document["hint"] = hint.into();
+                }
+                Err(document)
+            }
+        }
     }
 
     fn write_json(&mut self, out: &mut impl Write) -> io::Result<()> {
@@ -258,6 +280,11 @@ fn put(finished: &mut Finished, text: &str, json: bool) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Says something beside the answer.
+pub(crate) fn tell(text: &str) {
+    complain("", text);
 }
 
 fn complain(prefix: &str, text: &str) {

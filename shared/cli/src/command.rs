@@ -12,6 +12,7 @@ use crate::instruction::InstructionArgs;
 use crate::issue::IssueArgs;
 use crate::join_check::JoinCheckArgs;
 use crate::kpi::KpiArgs;
+use crate::mcp::McpServeArgs;
 use crate::retry::RetryArgs;
 use crate::schema::SchemaArgs;
 use crate::session::SessionArgs;
@@ -67,6 +68,8 @@ pub(crate) enum Command {
     HarnessJoinCheck(JoinCheckArgs),
     /// Carry out a lease action that somebody else dispatches
     TransportDispatch(TransportDispatchArgs),
+    /// Serve issue memory to agents and editors by the Model Context Protocol
+    McpServe(McpServeArgs),
     /// Check the table of operations against the contracts and the command line
     Doctrine(DoctrineArgs),
     /// Ask the retry policy what becomes of a failure
@@ -101,6 +104,7 @@ impl Command {
             Self::Kpi(args) => args.run(),
             Self::HarnessJoinCheck(args) => args.run(),
             Self::TransportDispatch(args) => args.run(),
+            Self::McpServe(args) => args.run(),
             Self::Doctrine(args) => args.run(),
             Self::Retry(args) => args.run(),
             Self::Escalate(args) => args.run(),

@@ -9,7 +9,7 @@ use crate::terminal::plain;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use premath_kernel::graph::{Diagnosis, DuplicateEdge, Edge, Scope};
-use premath_memory::{DependencyEdit, OperatorEdit};
+use premath_memory::{DependencyEdit, IssueChange, IssueMemory, IssueRow};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// The words that an edge may have: the first three hold an issue until the
 /// other is done, `parent-child` points from a child to its parent, the rest
 /// only inform.
-const KINDS: [&str; 10] = [
+pub(crate) const KINDS: [&str; 10] = [
     "blocks",
     "conditional-blocks",
     "waits-for",
@@ -242,19 +242,22 @@ fn edit(
     let memory = paths::open(path, false)?;
     let row = memory.operate(
         authority,
-        OperatorEdit::Dependency {
+        IssueChange::Dependency {
             id: ends.issue,
             depends_on: ends.depends_on,
             edit,
         },
     )?;
-    Ok(Answer::new(
-        EdgeAnswer {
-            dependency: edge,
-            issue: item(&row),
-        },
-        format!("{}\n", plain(text)),
-    ))
+    Ok(changed(&row, edge, text))
+}
+
+/// The answer of an edge that was changed.
+pub(crate) fn changed(row: &IssueRow, edge: impl Serialize, text: &str) -> Answer {
+    let document = EdgeAnswer {
+        dependency: edge,
+        issue: item(row),
+    };
+    Answer::new(document, format!("{}\n", plain(text)))
 }
 
 impl AddArgs {
@@ -311,15 +314,21 @@ impl DiagnosticsArgs {
             ScopeArg::Active => Scope::Active,
             ScopeArg::Full => Scope::Full,
         };
-        let memory = paths::open(path, false)?;
-        let found = memory.diagnose(scope)?;
+        let (answer, has_cycle) = diagnosed(&*paths::open(path, false)?, scope)?;
         let failed = match self.require {
-            Some(RequireArg::Acyclic) => found.has_cycle,
+            Some(RequireArg::Acyclic) => has_cycle,
             None => false,
         };
-        let text = text(&found);
-        Ok(Answer::new(Diagnostics::of(scope, found), text).refused(failed))
+        Ok(answer.refused(failed))
     }
+}
+
+/// Diagnoses the graph; tells whether anything waits for itself.
+pub(crate) fn diagnosed(memory: &IssueMemory, scope: Scope) -> Result<(Answer, bool), CliError> {
+    let found = memory.diagnose(scope)?;
+    let (text, has_cycle) = (text(&found), found.has_cycle);
+    let answer = Answer::new(Diagnostics::of(scope, found), text);
+    Ok((answer, has_cycle))
 }
 
 fn text(found: &Diagnosis) -> String {

@@ -3,9 +3,10 @@
 
 use crate::answer::{Answer, Finished, Verdict};
 use crate::command::Cli;
+use crate::mcp::tool::served;
 use crate::terminal::plain;
 use clap::{Args, Command, CommandFactory, Subcommand};
-use premath_kernel::operation::doctrine::{DoctrineFault, faults};
+use premath_kernel::operation::doctrine::{DoctrineFault, ServedTool, faults};
 use premath_kernel::operation::{OPERATIONS, Operation};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,6 +36,8 @@ pub(crate) struct DoctrineAnswer {
     operation_count: usize,
     /// How many commands there are.
     command_count: usize,
+    /// How many tools the MCP server serves.
+    tool_count: usize,
     /// What is wrong.
     errors: Vec<DoctrineFault>,
 }
@@ -43,21 +46,22 @@ impl DoctrineArgs {
     pub(crate) fn run(self) -> Finished {
         match self.command {
             DoctrineCommand::Check => {
-                let answer = check(OPERATIONS, &commands());
+                let answer = check(OPERATIONS, &commands(), &served());
                 Finished::new("doctrine.check", Ok(answer))
             }
         }
     }
 }
 
-fn check(operations: &[Operation], commands: &BTreeSet<String>) -> Answer {
-    let errors = faults(operations, commands);
+fn check(operations: &[Operation], commands: &BTreeSet<String>, tools: &[ServedTool]) -> Answer {
+    let errors = faults(operations, commands, tools);
     let right = errors.is_empty();
     let mut text = format!(
-        "{}: {} operations, {} commands, {} faults\n",
+        "{}: {} operations, {} commands, {} tools, {} faults\n",
         if right { "ok" } else { "failed" },
         operations.len(),
         commands.len(),
+        tools.len(),
         errors.len()
     );
     for error in &errors {
@@ -73,6 +77,7 @@ fn check(operations: &[Operation], commands: &BTreeSet<String>) -> Answer {
         result: Verdict::of(right),
         operation_count: operations.len(),
         command_count: commands.len(),
+        tool_count: tools.len(),
         errors,
     };
     Answer::new(document, text).refused(!right)
@@ -102,8 +107,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_has_an_operation_and_every_operation_its_command() {
-        let answer = faults(OPERATIONS, &commands());
+    fn every_command_and_tool_has_an_operation_and_every_operation_its_own() {
+        let answer = faults(OPERATIONS, &commands(), &served());
         assert_eq!(answer, []);
     }
 
@@ -111,9 +116,29 @@ mod tests {
     fn a_planted_fault_fails_the_check() {
         let mut table = OPERATIONS.to_vec();
         let last = table.pop().unwrap();
-        let errors = faults(&table, &commands());
+        let errors = faults(&table, &commands(), &served());
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert_eq!(Some(&*errors[0].at), last.command);
-        assert!(format!("{:?}", check(&table, &commands())).contains("refused: true"));
+        assert!(format!("{:?}", check(&table, &commands(), &served())).contains("refused: true"));
+    }
+
+    #[test]
+    fn a_tool_that_was_forgotten_or_planted_fails_the_check() {
+        let mut tools = served();
+        let lost = tools.pop().unwrap();
+        tools.push(ServedTool {
+            name: "issue_burn",
+            claim: None,
+        });
+        let errors = faults(OPERATIONS, &commands(), &tools);
+        let found: Vec<_> = errors
+            .iter()
+            .map(|error| (error.fault.as_str(), &*error.at))
+            .collect();
+        assert_eq!(
+            found,
+            [("tool_unknown", "issue_burn"), ("tool_missing", lost.name)]
+        );
+        assert!(format!("{:?}", check(OPERATIONS, &commands(), &tools)).contains("refused: true"));
     }
 }

@@ -5,7 +5,9 @@ use premath_kernel::authority::ModeError;
 use premath_kernel::escalation::ContextError;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::feature::LedgerError;
+use premath_kernel::instruction::{BindingError, BindingFault};
 use premath_kernel::retry::PolicyError;
+use premath_kernel::transport::PayloadError;
 use premath_kernel::turn::EvidenceError;
 use premath_memory::governance::ClaimError;
 use premath_memory::instruction::InstructionFileError;
@@ -28,6 +30,51 @@ pub(crate) enum CliError {
     /// A step's command has nowhere to leave its request.
     #[error("a step is running, but PREMATH_OUTBOX names no file to leave the request in")]
     NoOutbox,
+    /// Changes would rest on an instruction, and none is named.
+    #[error("no instruction is named, and changes of issues must rest on one")]
+    NoInstruction,
+    /// The active policy does not admit the instruction.
+    #[error(transparent)]
+    Binding(#[from] BindingError),
+    /// The instruction does not claim the change.
+    #[error("the instruction does not cover the change")]
+    Claim(#[from] BindingFault),
+    /// The server serves a step, whose harness alone changes issues.
+    #[error("this server is bound to the lease of issue {issue}: its harness alone changes issues")]
+    BoundToLease {
+        /// The issue of the lease.
+        issue: String,
+    },
+    /// The server serves a step of another issue.
+    #[error("this server is bound to the lease of issue {issue}, and {asked} is another's")]
+    BoundToAnother {
+        /// The issue of the lease.
+        issue: String,
+        /// The issue that was named.
+        asked: String,
+    },
+    /// The arguments of a tool do not fit its schema.
+    #[error("the arguments of {tool} do not fit: {detail}")]
+    Arguments {
+        /// The tool.
+        tool: &'static str,
+        /// What does not fit.
+        detail: String,
+    },
+    /// A lease operation's payload cannot be read.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    /// The evidence that a tool was given cannot be read.
+    #[error("harness_join_check_invalid: {0}")]
+    GivenEvidence(EvidenceError),
+    /// The server cannot serve.
+    #[error("cannot {operation}")]
+    Serve {
+        /// What was tried, as in `listen on 127.0.0.1:0`.
+        operation: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
@@ -80,7 +127,7 @@ pub(crate) enum CliError {
     Instruction(#[from] InstructionFileError),
     /// Nobody can tell what the repository claims.
     #[error(transparent)]
-    Claim(#[from] ClaimError),
+    Registry(#[from] ClaimError),
     /// The retry policy stops the loops.
     #[error("{path}")]
     Policy {
@@ -166,7 +213,14 @@ impl CliError {
     /// Returns the failure class, where the contracts name one.
     pub(crate) fn class(&self) -> Option<FailureClass> {
         match self {
-            Self::InsideStep => Some(FailureClass::MutationUseEvidenceMissing),
+            Self::InsideStep | Self::BoundToLease { .. } | Self::BoundToAnother { .. } => {
+                Some(FailureClass::MutationUseEvidenceMissing)
+            }
+            Self::NoInstruction => Some(FailureClass::InstructionModeUnavailable),
+            Self::Binding(error) => error.classes().first().copied(),
+            Self::Claim(fault) => Some(fault.class()),
+            Self::Arguments { .. } => Some(FailureClass::LeaseInvalidPayload),
+            Self::Payload(error) => Some(error.class()),
             Self::NoOutbox => Some(FailureClass::OutboxInvalid),
             Self::Change(error) => Some(error.class()),
             Self::Store(error) => Some(error.class()),
@@ -180,21 +234,39 @@ impl CliError {
             Self::Context(error) => Some(error.class()),
             Self::Mode(error) => Some(error.class()),
             Self::Usage(_)
-            | Self::Claim(_)
+            | Self::Registry(_)
             | Self::NotDue { .. }
             | Self::CleanInsideStep
             | Self::UnknownClass { .. }
             | Self::Absent { .. }
             | Self::Evidence { .. }
             | Self::EvidenceFile { .. }
+            | Self::GivenEvidence(_)
+            | Self::Serve { .. }
             | Self::File { .. } => None,
+        }
+    }
+
+    /// Returns every failure class, the first one first.
+    pub(crate) fn classes(&self) -> Vec<FailureClass> {
+        match self {
+            Self::Binding(error) => error.classes(),
+            _ => self.class().into_iter().collect(),
         }
     }
 
     /// Returns the exit code.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::InsideStep | Self::CleanInsideStep | Self::NoOutbox => exit::REFUSED,
+            Self::InsideStep
+            | Self::CleanInsideStep
+            | Self::NoOutbox
+            | Self::NoInstruction
+            | Self::Binding(_)
+            | Self::Claim(_)
+            | Self::BoundToLease { .. }
+            | Self::BoundToAnother { .. }
+            | Self::Serve { .. } => exit::REFUSED,
             Self::NotDue { .. } | Self::Context(_) | Self::Mode(_) => exit::REFUSED,
             Self::Change(ChangeError::Refused(_) | ChangeError::Invalid(_)) => exit::REFUSED,
             Self::Change(ChangeError::Store(error))
@@ -203,7 +275,7 @@ impl CliError {
             | Self::Projection(ProjectionError::Store(error))
             | Self::Trajectory(TrajectoryFileError::Store(error)) => store_code(error),
             Self::Usage(_)
-            | Self::Claim(_)
+            | Self::Registry(_)
             | Self::Inventory(_)
             | Self::Projection(ProjectionError::Session { .. } | ProjectionError::Ledger { .. })
             | Self::Ledger(_)
@@ -213,6 +285,9 @@ impl CliError {
             | Self::PolicyFile { .. }
             | Self::UnknownClass { .. }
             | Self::Absent { .. }
+            | Self::Arguments { .. }
+            | Self::Payload(_)
+            | Self::GivenEvidence(_)
             | Self::Evidence { .. }
             | Self::EvidenceFile { .. } => exit::USAGE,
             Self::File { operation, .. } => io_code(operation),
@@ -225,6 +300,21 @@ impl CliError {
             Self::InsideStep => Some(
                 "`premath issue discover` leaves a request, which is filed when the step's turn \
                  passes the gate"
+                    .to_owned(),
+            ),
+            Self::NoInstruction => Some(
+                "start the server with --instruction FILE, or name one in PREMATH_INSTRUCTION or \
+                 under [batch] in harness.toml; `premath instruction new` makes one"
+                    .to_owned(),
+            ),
+            Self::Binding(_) | Self::Claim(_) => Some(
+                "`premath instruction check FILE` says what it covers; `premath instruction new` \
+                 makes one under the active policy"
+                    .to_owned(),
+            ),
+            Self::BoundToLease { .. } => Some(
+                "issue_discover leaves a request, which is filed when the step's turn passes the \
+                 gate"
                     .to_owned(),
             ),
             Self::Change(ChangeError::Store(error))

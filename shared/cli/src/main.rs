@@ -15,6 +15,7 @@ mod instruction;
 mod issue;
 mod join_check;
 mod kpi;
+mod mcp;
 mod operator;
 mod paths;
 mod policy;
@@ -36,5 +37,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = command::Cli::parse();
-    answer::deliver(cli.command.run(cli.json), cli.json)
+    // A server's stdout is the protocol's.
+    let json = cli.json && !matches!(cli.command, command::Command::McpServe(_));
+    answer::deliver(cli.command.run(json), json)
 }

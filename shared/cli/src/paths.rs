@@ -21,6 +21,11 @@ pub(crate) fn issues(given: Option<PathBuf>) -> Result<PathBuf, CliError> {
     }
 }
 
+/// Returns the repository root.
+pub(crate) fn repository() -> Result<PathBuf, CliError> {
+    Ok(MemoryRoots::discover(Path::new("."))?.repository)
+}
+
 /// Returns the trajectory's path: the one given, or that of the repository root.
 pub(crate) fn trajectory(given: Option<PathBuf>) -> Result<PathBuf, CliError> {
     match given {
@@ -56,16 +61,27 @@ fn lane() -> Result<LaneRoots, CliError> {
     Ok(LaneRoots::at(&root))
 }
 
+/// Opens issue memory for as long as a server runs.
+pub(crate) fn open_to_share(path: &Path) -> Result<IssueMemory, CliError> {
+    Ok(IssueMemory::open(path, &options(false))?)
+}
+
 /// Opens issue memory; `create` makes the file where it is not there.
 ///
 /// It is never dropped: the process ends with its answer, and to take a
 /// hundred thousand issues apart before would only delay that.
 pub(crate) fn open(path: &Path, create: bool) -> Result<ManuallyDrop<IssueMemory>, CliError> {
-    let options = OpenOptions {
+    Ok(ManuallyDrop::new(IssueMemory::open(
+        path,
+        &options(create),
+    )?))
+}
+
+fn options(create: bool) -> OpenOptions {
+    OpenOptions {
         create,
         insist_on_network_filesystem: variable("PREMATH_ALLOW_NETWORK_FS")
             .is_some_and(|value| value == "1"),
         ..OpenOptions::default()
-    };
-    Ok(ManuallyDrop::new(IssueMemory::open(path, &options)?))
+    }
 }

@@ -107,6 +107,8 @@ pub(crate) struct Configuration {
     pub(crate) override_reason: Option<String>,
     /// The last month in which that is good.
     pub(crate) support_until: Option<String>,
+    /// The instruction that changes rest on, from the repository root.
+    pub(crate) instruction: Option<String>,
 }
 
 impl Configuration {
@@ -156,6 +158,7 @@ impl Configuration {
             mutation_mode: value("mutation_mode")?,
             override_reason: value("override_reason")?,
             support_until: value("support_until")?,
+            instruction: value("instruction")?,
         })
     }
 }

@@ -96,12 +96,17 @@ impl SessionArgs {
             "path",
             paths::session(self.path),
             |path| match command {
-                SessionCommand::Read => Ok(answer(&required(path)?)),
+                SessionCommand::Read => read(path),
                 SessionCommand::Write(args) => args.perform(path),
                 SessionCommand::Bootstrap(args) => args.perform(path),
             },
         )
     }
+}
+
+/// Reads the session.
+pub(crate) fn read(path: &Path) -> Result<Answer, CliError> {
+    Ok(answer(&required(path)?))
 }
 
 fn required(path: &Path) -> Result<Session, CliError> {

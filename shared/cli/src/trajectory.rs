@@ -11,7 +11,7 @@ use premath_kernel::stamp::Stamp;
 use premath_kernel::trajectory::{ProjectionMode, StepRow, action, project};
 use premath_memory::{Trajectory, clock};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `premath harness-trajectory`.
@@ -63,17 +63,32 @@ struct AppendArgs {
     finished_at: Option<Stamp>,
 }
 
-#[derive(Debug, Args)]
-struct QueryArgs {
+/// Which rows of the trajectory to list.
+#[derive(Debug, Args, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct QueryArgs {
     /// Which rows
     #[arg(long, value_enum, default_value_t = ModeArg::Latest)]
     mode: ModeArg,
     /// How many at most
-    #[arg(long, default_value_t = 20, value_name = "N")]
+    #[arg(long, default_value_t = LIMIT, value_name = "N")]
     limit: usize,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+impl Default for QueryArgs {
+    fn default() -> Self {
+        Self {
+            mode: ModeArg::Latest,
+            limit: LIMIT,
+        }
+    }
+}
+
+/// How many rows are listed where nobody says.
+const LIMIT: usize = 20;
+
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 enum ModeArg {
     /// All of them
     Latest,
@@ -81,6 +96,7 @@ enum ModeArg {
     Failed,
     /// Those that ask for a retry
     #[value(alias = "retry_needed")]
+    #[serde(alias = "retry_needed")]
     RetryNeeded,
 }
 
@@ -157,7 +173,7 @@ impl AppendArgs {
 }
 
 impl QueryArgs {
-    fn perform(self, path: &Path) -> Result<Answer, CliError> {
+    pub(crate) fn perform(self, path: &Path) -> Result<Answer, CliError> {
         // Looking makes no lock file beside a trajectory that is not there.
         let rows = if path.exists() {
             Trajectory::open(path)?.rows()?

@@ -1,8 +1,13 @@
 //! Who may change an issue (`contracts.md` 8).
 //!
-//! Three values exist, and no fourth: a `MutationReady`
-//! for a worker's change, a [`LeaseAuthority`] for lease operations, an
-//! [`OperatorOverride`] for a person at the keyboard.
+//! Four values exist, and no fifth: a `MutationReady` for a worker's change, a
+//! [`LeaseAuthority`] for lease operations, an [`OperatorOverride`] for a person
+//! at the keyboard, an [`InstructedChange`] for one change that somebody asks
+//! for under an instruction.
+
+mod surface;
+
+pub use surface::{InstructedChange, InstructedSurface, LeaseOperation};
 
 use crate::canonical;
 use crate::claim::ClaimSet;
@@ -227,7 +232,7 @@ impl MutationMode {
     /// Grants lease operations to whoever acts under this mode; an instruction
     /// has claimed them, or there would be no mode.
     pub fn lease_authority(&self) -> LeaseAuthority {
-        LeaseAuthority { _mint: () }
+        LeaseAuthority { only: None }
     }
 }
 
@@ -241,11 +246,19 @@ fn is_epoch(text: &str) -> bool {
 
 /// The right to claim, renew and release leases.
 ///
-/// Granted by [`MutationMode::lease_authority`] to a loop and by
-/// [`OperatorOverride::lease_authority`] to a person.
+/// Granted by [`MutationMode::lease_authority`] to a loop, by
+/// [`OperatorOverride::lease_authority`] to a person, and for one of the three
+/// by [`InstructedSurface::lease_authority`].
 #[derive(Clone, Debug)]
 pub struct LeaseAuthority {
-    _mint: (),
+    only: Option<LeaseOperation>,
+}
+
+impl LeaseAuthority {
+    /// Tells whether an operation is covered.
+    pub fn covers(&self, operation: LeaseOperation) -> bool {
+        self.only.is_none_or(|only| only == operation)
+    }
 }
 
 /// A person's decision to change an issue without a gate.
@@ -279,7 +292,7 @@ impl OperatorOverride {
 
     /// Grants lease operations.
     pub fn lease_authority(&self) -> LeaseAuthority {
-        LeaseAuthority { _mint: () }
+        LeaseAuthority { only: None }
     }
 }
 

@@ -32,10 +32,38 @@ pub struct OutboxRequest {
         deserialize_with = "text_if_it_is_one"
     )]
     pub parent: Option<String>,
+    /// The step and the lease that it was asked under, as the server that is
+    /// bound to them says; what is filed bears those of the step's own turn.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "binding_if_it_is_one"
+    )]
+    pub asked_under: Option<AskedUnder>,
+}
+
+/// A step and the lease that it runs under.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedUnder {
+    /// The step.
+    pub step_id: String,
+    /// The lease.
+    pub lease_id: String,
+    /// The lease's generation.
+    pub generation: u64,
 }
 
 /// Reads what nothing rests on, so that no value of it is an error.
 fn text_if_it_is_one<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
     let value = Value::deserialize(value)?;
     Ok(value.as_str().map(str::to_owned))
+}
+
+/// As [`text_if_it_is_one`].
+fn binding_if_it_is_one<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<AskedUnder>, D::Error> {
+    let value = Value::deserialize(value)?;
+    Ok(serde_json::from_value(value).ok())
 }

@@ -25,8 +25,8 @@ mod trajectory;
 pub use error::{ChangeError, StoreError};
 pub use inspect::{Fault, Inspection, inspect_issues, inspect_trajectory, repair_issues};
 pub use issues::{
-    ClaimScope, Claimed, Compaction, DependencyEdit, IssueEdit, IssueMemory, NewIssue, OpenOptions,
-    OperatorEdit, View,
+    ClaimScope, Claimed, Compaction, DependencyEdit, IssueChange, IssueEdit, IssueMemory, NewIssue,
+    OpenOptions, View,
 };
 pub use lock::{
     CommandLock, Hold, LOCK_WAIT, LandingLock, WorktreeLock, WorktreesLock, landing_lock, lane_lock,

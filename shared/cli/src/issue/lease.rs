@@ -159,7 +159,8 @@ struct TakenOver {
     generation: u64,
 }
 
-fn taken(claimed: &Claimed) -> Answer {
+/// The answer of a claim that was granted.
+pub(crate) fn taken(claimed: &Claimed) -> Answer {
     let before = claimed.claim.taken_over.as_ref();
     let document = ClaimAnswer {
         claimed: true,
@@ -170,6 +171,16 @@ fn taken(claimed: &Claimed) -> Answer {
         }),
     };
     Answer::new(document, with_lease("claimed", &claimed.row))
+}
+
+/// The answer of a renewal.
+pub(crate) fn renewed(row: &IssueRow) -> Answer {
+    Answer::new(IssueAnswer { issue: item(row) }, with_lease("renewed", row))
+}
+
+/// The answer of a release.
+pub(crate) fn released(row: &IssueRow) -> Answer {
+    Answer::new(IssueAnswer { issue: item(row) }, line("released", row))
 }
 
 fn with_lease(verb: &str, row: &IssueRow) -> String {
@@ -222,10 +233,7 @@ impl RenewArgs {
         let memory = paths::open(path, false)?;
         let (id, key) = self.key.split();
         let row = memory.renew(&authority, &id, key, self.ttl.term())?;
-        Ok(Answer::new(
-            IssueAnswer { issue: item(&row) },
-            with_lease("renewed", &row),
-        ))
+        Ok(renewed(&row))
     }
 }
 
@@ -242,10 +250,7 @@ impl ReleaseArgs {
         let memory = paths::open(path, false)?;
         let (id, key) = self.key.split();
         let row = memory.release(&authority, &id, key, None)?;
-        Ok(Answer::new(
-            IssueAnswer { issue: item(&row) },
-            line("released", &row),
-        ))
+        Ok(released(&row))
     }
 }
 

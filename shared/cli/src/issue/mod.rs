@@ -8,9 +8,14 @@ pub(crate) mod view;
 mod write;
 
 pub(crate) use check::GraphCheckAnswer;
-pub(crate) use lease::ClaimAnswer;
-pub(crate) use query::{BlockedAnswer, IssuesAnswer, ShowAnswer};
-pub(crate) use write::{CompactAnswer, DiscoverAnswer, IssueAnswer};
+pub(crate) use lease::{ClaimAnswer, released, renewed, taken};
+pub(crate) use outbox::queue;
+pub(crate) use query::{
+    BlockedAnswer, IssuesAnswer, ListArgs, ShowAnswer, blocked, no_such, ready,
+};
+pub(crate) use write::{
+    CompactAnswer, DiscoverAnswer, IssueAnswer, discovered, titled, updated, words,
+};
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
@@ -98,10 +103,10 @@ impl IssueCommand {
     fn perform(self, path: &Path, json: bool) -> Result<Answer, CliError> {
         match self {
             Self::Add(args) => args.perform(path),
-            Self::List(args) => args.perform(path, json),
+            Self::List(args) => args.perform(&*paths::open(path, false)?, json),
             Self::Show(args) => args.perform(path),
-            Self::Ready => query::ready(path, json),
-            Self::Blocked => query::blocked(path),
+            Self::Ready => query::ready(&*paths::open(path, false)?, json),
+            Self::Blocked => query::blocked(&*paths::open(path, false)?),
             Self::Check(args) => args.perform(path),
             Self::Update(args) => args.perform(path),
             Self::Claim(args) => args.perform(path),

@@ -10,7 +10,7 @@ use premath_kernel::outbox::OutboxRequest;
 use premath_memory::artifact;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A request that was left in a step's outbox.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub(super) fn request(
     title: String,
     fields: NewFields,
 ) -> Result<Answer, CliError> {
-    let outbox = PathBuf::from(variable("PREMATH_OUTBOX").ok_or(CliError::NoOutbox)?);
+    let outbox = outbox()?;
     let NewFields {
         id,
         description,
@@ -69,8 +69,23 @@ pub(super) fn request(
         issue_type: Some(issue_type),
         labels: Some(words(labels)),
         parent: Some(parent),
+        asked_under: None,
     };
-    artifact::append_line(&outbox, &canonical(&request))?;
+    queue(&outbox, step, request)
+}
+
+/// Returns the step's outbox.
+pub(crate) fn outbox() -> Result<PathBuf, CliError> {
+    Ok(variable("PREMATH_OUTBOX").ok_or(CliError::NoOutbox)?.into())
+}
+
+/// Leaves a request in an outbox: one line, one write.
+///
+/// # Errors
+///
+/// [`CliError::Store`].
+pub(crate) fn queue(outbox: &Path, step: &str, request: OutboxRequest) -> Result<Answer, CliError> {
+    artifact::append_line(outbox, &canonical(&request))?;
     let text = format!(
         "queued {}: it is filed when the step's turn passes the gate\n",
         plain(&request.title)
@@ -81,5 +96,5 @@ pub(super) fn request(
         outbox: outbox.display().to_string(),
         request,
     };
-    Ok(Answer::new(DiscoverAnswer::Queued(queued), text))
+    Ok(Answer::new(DiscoverAnswer::Queued(Box::new(queued)), text))
 }

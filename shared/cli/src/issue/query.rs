@@ -12,16 +12,17 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::graph::Hold;
 use premath_kernel::issue::{EdgeKind, Status};
 use premath_kernel::lease::{self, LeaseRefusal, LeaseState};
-use premath_memory::{ChangeError, IssueRow, View, clock};
+use premath_memory::{ChangeError, IssueMemory, IssueRow, View, clock};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
 
 /// Which issues to list.
-#[derive(Debug, Args)]
-pub(super) struct ListArgs {
+#[derive(Debug, Default, Args, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ListArgs {
     /// Only those of this status
     #[arg(long)]
     status: Option<String>,
@@ -37,7 +38,7 @@ pub(super) struct ListArgs {
 }
 
 impl ListArgs {
-    pub(super) fn perform(self, path: &Path, json: bool) -> Result<Answer, CliError> {
+    pub(crate) fn perform(self, memory: &IssueMemory, json: bool) -> Result<Answer, CliError> {
         let status = self.status.as_deref().map(Status::parse);
         let wanted = |row: &&IssueRow| {
             let issue = &row.issue;
@@ -52,20 +53,19 @@ impl ListArgs {
                     .is_none_or(|t| t == &*issue.issue_type)
                 && (self.label.as_deref()).is_none_or(|l| issue.labels.iter().any(|x| **x == *l))
         };
-        listed(path, json, |view| view.rows().filter(wanted).collect())
+        listed(memory, json, |view| view.rows().filter(wanted).collect())
     }
 }
 
-pub(super) fn ready(path: &Path, json: bool) -> Result<Answer, CliError> {
-    listed(path, json, |view| view.ready().collect())
+pub(crate) fn ready(memory: &IssueMemory, json: bool) -> Result<Answer, CliError> {
+    listed(memory, json, |view| view.ready().collect())
 }
 
-fn listed<'p>(
-    path: &'p Path,
+fn listed(
+    memory: &IssueMemory,
     json: bool,
     choose: impl for<'v> FnOnce(&View<'v>) -> Vec<&'v IssueRow>,
 ) -> Result<Answer, CliError> {
-    let memory = paths::open(path, false)?;
     Ok(memory.view(|view| {
         let rows = choose(&view);
         let document = IssuesAnswer {
@@ -81,8 +81,7 @@ fn listed<'p>(
     })?)
 }
 
-pub(super) fn blocked(path: &Path) -> Result<Answer, CliError> {
-    let memory = paths::open(path, false)?;
+pub(crate) fn blocked(memory: &IssueMemory) -> Result<Answer, CliError> {
     Ok(memory.view(|view| {
         let mut items = Vec::new();
         let mut lines = Vec::new();
@@ -227,16 +226,17 @@ impl ShowArgs {
         let memory = paths::open(path, false)?;
         memory.view(|view| match view.row(&self.id) {
             Some(row) => Ok(shown(row, &view)),
-            None => Err(not_found(&self.id)),
+            None => Err(CliError::Change(ChangeError::Refused(no_such(&self.id)))),
         })?
     }
 }
 
-fn not_found(id: &str) -> CliError {
-    CliError::Change(ChangeError::Refused(LeaseRefusal {
+/// The refusal of an id that no issue has.
+pub(crate) fn no_such(id: &str) -> LeaseRefusal {
+    LeaseRefusal {
         class: FailureClass::LeaseNotFound,
         detail: format!("there is no issue {id}"),
-    }))
+    }
 }
 
 fn shown(row: &IssueRow, view: &View<'_>) -> Answer {

@@ -68,6 +68,38 @@ pub(crate) struct Item<'a> {
     /// Who last changed it without a gate.
     #[serde(skip_serializing_if = "Option::is_none")]
     operator_override: Option<Value>,
+    /// The last change of it that was asked for under an instruction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructed_change: Option<InstructedItem>,
+    /// The step that filed it, and the lease that the step ran under.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    discovered_by: Option<DiscoveredItem>,
+}
+
+/// A change that was asked for under an instruction.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct InstructedItem {
+    /// The instruction.
+    instruction_ref: String,
+    /// The kind of change, as in `issue_update`.
+    change: String,
+    /// Who asked, as they call themselves.
+    asked_by: String,
+    /// When it was made.
+    at: String,
+}
+
+/// The step that filed an issue.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct DiscoveredItem {
+    /// The step.
+    step_id: String,
+    /// The lease that it ran under.
+    lease_id: String,
+    /// The lease's generation.
+    generation: u64,
 }
 
 /// A lease as it stands in JSON answers.
@@ -196,7 +228,27 @@ pub(crate) fn item(row: &IssueRow) -> Item<'_> {
             })
             .collect(),
         operator_override: fields.get("operator_override").cloned(),
+        instructed_change: fields.get("instructed_change").and_then(|record| {
+            Some(InstructedItem {
+                instruction_ref: part(record, "instruction_ref")?,
+                change: part(record, "change")?,
+                asked_by: part(record, "asked_by")?,
+                at: part(record, "at")?,
+            })
+        }),
+        discovered_by: fields.get("discovered_by").and_then(|record| {
+            Some(DiscoveredItem {
+                step_id: part(record, "step_id")?,
+                lease_id: part(record, "lease_id")?,
+                generation: record.get("generation")?.as_u64()?,
+            })
+        }),
     }
+}
+
+/// A text of a record in a row.
+fn part(record: &Value, name: &str) -> Option<String> {
+    Some(record.get(name)?.as_str()?.to_owned())
 }
 
 fn lease_item(lease: &Lease) -> LeaseItem<'_> {

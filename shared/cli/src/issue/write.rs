@@ -9,7 +9,7 @@ use crate::operator::{Reason, step_id};
 use crate::paths;
 use clap::Args;
 use premath_kernel::issue::Status;
-use premath_memory::{Compaction, IssueEdit, NewIssue, OperatorEdit};
+use premath_memory::{Compaction, IssueChange, IssueEdit, IssueRow, NewIssue};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Read};
@@ -88,12 +88,13 @@ impl NewFields {
 }
 
 /// Drops the empty words that stray commas make.
-pub(super) fn words(given: Vec<String>) -> Vec<String> {
+pub(crate) fn words(given: Vec<String>) -> Vec<String> {
     let trimmed = given.into_iter().map(|word| word.trim().to_owned());
     trimmed.filter(|word| !word.is_empty()).collect()
 }
 
-pub(super) fn titled(title: &str) -> Result<(), CliError> {
+/// Refuses a blank title.
+pub(crate) fn titled(title: &str) -> Result<(), CliError> {
     if title.trim().is_empty() {
         return Err(CliError::Usage("the title must not be empty".to_owned()));
     }
@@ -125,7 +126,7 @@ impl AddArgs {
             .fields
             .into_issue(self.title, Some(self.status.clone()));
         let memory = paths::open(path, true)?;
-        let row = memory.operate(authority, OperatorEdit::Add(new))?;
+        let row = memory.operate(authority, IssueChange::Add(new))?;
         let answer = Answer::new(IssueAnswer { issue: item(&row) }, line("added", &row));
         Ok(with_status_note(answer, Some(&self.status)))
     }
@@ -152,7 +153,7 @@ pub(crate) enum DiscoverAnswer<'a> {
     /// The issue is there.
     Filed(Box<FiledIssue<'a>>),
     /// It is filed when the step's turn passes the gate.
-    Queued(QueuedRequest),
+    Queued(Box<QueuedRequest>),
 }
 
 /// An issue that was found and filed.
@@ -176,21 +177,28 @@ impl DiscoverArgs {
         let new = self.fields.into_issue(self.title, None);
         let memory = paths::open(path, false)?;
         let parent = self.parent;
-        let edit = OperatorEdit::Discover {
+        let edit = IssueChange::Discover {
             parent: parent.clone(),
             new,
         };
         let row = memory.operate(authority, edit)?;
-        let edge = edge_item(&row.issue.id, &parent, "discovered-from", None);
-        Ok(Answer::new(
-            DiscoverAnswer::Filed(Box::new(FiledIssue {
-                queued: false,
-                issue: item(&row),
-                dependency: edge,
-            })),
-            line("added", &row),
-        ))
+        Ok(discovered(&row, &parent))
     }
+}
+
+/// The answer of an issue that was found and filed.
+pub(crate) fn discovered(row: &IssueRow, parent: &str) -> Answer {
+    let filed = FiledIssue {
+        queued: false,
+        issue: item(row),
+        dependency: edge_item(&row.issue.id, parent, "discovered-from", None),
+    };
+    Answer::new(DiscoverAnswer::Filed(Box::new(filed)), line("added", row))
+}
+
+/// The answer of an update.
+pub(crate) fn updated(row: &IssueRow) -> Answer {
+    Answer::new(IssueAnswer { issue: item(row) }, line("updated", row))
 }
 
 /// The fields to set.
@@ -246,10 +254,9 @@ impl UpdateArgs {
             return Err(CliError::Usage("no field to set was given".to_owned()));
         }
         let memory = paths::open(path, false)?;
-        let update = OperatorEdit::Update { id: self.id, edit };
+        let update = IssueChange::Update { id: self.id, edit };
         let row = memory.operate(authority, update)?;
-        let answer = Answer::new(IssueAnswer { issue: item(&row) }, line("updated", &row));
-        Ok(with_status_note(answer, self.status.as_deref()))
+        Ok(with_status_note(updated(&row), self.status.as_deref()))
     }
 }
 

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use premath_kernel::canonical::value_of;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::{
-    BrokenRule, JoinCheck, JoinCheckInput, ParsedInput, explain, normalize,
+    BrokenRule, EvidenceError, JoinCheck, JoinCheckInput, ParsedInput, explain, normalize,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,51 +57,77 @@ impl JoinCheckArgs {
         };
         let document = ParsedInput::document(&bytes).map_err(invalid)?;
         drop(bytes);
-        let (document, close) = turn_witness(document);
-        let parsed = ParsedInput::from_value(document).map_err(invalid)?;
-        let JoinCheckInput {
-            evidence,
-            constraints,
-        } = parsed.input;
-        let normalized = normalize(evidence).map_err(invalid)?;
-        let check = JoinCheck::of(normalized, &constraints);
+        let Judged { answer, ready } = judge(document, self.explain).map_err(invalid)?;
         let met = match self.require {
             None => true,
-            Some(RequireArg::Accepted) => check.join_closed,
-            Some(RequireArg::MutationReady) => {
-                check.mutation_ready && close.as_ref().is_none_or(closes)
-            }
+            Some(RequireArg::Accepted) => ready.accepted,
+            Some(RequireArg::MutationReady) => ready.mutation,
         };
-        let mut text = verdict(&check);
-        if let Some(classes) = &close {
-            let _ = writeln!(
-                text,
-                "close     {}",
-                if closes(classes) {
-                    "allowed, as recorded".to_owned()
-                } else {
-                    format!("refused, as recorded: {}", plain(&classes.to_string()))
-                }
-            );
-        }
-        let explain = self.explain.then(|| {
-            let rules = explain(&check.normalized, &constraints);
-            text.push_str(&reasons::text(&rules, &parsed.unknown_fields));
-            Explanation {
-                classes: meanings(&check),
-                rules,
-                ignored_fields: parsed.unknown_fields,
-            }
-        });
-        let answer = JoinCheckAnswer {
-            check,
-            close_failure_classes: close,
-            explain,
-        };
-        let document = value_of(&answer);
-        drop(answer);
-        Ok(Answer::new(document, text).refused(!met))
+        Ok(answer.refused(!met))
     }
+}
+
+/// A document that was judged.
+pub(crate) struct Judged {
+    /// What is said of it.
+    pub(crate) answer: Answer,
+    ready: Readiness,
+}
+
+/// How far a turn comes.
+struct Readiness {
+    accepted: bool,
+    mutation: bool,
+}
+
+/// Judges a turn's evidence and constraints, or a step's turn witness.
+///
+/// # Errors
+///
+/// What does not fit, with the path of the field.
+pub(crate) fn judge(document: Value, explained: bool) -> Result<Judged, EvidenceError> {
+    let (document, close) = turn_witness(document);
+    let parsed = ParsedInput::from_value(document)?;
+    let JoinCheckInput {
+        evidence,
+        constraints,
+    } = parsed.input;
+    let normalized = normalize(evidence)?;
+    let check = JoinCheck::of(normalized, &constraints);
+    let ready = Readiness {
+        accepted: check.join_closed,
+        mutation: check.mutation_ready && close.as_ref().is_none_or(closes),
+    };
+    let mut text = verdict(&check);
+    if let Some(classes) = &close {
+        let _ = writeln!(
+            text,
+            "close     {}",
+            if closes(classes) {
+                "allowed, as recorded".to_owned()
+            } else {
+                format!("refused, as recorded: {}", plain(&classes.to_string()))
+            }
+        );
+    }
+    let explain = explained.then(|| {
+        let rules = explain(&check.normalized, &constraints);
+        text.push_str(&reasons::text(&rules, &parsed.unknown_fields));
+        Explanation {
+            classes: meanings(&check),
+            rules,
+            ignored_fields: parsed.unknown_fields,
+        }
+    });
+    let answer = JoinCheckAnswer {
+        check,
+        close_failure_classes: close,
+        explain,
+    };
+    let document = value_of(&answer);
+    drop(answer);
+    let answer = Answer::new(document, text);
+    Ok(Judged { answer, ready })
 }
 
 /// The answer: the verdict, and what was asked for beside it.

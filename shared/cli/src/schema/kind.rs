@@ -327,13 +327,13 @@ impl Kind {
 }
 
 /// The schema of what the harness takes in, whoever wrote it.
-fn read<T: JsonSchema>() -> Schema {
+pub(crate) fn read<T: JsonSchema>() -> Schema {
     generated::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
 /// The schema of what the harness takes in, where what stands twice in a set
 /// counts once.
-fn read_with_repeats<T: JsonSchema>() -> Schema {
+pub(crate) fn read_with_repeats<T: JsonSchema>() -> Schema {
     let mut schema = read::<T>();
     RecursiveTransform(|part: &mut Schema| {
         part.remove("uniqueItems");
@@ -343,7 +343,7 @@ fn read_with_repeats<T: JsonSchema>() -> Schema {
 }
 
 /// The schema of what the harness writes.
-fn written<T: JsonSchema>() -> Schema {
+pub(crate) fn written<T: JsonSchema>() -> Schema {
     generated::<T>(SchemaSettings::draft2020_12().for_serialize())
 }
 
@@ -371,7 +371,7 @@ fn tidy(schema: &mut Schema) {
 
 /// The schema of the answer of a command that works on no one file: what it
 /// says, and the action.
-fn answer_alone<T: JsonSchema>(actions: &[&str]) -> Schema {
+pub(crate) fn answer_alone<T: JsonSchema>(actions: &[&str]) -> Schema {
     let mut schema = written::<T>();
     let about = "The command.";
     let action = json_schema!({"description": about, "type": "string", "enum": actions});
@@ -381,12 +381,12 @@ fn answer_alone<T: JsonSchema>(actions: &[&str]) -> Schema {
 
 /// The schema of a command's answer: what it says, the action, and the file
 /// that it worked on, under its name in answers.
-fn answer<T: JsonSchema>(actions: &[&str], place: &str) -> Schema {
+pub(crate) fn answer<T: JsonSchema>(actions: &[&str], place: &str) -> Schema {
     with_place(answer_alone::<T>(actions), place)
 }
 
 /// Adds the file that a command worked on.
-fn with_place(mut schema: Schema, place: &str) -> Schema {
+pub(crate) fn with_place(mut schema: Schema, place: &str) -> Schema {
     let about = "The file that it worked on.";
     let path = json_schema!({"description": about, "type": "string"});
     require(&mut schema, place, path);

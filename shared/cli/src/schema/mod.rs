@@ -2,7 +2,7 @@
 //! writes, as JSON Schema.
 
 mod folder;
-mod kind;
+pub(crate) mod kind;
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;

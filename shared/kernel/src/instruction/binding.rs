@@ -92,8 +92,9 @@ impl BindingError {
 
 /// An instruction that the active policy admits: what a batch's changes rest on.
 ///
-/// Made by [`MutationMode::instruction_linked`](crate::authority::MutationMode::instruction_linked)
-/// alone, which asks for what every batch does.
+/// Made by [`MutationMode::instruction_linked`](crate::authority::MutationMode::instruction_linked),
+/// which asks for what every batch does, and kept to itself by
+/// [`InstructedSurface`](crate::authority::InstructedSurface), which asks with each change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstructionLink {

@@ -71,6 +71,35 @@ impl JsonSchema for Issue {
                 "required": ["operator", "at"],
             }),
         );
+        describe(
+            &mut schema,
+            "instructed_change",
+            json_schema!({
+                "description": "The last change that was asked for under an instruction (ours).",
+                "type": ["object", "null"],
+                "properties": {
+                    "instruction_ref": {"type": "string"},
+                    "change": {"type": "string"},
+                    "asked_by": {"type": "string"},
+                    "at": {"type": "string", "format": "date-time"},
+                },
+                "required": ["instruction_ref", "change", "asked_by", "at"],
+            }),
+        );
+        describe(
+            &mut schema,
+            "discovered_by",
+            json_schema!({
+                "description": "The step that filed it, and the lease that the step ran under (ours).",
+                "type": ["object", "null"],
+                "properties": {
+                    "step_id": {"type": "string"},
+                    "lease_id": {"type": "string"},
+                    "generation": {"type": "integer", "minimum": 0},
+                },
+                "required": ["step_id", "lease_id", "generation"],
+            }),
+        );
         schema
     }
 }

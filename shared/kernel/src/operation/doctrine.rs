@@ -2,6 +2,7 @@
 //! routes, and each way to reach one leads to one.
 
 use super::{Operation, RouteFamily};
+use crate::claim::ChangeMorphism;
 use crate::transport::TransportAction;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,6 +43,15 @@ pub const NAMED_TOOLS: [&str; 15] = [
     "join_check",
 ];
 
+/// A tool as the MCP server serves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServedTool {
+    /// Its name.
+    pub name: &'static str,
+    /// The claim that it asks of an instruction; absent where it only reads.
+    pub claim: Option<ChangeMorphism>,
+}
+
 /// What is wrong with the table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -77,6 +87,13 @@ pub enum DoctrineRule {
     CommandUnknown,
     /// An operation's command is one of the command line.
     CommandMissing,
+    /// A tool that is served has an operation.
+    ToolUnknown,
+    /// An operation's tool is served.
+    ToolMissing,
+    /// A tool asks for the claim of its operation, and only reads where that
+    /// changes nothing.
+    ToolClaim,
     /// A dispatch action has the operation that it is bound to.
     ActionUnbound,
 }
@@ -94,14 +111,22 @@ impl DoctrineRule {
             Self::NamedMissing => "named_missing",
             Self::CommandUnknown => "command_unknown",
             Self::CommandMissing => "command_missing",
+            Self::ToolUnknown => "tool_unknown",
+            Self::ToolMissing => "tool_missing",
+            Self::ToolClaim => "tool_claim",
             Self::ActionUnbound => "action_unbound",
         }
     }
 }
 
 /// Returns everything that is wrong with a table, sorted; `commands` are those
-/// of the command line, as in `issue claim`.
-pub fn faults(operations: &[Operation], commands: &BTreeSet<String>) -> Vec<DoctrineFault> {
+/// of the command line, as in `issue claim`, and `served` is what the MCP server
+/// has.
+pub fn faults(
+    operations: &[Operation],
+    commands: &BTreeSet<String>,
+    served: &[ServedTool],
+) -> Vec<DoctrineFault> {
     let mut faults = BTreeSet::new();
     let mut fault = |fault, at: &str, detail: String| {
         let at = at.to_owned();
@@ -186,6 +211,23 @@ pub fn faults(operations: &[Operation], commands: &BTreeSet<String>) -> Vec<Doct
             fault(DoctrineRule::CommandMissing, command, detail);
         }
     }
+    for tool in served {
+        let Some(operation) = operations.iter().find(|op| op.tool == Some(tool.name)) else {
+            let detail = "the server has this tool, and no operation has it".to_owned();
+            fault(DoctrineRule::ToolUnknown, tool.name, detail);
+            continue;
+        };
+        if operation.claim != tool.claim || operation.mutates != tool.claim.is_some() {
+            let detail = "the server asks for another claim than its operation".to_owned();
+            fault(DoctrineRule::ToolClaim, tool.name, detail);
+        }
+    }
+    for name in operations.iter().filter_map(|op| op.tool) {
+        if !served.iter().any(|tool| tool.name == name) {
+            let detail = "the server has no such tool".to_owned();
+            fault(DoctrineRule::ToolMissing, name, detail);
+        }
+    }
     let actions: BTreeSet<&str> = TransportAction::ALL.iter().map(|a| a.as_str()).collect();
     let bound: BTreeSet<&str> = operations.iter().filter_map(|op| op.action).collect();
     for action in actions.symmetric_difference(&bound) {
@@ -213,14 +255,24 @@ mod tests {
         all.map(str::to_owned).collect()
     }
 
+    fn served() -> Vec<ServedTool> {
+        let tool = |op: &Operation| {
+            Some(ServedTool {
+                name: op.tool?,
+                claim: op.claim,
+            })
+        };
+        OPERATIONS.iter().filter_map(tool).collect()
+    }
+
     fn rules(operations: &[Operation], commands: &BTreeSet<String>) -> Vec<&'static str> {
-        let found = faults(operations, commands);
+        let found = faults(operations, commands, &served());
         found.into_iter().map(|f| f.fault.as_str()).collect()
     }
 
     #[test]
     fn the_table_holds() {
-        assert_eq!(faults(OPERATIONS, &commands()), []);
+        assert_eq!(faults(OPERATIONS, &commands(), &served()), []);
     }
 
     #[test]
@@ -242,7 +294,7 @@ mod tests {
                     again.route = RouteFamily::OperatorSurface;
                     t.push(again);
                 },
-                &["id_twice"],
+                &["id_twice", "tool_missing"],
             ),
             (
                 &|t| {
@@ -252,8 +304,11 @@ mod tests {
                 },
                 &["two_operations", "two_operations"],
             ),
-            (&|t| t[claim].claim = None, &["claim_missing"]),
-            (&|t| t[claim].mutates = false, &["claim_missing"]),
+            (&|t| t[claim].claim = None, &["claim_missing", "tool_claim"]),
+            (
+                &|t| t[claim].mutates = false,
+                &["claim_missing", "tool_claim"],
+            ),
             (&|t| t[claim].action = None, &["action_unbound"]),
             (
                 &|t| t[claim].action = Some("issue.take"),
@@ -264,11 +319,16 @@ mod tests {
                     let lost = at("op/mcp.issue_lease_projection");
                     t[lost].tool = None;
                 },
-                &["unreachable", "named_missing"],
+                &["unreachable", "named_missing", "tool_unknown"],
             ),
             (
                 &|t| t.retain(|op| op.id != "op/mcp.issue_ready"),
-                &["named_missing", "named_missing", "command_unknown"],
+                &[
+                    "named_missing",
+                    "named_missing",
+                    "command_unknown",
+                    "tool_unknown",
+                ],
             ),
         ];
         for (plant, expected) in planted {

@@ -368,6 +368,15 @@ pub const OPERATIONS: &[Operation] = &[
         claim: None,
     },
     Operation {
+        id: "op/premath.mcp_serve",
+        command: Some("mcp-serve"),
+        tool: None,
+        action: None,
+        route: Route::OperatorSurface,
+        mutates: true,
+        claim: None,
+    },
+    Operation {
         id: "op/conformance.doctrine",
         command: Some("doctrine check"),
         tool: None,

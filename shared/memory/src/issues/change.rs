@@ -1,11 +1,11 @@
 //! The changes that issue memory can make, each decided by the kernel's rules.
 
-use super::edit::{OperatorEdit, operate};
+use super::edit::{IssueChange, instruct, operate};
 use super::new_issue::{NewIssue, add, filed_already};
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
-use premath_kernel::authority::{OperatorOverride, StepIdentity};
+use premath_kernel::authority::{InstructedChange, OperatorOverride, StepIdentity};
 use premath_kernel::escalation::append_notes;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::{RowChange, Selection};
@@ -13,7 +13,7 @@ use premath_kernel::lease::{
     self, Claim, ClaimRequest, LeaseKey, LeaseRefusal, LeaseState, Observation, Term,
 };
 use premath_kernel::turn::{Block, Close, Discover, MutationReady};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -73,7 +73,12 @@ pub(super) enum Change {
     },
     Operate {
         authority: OperatorOverride,
-        edit: OperatorEdit,
+        edit: IssueChange,
+    },
+    Instruct {
+        authority: InstructedChange,
+        edit: IssueChange,
+        key: LeaseKey,
     },
 }
 
@@ -131,10 +136,33 @@ impl Change {
                     return Ok((Vec::new(), Outcome::Changed(Box::new(filed.clone()))));
                 }
                 let by = format!("{} (step {})", step.worker_id, step.step_id());
-                add(state, new, Some((&step.issue_id, &by)), None, seen)
+                let filed = add(state, new, Some((&step.issue_id, &by)), None, seen)?;
+                marked(filed, step)
             }
             Self::Operate { authority, edit } => operate(state, authority, edit, seen),
+            Self::Instruct {
+                authority,
+                edit,
+                key,
+            } => instruct(state, authority, edit, key, seen),
         }
+    }
+}
+
+/// Marks an issue with the step that filed it and the lease it ran under.
+fn marked((rows, _): (Vec<IssueRow>, Outcome), step: &StepIdentity) -> Decided {
+    let mut change = RowChange::new();
+    change.set(
+        "discovered_by",
+        json!({
+            "step_id": step.step_id(),
+            "lease_id": step.lease_id,
+            "generation": step.generation,
+        }),
+    );
+    match rows.first() {
+        Some(row) => changed(row, &change),
+        None => Err(ChangeError::Invalid("nothing was filed".to_owned())),
     }
 }
 

@@ -1,4 +1,5 @@
-//! A person's changes of issue memory, signed with who made them.
+//! Changes of issue memory beside the gate, signed with what they rest on: a
+//! person's decision, or an instruction that claims them.
 
 use super::change::{Decided, Outcome, changed, edited, find};
 use super::dependency::{DependencyEdit, edges, refuse_new_cycle};
@@ -6,13 +7,15 @@ use super::new_issue::{NewIssue, add};
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
-use premath_kernel::authority::OperatorOverride;
+use premath_kernel::authority::{InstructedChange, OperatorOverride};
+use premath_kernel::claim::ChangeMorphism;
+use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::{RowChange, Status};
-use premath_kernel::lease::Observation;
+use premath_kernel::lease::{self, LeaseKey, LeaseRefusal, LeaseState, Observation};
 use premath_kernel::time;
 use serde_json::json;
 
-/// Fields of an issue that a person sets; `None` leaves one as it is, an
+/// Fields of an issue to set; `None` leaves one as it is, an
 /// empty text clears it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssueEdit {
@@ -32,9 +35,9 @@ pub struct IssueEdit {
     pub owner: Option<String>,
 }
 
-/// A person's change of issue memory.
+/// A change of issue memory that a person makes, or that an instruction claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OperatorEdit {
+pub enum IssueChange {
     /// Files an issue.
     Add(NewIssue),
     /// Files an issue found while working on another.
@@ -62,28 +65,144 @@ pub enum OperatorEdit {
     },
 }
 
+impl IssueChange {
+    /// Returns what an instruction must claim for it.
+    pub const fn kind(&self) -> ChangeMorphism {
+        match self {
+            Self::Add(_) => ChangeMorphism::IssueAdd,
+            Self::Discover { .. } => ChangeMorphism::IssueDiscover,
+            Self::Update { .. } => ChangeMorphism::IssueUpdate,
+            Self::Dependency { edit, .. } => match edit {
+                DependencyEdit::Add { .. } => ChangeMorphism::DepAdd,
+                DependencyEdit::Remove { .. } => ChangeMorphism::DepRemove,
+                DependencyEdit::Replace { .. } => ChangeMorphism::DepReplace,
+            },
+        }
+    }
+
+    /// Returns the issue whose row it changes; none where it files one.
+    fn changes(&self) -> Option<&str> {
+        match self {
+            Self::Add(_) | Self::Discover { .. } => None,
+            Self::Update { id, .. } | Self::Dependency { id, .. } => Some(id),
+        }
+    }
+}
+
+/// What a change rests on, and is signed with.
+#[derive(Clone, Copy)]
+pub(super) enum Signer<'a> {
+    Operator(&'a OperatorOverride),
+    Instruction(&'a InstructedChange),
+}
+
+impl Signer<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Operator(authority) => authority.operator(),
+            Self::Instruction(change) => change.asked_by(),
+        }
+    }
+
+    /// Writes who made the change, and what it rests on.
+    pub(super) fn sign(&self, change: &mut RowChange, now: jiff::Timestamp) {
+        let at = time::micros(now);
+        match self {
+            Self::Operator(authority) => {
+                let mut record = json!({"operator": authority.operator(), "at": at});
+                if let Some(reason) = authority.reason() {
+                    record["reason"] = reason.into();
+                }
+                change.set("operator_override", record);
+            }
+            Self::Instruction(instructed) => {
+                let record = json!({
+                    "instruction_ref": instructed.instruction_ref(),
+                    "change": instructed.kind().name(),
+                    "asked_by": instructed.asked_by(),
+                    "at": at,
+                });
+                change.set("instructed_change", record);
+            }
+        }
+    }
+}
+
+/// Makes a change that an instruction claims. A row under a lease is changed by
+/// whoever names that lease whole, and by nobody else (`contracts.md` 4).
+pub(super) fn instruct(
+    state: &mut State,
+    authority: &InstructedChange,
+    edit: &IssueChange,
+    key: &LeaseKey,
+    seen: &Observation<'_>,
+) -> Decided {
+    if authority.kind() != edit.kind() {
+        return Err(ChangeError::Refused(LeaseRefusal {
+            class: FailureClass::MutationCapabilityClaimMissing,
+            detail: format!(
+                "`{}` was authorised, and `{}` is asked for",
+                authority.kind().claim(),
+                edit.kind().claim()
+            ),
+        }));
+    }
+    if let Some(id) = edit.changes() {
+        let issue = &find(state, id)?.issue;
+        let named = *key != LeaseKey::default();
+        let held = matches!(
+            lease::state(Some(issue), seen),
+            LeaseState::Active | LeaseState::Contended | LeaseState::InvalidExpiresAt
+        );
+        if named {
+            lease::fence(issue, key, seen)?;
+        }
+        let whole = key.lease_id.is_some() && key.owner.is_some() && key.generation.is_some();
+        if held && !whole {
+            let owner = issue.lease.as_ref().map_or("", |lease| &lease.owner);
+            return Err(ChangeError::Refused(LeaseRefusal {
+                class: FailureClass::LeaseContentionActive,
+                detail: format!(
+                    "issue {id} is leased to {owner}; whoever changes it names the lease with id, \
+                     owner and generation"
+                ),
+            }));
+        }
+    }
+    edit_by(state, Signer::Instruction(authority), edit, seen)
+}
+
 pub(super) fn operate(
     state: &mut State,
     authority: &OperatorOverride,
-    edit: &OperatorEdit,
+    edit: &IssueChange,
+    seen: &Observation<'_>,
+) -> Decided {
+    edit_by(state, Signer::Operator(authority), edit, seen)
+}
+
+fn edit_by(
+    state: &mut State,
+    signer: Signer<'_>,
+    edit: &IssueChange,
     seen: &Observation<'_>,
 ) -> Decided {
     let now = seen.moment.wall;
     match edit {
-        OperatorEdit::Add(new) => add(state, new, None, Some(authority), seen),
-        OperatorEdit::Discover { parent, new } => {
+        IssueChange::Add(new) => add(state, new, None, Some(signer), seen),
+        IssueChange::Discover { parent, new } => {
             find(state, parent)?;
-            let by = authority.operator();
-            add(state, new, Some((parent, by)), Some(authority), seen)
+            let by = signer.name();
+            add(state, new, Some((parent, by)), Some(signer), seen)
         }
-        OperatorEdit::Update { id, edit } => {
+        IssueChange::Update { id, edit } => {
             let row = find(state, id)?;
             let mut change = RowChange::new();
             update(&mut change, row, edit, now)?;
-            sign(&mut change, authority, now);
+            signer.sign(&mut change, now);
             changed(row, &change)
         }
-        OperatorEdit::Dependency {
+        IssueChange::Dependency {
             id,
             depends_on,
             edit,
@@ -92,7 +211,7 @@ pub(super) fn operate(
             let mut change = RowChange::new();
             change.set("dependencies", edges(state, row, depends_on, edit, now)?);
             change.touch(now);
-            sign(&mut change, authority, now);
+            signer.sign(&mut change, now);
             let new = edited(row, &change)?;
             if !matches!(edit, DependencyEdit::Remove { .. }) {
                 refuse_new_cycle(state, &row.clone(), &new)?;
@@ -100,15 +219,6 @@ pub(super) fn operate(
             Ok((vec![new.clone()], Outcome::Changed(Box::new(new))))
         }
     }
-}
-
-/// Writes who overrode the gate, and why where it was said.
-pub(super) fn sign(change: &mut RowChange, authority: &OperatorOverride, now: jiff::Timestamp) {
-    let mut record = json!({"operator": authority.operator(), "at": time::micros(now)});
-    if let Some(reason) = authority.reason() {
-        record["reason"] = reason.into();
-    }
-    change.set("operator_override", record);
 }
 
 fn update(

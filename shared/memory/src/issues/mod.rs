@@ -19,7 +19,7 @@ mod state;
 
 pub use change::{ClaimScope, Claimed};
 pub use dependency::DependencyEdit;
-pub use edit::{IssueEdit, OperatorEdit};
+pub use edit::{IssueChange, IssueEdit};
 pub use new_issue::NewIssue;
 pub use state::View;
 pub(crate) use state::read_row;
@@ -30,9 +30,12 @@ use crate::lock::{LOCK_WAIT, LockFile, refuse_network_filesystem};
 use crate::row::IssueRow;
 use change::{Change, Outcome};
 use commit::Queue;
-use premath_kernel::authority::{LeaseAuthority, OperatorOverride};
+use premath_kernel::authority::{
+    InstructedChange, LeaseAuthority, LeaseOperation, OperatorOverride,
+};
+use premath_kernel::failure::FailureClass;
 use premath_kernel::graph::{Diagnosis, Scope};
-use premath_kernel::lease::{ClaimRequest, LeaseKey, Term};
+use premath_kernel::lease::{ClaimRequest, LeaseKey, LeaseRefusal, Term};
 use premath_kernel::turn::{Block, Close, Discover, MutationReady};
 use state::State;
 use std::path::{Path, PathBuf};
@@ -152,10 +155,11 @@ impl IssueMemory {
     /// [`ChangeError::Store`], or a refusal of the request itself.
     pub fn claim_next(
         &self,
-        _authority: &LeaseAuthority,
+        authority: &LeaseAuthority,
         wishes: Vec<ClaimRequest>,
         scope: &ClaimScope,
     ) -> Result<Vec<Option<Claimed>>, ChangeError> {
+        granted(authority, LeaseOperation::Claim)?;
         let changes = wishes
             .into_iter()
             .map(|request| Change::ClaimNext {
@@ -182,10 +186,11 @@ impl IssueMemory {
     /// [`ChangeError::Store`].
     pub fn claim(
         &self,
-        _authority: &LeaseAuthority,
+        authority: &LeaseAuthority,
         issue_id: &str,
         request: ClaimRequest,
     ) -> Result<Claimed, ChangeError> {
+        granted(authority, LeaseOperation::Claim)?;
         let change = Change::Claim {
             issue_id: issue_id.to_owned(),
             request,
@@ -205,11 +210,12 @@ impl IssueMemory {
     /// The refusals of [`premath_kernel::lease::renew`], or [`ChangeError::Store`].
     pub fn renew(
         &self,
-        _authority: &LeaseAuthority,
+        authority: &LeaseAuthority,
         issue_id: &str,
         key: LeaseKey,
         term: Term,
     ) -> Result<IssueRow, ChangeError> {
+        granted(authority, LeaseOperation::Renew)?;
         self.change_one(Change::Renew {
             issue_id: issue_id.to_owned(),
             key,
@@ -224,11 +230,12 @@ impl IssueMemory {
     /// The refusals of [`premath_kernel::lease::release`], or [`ChangeError::Store`].
     pub fn release(
         &self,
-        _authority: &LeaseAuthority,
+        authority: &LeaseAuthority,
         issue_id: &str,
         key: LeaseKey,
         retry_at: Option<jiff::Timestamp>,
     ) -> Result<IssueRow, ChangeError> {
+        granted(authority, LeaseOperation::Release)?;
         self.change_one(Change::Release {
             issue_id: issue_id.to_owned(),
             key,
@@ -282,9 +289,29 @@ impl IssueMemory {
     pub fn operate(
         &self,
         authority: OperatorOverride,
-        edit: OperatorEdit,
+        edit: IssueChange,
     ) -> Result<IssueRow, ChangeError> {
         self.change_one(Change::Operate { authority, edit })
+    }
+
+    /// Makes a change that an instruction claims. A row under a lease is changed
+    /// only by whoever names the lease in `key`: id, owner and generation.
+    ///
+    /// # Errors
+    ///
+    /// As [`IssueMemory::operate`]; refused where the authority is for another
+    /// kind of change, or somebody else's lease stands.
+    pub fn instruct(
+        &self,
+        authority: InstructedChange,
+        edit: IssueChange,
+        key: LeaseKey,
+    ) -> Result<IssueRow, ChangeError> {
+        self.change_one(Change::Instruct {
+            authority,
+            edit,
+            key,
+        })
     }
 
     fn change_one(&self, change: Change) -> Result<IssueRow, ChangeError> {
@@ -318,6 +345,17 @@ impl IssueMemory {
         state.refresh(Tail::Repair)?;
         state.compact(when)
     }
+}
+
+/// Refuses a lease operation that the authority is not for.
+fn granted(authority: &LeaseAuthority, operation: LeaseOperation) -> Result<(), ChangeError> {
+    if authority.covers(operation) {
+        return Ok(());
+    }
+    Err(ChangeError::Refused(LeaseRefusal {
+        class: FailureClass::MutationCapabilityClaimMissing,
+        detail: format!("`{}` was not authorised", operation.change().claim()),
+    }))
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! Issues that are filed: by a person, or by a step that came upon them.
 
 use super::change::{Decided, Outcome, edited};
-use super::edit::sign;
+use super::edit::Signer;
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
-use premath_kernel::authority::OperatorOverride;
 use premath_kernel::issue::{RowChange, Status};
 use premath_kernel::lease::Observation;
 use premath_kernel::time;
@@ -61,7 +60,7 @@ pub(super) fn add(
     state: &State,
     new: &NewIssue,
     discovered_from: Option<(&str, &str)>,
-    authority: Option<&OperatorOverride>,
+    signer: Option<Signer<'_>>,
     seen: &Observation<'_>,
 ) -> Decided {
     let now = time::micros(seen.moment.wall);
@@ -132,9 +131,9 @@ pub(super) fn add(
     let text = Value::Object(row).to_string();
     let mut row = IssueRow::parse(&text)
         .map_err(|error| ChangeError::Invalid(format!("issue {id}: {error}")))?;
-    if let Some(authority) = authority {
+    if let Some(signer) = signer {
         let mut change = RowChange::new();
-        sign(&mut change, authority, seen.moment.wall);
+        signer.sign(&mut change, seen.moment.wall);
         row = edited(&row, &change)?;
     }
     Ok((vec![row.clone()], Outcome::Changed(Box::new(row))))

@@ -1,3 +1,5 @@
+mod instructed;
+
 use super::*;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
@@ -199,7 +201,7 @@ fn a_torn_row_is_cut_off_by_the_next_holder_and_every_whole_row_stays() {
 fn an_operators_edge_that_closes_a_circle_is_refused() {
     let scratch = Scratch::new(&rows(2));
     let memory = scratch.open();
-    let edit = |id: &str, on: &str| OperatorEdit::Dependency {
+    let edit = |id: &str, on: &str| IssueChange::Dependency {
         id: id.into(),
         depends_on: on.into(),
         edit: DependencyEdit::Add {
@@ -242,7 +244,7 @@ fn a_new_issue_gets_the_number_behind_the_highest_of_the_usual_prefix() {
     let row = memory
         .operate(
             operator,
-            OperatorEdit::Add(NewIssue {
+            IssueChange::Add(NewIssue {
                 title: "new".into(),
                 ..NewIssue::default()
             }),
@@ -256,7 +258,7 @@ fn a_new_issue_gets_the_number_behind_the_highest_of_the_usual_prefix() {
 fn a_transaction_that_panics_fails_its_callers_and_the_next_one_goes_through() {
     let scratch = Scratch::new(&rows(2));
     let memory = scratch.open();
-    let change = || OperatorEdit::Update {
+    let change = || IssueChange::Update {
         id: "panic".into(),
         edit: IssueEdit::default(),
     };
@@ -333,7 +335,7 @@ fn an_edge_may_be_taken_out_of_a_circle_by_another_word() {
     let memory = scratch.open();
     #[expect(clippy::disallowed_methods, reason = "a test of the operator's way in")]
     let operator = OperatorOverride::new("ann", None);
-    let edit = OperatorEdit::Dependency {
+    let edit = IssueChange::Dependency {
         id: "a".into(),
         depends_on: "b".into(),
         edit: DependencyEdit::Replace {

@@ -1,0 +1,118 @@
+//! What a server serves, and what changes that are asked of it rest on.
+
+use super::bound::BoundLease;
+use super::tool::{Arguments, Perform, Place, Tool};
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::paths;
+use premath_kernel::authority::{InstructedSurface, LeaseOperation};
+use premath_kernel::claim::ChangeMorphism;
+use premath_memory::IssueMemory;
+use premath_memory::instruction::{ActivePolicy, read};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a server serves.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) issues: PathBuf,
+    pub(super) session: PathBuf,
+    pub(super) trajectory: PathBuf,
+    pub(super) repository: PathBuf,
+    pub(super) instruction: Option<PathBuf>,
+    pub(super) bound: Option<BoundLease>,
+    /// Opened with the first tool that needs it, and shared from then on.
+    pub(super) memory: Mutex<Option<Arc<IssueMemory>>>,
+}
+
+impl Context {
+    /// Returns what the server does, in a line for the person who started it.
+    pub(super) fn told(&self) -> String {
+        let changes = match (&self.bound, &self.instruction) {
+            (Some(bound), _) => format!("bound to {bound}; follow-up work goes to its outbox"),
+            (None, Some(path)) => format!("changes rest on {}", path.display()),
+            (None, None) => "no instruction is named, so it only reads".to_owned(),
+        };
+        format!("premath mcp-serve: {}; {changes}", self.issues.display())
+    }
+
+    /// Performs a tool; `Err` is a refusal, with all that is said of it.
+    pub(super) fn call(
+        &self,
+        tool: &'static Tool,
+        arguments: Value,
+        asked_by: &str,
+    ) -> Result<Value, Value> {
+        let arguments = Arguments::of(tool.name, arguments);
+        let perform = || self.perform(tool, arguments, asked_by);
+        let finished = match tool.place.of(self) {
+            Some((key, path)) => Finished::on(tool.action, key, Ok(path), |_| perform()),
+            None => Finished::new(tool.action, perform()),
+        };
+        let finished = match tool.perform {
+            Perform::Lease(LeaseOperation::Claim, _) => finished.when_refused("claimed", false),
+            _ => finished,
+        };
+        finished.into_outcome()
+    }
+
+    fn perform(
+        &self,
+        tool: &'static Tool,
+        arguments: Arguments,
+        asked_by: &str,
+    ) -> Result<Answer, CliError> {
+        let memory = || self.memory();
+        match (&tool.perform, &self.bound) {
+            (Perform::Read(perform), _) => perform(self, arguments),
+            (Perform::Discover(_), Some(bound)) => bound.discover(&*memory()?, arguments),
+            (_, Some(bound)) => Err(bound.refusal(&arguments)),
+            (Perform::Lease(operation, perform), None) => {
+                let authority = self.surface()?.lease_authority(*operation)?;
+                perform(&*memory()?, &authority, arguments)
+            }
+            (Perform::Change(kind, perform), None) => {
+                let change = self.surface()?.authorise(*kind, asked_by)?;
+                perform(&*memory()?, change, arguments)
+            }
+            (Perform::Discover(perform), None) => {
+                let change = self
+                    .surface()?
+                    .authorise(ChangeMorphism::IssueDiscover, asked_by)?;
+                perform(&*memory()?, change, arguments)
+            }
+        }
+    }
+
+    /// Binds the instruction to the policy as both are now: one that was
+    /// changed since the last change is another one.
+    fn surface(&self) -> Result<InstructedSurface, CliError> {
+        let path = self.instruction.as_deref().ok_or(CliError::NoInstruction)?;
+        let active = ActivePolicy::find(None, &self.repository)?;
+        Ok(InstructedSurface::bind(&read(path)?, &active.policy)?)
+    }
+
+    /// Returns issue memory.
+    pub(super) fn memory(&self) -> Result<Arc<IssueMemory>, CliError> {
+        let mut kept = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(memory) = &*kept {
+            return Ok(Arc::clone(memory));
+        }
+        let memory = Arc::new(paths::open_to_share(&self.issues)?);
+        *kept = Some(Arc::clone(&memory));
+        Ok(memory)
+    }
+}
+
+impl Place {
+    /// Returns the file that a tool works on, under its name in answers.
+    fn of(self, context: &Context) -> Option<(&'static str, PathBuf)> {
+        match self {
+            Self::Issues => Some(("issuesPath", context.issues.clone())),
+            Self::Session => Some(("path", context.session.clone())),
+            Self::Trajectory => Some(("path", context.trajectory.clone())),
+            Self::None => None,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `premath mcp-serve`: issue memory for agents and editors, by the Model
+//! Context Protocol.
+//!
+//! Every tool is an operation of the one table; what a tool answers is what
+//! its command answers with `--json`. Reads are free. A change rests on an
+//! instruction that claims it, or goes to a step's outbox; a person's override
+//! is not to be had here. tokio is inside this module and nowhere else in the
+//! command.
+
+mod bound;
+mod context;
+mod http;
+mod server;
+pub(crate) mod tool;
+
+use crate::answer::{Answer, Finished, tell};
+use crate::error::CliError;
+use crate::paths;
+use crate::policy::Configuration;
+use bound::BoundLease;
+use clap::Args;
+use context::Context;
+use http::Endpoint;
+use server::Server;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Arguments of `premath mcp-serve`.
+#[derive(Debug, Args)]
+pub(crate) struct McpServeArgs {
+    /// The repository to serve; relative paths are below it
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    repo_root: PathBuf,
+    /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
+    #[arg(long, value_name = "PATH")]
+    issues: Option<PathBuf>,
+    /// The instruction that changes rest on [default: $PREMATH_INSTRUCTION, else instruction under
+    /// [batch] in harness.toml]; without one the tools only read
+    #[arg(long, value_name = "FILE")]
+    instruction: Option<PathBuf>,
+    /// Serve one step: everything is read, follow-up work goes to the step's outbox, nothing else
+    /// is changed; a `:` or `%` within a part is percent-encoded [default: the step that the
+    /// environment names]
+    #[arg(long, value_name = "ISSUE:LEASE_ID:GENERATION:OWNER")]
+    lease: Option<String>,
+    /// Serve HTTP at this loopback address instead of stdin and stdout; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    http: Option<SocketAddr>,
+    /// The file with the token that every HTTP request must bear [default: $PREMATH_MCP_TOKEN]
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+}
+
+impl McpServeArgs {
+    pub(crate) fn run(self) -> Finished {
+        // Stdout is the protocol's: nothing is answered there.
+        Finished::new("mcp-serve", self.serve().map(|()| Answer::new((), "")))
+    }
+
+    fn serve(self) -> Result<(), CliError> {
+        std::env::set_current_dir(&self.repo_root)
+            .map_err(CliError::file("find", &self.repo_root))?;
+        let endpoint = match self.http {
+            Some(address) => Some(Endpoint::new(address, self.token_file.as_deref())?),
+            None => None,
+        };
+        let context = Context {
+            issues: paths::issues(self.issues)?,
+            session: paths::session(None)?,
+            trajectory: paths::trajectory(None)?,
+            repository: paths::repository()?,
+            instruction: instruction(self.instruction)?,
+            bound: BoundLease::find(self.lease.as_deref())?,
+            memory: Default::default(),
+        };
+        tell(&context.told());
+        let server = Server::new(Arc::new(context));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed("start the server"))?;
+        let served = match endpoint {
+            Some(endpoint) => runtime.block_on(endpoint.serve(server)),
+            None => runtime.block_on(server.serve_stdio()),
+        };
+        // A client that went away is not waited for; what it asked is whole.
+        runtime.shutdown_background();
+        served
+    }
+}
+
+fn failed(operation: impl Into<String>) -> impl FnOnce(std::io::Error) -> CliError {
+    let operation = operation.into();
+    move |source| CliError::Serve { operation, source }
+}
+
+/// Returns the envelope that changes rest on: the one given, that of the
+/// environment, or that of the configuration.
+fn instruction(given: Option<PathBuf>) -> Result<Option<PathBuf>, CliError> {
+    let variable = || paths::variable("PREMATH_INSTRUCTION").map(PathBuf::from);
+    if let Some(path) = given.or_else(variable) {
+        return Ok(Some(path));
+    }
+    let root = paths::repository()?;
+    let named = Configuration::read(None)?.instruction;
+    let named = named.as_deref().map(str::trim).filter(|n| !n.is_empty());
+    Ok(named.map(|name| root.join(Path::new(name))))
+}

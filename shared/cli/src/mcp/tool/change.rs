@@ -1,0 +1,247 @@
+//! Tools that change issues and edges, each under an instruction that claims
+//! the change.
+
+use super::Arguments;
+use crate::answer::Answer;
+use crate::dep;
+use crate::error::CliError;
+use crate::issue;
+use crate::issue::view::edge_item;
+use premath_kernel::authority::InstructedChange;
+use premath_kernel::lease::LeaseKey;
+use premath_memory::{DependencyEdit, IssueChange, IssueEdit, IssueMemory, NewIssue};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The lease that somebody holds on the issue, whole.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct LeaseInput {
+    /// The lease's id
+    lease_id: String,
+    /// Its owner
+    owner: String,
+    /// Its generation
+    generation: u64,
+}
+
+fn key(lease: Option<LeaseInput>) -> LeaseKey {
+    lease.map_or_else(LeaseKey::default, |lease| LeaseKey {
+        lease_id: Some(lease.lease_id),
+        owner: Some(lease.owner),
+        generation: Some(lease.generation),
+    })
+}
+
+/// The fields to set.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct UpdateInput {
+    /// The issue
+    id: String,
+    /// What it is about, in a line
+    title: Option<String>,
+    /// What is to be done
+    description: Option<String>,
+    /// Notes; they replace those that are there
+    notes: Option<String>,
+    /// Where it stands: any status but in_progress clears the lease
+    status: Option<String>,
+    /// Smaller is sooner
+    priority: Option<i64>,
+    /// Who it is assigned to
+    assignee: Option<String>,
+    /// Who answers for it
+    owner: Option<String>,
+    /// The lease that the caller holds, where the issue is under one
+    lease: Option<LeaseInput>,
+}
+
+pub(super) fn update(
+    memory: &IssueMemory,
+    authority: InstructedChange,
+    arguments: Arguments,
+) -> Result<Answer, CliError> {
+    let tool = arguments.tool();
+    let input: UpdateInput = arguments.read()?;
+    let edit = IssueEdit {
+        title: input.title,
+        description: input.description,
+        notes: input.notes,
+        status: input.status,
+        priority: input.priority,
+        assignee: input.assignee,
+        owner: input.owner,
+    };
+    if edit == IssueEdit::default() {
+        return Err(CliError::Arguments {
+            tool,
+            detail: "no field to set was given".to_owned(),
+        });
+    }
+    let id = input.id;
+    let change = IssueChange::Update { id, edit };
+    let row = memory.instruct(authority, change, key(input.lease))?;
+    Ok(issue::updated(&row))
+}
+
+/// The issue that was found.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(in crate::mcp) struct DiscoverInput {
+    /// The issue that was being worked on
+    pub(in crate::mcp) parent: String,
+    /// What the new one is about, in a line
+    pub(in crate::mcp) title: String,
+    /// What is to be done
+    pub(in crate::mcp) description: Option<String>,
+    /// Smaller is sooner; 2 where none is given
+    pub(in crate::mcp) priority: Option<i64>,
+    /// Its type, any word; `task` where none is given
+    pub(in crate::mcp) issue_type: Option<String>,
+    /// Its labels
+    pub(in crate::mcp) labels: Option<Vec<String>>,
+    /// Its id; by default the next number behind the ids that are there
+    id: Option<String>,
+    /// When it counts as done
+    acceptance_criteria: Option<String>,
+    /// Notes
+    notes: Option<String>,
+    /// Who it is assigned to
+    assignee: Option<String>,
+    /// Who answers for it
+    owner: Option<String>,
+}
+
+impl DiscoverInput {
+    /// Returns a field that was given and that a request of a step has no
+    /// place for.
+    pub(in crate::mcp) fn beyond_a_request(&self) -> Option<&'static str> {
+        let given = [
+            ("id", &self.id),
+            ("acceptanceCriteria", &self.acceptance_criteria),
+            ("notes", &self.notes),
+            ("assignee", &self.assignee),
+            ("owner", &self.owner),
+        ];
+        given
+            .into_iter()
+            .find(|(_, value)| value.as_deref().is_some_and(|text| !text.is_empty()))
+            .map(|(name, _)| name)
+    }
+}
+
+pub(super) fn discover(
+    memory: &IssueMemory,
+    authority: InstructedChange,
+    arguments: Arguments,
+) -> Result<Answer, CliError> {
+    let input: DiscoverInput = arguments.read()?;
+    issue::titled(&input.title)?;
+    let new = NewIssue {
+        id: input.id,
+        title: input.title,
+        description: input.description.unwrap_or_default(),
+        acceptance_criteria: input.acceptance_criteria.unwrap_or_default(),
+        notes: input.notes.unwrap_or_default(),
+        status: None,
+        priority: input.priority,
+        issue_type: input.issue_type,
+        assignee: input.assignee.unwrap_or_default(),
+        owner: input.owner.unwrap_or_default(),
+        labels: issue::words(input.labels.unwrap_or_default()),
+    };
+    let parent = input.parent;
+    let change = IssueChange::Discover {
+        parent: parent.clone(),
+        new,
+    };
+    let row = memory.instruct(authority, change, LeaseKey::default())?;
+    Ok(issue::discovered(&row, &parent))
+}
+
+/// The edge to add.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct AddEdgeInput {
+    /// The issue that has the edge
+    issue_id: String,
+    /// The issue that it depends on
+    depends_on_id: String,
+    /// What the edge does; `blocks` where none is given
+    #[serde(rename = "type")]
+    #[schemars(extend("enum" = words_of_edges()))]
+    kind: Option<String>,
+    /// Who adds it
+    created_by: Option<String>,
+    /// The lease that the caller holds, where the issue is under one
+    lease: Option<LeaseInput>,
+}
+
+/// The words that a new edge may have, or none.
+fn words_of_edges() -> Vec<Option<&'static str>> {
+    dep::KINDS.into_iter().map(Some).chain([None]).collect()
+}
+
+pub(super) fn add_edge(
+    memory: &IssueMemory,
+    authority: InstructedChange,
+    arguments: Arguments,
+) -> Result<Answer, CliError> {
+    let tool = arguments.tool();
+    let input: AddEdgeInput = arguments.read()?;
+    let kind = input.kind.unwrap_or_else(|| "blocks".to_owned());
+    if !dep::KINDS.contains(&&*kind) {
+        return Err(CliError::Arguments {
+            tool,
+            detail: format!(
+                "`type` is `{kind}`, and must be one of {}",
+                dep::KINDS.join(", ")
+            ),
+        });
+    }
+    let change = IssueChange::Dependency {
+        id: input.issue_id.clone(),
+        depends_on: input.depends_on_id.clone(),
+        edit: DependencyEdit::Add {
+            kind: kind.clone(),
+            created_by: input.created_by.clone(),
+        },
+    };
+    let row = memory.instruct(authority, change, key(input.lease))?;
+    let by = input.created_by.as_deref();
+    let edge = edge_item(&input.issue_id, &input.depends_on_id, &kind, by);
+    Ok(dep::changed(&row, edge, ""))
+}
+
+/// The edge to take away.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct RemoveEdgeInput {
+    /// The issue that has the edge
+    issue_id: String,
+    /// The issue that it depends on
+    depends_on_id: String,
+    /// Which edge between the two, any word; `blocks` where none is given
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// The lease that the caller holds, where the issue is under one
+    lease: Option<LeaseInput>,
+}
+
+pub(super) fn remove_edge(
+    memory: &IssueMemory,
+    authority: InstructedChange,
+    arguments: Arguments,
+) -> Result<Answer, CliError> {
+    let input: RemoveEdgeInput = arguments.read()?;
+    let kind = input.kind.unwrap_or_else(|| "blocks".to_owned());
+    let change = IssueChange::Dependency {
+        id: input.issue_id.clone(),
+        depends_on: input.depends_on_id.clone(),
+        edit: DependencyEdit::Remove { kind: kind.clone() },
+    };
+    let row = memory.instruct(authority, change, key(input.lease))?;
+    let edge = edge_item(&input.issue_id, &input.depends_on_id, &kind, None);
+    Ok(dep::changed(&row, edge, ""))
+}

@@ -1,0 +1,103 @@
+//! Tools that look.
+
+use super::super::context::Context;
+use super::Arguments;
+use crate::answer::Answer;
+use crate::error::CliError;
+use crate::{dep, issue, join_check, session};
+use premath_kernel::graph::Scope;
+use premath_kernel::lease::LeaseProjection;
+use premath_memory::clock;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// No arguments.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+pub(super) fn ready(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+    let Nothing {} = arguments.read()?;
+    issue::ready(&*context.memory()?, true)
+}
+
+pub(super) fn list(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+    let wanted: issue::ListArgs = arguments.read()?;
+    wanted.perform(&*context.memory()?, true)
+}
+
+pub(super) fn blocked(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+    let Nothing {} = arguments.read()?;
+    issue::blocked(&*context.memory()?)
+}
+
+/// What `issue_lease_projection` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LeasesAnswer {
+    /// The leases that need attention now.
+    lease_projection: LeaseProjection,
+}
+
+pub(super) fn leases(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+    let Nothing {} = arguments.read()?;
+    let seen = clock::observe();
+    let lease_projection = context
+        .memory()?
+        .view(|view| LeaseProjection::of(view.rows().map(|row| &row.issue), &seen))?;
+    Ok(Answer::new(LeasesAnswer { lease_projection }, ""))
+}
+
+/// Which graph to diagnose.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct DiagnosticsInput {
+    /// Which issues to look at: those that are not closed, or all
+    graph_scope: GraphScope,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum GraphScope {
+    #[default]
+    Active,
+    Full,
+}
+
+pub(super) fn diagnostics(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+    let input: DiagnosticsInput = arguments.read()?;
+    let scope = match input.graph_scope {
+        GraphScope::Active => Scope::Active,
+        GraphScope::Full => Scope::Full,
+    };
+    let (answer, _) = dep::diagnosed(&*context.memory()?, scope)?;
+    Ok(answer)
+}
+
+pub(super) fn session(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+    let Nothing {} = arguments.read()?;
+    session::read(&context.session)
+}
+
+pub(super) fn trajectory(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+    let query: crate::trajectory::QueryArgs = arguments.read()?;
+    query.perform(&context.trajectory)
+}
+
+pub(super) fn join_check(_: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+    let tool = arguments.tool();
+    let mut document = arguments.into_value();
+    let explain = match document.as_object_mut().and_then(|d| d.remove("explain")) {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(explain)) => explain,
+        Some(other) => {
+            return Err(CliError::Arguments {
+                tool,
+                detail: format!("`explain` must be true or false, not {other}"),
+            });
+        }
+    };
+    let judged = join_check::judge(document, explain).map_err(CliError::GivenEvidence)?;
+    Ok(judged.answer)
+}

@@ -1,0 +1,408 @@
+//! The tools: a table, held against the one table of operations.
+
+mod arguments;
+mod change;
+mod lease;
+mod look;
+
+pub(super) use arguments::Arguments;
+pub(super) use change::DiscoverInput;
+
+use super::context::Context;
+use crate::answer::{Answer, Refusal};
+use crate::dep::{Diagnostics, EdgeAnswer};
+use crate::error::CliError;
+use crate::issue::view::EdgeItem;
+use crate::issue::{
+    BlockedAnswer, ClaimAnswer, DiscoverAnswer, IssueAnswer, IssuesAnswer, ListArgs,
+};
+use crate::join_check::JoinCheckAnswer;
+use crate::schema::kind::{answer, read, read_with_repeats, with_place, written};
+use crate::session::SessionAnswer;
+use crate::trajectory::QueryArgs;
+use premath_kernel::authority::{InstructedChange, LeaseAuthority, LeaseOperation};
+use premath_kernel::claim::ChangeMorphism;
+use premath_kernel::operation::doctrine::ServedTool;
+use premath_kernel::schema::describe;
+use premath_kernel::trajectory::Projection;
+use premath_kernel::turn::JoinCheckInput;
+use premath_memory::IssueMemory;
+use rmcp::model::{JsonObject, Tool as Described, ToolAnnotations};
+use schemars::{Schema, json_schema};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A tool of the server.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    /// Its name, which is that of its operation in the table.
+    pub(super) name: &'static str,
+    /// What its answers call it, as its command's do.
+    pub(super) action: &'static str,
+    title: &'static str,
+    about: &'static str,
+    /// Whether something that is there may be lost by it.
+    destructive: bool,
+    /// Whether a second call with the same arguments changes nothing more.
+    idempotent: bool,
+    pub(super) place: Place,
+    input: fn() -> Schema,
+    output: fn(&Tool) -> Schema,
+    pub(super) perform: Perform,
+}
+
+/// The file that a tool works on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Issues,
+    Session,
+    Trajectory,
+    None,
+}
+
+/// What a tool does, with what it rests on.
+#[derive(Debug)]
+pub(super) enum Perform {
+    /// Looks, and rests on nothing.
+    Read(fn(&Context, Arguments) -> Result<Answer, CliError>),
+    /// Does something to a lease.
+    Lease(
+        LeaseOperation,
+        fn(&IssueMemory, &LeaseAuthority, Arguments) -> Result<Answer, CliError>,
+    ),
+    /// Changes a row.
+    Change(
+        ChangeMorphism,
+        fn(&IssueMemory, InstructedChange, Arguments) -> Result<Answer, CliError>,
+    ),
+    /// Files what was found; inside a step it is asked for.
+    Discover(fn(&IssueMemory, InstructedChange, Arguments) -> Result<Answer, CliError>),
+}
+
+/// Every tool, in the order in which they are listed.
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "issue_ready",
+        action: "issue.ready",
+        title: "Ready issues",
+        about: "List the issues that can be worked on now, soonest first.",
+        destructive: false,
+        idempotent: true,
+        place: Place::Issues,
+        input: nothing,
+        output: |tool| tool.answer::<IssuesAnswer<'_>>(),
+        perform: Perform::Read(look::ready),
+    },
+    Tool {
+        name: "issue_list",
+        action: "issue.list",
+        title: "All issues",
+        about: "List issues by id, closed ones included; by status, assignee, type or label.",
+        destructive: false,
+        idempotent: true,
+        place: Place::Issues,
+        input: read::<ListArgs>,
+        output: |tool| tool.answer::<IssuesAnswer<'_>>(),
+        perform: Perform::Read(look::list),
+    },
+    Tool {
+        name: "issue_blocked",
+        action: "issue.blocked",
+        title: "Blocked issues",
+        about: "List the issues that something holds, and what it is.",
+        destructive: false,
+        idempotent: true,
+        place: Place::Issues,
+        input: nothing,
+        output: |tool| tool.answer::<BlockedAnswer<'_>>(),
+        perform: Perform::Read(look::blocked),
+    },
+    Tool {
+        name: "issue_claim",
+        action: "issue.claim",
+        title: "Claim an issue",
+        about: "Lease a ready issue to work on it. The lease ends by time: renew it, and release it \
+                when the work is given up.",
+        destructive: false,
+        idempotent: false,
+        place: Place::Issues,
+        input: read::<lease::ClaimInput>,
+        output: |tool| tool.answer::<ClaimAnswer<'_>>(),
+        perform: Perform::Lease(LeaseOperation::Claim, lease::claim),
+    },
+    Tool {
+        name: "issue_update",
+        action: "issue.update",
+        title: "Update an issue",
+        about: "Set fields of an issue; an empty text clears one. An issue under a lease is changed \
+                by whoever names the lease whole.",
+        destructive: true,
+        idempotent: true,
+        place: Place::Issues,
+        input: read::<change::UpdateInput>,
+        output: |tool| tool.answer::<IssueAnswer<'_>>(),
+        perform: Perform::Change(ChangeMorphism::IssueUpdate, change::update),
+    },
+    Tool {
+        name: "issue_discover",
+        action: "issue.discover",
+        title: "File what was found",
+        about: "File an issue that was found while working on another. Inside a step it is a \
+                request, which is filed when the step's turn passes the gate.",
+        destructive: false,
+        idempotent: false,
+        place: Place::Issues,
+        input: read::<DiscoverInput>,
+        output: |tool| tool.answer::<DiscoverAnswer<'_>>(),
+        perform: Perform::Discover(change::discover),
+    },
+    Tool {
+        name: "issue_lease_renew",
+        action: "issue.lease_renew",
+        title: "Renew a lease",
+        about: "Move the expiry of a lease that has not expired.",
+        destructive: false,
+        idempotent: false,
+        place: Place::Issues,
+        input: read::<lease::RenewInput>,
+        output: |tool| tool.answer::<IssueAnswer<'_>>(),
+        perform: Perform::Lease(LeaseOperation::Renew, lease::renew),
+    },
+    Tool {
+        name: "issue_lease_release",
+        action: "issue.lease_release",
+        title: "Release a lease",
+        about: "Give a lease back; the issue is open again.",
+        destructive: true,
+        idempotent: false,
+        place: Place::Issues,
+        input: read::<lease::ReleaseInput>,
+        output: |tool| tool.answer::<IssueAnswer<'_>>(),
+        perform: Perform::Lease(LeaseOperation::Release, lease::release),
+    },
+    Tool {
+        name: "issue_lease_projection",
+        action: "issue.lease_projection",
+        title: "Leases that need attention",
+        about: "List the issues whose lease is over or does not fit its row.",
+        destructive: false,
+        idempotent: true,
+        place: Place::Issues,
+        input: nothing,
+        output: |tool| tool.answer::<look::LeasesAnswer>(),
+        perform: Perform::Read(look::leases),
+    },
+    Tool {
+        name: "dep_add",
+        action: "dep.add",
+        title: "Add a dependency",
+        about: "Make an issue depend on another; refused where it closes a circle.",
+        destructive: false,
+        idempotent: false,
+        place: Place::Issues,
+        input: read::<change::AddEdgeInput>,
+        output: |tool| tool.answer::<EdgeAnswer<'_, EdgeItem<'_>>>(),
+        perform: Perform::Change(ChangeMorphism::DepAdd, change::add_edge),
+    },
+    Tool {
+        name: "dep_remove",
+        action: "dep.remove",
+        title: "Remove a dependency",
+        about: "Take an edge between two issues away.",
+        destructive: true,
+        idempotent: false,
+        place: Place::Issues,
+        input: read::<change::RemoveEdgeInput>,
+        output: |tool| tool.answer::<EdgeAnswer<'_, EdgeItem<'_>>>(),
+        perform: Perform::Change(ChangeMorphism::DepRemove, change::remove_edge),
+    },
+    Tool {
+        name: "dep_diagnostics",
+        action: "dep.diagnostics",
+        title: "Diagnose dependencies",
+        about: "Tell whether the graph can end: circles, dangling edges, issues never ready.",
+        destructive: false,
+        idempotent: true,
+        place: Place::Issues,
+        input: read::<look::DiagnosticsInput>,
+        output: |tool| tool.answer::<Diagnostics>(),
+        perform: Perform::Read(look::diagnostics),
+    },
+    Tool {
+        name: "harness_session_read",
+        action: "harness-session.read",
+        title: "Read the session",
+        about: "Read the worktree's session: what it is about, and what comes next.",
+        destructive: false,
+        idempotent: true,
+        place: Place::Session,
+        input: nothing,
+        output: |tool| tool.answer::<SessionAnswer<'_>>(),
+        perform: Perform::Read(look::session),
+    },
+    Tool {
+        name: "harness_trajectory_query",
+        action: "harness-trajectory.query",
+        title: "Query the trajectory",
+        about: "List rows of the trajectory, the latest first.",
+        destructive: false,
+        idempotent: true,
+        place: Place::Trajectory,
+        input: read::<QueryArgs>,
+        output: |tool| tool.answer::<Projection<'_>>(),
+        perform: Perform::Read(look::trajectory),
+    },
+    Tool {
+        name: "join_check",
+        action: "harness-join-check",
+        title: "Judge a turn",
+        about: "Judge the evidence of one turn by the typestate gate. The verdict is data: a \
+                rejected turn is no error.",
+        destructive: false,
+        idempotent: true,
+        place: Place::None,
+        input: turn,
+        output: |_| written::<JoinCheckAnswer>(),
+        perform: Perform::Read(look::join_check),
+    },
+];
+
+/// Returns the tool of that name.
+pub(super) fn named(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+/// Returns what the server serves, for the table of operations to be held
+/// against.
+pub(crate) fn served() -> Vec<ServedTool> {
+    let served = |tool: &Tool| ServedTool {
+        name: tool.name,
+        claim: tool.claim(),
+    };
+    TOOLS.iter().map(served).collect()
+}
+
+fn nothing() -> Schema {
+    json_schema!({"type": "object", "properties": {}, "additionalProperties": false})
+}
+
+/// A turn as the command reads it from a file, and whether it is explained.
+fn turn() -> Schema {
+    let mut schema = read_with_repeats::<JoinCheckInput>();
+    let explain = json_schema!({
+        "description": "Say which rows broke which rule, and what would satisfy it.",
+        "type": "boolean",
+        "default": false,
+    });
+    describe(&mut schema, "explain", explain);
+    schema
+}
+
+impl Tool {
+    /// Returns the kind of change that an instruction must claim.
+    const fn claim(&self) -> Option<ChangeMorphism> {
+        match self.perform {
+            Perform::Read(_) => None,
+            Perform::Lease(operation, _) => Some(operation.change()),
+            Perform::Change(kind, _) => Some(kind),
+            Perform::Discover(_) => Some(ChangeMorphism::IssueDiscover),
+        }
+    }
+
+    fn answer<T: schemars::JsonSchema>(&self) -> Schema {
+        let place = match self.place {
+            Place::Issues => "issuesPath",
+            Place::Session | Place::Trajectory | Place::None => "path",
+        };
+        answer::<T>(&[self.action], place)
+    }
+
+    /// Returns the tool as clients are told of it.
+    pub(super) fn described(&self) -> Described {
+        let mutates = self.claim().is_some();
+        let hints = ToolAnnotations::with_title(self.title)
+            .read_only(!mutates)
+            .destructive(self.destructive)
+            .idempotent(self.idempotent)
+            .open_world(false);
+        Described::new(self.name, self.about, object((self.input)()))
+            .with_title(self.title)
+            .with_raw_output_schema(self.answer_or_refusal())
+            .with_annotations(hints)
+    }
+
+    /// What a tool says is its command's answer or its refusal: some clients
+    /// hold errors against the schema too.
+    fn answer_or_refusal(&self) -> Arc<JsonObject> {
+        let mut answer = (self.output)(self).to_value();
+        let mut refusal = refused(self.place).to_value();
+        let mut definitions = JsonObject::new();
+        for part in [&mut answer, &mut refusal] {
+            if let Some(part) = part.as_object_mut() {
+                part.remove("$schema");
+                if let Some(Value::Object(below)) = part.remove("$defs") {
+                    definitions.extend(below);
+                }
+            }
+        }
+        // All of them would stand in every tool.
+        if let Some(class) = definitions.get_mut("FailureClass") {
+            let about = "A stable, machine-readable name of one way to fail; `premath classes` \
+                         lists all.";
+            *class = json!({"type": "string", "description": about});
+        }
+        let schema = json!({
+            "type": "object",
+            "anyOf": [answer, refusal],
+            "$defs": definitions,
+        });
+        match schema {
+            Value::Object(schema) => Arc::new(schema),
+            _ => Arc::default(),
+        }
+    }
+}
+
+fn refused(place: Place) -> Schema {
+    let mut schema = written::<Refusal>();
+    let hint = json_schema!({"description": "What can be done about it.", "type": "string"});
+    describe(&mut schema, "hint", hint);
+    match place {
+        Place::Issues => with_place(schema, "issuesPath"),
+        Place::Session | Place::Trajectory => with_place(schema, "path"),
+        Place::None => schema,
+    }
+}
+
+/// A schema as tools have it: without its dialect, which is that of the
+/// protocol.
+fn object(schema: Schema) -> Arc<JsonObject> {
+    match schema.to_value() {
+        Value::Object(mut schema) => {
+            schema.remove("$schema");
+            Arc::new(schema)
+        }
+        _ => Arc::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_takes_and_answers_objects_and_says_what_it_may_do() {
+        for tool in TOOLS {
+            let described = tool.described();
+            let output = described.output_schema.unwrap();
+            for schema in [&*described.input_schema, &*output] {
+                assert_eq!(schema["type"], "object", "{}", tool.name);
+                assert!(!schema.contains_key("$schema"), "{}", tool.name);
+            }
+            let hints = described.annotations.unwrap();
+            assert_eq!(hints.read_only_hint, Some(tool.claim().is_none()));
+            assert!(hints.open_world_hint == Some(false) && hints.destructive_hint.is_some());
+            assert!(tool.claim().is_some() || !tool.destructive, "{}", tool.name);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What changes rest on.
+
+use crate::client::{Client, Project, changes};
+use serde_json::{Value, json};
+
+/// Calls every tool that changes something, and expects one class and no
+/// change.
+#[track_caller]
+fn nothing_changes(project: &Project, client: &mut Client, class: &str) {
+    let before = project.bytes();
+    for (tool, arguments) in changes() {
+        client.refused(tool, arguments, class);
+    }
+    assert_eq!(before, project.bytes());
+}
+
+#[test]
+fn without_an_instruction_nothing_is_changed_and_everything_is_read() {
+    let project = Project::claiming(&["all"]).without_instruction();
+    let mut client = project.serve(&[]);
+    nothing_changes(&project, &mut client, "instruction_mode_unavailable");
+    let refused = client.call("dep_add", json!({"issueId": "b", "dependsOnId": "a"}));
+    assert!(
+        refused.0["hint"]
+            .as_str()
+            .unwrap()
+            .contains("--instruction")
+    );
+    assert_eq!(client.accepted("issue_ready", json!({}))["count"], 2);
+}
+
+#[test]
+fn an_instruction_is_named_by_flag_environment_or_configuration() {
+    let project = Project::claiming(&["issue_update"]).without_instruction();
+    let path = project.instruction().display().to_string();
+    let edit = json!({"id": "a", "notes": "seen"});
+    let mut named = project.serve(&["--instruction", &path]);
+    named.accepted("issue_update", edit.clone());
+    let mut command = project.command(&["mcp-serve"]);
+    command.env("PREMATH_INSTRUCTION", &path);
+    Client::start(command).accepted("issue_update", edit);
+}
+
+#[test]
+fn a_change_that_is_not_claimed_is_refused_and_one_that_is_is_made() {
+    let names = changes().map(|(tool, _)| tool);
+    for (index, (tool, arguments)) in changes().into_iter().enumerate() {
+        let claim = tool;
+        let project = Project::claiming(&[claim]);
+        if tool.starts_with("issue_lease") {
+            project.answer(&["issue", "claim", "a", "--assignee", "w"]);
+        }
+        let mut client = project.serve(&[]);
+        for (other, arguments) in changes() {
+            if other != names[index] {
+                client.refused(other, arguments, "mutation.capability_claim_missing");
+            }
+        }
+        client.accepted(tool, arguments);
+    }
+}
+
+#[test]
+fn an_instruction_of_another_policy_authorises_nothing_also_where_it_was_changed_meanwhile() {
+    let project = Project::claiming(&["all"]);
+    let mut client = project.serve(&[]);
+    client.accepted("issue_update", json!({"id": "a", "notes": "seen"}));
+    project.edit_instruction(|envelope| envelope["policyDigest"] = "pol1_0".into());
+    nothing_changes(&project, &mut client, "mutation.policy_digest_mismatch");
+    project.edit_instruction(|envelope| envelope["intent"] = " ".into());
+    nothing_changes(&project, &mut client, "instruction_invalid_intent");
+}
+
+#[test]
+fn a_change_says_in_its_row_what_it_rests_on_and_who_asked() {
+    let project = Project::claiming(&["all"]);
+    let mut client = project.serve(&[]);
+    let found = client.accepted("issue_discover", json!({"parent": "a", "title": "Found"}));
+    let change = &found["issue"]["instructedChange"];
+    assert_eq!(change["change"], "issue_discover");
+    assert_eq!(change["askedBy"], "mcp:by-hand");
+    let reference = change["instructionRef"].as_str().unwrap();
+    assert!(reference.starts_with("instruction://"), "{reference}");
+    assert_eq!(found["queued"], false);
+    assert_eq!(found["dependency"]["dependsOnId"], "a");
+    let edge = &found["issue"]["dependencies"][0];
+    assert_eq!(edge["createdBy"], "mcp:by-hand");
+}
+
+#[test]
+fn an_issue_under_a_lease_is_changed_by_whoever_names_the_lease_whole() {
+    let project = Project::claiming(&["all"]);
+    let mut client = project.serve(&[]);
+    let claimed = client.accepted("issue_claim", json!({"id": "a", "assignee": "w"}));
+    let lease = &claimed["issue"]["lease"];
+    let key = json!({
+        "leaseId": lease["leaseId"],
+        "owner": lease["owner"],
+        "generation": lease["generation"],
+    });
+    let with = |lease: Value| json!({"id": "a", "status": "closed", "lease": lease});
+    let before = project.bytes();
+    client.refused(
+        "issue_update",
+        json!({"id": "a", "status": "closed"}),
+        "lease_contention_active",
+    );
+    client.refused(
+        "dep_add",
+        json!({"issueId": "a", "dependsOnId": "b"}),
+        "lease_contention_active",
+    );
+    for (field, value, class) in [
+        ("leaseId", json!("other"), "lease_id_mismatch"),
+        ("owner", json!("other"), "lease_owner_mismatch"),
+        ("generation", json!(7), "lease_generation_mismatch"),
+    ] {
+        let mut wrong = key.clone();
+        wrong[field] = value;
+        client.refused("issue_update", with(wrong), class);
+    }
+    assert_eq!(before, project.bytes());
+    let closed = client.accepted("issue_update", with(key));
+    assert_eq!(closed["issue"]["status"], "closed");
+    assert_eq!(closed["issue"].get("lease"), None);
+}
+
+#[test]
+fn leases_go_by_the_rules_of_issue_memory() {
+    let project = Project::claiming(&["all"]);
+    let mut client = project.serve(&[]);
+    let claim = |id: &str| json!({"id": id, "assignee": "w", "leaseTtlSeconds": 60});
+    client.accepted("issue_claim", claim("a"));
+    let again = client.refused("issue_claim", claim("a"), "lease_contention_active");
+    assert_eq!(again["claimed"], false);
+    client.refused("issue_claim", claim("none"), "lease_not_found");
+    let short = json!({"id": "b", "assignee": "w", "leaseTtlSeconds": 1});
+    client.refused("issue_claim", short, "lease_invalid_ttl");
+    let key = json!({"id": "a", "assignee": "w", "leaseId": "lease1_a_w", "generation": 1});
+    let renewed = client.accepted("issue_lease_renew", key.clone());
+    assert!(renewed["issue"]["lease"]["renewedAt"].is_string());
+    let released = client.accepted("issue_lease_release", key.clone());
+    assert_eq!(released["issue"]["status"], "open");
+    client.refused("issue_lease_release", key, "lease_missing");
+    let circle = json!({"issueId": "a", "dependsOnId": "c"});
+    client.refused("dep_add", circle, "dependency_cycle");
+}

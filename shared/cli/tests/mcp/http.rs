@@ -1,0 +1,145 @@
+//! The server over HTTP.
+
+use crate::client::{Project, hello};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+const TOKEN: &str = "correct-horse-battery";
+
+/// A server on a free port.
+struct Http {
+    child: Child,
+    address: String,
+}
+
+impl Http {
+    fn start(project: &Project) -> Self {
+        fs::write(project.root.join("token"), format!("{TOKEN}\n")).unwrap();
+        let mut command = project.command(&["mcp-serve", "--http", "127.0.0.1:0"]);
+        command.args(["--token-file", "token"]);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = lines
+            .map(Result::unwrap)
+            .find_map(|line| {
+                let rest = line.strip_prefix("listening on http://")?;
+                Some(rest.strip_suffix("/mcp")?.to_owned())
+            })
+            .unwrap();
+        Self { child, address }
+    }
+
+    /// Asks once; returns the status, the head and the body.
+    fn ask(&self, path: &str, headers: &[&str], message: &Value) -> (u16, String, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let body = message.to_string();
+        let mut request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAccept: application/json, \
+             text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+            self.address,
+            body.len()
+        );
+        for header in headers {
+            request.push_str(&format!("{header}\r\n"));
+        }
+        let whole = format!("{request}\r\n{body}");
+        stream.write_all(whole.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, head.to_ascii_lowercase(), body.to_owned())
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// The message in an answer that is an event stream.
+fn message(body: &str) -> Value {
+    let data = body.lines().filter_map(|line| line.strip_prefix("data:"));
+    let mut read = data.filter_map(|text| serde_json::from_str(text.trim()).ok());
+    read.next().unwrap_or_else(|| panic!("{body}"))
+}
+
+#[test]
+fn whoever_bears_the_token_is_served_and_nobody_else() {
+    let project = Project::claiming(&["all"]);
+    let server = Http::start(&project);
+    let bearer = format!("Authorization: Bearer {TOKEN}");
+    let first = request(1, "initialize", hello());
+    for wrong in [
+        &[][..],
+        &["Authorization: Bearer wrong-horse-battery"],
+        &["Authorization: Basic correct-horse-battery"],
+    ] {
+        let (status, head, _) = server.ask("/mcp", wrong, &first);
+        assert_eq!(status, 401, "{wrong:?}");
+        assert!(head.contains("www-authenticate: bearer"), "{head}");
+    }
+    assert_eq!(server.ask("/other", &[&bearer], &first).0, 404);
+    for elsewhere in ["Origin: https://example.com", "Origin: null"] {
+        assert_eq!(server.ask("/mcp", &[&bearer, elsewhere], &first).0, 403);
+    }
+    let (status, head, body) = server.ask("/mcp", &[&bearer], &first);
+    assert_eq!(status, 200, "{head}");
+    assert_eq!(message(&body)["result"]["serverInfo"]["name"], "premath");
+    let session = head
+        .lines()
+        .find(|line| line.starts_with("mcp-session-id:"))
+        .unwrap()
+        .to_owned();
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let known = [&*bearer, &*session, "MCP-Protocol-Version: 2025-06-18"];
+    assert_eq!(server.ask("/mcp", &known, &ready).0, 202);
+    let call = json!({"name": "issue_claim", "arguments": {"id": "a", "assignee": "w"}});
+    let (status, _, body) = server.ask("/mcp", &known, &request(2, "tools/call", call.clone()));
+    assert_eq!(status, 200);
+    let answer = message(&body);
+    assert_eq!(answer["result"]["structuredContent"]["claimed"], true);
+    // A session is no token.
+    let (status, ..) = server.ask("/mcp", &[&session], &request(3, "tools/call", call));
+    assert_eq!(status, 401);
+}
+
+#[test]
+fn a_server_that_others_could_reach_or_that_asks_for_no_token_does_not_start() {
+    let project = Project::claiming(&["all"]);
+    fs::write(project.root.join("token"), TOKEN).unwrap();
+    fs::write(project.root.join("short"), "abc\n").unwrap();
+    for (args, told) in [
+        (
+            &["--http", "0.0.0.0:0", "--token-file", "token"][..],
+            "loopback",
+        ),
+        (&["--http", "[::]:0", "--token-file", "token"], "loopback"),
+        (&["--http", "127.0.0.1:0"], "--http needs a token"),
+        (
+            &["--http", "127.0.0.1:0", "--token-file", "short"],
+            "16 or more",
+        ),
+        (
+            &["--http", "127.0.0.1:0", "--token-file", "none"],
+            "cannot read none",
+        ),
+        (&["--token-file", "token"], "--http"),
+        (&["--http", "localhost"], "--http"),
+    ] {
+        let output = project.premath(&[&["mcp-serve"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(output.stdout.is_empty());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(told), "{args:?}: {said}");
+    }
+}

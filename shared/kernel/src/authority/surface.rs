@@ -1,0 +1,199 @@
+//! Changes that others ask for one by one, each under an instruction.
+//!
+//! A batch is held to everything that it does before it begins
+//! ([`MutationMode`](super::MutationMode)). A surface such as the MCP server
+//! does not know what it will be asked: it is bound to the policy once, and to
+//! a claim with every change.
+
+use super::LeaseAuthority;
+use crate::claim::ChangeMorphism;
+use crate::instruction::{
+    BindingError, BindingFault, Instruction, InstructionLink, InstructionPolicy,
+};
+
+/// An operation on a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseOperation {
+    /// Leasing an issue.
+    Claim,
+    /// Moving the expiry.
+    Renew,
+    /// Giving the lease back.
+    Release,
+}
+
+impl LeaseOperation {
+    /// Returns the change that an instruction must claim for it.
+    pub const fn change(self) -> ChangeMorphism {
+        match self {
+            Self::Claim => ChangeMorphism::IssueClaim,
+            Self::Renew => ChangeMorphism::IssueLeaseRenew,
+            Self::Release => ChangeMorphism::IssueLeaseRelease,
+        }
+    }
+}
+
+/// An instruction that the active policy admits, and under which others ask
+/// for changes.
+///
+/// It gives its link to nobody: who had that could act in a batch's mode,
+/// which asks for more.
+#[derive(Debug)]
+pub struct InstructedSurface {
+    link: InstructionLink,
+}
+
+impl InstructedSurface {
+    /// Binds an instruction to the active policy; its claims are asked for
+    /// with each change.
+    ///
+    /// # Errors
+    ///
+    /// [`BindingError`]: another policy than the active one, an unknown type,
+    /// a normaliser or check that is not allowed.
+    pub fn bind(
+        instruction: &Instruction,
+        policy: &InstructionPolicy,
+    ) -> Result<Self, BindingError> {
+        let link = instruction.bind(policy, &[])?;
+        Ok(Self { link })
+    }
+
+    /// Returns `instruction://<id>/<digest>`.
+    pub fn instruction_ref(&self) -> &str {
+        self.link.instruction_ref()
+    }
+
+    /// Authorises one change of one kind; `asked_by` is who asks, as they call
+    /// themselves.
+    ///
+    /// # Errors
+    ///
+    /// [`BindingFault::Claim`] where no claim covers the kind.
+    pub fn authorise(
+        &self,
+        kind: ChangeMorphism,
+        asked_by: &str,
+    ) -> Result<InstructedChange, BindingFault> {
+        self.covers(kind)?;
+        Ok(InstructedChange {
+            kind,
+            instruction_ref: self.instruction_ref().to_owned(),
+            asked_by: asked_by.to_owned(),
+        })
+    }
+
+    /// Grants one operation on leases.
+    ///
+    /// # Errors
+    ///
+    /// [`BindingFault::Claim`] where no claim covers it.
+    pub fn lease_authority(
+        &self,
+        operation: LeaseOperation,
+    ) -> Result<LeaseAuthority, BindingFault> {
+        self.covers(operation.change())?;
+        Ok(LeaseAuthority {
+            only: Some(operation),
+        })
+    }
+
+    fn covers(&self, kind: ChangeMorphism) -> Result<(), BindingFault> {
+        if self.link.claims().covers(kind.claim()) {
+            Ok(())
+        } else {
+            Err(BindingFault::Claim(kind))
+        }
+    }
+}
+
+/// The right to one change of one kind, which an instruction claims.
+///
+/// Minted by [`InstructedSurface::authorise`] alone, not `Clone`, not readable
+/// from a file, and used up by the change.
+#[derive(Debug)]
+pub struct InstructedChange {
+    kind: ChangeMorphism,
+    instruction_ref: String,
+    asked_by: String,
+}
+
+impl InstructedChange {
+    /// Returns the kind of change.
+    pub const fn kind(&self) -> ChangeMorphism {
+        self.kind
+    }
+
+    /// Returns the instruction that it rests on.
+    pub fn instruction_ref(&self) -> &str {
+        &self.instruction_ref
+    }
+
+    /// Returns who asked, as they call themselves.
+    pub fn asked_by(&self) -> &str {
+        &self.asked_by
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn surface(claims: Value, edit: impl FnOnce(&mut Value)) -> Result<InstructedSurface, String> {
+        let policy = InstructionPolicy::embedded().unwrap();
+        let mut envelope = json!({
+            "schema": 1,
+            "intent": "answer an editor",
+            "scope": {"kind": "repository", "target": "."},
+            "instructionType": "harness.batch",
+            "typingPolicy": {"allowUnknown": false},
+            "normalizerId": "premath.harness.shell.v1",
+            "policyDigest": policy.policy_digest(),
+            "capabilityClaims": claims,
+            "requestedChecks": ["verify"],
+        });
+        edit(&mut envelope);
+        let bytes = envelope.to_string().into_bytes();
+        let instruction = Instruction::parse("20260305T100000Z-editor.json", &bytes).unwrap();
+        InstructedSurface::bind(&instruction, &policy)
+            .map_err(|error| error.classes()[0].to_string())
+    }
+
+    #[test]
+    fn a_change_is_authorised_where_a_claim_covers_it_and_no_other_is() {
+        let claims = json!(["capabilities.change_morphisms.issue_update"]);
+        let surface = surface(claims, |_| ()).unwrap();
+        let change = surface.authorise(ChangeMorphism::IssueUpdate, "editor");
+        assert_eq!(change.unwrap().kind(), ChangeMorphism::IssueUpdate);
+        for kind in ChangeMorphism::ALL {
+            let refused = surface.authorise(*kind, "editor").err();
+            let expected = (*kind != ChangeMorphism::IssueUpdate)
+                .then_some("mutation.capability_claim_missing");
+            assert_eq!(refused.map(|f| f.class().as_str()), expected);
+        }
+    }
+
+    #[test]
+    fn a_lease_authority_is_good_for_the_operation_that_was_claimed() {
+        use LeaseOperation::{Claim, Release, Renew};
+        let claims = json!(["capabilities.change_morphisms.issue_lease_renew"]);
+        let surface = surface(claims, |_| ()).unwrap();
+        let authority = surface.lease_authority(Renew).unwrap();
+        let covered = [Claim, Renew, Release].map(|operation| authority.covers(operation));
+        assert_eq!(covered, [false, true, false]);
+        assert!(surface.lease_authority(Claim).is_err());
+        assert!(surface.lease_authority(Release).is_err());
+    }
+
+    #[test]
+    fn an_instruction_of_another_policy_binds_no_surface() {
+        let all = json!(["capabilities.change_morphisms.all"]);
+        let refused = surface(all.clone(), |envelope| {
+            envelope["policyDigest"] = "pol1_0".into();
+        });
+        assert_eq!(refused.unwrap_err(), "mutation.policy_digest_mismatch");
+        let refused = surface(all, |envelope| envelope["instructionType"] = "x".into());
+        assert_eq!(refused.unwrap_err(), "instruction_unknown_unroutable");
+    }
+}

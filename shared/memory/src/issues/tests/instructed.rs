@@ -1,0 +1,99 @@
+//! Changes that rest on an instruction.
+
+use super::*;
+use premath_kernel::authority::InstructedSurface;
+use premath_kernel::claim::ChangeMorphism;
+use premath_kernel::instruction::{Instruction, InstructionPolicy};
+use serde_json::json;
+
+fn surface() -> InstructedSurface {
+    let policy = InstructionPolicy::embedded().unwrap();
+    let envelope = json!({
+        "schema": 1,
+        "intent": "test",
+        "scope": {"kind": "repo", "target": "here"},
+        "instructionType": "harness.batch",
+        "typingPolicy": {"allowUnknown": false},
+        "normalizerId": "premath.harness.shell.v1",
+        "policyDigest": policy.policy_digest(),
+        "capabilityClaims": ["capabilities.change_morphisms"],
+        "requestedChecks": ["verify"],
+    });
+    let bytes = envelope.to_string().into_bytes();
+    let instruction = Instruction::parse("20260305T100000Z-test.json", &bytes).unwrap();
+    InstructedSurface::bind(&instruction, &policy).unwrap()
+}
+
+fn title(id: &str) -> IssueChange {
+    let edit = IssueEdit {
+        title: Some("new".into()),
+        ..IssueEdit::default()
+    };
+    IssueChange::Update {
+        id: id.into(),
+        edit,
+    }
+}
+
+#[test]
+fn a_right_to_one_kind_of_change_makes_no_other() {
+    let scratch = Scratch::new(&rows(2));
+    let memory = scratch.open();
+    let before = scratch.text();
+    for kind in ChangeMorphism::ALL {
+        let right = surface().authorise(*kind, "test").unwrap();
+        let made = memory.instruct(right, title("x-0000"), LeaseKey::default());
+        if *kind == ChangeMorphism::IssueUpdate {
+            let row = made.unwrap();
+            assert_eq!(row.value()["instructed_change"]["change"], "issue_update");
+            assert_eq!(row.value()["instructed_change"]["asked_by"], "test");
+        } else {
+            let class = made.unwrap_err().class();
+            assert_eq!(class, FailureClass::MutationCapabilityClaimMissing);
+        }
+    }
+    assert_eq!(scratch.text().lines().count(), before.lines().count() + 1);
+}
+
+#[test]
+fn a_lease_authority_for_one_operation_grants_no_other() {
+    let scratch = Scratch::new(&rows(2));
+    let memory = scratch.open();
+    let of = |operation| surface().lease_authority(operation).unwrap();
+    let class = FailureClass::MutationCapabilityClaimMissing;
+    let renew = of(LeaseOperation::Renew);
+    let refused = memory.claim(&renew, "x-0000", wish("a")).unwrap_err();
+    assert_eq!(refused.class(), class);
+    let claim = of(LeaseOperation::Claim);
+    memory.claim(&claim, "x-0000", wish("a")).unwrap();
+    let key = LeaseKey::default;
+    let term = Term::Ttl(TTL_DEFAULT);
+    let refused = memory.renew(&claim, "x-0000", key(), term).unwrap_err();
+    assert_eq!(refused.class(), class);
+    let refused = memory.release(&renew, "x-0000", key(), None).unwrap_err();
+    assert_eq!(refused.class(), class);
+    memory.renew(&renew, "x-0000", key(), term).unwrap();
+    let release = of(LeaseOperation::Release);
+    memory.release(&release, "x-0000", key(), None).unwrap();
+}
+
+#[test]
+fn a_key_that_names_a_lease_must_fit_also_where_none_stands() {
+    let scratch = Scratch::new(&rows(1));
+    let memory = scratch.open();
+    let right = || {
+        surface()
+            .authorise(ChangeMorphism::IssueUpdate, "test")
+            .unwrap()
+    };
+    let key = LeaseKey {
+        lease_id: Some("l".into()),
+        owner: Some("a".into()),
+        generation: Some(1),
+    };
+    let refused = memory.instruct(right(), title("x-0000"), key).unwrap_err();
+    assert_eq!(refused.class(), FailureClass::LeaseMissing);
+    memory
+        .instruct(right(), title("x-0000"), LeaseKey::default())
+        .unwrap();
+}
