@@ -23,6 +23,7 @@ mod processes;
 mod run;
 mod scratch;
 pub mod surface;
+mod tools;
 mod tracker;
 mod wait;
 
@@ -32,5 +33,6 @@ pub use length::{Length, skipped};
 pub use processes::processes_in;
 pub use run::{Ended, Run, Running};
 pub use scratch::Scratch;
+pub use tools::Tools;
 pub use tracker::{Rows, issue, last_rows, parse_rows};
 pub use wait::{PATIENCE, until};

@@ -51,6 +51,11 @@ pub(crate) fn ledger(given: Option<PathBuf>) -> Result<PathBuf, CliError> {
     }
 }
 
+/// Tells whether a step runs in this worktree.
+pub(crate) fn step_runs() -> Result<bool, CliError> {
+    Ok(lane()?.step.exists())
+}
+
 fn lane() -> Result<LaneRoots, CliError> {
     let here = Path::new(".");
     let root = match worktree_root(here)? {

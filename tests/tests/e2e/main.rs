@@ -17,6 +17,7 @@ mod interrupts;
 mod landing;
 mod landing_settings;
 mod lanes;
+mod mcp;
 mod mise;
 mod namespace;
 mod own;

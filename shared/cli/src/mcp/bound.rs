@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::error::CliError;
 use crate::issue;
 use crate::operator::step_id;
-use crate::paths::variable;
+use crate::paths::{step_runs, variable};
 use premath_kernel::lease::{LeaseKey, fence};
 use premath_kernel::outbox::{AskedUnder, OutboxRequest};
 use premath_kernel::token::decode;
@@ -71,6 +71,14 @@ impl BoundLease {
             }
             (given, step) => given.or(step),
         };
+        // Some clients keep the environment from the servers that they start.
+        if bound.is_none() && step_runs()? {
+            return Err(CliError::Usage(
+                "a step runs in this worktree, and the environment does not say which: pass its \
+                 PREMATH_ variables on to the server, or name its lease with --lease"
+                    .to_owned(),
+            ));
+        }
         if let Some(bound) = &mut bound {
             bound.outbox = variable("PREMATH_OUTBOX").map(PathBuf::from);
         }

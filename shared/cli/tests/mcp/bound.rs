@@ -91,6 +91,14 @@ fn a_step_is_bound_to_its_own_lease_or_not_served() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
+    // A client that keeps the environment from its servers unbinds nobody.
+    let step = project.root.join(".premath/step");
+    fs::create_dir(&step).unwrap();
+    let output = project.premath(&["mcp-serve"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("a step runs in this worktree"), "{said}");
+    fs::remove_dir(&step).unwrap();
     let mut command = project.command(&["mcp-serve", "--lease", "b:l:1:w"]);
     command
         .env("PREMATH_STEP_ID", "w.a.1")
