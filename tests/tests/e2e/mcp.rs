@@ -263,3 +263,56 @@ fn nothing_that_was_acknowledged_is_lost_between_clients_commands_and_coordinato
     assert_eq!(scratch.steps().len(), filed + 8);
     scratch.no_process_left();
 }
+
+#[test]
+fn what_an_agent_in_a_lane_asks_for_is_filed_with_step_and_lease() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    with_instruction(&scratch);
+    let call = |id: u64, tool: &str, arguments: Value| {
+        let params = json!({"name": tool, "arguments": arguments});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
+    };
+    let hello = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "agent", "version": "1"},
+    });
+    let lines = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).to_string(),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
+        call(
+            2,
+            "issue_discover",
+            json!({"parent": "a", "title": "Found"}),
+        ),
+        call(3, "issue_update", json!({"id": "b", "title": "Mine"})),
+        call(4, "issue_update", json!({"id": "a", "status": "closed"})),
+    ];
+    let said = scratch.folder().join("said.jsonl");
+    fs::write(scratch.folder().join("asks.jsonl"), lines.join("\n") + "\n").unwrap();
+    let work = r#"[ "$PREMATH_ISSUE_ID" != a ] ||
+        "$E2E_PREMATH" mcp-serve < "$HOME/asks.jsonl" > "$HOME/said.jsonl""#;
+    scratch
+        .worker(0, "w", work, "true")
+        .args(["--max-steps", "1"])
+        .end()
+        .exits(0);
+    let answers: BTreeMap<u64, Value> = premath_tests::parse_rows(&fs::read(said).unwrap())
+        .into_iter()
+        .map(|row| (row["id"].as_u64().unwrap(), row["result"].clone()))
+        .collect();
+    assert_eq!(answers[&2]["structuredContent"]["queued"], true);
+    for refused in [3, 4] {
+        let classes = &answers[&refused]["structuredContent"]["failureClasses"];
+        assert_eq!(classes, &json!(["mutation.use_evidence_missing"]));
+    }
+    assert_eq!(scratch.issue("b"), issue("b"));
+    let issues = scratch.issues();
+    let filed = issues.values().find(|row| row["title"] == "Found").unwrap();
+    let step = &scratch.steps_of("a")[0]["stepId"];
+    assert_eq!(
+        filed["discovered_by"],
+        json!({"step_id": step, "lease_id": "lease1_a_w", "generation": 1})
+    );
+    assert_eq!(filed["dependencies"][0]["depends_on_id"], "a");
+}
