@@ -121,7 +121,7 @@ pub(super) fn release(
     arguments: Arguments,
 ) -> Result<Answer, CliError> {
     match request::<ReleaseInput>(TransportAction::IssueLeaseRelease, arguments)? {
-        DispatchRequest::Release { issue_id, key } => Ok(issue::released(
+        DispatchRequest::Release { issue_id, key, .. } => Ok(issue::released(
             &memory.release(authority, &issue_id, key, None)?,
         )),
         other => Err(unasked(&other)),
