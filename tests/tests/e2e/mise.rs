@@ -96,7 +96,9 @@ fn a_task_of_mise_runs_and_passes_its_arguments_through() {
     .exits(0);
     assert_eq!(scratch.issue("a")["status"], "closed");
     assert_eq!(
-        scratch.file_on("lane-1", "src/a.txt").as_deref(),
+        scratch
+            .file_on("harness/integration", "src/a.txt")
+            .as_deref(),
         Some("a b\n")
     );
 }
