@@ -19,6 +19,7 @@ use crate::session::SessionArgs;
 use crate::trajectory::TrajectoryArgs;
 use crate::transport_dispatch::TransportDispatchArgs;
 use crate::upkeep::{CleanArgs, DoctorArgs};
+use crate::world::WorldArgs;
 use clap::{Parser, Subcommand};
 
 /// Work with the issues, sessions and evidence of Premath Harness.
@@ -68,6 +69,8 @@ pub(crate) enum Command {
     HarnessJoinCheck(JoinCheckArgs),
     /// Carry out a lease action that somebody else dispatches
     TransportDispatch(TransportDispatchArgs),
+    /// Hand what a step did to another repository on this machine, to be judged there
+    World(WorldArgs),
     /// Serve issue memory to agents and editors by the Model Context Protocol
     McpServe(McpServeArgs),
     /// Check the table of operations against the contracts and the command line
@@ -104,6 +107,7 @@ impl Command {
             Self::Kpi(args) => args.run(),
             Self::HarnessJoinCheck(args) => args.run(),
             Self::TransportDispatch(args) => args.run(),
+            Self::World(args) => args.run(),
             Self::McpServe(args) => args.run(),
             Self::Doctrine(args) => args.run(),
             Self::Retry(args) => args.run(),

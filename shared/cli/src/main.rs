@@ -26,6 +26,7 @@ mod terminal;
 mod trajectory;
 mod transport_dispatch;
 mod upkeep;
+mod world;
 
 use clap::Parser;
 use std::process::ExitCode;

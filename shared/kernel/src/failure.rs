@@ -56,6 +56,8 @@ pub enum Family {
     Instruction,
     /// The loop itself: lanes, worktrees, policy, escalation.
     Loop,
+    /// The way of a turn to another world.
+    World,
     /// The feature ledger's check.
     Ledger,
     /// The check of issue memory.
@@ -70,6 +72,7 @@ impl Family {
         Self::Execution,
         Self::Instruction,
         Self::Loop,
+        Self::World,
         Self::Ledger,
         Self::IssueGraph,
     ];
@@ -82,6 +85,7 @@ impl Family {
             Self::Execution => "execution",
             Self::Instruction => "instruction",
             Self::Loop => "loop",
+            Self::World => "world",
             Self::Ledger => "ledger",
             Self::IssueGraph => "issue_graph",
         }
@@ -97,6 +101,7 @@ impl Family {
             Self::Execution => "what a command of the step did",
             Self::Instruction => "instruction envelopes and the policy that admits them",
             Self::Loop => "the loop itself, with its lanes, worktrees, policy and escalation",
+            Self::World => "the way of a turn to another world",
             Self::Ledger => "the feature ledger's check",
             Self::IssueGraph => "the check of issue memory",
         }
@@ -244,6 +249,13 @@ classes! {
     TrajectoryCorrupt = "trajectory_corrupt", "HARNESS-RUNTIME 6", "A line of the trajectory cannot be read; nothing is written until a person looked.";
     ProjectionStoreIo = "projection_store_io", "HARNESS-RUNTIME 2", "A projection or witness file cannot be read or written.";
     ProjectionInvalid = "projection_invalid", "HARNESS-RUNTIME 4", "A projection file does not have the shape that its kind demands.";
+
+    [World]
+    WorldCapabilityMismatch = "world_capability_mismatch", "HARNESS-RUNTIME 1.2", "The world that a turn is carried to does not offer to admit turns.";
+    WorldPolicyMismatch = "world_policy_mismatch", "HARNESS-RUNTIME 1.2", "The world that a turn is carried to takes none from that world, or none that were made under that policy.";
+    TransportContextUnresolved = "transport_context_unresolved", "HARNESS-RUNTIME 1.2", "One of the two worlds, or the context that the turn was made in, cannot be found.";
+    TransportWitnessUnverifiable = "transport_witness_unverifiable", "HARNESS-RUNTIME 1.2", "The turn's witness is not the one that its step's row names, or does not say what its turn does.";
+    TransportNonComposable = "transport_non_composable", "HARNESS-RUNTIME 1.2", "The crossing leads to where the turn is or came from, so that it is no map between two worlds.";
 
     [Ledger]
     LedgerEmpty = "harness_feature_ledger.empty", "contracts 6", "The ledger has no feature.";

@@ -40,3 +40,4 @@ pub mod trajectory;
 pub mod transport;
 pub mod turn;
 pub mod witness;
+pub mod world;

@@ -47,6 +47,8 @@ pub mod action {
     pub const GATE_ATTEMPT: &str = "gate.attempt";
     /// A gated command was cut by the death of its harness, and somebody found it.
     pub const GATE_TAKE_OVER: &str = "gate.take_over";
+    /// A step's turn was handed to another world.
+    pub const WORLD_SUBMIT: &str = "world.submit";
     /// A lane was given up.
     pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
 }

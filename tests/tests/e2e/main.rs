@@ -31,3 +31,4 @@ mod stopped;
 mod together;
 mod tracker;
 mod upkeep;
+mod worlds;

@@ -326,6 +326,9 @@ esac"#;
         let run = scratch.premath(args).args(["--payload", payload]);
         forms.admit_ours("answer-transport-dispatch", &run.end().exits(0).json());
     }
+    for (kind, document) in super::worlds::documents() {
+        forms.admit_ours(kind, &document);
+    }
     turns(&mut forms, &scratch);
     let policy = "worktrees.example/project/policies/control/harness-retry-policy-v1.json";
     forms.admit_ours("retry-policy", &read(&workspace().join(policy)));

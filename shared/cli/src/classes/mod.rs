@@ -43,6 +43,8 @@ enum FamilyArg {
     Instruction,
     /// The loop itself: lanes, worktrees, policy, escalation
     Loop,
+    /// The way of a turn to another world
+    World,
     /// The feature ledger's check
     Ledger,
     /// The check of issue memory
@@ -58,6 +60,7 @@ impl FamilyArg {
             Self::Execution => Family::Execution,
             Self::Instruction => Family::Instruction,
             Self::Loop => Family::Loop,
+            Self::World => Family::World,
             Self::Ledger => Family::Ledger,
             Self::IssueGraph => Family::IssueGraph,
         }

@@ -18,6 +18,7 @@ use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
 use crate::transport_dispatch::DispatchAnswer;
 use crate::upkeep::{CleanAnswer, DoctorAnswer};
+use crate::world::CrossingAnswer;
 use premath_kernel::bootstrap::Bootstrap;
 use premath_kernel::event::{Event, WorkerReport};
 use premath_kernel::failure::FailureClass;
@@ -31,6 +32,7 @@ use premath_kernel::session::Session;
 use premath_kernel::trajectory::{Projection, StepRow, Throughput};
 use premath_kernel::turn::{JoinCheckInput, Normalized};
 use premath_kernel::witness::{CloseWitness, CommandWitness, RefusalWitness, TurnWitness};
+use premath_kernel::world::{GateWitness, TransportWitness, WorldProfile};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, json_schema};
@@ -285,6 +287,24 @@ pub(super) const KINDS: &[Kind] = &[
     }),
     kind("answer-kpi", "premath kpi --json", || {
         answer::<Throughput>(&["kpi"], "path")
+    }),
+    kind(
+        "world",
+        "policies/control/harness-world-v1.json: what a world offers, and whose turns it takes",
+        read::<WorldProfile>,
+    ),
+    kind(
+        "witness-transport",
+        "artifacts/ciwitness/<step>.<world>.transport-….json: what a transport between worlds did",
+        written::<TransportWitness>,
+    ),
+    kind(
+        "witness-gate",
+        "artifacts/ciwitness/<step>.<world>.gate-….json: what the gate of another world said",
+        written::<GateWitness>,
+    ),
+    kind("answer-world-submit", "premath world submit --json", || {
+        answer::<CrossingAnswer<'_>>(&["world.submit"], "path")
     }),
     kind("answer-doctor", "premath doctor --json", || {
         answer::<DoctorAnswer>(&["doctor"], "repository")

@@ -377,6 +377,15 @@ pub const OPERATIONS: &[Operation] = &[
         claim: None,
     },
     Operation {
+        id: "op/transport.world_submit",
+        command: Some("world submit"),
+        tool: None,
+        action: None,
+        route: Route::TransportDispatch,
+        mutates: true,
+        claim: None,
+    },
+    Operation {
         id: "op/conformance.doctrine",
         command: Some("doctrine check"),
         tool: None,

@@ -56,4 +56,4 @@ pub(crate) use reader::parse as parse_strict;
 pub use word::{ActionMode, Disposition, ExecutionPattern, ResultStatus};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

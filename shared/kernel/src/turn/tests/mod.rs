@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// The wire form of a turn with a success, an error and a discarded result,
 /// which is closed and ready for a change.
-fn closed() -> Value {
+pub(crate) fn closed() -> Value {
     json!({
         "evidence": {
             "callSpec": {

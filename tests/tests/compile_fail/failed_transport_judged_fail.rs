@@ -1,0 +1,11 @@
+//! A transport that failed comes to no gate.
+
+use premath_kernel::world::{DestinationGate, Judged, NotCarried};
+
+fn judged(lost: NotCarried, gate: &DestinationGate<'_>) -> Judged {
+    lost.judge(gate)
+}
+
+fn main() {
+    let _ = judged;
+}

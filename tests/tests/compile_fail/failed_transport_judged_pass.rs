@@ -1,0 +1,11 @@
+//! A transport that failed is recorded.
+
+use premath_kernel::world::{Crossing, NotCarried};
+
+fn recorded(lost: NotCarried) -> Crossing {
+    lost.into()
+}
+
+fn main() {
+    let _ = recorded;
+}
