@@ -35,8 +35,8 @@ pub(crate) struct McpServeArgs {
     /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
     #[arg(long, value_name = "PATH")]
     issues: Option<PathBuf>,
-    /// The instruction that changes rest on [default: $PREMATH_INSTRUCTION, else instruction under
-    /// [batch] in harness.toml]; without one the tools only read
+    /// The instruction that changes rest on [default: $PREMATH_INSTRUCTION, else batch.instruction
+    /// of harness.toml]; without one the tools only read
     #[arg(long, value_name = "FILE")]
     instruction: Option<PathBuf>,
     /// Serve one step: everything is read, follow-up work goes to the step's outbox, nothing else

@@ -29,7 +29,7 @@ pub(super) struct SubmitArgs {
     /// The other repository, or any folder in it
     #[arg(long, value_name = "DIR")]
     world: PathBuf,
-    /// The witness of the step's turn, artifacts/ciwitness/<step>.turn.json
+    /// The witness of the step's turn, artifacts/ciwitness/STEP.turn.json
     #[arg(long, value_name = "FILE")]
     turn: PathBuf,
     /// Exit 1 where the crossing falls short of this
