@@ -190,6 +190,8 @@ classes! {
     NetworkTimeout = "network_timeout", "contracts 7", "The command says that the network timed out.";
     FlakyExecution = "flaky_execution", "contracts 7", "The command ended in a way that a second run may mend.";
     FlakyIo = "flaky_io", "contracts 7", "A file operation failed in a way that a second run may mend.";
+    AgentStreamInvalid = "agent_stream_invalid", "HARNESS-RUNTIME 3.2", "The agent's event stream cannot be read as evidence: a line is broken, could be a call of an unknown kind, or the stream does not begin or end as it must.";
+    UsageLimit = "usage_limit", "HARNESS-RUNTIME 3.2", "The agent's provider refuses more work until a limit resets.";
     WorkFailed = "work_failed", "contracts 7", "The work command ended with an error of its own.";
     CheckFailed = "check_failed", "contracts 7", "The verification did not pass.";
     WorkUnproven = "work_unproven", "HARNESS-RUNTIME 3.2", "What the step left is not what was verified, or does not go on from where the step began.";

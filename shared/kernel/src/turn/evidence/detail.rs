@@ -19,12 +19,22 @@ pub struct RequestFacts {
     /// The group of calls that were sent side by side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call_group: Option<String>,
+    /// `D` of what the tool was called with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_digest: Option<String>,
     /// The call of the code that made this call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_call_id: Option<String>,
     /// The search by which the tool was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search_ref: Option<SearchRef>,
+    /// The record that the request was read from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_ref: Option<String>,
+    /// Whether nobody recorded the request, and it was made up from its result.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schemars(default)]
+    pub synthesized: bool,
 }
 
 /// A search in the tool catalog.
@@ -118,4 +128,12 @@ pub struct Truncation {
     pub marker: String,
     /// How many bytes there were.
     pub original_bytes: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature is serde's"
+)]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }

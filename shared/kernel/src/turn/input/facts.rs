@@ -12,6 +12,7 @@ pub(super) fn request(facts: &mut Fields<'_>) -> Result<RequestFacts, EvidenceEr
     Ok(RequestFacts {
         action_id: facts.optional_string("actionId")?,
         call_group: facts.optional_string("callGroup")?,
+        input_digest: facts.optional_string("inputDigest")?,
         parent_call_id: facts.optional_string("parentCallId")?,
         search_ref: facts.optional_object("searchRef", |search| {
             Ok(SearchRef {
@@ -21,6 +22,8 @@ pub(super) fn request(facts: &mut Fields<'_>) -> Result<RequestFacts, EvidenceEr
                 result_tool_names: search.refs("resultToolNames")?,
             })
         })?,
+        source_ref: facts.optional_string("sourceRef")?,
+        synthesized: facts.flag("synthesized")?,
     })
 }
 

@@ -20,8 +20,11 @@ pub(super) fn request(
     Ok(present(RequestFacts {
         action_id: optional(facts.action_id),
         call_group: optional(facts.call_group),
+        input_digest: optional(facts.input_digest),
         parent_call_id: optional(facts.parent_call_id),
         search_ref,
+        source_ref: optional(facts.source_ref),
+        synthesized: facts.synthesized,
     }))
 }
 

@@ -253,6 +253,24 @@ fn further_fields_enter_the_digest_only_where_present() {
 }
 
 #[test]
+fn facts_of_a_request_enter_its_digest_only_where_present() {
+    let with = |facts: Value| {
+        let mut input = closed();
+        input["evidence"]["toolRequests"][0]["facts"] = facts;
+        normal(input).digests.request_set_digest
+    };
+    let plain = normal(closed()).digests.request_set_digest;
+    for (name, nothing, value) in [
+        ("inputDigest", json!(" "), json!("sha256:i")),
+        ("sourceRef", Value::Null, json!("stream://line/1/x")),
+        ("synthesized", json!(false), json!(true)),
+    ] {
+        assert_eq!(with(json!({name: nothing})), plain, "{name}");
+        assert_ne!(with(json!({name: value})), plain, "{name}");
+    }
+}
+
+#[test]
 fn spellings_of_a_disposition_digest_alike() {
     let with = |word: &str| {
         let mut input = closed();
