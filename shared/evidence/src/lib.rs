@@ -1,13 +1,36 @@
 //! What commands and agents did, made into evidence that the kernel's gate can
 //! judge.
 //!
+//! ```text
+//! bytes ── StreamReader ──▶ Event ── StreamFold ──▶ FoldedStream ── agent_turn ──▶ JoinCheckInput
+//!          one line and its adapter   append-only    views, queue,   with the harness's own calls
+//! ```
+//!
 //! Invariant: values in, values out. Nothing here spawns, reads a file or
 //! knows the time.
 
+mod adapter;
+mod agent;
 mod escalation;
+mod event;
+mod flaw;
+mod fold;
+mod json;
 mod policy;
+mod reader;
 mod shell;
+mod stream;
 
+pub use adapter::Agent;
+pub use agent::{AgentTurn, agent_turn};
 pub use escalation::{ESCALATION_NORMALIZER, EscalationFacts, escalation_right, escalation_turn};
+pub use event::{
+    Begun, CallRequest, CallResult, Event, EventKind, Limit, LimitStatus, Retry, Source, Speaker,
+    Terminal, Tokens, Usage, UsageBasis,
+};
+pub use flaw::{Flaw, MAX_LINE_BYTES, StreamFault};
+pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, Spent, StreamFold};
 pub use policy::TurnPolicies;
+pub use reader::{StreamLog, StreamReader};
 pub use shell::{CallEnd, SHELL_NORMALIZER, ShellCall, ShellTurn, shell_turn};
+pub use stream::AgentStream;

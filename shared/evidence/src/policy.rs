@@ -45,6 +45,46 @@ fn view_policy() -> String {
     }))
 }
 
+fn agent_queue_policy() -> String {
+    canonical::digest(&json!({
+        "policy": "premath.harness.agent_reminder_queue.v1",
+        "queue/step": "the failure class of every failed call, in call order, each once",
+        "queue/agent": "a fold over the agent's events: the class of every failed call, in the order of their ends, each once; how often the provider was asked again; the limit that it refuses by; how many warnings there were",
+    }))
+}
+
+fn agent_view_policy() -> String {
+    canonical::digest(&json!({
+        "policy": "premath.harness.agent_state_view.v1",
+        "state/step": "the end of every call, by call id",
+        "state/agent": "a fold over the agent's events: the end of every call by the agent's id, session, model, messages, spending, unknown types, terminal event, and the digest over all lines",
+    }))
+}
+
+/// Binds a turn to the folds over an agent's stream, and adds what they gave.
+pub(crate) fn bind_agent_folds(evidence: &mut Evidence, view_digest: &str, queue_digest: &str) {
+    let (queue, view) = (agent_queue_policy(), agent_view_policy());
+    evidence.reminder_queue.push(QueueRow {
+        queue_id: "queue/agent".to_owned(),
+        reduced_digest: queue_digest.to_owned(),
+        policy_digest: String::new(),
+    });
+    evidence.state_views.push(StateViewRow {
+        view_id: "state/agent".to_owned(),
+        view_digest: view_digest.to_owned(),
+        policy_digest: String::new(),
+        source_refs: evidence.trajectory_refs.clone(),
+    });
+    for row in &mut evidence.reminder_queue {
+        row.policy_digest.clone_from(&queue);
+    }
+    for row in &mut evidence.state_views {
+        row.policy_digest.clone_from(&view);
+    }
+    evidence.call_spec.reminder_queue_policy_digest = queue;
+    evidence.call_spec.state_view_policy_digest = view;
+}
+
 fn decomposition_policy() -> String {
     canonical::digest(&json!({
         "policy": "premath.harness.decomposition.v1",

@@ -5,7 +5,7 @@ use crate::policy::{Seen, TurnPolicies, evidence_of};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::canonical;
 use premath_kernel::turn::{
-    Constraints, JoinCheckInput, RequestRow, ResultRow, TruncationConstraints, UseRow,
+    Constraints, Evidence, JoinCheckInput, RequestRow, ResultRow, TruncationConstraints, UseRow,
 };
 use serde_json::json;
 
@@ -54,6 +54,38 @@ pub enum CallEnd {
     },
 }
 
+impl CallEnd {
+    /// Makes the end of a call that failed; says something in any case, for an
+    /// envelope without a code or a message is none.
+    pub(crate) fn failed(class: &str, message: String) -> Self {
+        let class = Some(class.trim()).filter(|class| !class.is_empty());
+        Self::Error {
+            class: class.unwrap_or("tool_error").to_owned(),
+            retryable: false,
+            message: if message.trim().is_empty() {
+                "(no message)".to_owned()
+            } else {
+                message
+            },
+        }
+    }
+
+    /// Returns the result row of a call that ended so.
+    pub(crate) fn row(&self, id: &str, digest: &str) -> ResultRow {
+        match self {
+            Self::Ok => ResultRow::ok(id, digest),
+            Self::Error {
+                class,
+                retryable,
+                message,
+            } => ResultRow {
+                result_digest: Some(digest.to_owned()),
+                ..ResultRow::error(id, class, *retryable, message)
+            },
+        }
+    }
+}
+
 /// A step's turn by the shell adapter.
 #[derive(Clone, Debug)]
 pub struct ShellTurn<'a> {
@@ -68,7 +100,7 @@ pub struct ShellTurn<'a> {
 impl ShellTurn<'_> {
     /// Returns the tool call id of a phase.
     pub fn call_id(&self, phase: &str) -> String {
-        format!("{}/{phase}", self.step.step_id())
+        call_id(self.step, phase)
     }
 }
 
@@ -76,62 +108,73 @@ impl ShellTurn<'_> {
 ///
 /// A call without an end has a request and no result, and fails closed.
 pub fn shell_turn(turn: &ShellTurn<'_>) -> JoinCheckInput {
-    let rows: Vec<(String, String)> = turn
-        .calls
-        .iter()
-        .map(|call| (turn.call_id(call.phase), result_digest(call)))
-        .collect();
-    let seen: Vec<Seen<'_>> = turn
-        .calls
-        .iter()
-        .zip(&rows)
-        .filter_map(|(call, (id, digest))| {
-            let failure = match call.end.as_ref()? {
-                CallEnd::Ok => None,
-                CallEnd::Error { class, .. } => Some(class.as_str()),
-            };
-            Some(Seen {
-                call_id: id,
-                result_digest: digest,
-                failure,
-            })
-        })
-        .collect();
+    let rows = rows(turn.step, turn.calls);
     let mut evidence = evidence_of(
         turn.step,
         &turn.step.step_id(),
         TOOL,
         SHELL_NORMALIZER,
         turn.policies,
-        &seen,
+        &seen(&rows),
     );
-    for (call, (id, digest)) in turn.calls.iter().zip(&rows) {
+    add(&mut evidence, &rows);
+    let mut input = JoinCheckInput::new(evidence);
+    input.constraints = constraints(turn.policies, turn.calls);
+    input
+}
+
+/// A command as a row: its call id and the digest of its result.
+pub(crate) struct ShellRow<'a> {
+    pub(crate) call: &'a ShellCall,
+    pub(crate) id: String,
+    digest: String,
+}
+
+pub(crate) fn rows<'a>(step: &StepIdentity, calls: &'a [ShellCall]) -> Vec<ShellRow<'a>> {
+    let row = |call: &'a ShellCall| ShellRow {
+        call,
+        id: call_id(step, call.phase),
+        digest: result_digest(call),
+    };
+    calls.iter().map(row).collect()
+}
+
+/// Returns the commands whose end was seen.
+pub(crate) fn seen<'a>(rows: &'a [ShellRow<'a>]) -> Vec<Seen<'a>> {
+    let seen = |row: &'a ShellRow<'a>| {
+        let failure = match row.call.end.as_ref()? {
+            CallEnd::Ok => None,
+            CallEnd::Error { class, .. } => Some(class.as_str()),
+        };
+        Some(Seen {
+            call_id: &row.id,
+            result_digest: &row.digest,
+            failure,
+        })
+    };
+    rows.iter().filter_map(seen).collect()
+}
+
+/// Adds the commands to a turn's evidence.
+pub(crate) fn add(evidence: &mut Evidence, rows: &[ShellRow<'_>]) {
+    for ShellRow { call, id, digest } in rows {
         evidence.tool_requests.push(RequestRow {
             schema_digest: Some(call.command_digest.clone()),
             ..RequestRow::new(id, TOOL)
         });
         let Some(end) = &call.end else { continue };
-        let result = match end {
-            CallEnd::Ok => ResultRow::ok(id, digest),
-            CallEnd::Error {
-                class,
-                retryable,
-                message,
-            } => ResultRow {
-                result_digest: Some(digest.clone()),
-                ..ResultRow::error(id, class, *retryable, message)
-            },
-        };
-        evidence.tool_results.push(result);
+        evidence.tool_results.push(end.row(id, digest));
         evidence.tool_use.push(UseRow {
             result_digest: Some(digest.clone()),
             ..UseRow::consumed(id, &call.witness_ref)
         });
     }
-    let truncated = turn.calls.iter().any(|call| call.truncated);
-    let mut input = JoinCheckInput::new(evidence);
-    input.constraints = Constraints {
-        governance_profile: turn.policies.profile.clone(),
+}
+
+pub(crate) fn constraints(policies: &TurnPolicies, calls: &[ShellCall]) -> Constraints {
+    let truncated = calls.iter().any(|call| call.truncated);
+    Constraints {
+        governance_profile: policies.profile.clone(),
         // The supervisor cuts in the middle and leaves the marker; the whole
         // stream is in the digest.
         truncation_constraints: truncated.then_some(TruncationConstraints {
@@ -139,8 +182,11 @@ pub fn shell_turn(turn: &ShellTurn<'_>) -> JoinCheckInput {
             valid: true,
         }),
         ..Constraints::default()
-    };
-    input
+    }
+}
+
+pub(crate) fn call_id(step: &StepIdentity, phase: &str) -> String {
+    format!("{}/{phase}", step.step_id())
 }
 
 fn result_digest(call: &ShellCall) -> String {

@@ -1,0 +1,136 @@
+//! The agents, and how a line of each is read.
+//!
+//! An adapter takes one line, as a JSON object, and gives events. It holds no
+//! more than what is open: nothing of a line is left when the next one comes.
+
+mod claude;
+mod codex;
+mod gemini;
+mod opencode;
+
+use crate::event::EventKind;
+use crate::flaw::Flaw;
+use crate::json::{Object, bears_call};
+
+/// The agents whose event streams are read (`agents.md`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Agent {
+    /// Claude Code: `claude -p --output-format stream-json --verbose`.
+    Claude,
+    /// Codex: `codex exec --json`.
+    Codex,
+    /// Gemini CLI: `gemini --output-format stream-json`.
+    Gemini,
+    /// OpenCode: `opencode run --format json`.
+    OpenCode,
+}
+
+impl Agent {
+    /// Every agent.
+    pub const ALL: &'static [Self] = &[Self::Claude, Self::Codex, Self::Gemini, Self::OpenCode];
+
+    /// Returns the adapter's name, as it stands in configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::OpenCode => "opencode",
+        }
+    }
+
+    /// Returns the normaliser that the agent's evidence is bound to.
+    pub const fn normalizer(self) -> &'static str {
+        match self {
+            Self::Claude => "premath.harness.agent.claude.v1",
+            Self::Codex => "premath.harness.agent.codex.v1",
+            Self::Gemini => "premath.harness.agent.gemini.v1",
+            Self::OpenCode => "premath.harness.agent.opencode.v1",
+        }
+    }
+
+    /// Returns the agent of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|one| one.as_str() == name)
+    }
+
+    /// Returns why an agent stopped that says so by its exit code alone.
+    pub(crate) const fn stop_reason_of_exit(self, code: i32) -> Option<&'static str> {
+        match (self, code) {
+            (Self::Gemini, 53) => Some("turn_limit"),
+            _ => None,
+        }
+    }
+
+    /// Tells whether the agent says that it is up before it does anything.
+    pub(crate) const fn says_begin(self) -> bool {
+        // OpenCode's first event is that of a step.
+        !matches!(self, Self::OpenCode)
+    }
+}
+
+/// What takes the events of a line.
+pub(crate) type Out<'a> = &'a mut dyn FnMut(EventKind);
+
+/// One agent's reader of lines.
+#[derive(Debug)]
+pub(crate) enum Adapter {
+    Claude,
+    Codex(codex::Codex),
+    Gemini(gemini::Gemini),
+    OpenCode(opencode::OpenCode),
+}
+
+impl Adapter {
+    pub(crate) fn new(agent: Agent) -> Self {
+        match agent {
+            Agent::Claude => Self::Claude,
+            Agent::Codex => Self::Codex(codex::Codex::default()),
+            Agent::Gemini => Self::Gemini(gemini::Gemini::default()),
+            Agent::OpenCode => Self::OpenCode(opencode::OpenCode::default()),
+        }
+    }
+
+    /// Reads a line; what was said before the flaw counts.
+    pub(crate) fn read(&mut self, text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+        match self {
+            Self::Claude => claude::read(text, line, out),
+            Self::Codex(codex) => codex.read(text, line, out),
+            Self::Gemini(gemini) => gemini.read(text, line, out),
+            Self::OpenCode(opencode) => opencode.read(text, line, out),
+        }
+    }
+
+    pub(crate) fn retained_bytes(&self) -> usize {
+        match self {
+            Self::Codex(codex) => codex.retained_bytes(),
+            Self::OpenCode(opencode) => opencode.retained_bytes(),
+            Self::Claude | Self::Gemini(_) => 0,
+        }
+    }
+}
+
+/// Passes over a type that nobody knows, unless it could be a call.
+fn unknown(kind: &str, text: &str, out: Out<'_>) -> Result<(), Flaw> {
+    let kind = crate::json::cut(kind).to_owned();
+    if bears_call(text) {
+        return Err(Flaw::UnknownCall(kind));
+    }
+    out(EventKind::Unknown(kind));
+    Ok(())
+}
+
+/// Tells whether what an agent says of its failure is that a limit is used up.
+/// Some have no other way to say it.
+fn speaks_of_limit(message: &str) -> bool {
+    const SAYINGS: [&str; 6] = [
+        "usage limit",
+        "session limit",
+        "rate limit",
+        "quota",
+        "resource_exhausted",
+        "too many requests",
+    ];
+    let message = message.to_ascii_lowercase();
+    SAYINGS.iter().any(|saying| message.contains(saying))
+}

@@ -1,0 +1,216 @@
+//! Claude Code's `stream-json`.
+//!
+//! One message may hold several blocks, and several lines may tell one
+//! message. `is_error` can come with the subtype `success`, the cost is that
+//! of the session so far, and `allowed` is what a limit says all day long.
+
+use super::{Out, unknown};
+use crate::event::{
+    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Retry, Speaker, Terminal,
+    Tokens, Usage, UsageBasis,
+};
+use crate::flaw::Flaw;
+use crate::json::{Object, digest_of, is_text, list};
+use crate::shell::CallEnd;
+use serde_json::value::RawValue;
+
+/// Subtypes of `system` that tell of no call, though some bear ids.
+const NOTICES: [&str; 12] = [
+    "background_tasks_changed",
+    "compact_boundary",
+    "files_persisted",
+    "hook_progress",
+    "hook_response",
+    "hook_started",
+    "post_turn_summary",
+    "status",
+    "task_notification",
+    "task_progress",
+    "task_started",
+    "thinking_tokens",
+];
+
+/// The model's name in messages that the agent wrote itself.
+const SYNTHETIC: &str = "<synthetic>";
+
+pub(super) fn read(text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    match &*line.word("type")? {
+        "system" => system(text, line, out),
+        "assistant" => assistant(line, out),
+        "user" => user(line, out),
+        "result" => result(line, out),
+        "rate_limit_event" => limit(line, out),
+        // Pieces of messages that come whole as well, and progress of calls
+        // whose request and result come by themselves.
+        "stream_event" | "tool_progress" => Ok(()),
+        other => unknown(other, text, out),
+    }
+}
+
+fn system(text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    match &*line.word("subtype")? {
+        "init" => out(EventKind::Begun(Begun {
+            session_id: line.optional_name("session_id")?,
+            model: line.optional_name("model")?,
+        })),
+        "api_retry" => out(EventKind::Retry(Retry {
+            attempt: line.count("attempt")?,
+            delay_ms: line.count("retry_delay_ms")?,
+            status: line.count("error_status")?,
+        })),
+        known if NOTICES.contains(&known) => {}
+        other => return unknown(&format!("system/{other}"), text, out),
+    }
+    Ok(())
+}
+
+fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    let message = line.needed("message")?;
+    let speaker = Speaker {
+        caller: line.optional_name("parent_tool_use_id")?,
+        round: message.optional_name("id")?,
+    };
+    if message.text("model")?.as_deref() == Some(SYNTHETIC) {
+        out(EventKind::Notice(message.excerpt("content")?));
+        return Ok(());
+    }
+    for raw in blocks(&message)? {
+        let block = block(raw)?;
+        match &*block.word("type")? {
+            "text" | "thinking" | "redacted_thinking" => out(EventKind::Message(speaker.clone())),
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                out(EventKind::Request(CallRequest {
+                    call_id: block.name("id")?,
+                    tool: block.name("name")?,
+                    input_digest: digest_of(block.get("input")?),
+                    speaker: speaker.clone(),
+                    synthesized: false,
+                }));
+            }
+            kind if kind.ends_with("tool_result") => ended(&block, &speaker, out)?,
+            other => unknown(other, raw.get(), out)?,
+        }
+    }
+    if let Some(usage) = message.object("usage")? {
+        out(EventKind::Usage(Usage {
+            basis: UsageBasis::Message(speaker.round.unwrap_or_default()),
+            tokens: Some(tokens(&usage)?),
+            cost_nano_usd: None,
+        }));
+    }
+    Ok(())
+}
+
+fn user(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    let message = line.needed("message")?;
+    let speaker = Speaker {
+        caller: line.optional_name("parent_tool_use_id")?,
+        round: None,
+    };
+    // A prompt is a text; what it says is no evidence.
+    if message.get("content")?.is_some_and(is_text) {
+        return Ok(());
+    }
+    for raw in blocks(&message)? {
+        let block = block(raw)?;
+        match &*block.word("type")? {
+            "tool_result" => ended(&block, &speaker, out)?,
+            "text" | "image" | "document" => {}
+            other => unknown(other, raw.get(), out)?,
+        }
+    }
+    Ok(())
+}
+
+fn ended(block: &Object<'_>, speaker: &Speaker, out: Out<'_>) -> Result<(), Flaw> {
+    let content = block.get("content")?;
+    let end = if block.flag("is_error")? {
+        CallEnd::failed("tool_error", block.excerpt("content")?)
+    } else {
+        CallEnd::Ok
+    };
+    out(EventKind::Result(CallResult {
+        call_id: block.name("tool_use_id")?,
+        caller: speaker.caller.clone(),
+        input_digest: None,
+        end,
+        digest: digest_of(content),
+        bytes: content.map_or(0, |content| content.get().len() as u64),
+    }));
+    Ok(())
+}
+
+fn result(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    let subtype = line.word("subtype")?;
+    let failed = line.flag("is_error")? || &*subtype != "success";
+    let usage = line.object("usage")?;
+    out(EventKind::Usage(Usage {
+        basis: UsageBasis::Turn,
+        tokens: usage.as_ref().map(tokens).transpose()?,
+        cost_nano_usd: line.nano_usd("total_cost_usd")?,
+    }));
+    let denied = line.get("permission_denials")?.and_then(list);
+    if let Some(denied) = denied.filter(|denied| !denied.is_empty()) {
+        out(EventKind::Notice(format!("{} calls denied", denied.len())));
+    }
+    if line.count("api_error_status")? == Some(429) {
+        out(EventKind::Limit(Limit {
+            status: LimitStatus::Rejected,
+            resets_at: None,
+        }));
+    }
+    out(EventKind::Terminal(if failed {
+        let reason = if &*subtype == "success" {
+            "is_error"
+        } else {
+            &*subtype
+        };
+        Terminal::Failed {
+            reason: reason.to_owned(),
+            message: line.excerpt("result")?,
+        }
+    } else {
+        let reason = line.optional_name("stop_reason")?;
+        Terminal::Finished {
+            stop_reason: reason.unwrap_or_else(|| "end_turn".to_owned()),
+        }
+    }));
+    Ok(())
+}
+
+fn limit(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    let info = line.needed("rate_limit_info")?;
+    let status = match info.text("status")?.as_deref() {
+        Some("rejected") => LimitStatus::Rejected,
+        Some("allowed") => LimitStatus::Allowed,
+        other => LimitStatus::Other(other.unwrap_or_default().to_owned()),
+    };
+    out(EventKind::Limit(Limit {
+        status,
+        resets_at: info.integer("resetsAt")?,
+    }));
+    Ok(())
+}
+
+fn tokens(usage: &Object<'_>) -> Result<Tokens, Flaw> {
+    let count = |name| Ok(usage.count(name)?.unwrap_or_default());
+    let cached = count("cache_read_input_tokens")?;
+    let written: u64 = count("cache_creation_input_tokens")?;
+    let fresh: u64 = count("input_tokens")?;
+    Ok(Tokens {
+        input: fresh.saturating_add(written).saturating_add(cached),
+        cached,
+        output: count("output_tokens")?,
+    })
+}
+
+fn blocks<'a>(message: &Object<'a>) -> Result<Vec<&'a RawValue>, Flaw> {
+    let Some(content) = message.get("content")? else {
+        return Ok(Vec::new());
+    };
+    list(content).ok_or(Flaw::field("content", "a list of blocks"))
+}
+
+fn block(raw: &RawValue) -> Result<Object<'_>, Flaw> {
+    Object::read(raw.get()).ok_or(Flaw::field("content", "a list of objects"))
+}

@@ -1,0 +1,335 @@
+//! Codex's `exec --json`.
+//!
+//! Items begin, change and end. A command that was abandoned at the end of the
+//! turn is said to be completed, without an exit code. File changes and
+//! searches of some versions are only said to be over. A `web_search` line may
+//! have two ids, of which the first is the item's. Plans are one item for the
+//! whole turn, and each change of it is a call. Usage is a running total, an
+//! `error` may be a warning, and a launch that failed prints nothing.
+
+use super::{Out, speaks_of_limit, unknown};
+use crate::event::{
+    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Retry, Speaker, Terminal,
+    Tokens, Usage, UsageBasis,
+};
+use crate::flaw::Flaw;
+use crate::json::{Object, digest_of, said};
+use crate::shell::CallEnd;
+use premath_kernel::canonical;
+use serde_json::json;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// What is open.
+#[derive(Debug, Default)]
+pub(crate) struct Codex {
+    turn_open: bool,
+    /// Items that began, with how many changes of a plan were seen.
+    open: BTreeMap<String, u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Started,
+    Updated,
+    Completed,
+}
+
+impl Codex {
+    pub(super) fn read(&mut self, text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+        match &*line.word("type")? {
+            "thread.started" => out(EventKind::Begun(Begun {
+                session_id: Some(line.name("thread_id")?),
+                model: None,
+            })),
+            "turn.started" => self.turn_open = true,
+            "item.started" => return self.item(text, line, Phase::Started, out),
+            "item.updated" => return self.item(text, line, Phase::Updated, out),
+            "item.completed" => return self.item(text, line, Phase::Completed, out),
+            "turn.completed" => {
+                self.end_turn()?;
+                let usage = line.needed("usage")?;
+                out(EventKind::Usage(Usage {
+                    basis: UsageBasis::RunningTotal,
+                    tokens: Some(Tokens {
+                        input: usage.count("input_tokens")?.unwrap_or_default(),
+                        cached: usage.count("cached_input_tokens")?.unwrap_or_default(),
+                        output: usage.count("output_tokens")?.unwrap_or_default(),
+                    }),
+                    cost_nano_usd: None,
+                }));
+                out(EventKind::Terminal(Terminal::Finished {
+                    stop_reason: "end_turn".to_owned(),
+                }));
+            }
+            "turn.failed" => {
+                self.end_turn()?;
+                let message = line.needed("error")?.excerpt("message")?;
+                if speaks_of_limit(&message) {
+                    out(limit());
+                }
+                out(EventKind::Terminal(Terminal::Failed {
+                    reason: "turn_failed".to_owned(),
+                    message,
+                }));
+            }
+            "error" => {
+                let message = line.excerpt("message")?;
+                out(match reconnecting(&message) {
+                    Some(attempt) => EventKind::Retry(Retry {
+                        attempt,
+                        ..Retry::default()
+                    }),
+                    None if speaks_of_limit(&message) => limit(),
+                    None => EventKind::Notice(message),
+                });
+            }
+            other => return unknown(other, text, out),
+        }
+        Ok(())
+    }
+
+    pub(super) fn retained_bytes(&self) -> usize {
+        let ids: usize = self.open.keys().map(String::capacity).sum();
+        ids + self.open.len() * size_of::<(String, u64)>() * 2
+    }
+
+    fn end_turn(&mut self) -> Result<(), Flaw> {
+        if std::mem::take(&mut self.turn_open) {
+            Ok(())
+        } else {
+            Err(Flaw::TurnUnopened)
+        }
+    }
+
+    fn item(
+        &mut self,
+        text: &str,
+        line: &Object<'_>,
+        phase: Phase,
+        out: Out<'_>,
+    ) -> Result<(), Flaw> {
+        let item = line.needed("item")?;
+        let id = item.first_name("id")?;
+        match &*item.word("type")? {
+            "agent_message" | "reasoning" | "plan" => {
+                out(EventKind::Message(Speaker::default()));
+                Ok(())
+            }
+            "error" => {
+                out(EventKind::Notice(item.excerpt("message")?));
+                Ok(())
+            }
+            "todo_list" => self.plan(id, &item, phase, out),
+            "command_execution" => {
+                let input = digest_of(item.get("command")?);
+                self.call(Call::of(id, "command_execution", input), &item, phase, out)
+            }
+            "file_change" => {
+                // What is changed may be told only when it is done.
+                let call = Call {
+                    may_end_only: true,
+                    input_again: None,
+                    ..Call::of(id, "file_change", digest_of(item.get("changes")?))
+                };
+                self.call(call, &item, phase, out)
+            }
+            "web_search" => {
+                let call = Call {
+                    may_end_only: true,
+                    input_again: None,
+                    ..Call::of(id, "web_search", digest_of(item.get("query")?))
+                };
+                self.call(call, &item, phase, out)
+            }
+            "mcp_tool_call" => {
+                let tool = format!("mcp.{}.{}", item.name("server")?, item.name("tool")?);
+                let input = digest_of(item.get("arguments")?);
+                self.call(Call::of(id, &tool, input), &item, phase, out)
+            }
+            "collab_tool_call" => {
+                let tool = format!("collab.{}", item.name("tool")?);
+                let call = Call {
+                    input_again: None,
+                    ..Call::of(id, &tool, digest_of(item.get("prompt")?))
+                };
+                self.call(call, &item, phase, out)
+            }
+            other => unknown(&format!("item/{other}"), text, out),
+        }
+    }
+
+    fn call(
+        &mut self,
+        call: Call,
+        item: &Object<'_>,
+        phase: Phase,
+        out: Out<'_>,
+    ) -> Result<(), Flaw> {
+        let known = self.open.contains_key(&call.id);
+        match phase {
+            // A call that began already is the fold's to refuse.
+            Phase::Started => {
+                self.open.insert(call.id.clone(), 0);
+                out(call.request(false));
+                return Ok(());
+            }
+            // Some file changes begin with what is known of them so far.
+            Phase::Updated if !known && call.may_end_only => {
+                self.open.insert(call.id.clone(), 0);
+                out(call.request(false));
+                return Ok(());
+            }
+            Phase::Updated => return Ok(()),
+            Phase::Completed => {
+                self.open.remove(&call.id);
+            }
+        }
+        if !known && call.may_end_only {
+            out(call.request(true));
+        }
+        let end = call.end(item)?;
+        let given = ["aggregated_output", "result", "changes", "action"];
+        let mut output = None;
+        for name in given {
+            output = output.or(item.get(name)?);
+        }
+        out(EventKind::Result(CallResult {
+            caller: None,
+            end,
+            digest: canonical::digest(&json!({
+                "exitCode": item.integer("exit_code")?,
+                "output": digest_of(output),
+                "status": item.text("status")?,
+            })),
+            bytes: output.map_or(0, |output| output.get().len() as u64),
+            input_digest: call.input_again,
+            call_id: call.id,
+        }));
+        Ok(())
+    }
+
+    /// Every change of the plan is a call of the model that is over at once.
+    fn plan(
+        &mut self,
+        id: String,
+        item: &Object<'_>,
+        phase: Phase,
+        out: Out<'_>,
+    ) -> Result<(), Flaw> {
+        if phase == Phase::Started {
+            self.open.insert(id.clone(), 0);
+        }
+        let Some(changes) = self.open.get_mut(&id) else {
+            return Err(Flaw::TurnUnopened);
+        };
+        if phase == Phase::Completed {
+            self.open.remove(&id);
+            return Ok(());
+        }
+        *changes += 1;
+        let input = digest_of(item.get("items")?);
+        let call = Call::of(format!("{id}.{changes}"), "update_plan", input.clone());
+        out(call.request(true));
+        out(EventKind::Result(CallResult {
+            call_id: call.id,
+            caller: None,
+            input_digest: None,
+            end: CallEnd::Ok,
+            digest: input,
+            bytes: 0,
+        }));
+        Ok(())
+    }
+}
+
+struct Call {
+    id: String,
+    tool: String,
+    input: String,
+    /// The input as the end of the call tells it, where both ends tell it.
+    input_again: Option<String>,
+    /// Some versions say only that it is over.
+    may_end_only: bool,
+}
+
+impl Call {
+    fn of(id: String, tool: &str, input: String) -> Self {
+        Self {
+            id,
+            tool: tool.to_owned(),
+            input_again: Some(input.clone()),
+            input,
+            may_end_only: false,
+        }
+    }
+
+    fn request(&self, synthesized: bool) -> EventKind {
+        EventKind::Request(CallRequest {
+            call_id: self.id.clone(),
+            tool: self.tool.clone(),
+            input_digest: self.input.clone(),
+            speaker: Speaker::default(),
+            synthesized,
+        })
+    }
+
+    fn end(&self, item: &Object<'_>) -> Result<CallEnd, Flaw> {
+        let status = item.text("status")?;
+        let failed = CallEnd::failed;
+        let said_in = |name| -> Result<String, Flaw> { item.excerpt(name) };
+        match status.as_deref() {
+            Some("declined") => return Ok(failed("declined", said_in("aggregated_output")?)),
+            Some("failed") | Some("completed") => {}
+            // A search has no status: it is over when it is said to be.
+            None if self.tool == "web_search" => return Ok(CallEnd::Ok),
+            _ => return Err(Flaw::Abandoned(self.id.clone())),
+        }
+        let failure = match self.tool.as_str() {
+            "command_execution" => {
+                let Some(code) = item.integer("exit_code")? else {
+                    return Err(Flaw::Abandoned(self.id.clone()));
+                };
+                let output = said_in("aggregated_output")?;
+                (code != 0).then(|| failed("command_failed", format!("exit code {code}: {output}")))
+            }
+            "file_change" => None,
+            _ => item
+                .get("error")?
+                .map(|error| failed("tool_error", message_of(error))),
+        };
+        Ok(match (failure, status.as_deref()) {
+            (Some(failure), _) => failure,
+            (None, Some("failed")) => failed("tool_error", String::new()),
+            (None, _) => CallEnd::Ok,
+        })
+    }
+}
+
+fn message_of(error: &RawValue) -> String {
+    let message = Object::read(error.get()).and_then(|error| error.excerpt("message").ok());
+    message
+        .filter(|message| !message.is_empty())
+        .unwrap_or_else(|| said(error))
+}
+
+fn limit() -> EventKind {
+    EventKind::Limit(Limit {
+        status: LimitStatus::Rejected,
+        resets_at: None,
+    })
+}
+
+/// Returns the attempt of `Reconnecting... 2/5`, which is no failure.
+fn reconnecting(message: &str) -> Option<Option<u64>> {
+    let rest = message.trim_start().get(.."reconnecting".len())?;
+    if !rest.eq_ignore_ascii_case("reconnecting") {
+        return None;
+    }
+    let words = message.split_whitespace();
+    Some(
+        words
+            .filter_map(|word| word.split_once('/')?.0.parse().ok())
+            .next(),
+    )
+}

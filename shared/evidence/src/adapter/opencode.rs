@@ -1,0 +1,185 @@
+//! OpenCode's `run --format json`.
+//!
+//! A call is told once, when it is over: its request is made up from it. There
+//! is no terminal event but the step that does not end by tool calls. What a
+//! sub-agent does is not told: its session is another one.
+
+use super::{Out, speaks_of_limit, unknown};
+use crate::event::{
+    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Speaker, Terminal, Tokens,
+    Usage, UsageBasis,
+};
+use crate::flaw::Flaw;
+use crate::json::{Object, digest_of};
+use crate::shell::CallEnd;
+
+/// The session and the step that is open.
+#[derive(Debug, Default)]
+pub(crate) struct OpenCode {
+    session: Option<String>,
+    steps: u64,
+    open: bool,
+    calls: u64,
+}
+
+impl OpenCode {
+    pub(super) fn read(&mut self, text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+        let kind = line.word("type")?;
+        self.same_session(line, out)?;
+        match &*kind {
+            "step_start" => {
+                self.steps += 1;
+                self.open = true;
+                self.calls = 0;
+            }
+            "text" | "reasoning" => out(EventKind::Message(self.speaker())),
+            "tool_use" => {
+                self.calls += 1;
+                self.call(&line.needed("part")?, out)?;
+            }
+            "step_finish" => self.finish(&line.needed("part")?, out)?,
+            "error" => error(&line.needed("error")?, out)?,
+            other => return unknown(other, text, out),
+        }
+        Ok(())
+    }
+
+    pub(super) fn retained_bytes(&self) -> usize {
+        self.session.as_ref().map_or(0, String::capacity)
+    }
+
+    fn same_session(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+        let session = line.optional_name("sessionID")?;
+        if self.session.is_none() {
+            self.session.clone_from(&session);
+            out(EventKind::Begun(Begun {
+                session_id: session,
+                model: None,
+            }));
+        } else if session.is_some() && session != self.session {
+            return Err(Flaw::OtherSession);
+        }
+        Ok(())
+    }
+
+    fn speaker(&self) -> Speaker {
+        Speaker {
+            caller: None,
+            round: Some(self.steps.to_string()),
+        }
+    }
+
+    fn call(&self, part: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+        let call_id = part.name("callID")?;
+        let state = part.needed("state")?;
+        let metadata = state.object("metadata")?;
+        let exit = match &metadata {
+            Some(metadata) => metadata.integer("exit")?,
+            None => None,
+        };
+        let killed = exit.is_none() && metadata.is_some_and(|metadata| metadata.has("exit"));
+        let output = match state.get("output")? {
+            None => state.get("error")?,
+            output => output,
+        };
+        out(EventKind::Request(CallRequest {
+            call_id: call_id.clone(),
+            tool: part.name("tool")?,
+            input_digest: digest_of(state.get("input")?),
+            speaker: self.speaker(),
+            synthesized: true,
+        }));
+        let end = match (&*state.word("status")?, exit) {
+            ("error", _) => CallEnd::failed("tool_error", state.excerpt("error")?),
+            ("completed", _) if killed => return Err(Flaw::Abandoned(call_id)),
+            ("completed", None | Some(0)) => CallEnd::Ok,
+            ("completed", Some(code)) => {
+                let output = state.excerpt("output")?;
+                CallEnd::failed("command_failed", format!("exit code {code}: {output}"))
+            }
+            _ => return Err(Flaw::Abandoned(call_id)),
+        };
+        out(EventKind::Result(CallResult {
+            call_id,
+            caller: None,
+            input_digest: None,
+            end,
+            digest: digest_of(output),
+            bytes: output.map_or(0, |output| output.get().len() as u64),
+        }));
+        Ok(())
+    }
+
+    fn finish(&mut self, part: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+        if !std::mem::take(&mut self.open) {
+            return Err(Flaw::TurnUnopened);
+        }
+        let reason = part.word("reason")?;
+        // The model spoke, even where it only called.
+        out(EventKind::Message(self.speaker()));
+        out(EventKind::Usage(usage(part)?));
+        match &*reason {
+            "tool-calls" if self.calls == 0 => return Err(Flaw::StepCallsMissing),
+            "tool-calls" => {}
+            "stop" => out(finished("end_turn")),
+            "length" => out(finished("max_tokens")),
+            _ => out(EventKind::Terminal(Terminal::Failed {
+                reason: part.name("reason")?,
+                message: String::new(),
+            })),
+        }
+        Ok(())
+    }
+}
+
+fn finished(stop_reason: &str) -> EventKind {
+    EventKind::Terminal(Terminal::Finished {
+        stop_reason: stop_reason.to_owned(),
+    })
+}
+
+fn usage(part: &Object<'_>) -> Result<Usage, Flaw> {
+    let tokens = match part.object("tokens")? {
+        Some(tokens) => {
+            let cache = tokens.object("cache")?;
+            let of_cache = |name| match &cache {
+                Some(cache) => Ok(cache.count(name)?.unwrap_or_default()),
+                None => Ok(0_u64),
+            };
+            let count = |name| Ok(tokens.count(name)?.unwrap_or_default());
+            let (cached, written) = (of_cache("read")?, of_cache("write")?);
+            let (fresh, said): (u64, u64) = (count("input")?, count("output")?);
+            Some(Tokens {
+                input: fresh.saturating_add(cached).saturating_add(written),
+                cached,
+                output: said.saturating_add(count("reasoning")?),
+            })
+        }
+        None => None,
+    };
+    Ok(Usage {
+        basis: UsageBasis::Step,
+        tokens,
+        cost_nano_usd: part.nano_usd("cost")?,
+    })
+}
+
+fn error(error: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    let data = error.object("data")?;
+    let (message, status) = match &data {
+        Some(data) => (data.excerpt("message")?, data.count("statusCode")?),
+        None => (String::new(), None),
+    };
+    if status == Some(429) || speaks_of_limit(&message) {
+        out(EventKind::Limit(Limit {
+            status: LimitStatus::Rejected,
+            resets_at: None,
+        }));
+    }
+    let name = error.optional_name("name")?;
+    out(EventKind::Terminal(Terminal::Failed {
+        reason: name.unwrap_or_else(|| "error".to_owned()),
+        message,
+    }));
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! What an agent's event stream says, in one model for every agent.
+//!
+//! Events are values that only ever are appended to each other: what they
+//! amount to is a fold over them ([`StreamFold`](crate::StreamFold)). None
+//! holds a payload: of inputs and outputs there are digests, of messages the
+//! line's digest, of errors an excerpt.
+
+use crate::flaw::Flaw;
+use crate::shell::CallEnd;
+use std::sync::Arc;
+
+/// One thing that a line of a stream says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Where it stands.
+    pub source: Source,
+    /// What it says.
+    pub kind: EventKind,
+}
+
+/// The line that an event was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its number, counted from 1.
+    pub line: u64,
+    /// The SHA-256 of its bytes, without the line feed, in hexadecimal.
+    pub sha256: Arc<str>,
+}
+
+impl Source {
+    /// Returns `stream://line/<number>/<sha256>`, by which evidence names the line.
+    pub fn reference(&self) -> String {
+        format!("stream://line/{}/{}", self.line, self.sha256)
+    }
+}
+
+/// The kinds of things that are said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The agent is up.
+    Begun(Begun),
+    /// The model asked for a tool call.
+    Request(CallRequest),
+    /// A tool call ended.
+    Result(CallResult),
+    /// The model said something that is no call.
+    Message(Speaker),
+    /// Tokens and money were used.
+    Usage(Usage),
+    /// The provider spoke of a limit.
+    Limit(Limit),
+    /// A request to the provider will be made again.
+    Retry(Retry),
+    /// The agent warns of something and goes on.
+    Notice(String),
+    /// The agent is done.
+    Terminal(Terminal),
+    /// A type that nobody knows, and that cannot be a call.
+    Unknown(String),
+    /// The line, or what it says, is no evidence.
+    Invalid(Flaw),
+}
+
+/// The begin of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Begun {
+    /// The agent's own session, by which it can be resumed.
+    pub session_id: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+}
+
+/// Who speaks: the agent itself or one that it called, and in which round.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Speaker {
+    /// The call that the sub-agent runs in; none for the agent itself.
+    pub caller: Option<String>,
+    /// The answer of the model that it belongs to, where the format says so:
+    /// what stands in one answer cannot have read results of its own calls.
+    pub round: Option<String>,
+}
+
+/// A requested tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallRequest {
+    /// The agent's id of the call.
+    pub call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// `D` of what it was called with.
+    pub input_digest: String,
+    /// Who asked.
+    pub speaker: Speaker,
+    /// Whether the agent reports finished calls only, and the request was
+    /// made up from the result.
+    pub synthesized: bool,
+}
+
+/// The end of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallResult {
+    /// The agent's id of the call.
+    pub call_id: String,
+    /// The sub-agent that the result was given to; none for the agent itself.
+    pub caller: Option<String>,
+    /// `D` of what it was called with, where the result says so again.
+    pub input_digest: Option<String>,
+    /// How it ended.
+    pub end: CallEnd,
+    /// `D` of what it gave.
+    pub digest: String,
+    /// How many bytes that is, as it stands in the line.
+    pub bytes: u64,
+}
+
+/// Tokens and money.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// What the figures are of.
+    pub basis: UsageBasis,
+    /// The tokens, where they are given.
+    pub tokens: Option<Tokens>,
+    /// The cost in billionths of a dollar, where it is given.
+    pub cost_nano_usd: Option<u64>,
+}
+
+/// What usage figures are of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum UsageBasis {
+    /// The whole run so far: it takes the place of what was said before.
+    #[default]
+    RunningTotal,
+    /// Tokens of a turn that is over, in place of those of its messages; the
+    /// cost is the session's so far.
+    Turn,
+    /// One step: it adds to what was said before.
+    Step,
+    /// One message, which may be told in several lines: it adds once.
+    Message(String),
+}
+
+/// Tokens of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// What went in, with what came out of a cache.
+    pub input: u64,
+    /// The part of it that came out of a cache.
+    pub cached: u64,
+    /// What came out, with reasoning.
+    pub output: u64,
+}
+
+impl Tokens {
+    pub(crate) const fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cached: self.cached.saturating_add(other.cached),
+            output: self.output.saturating_add(other.output),
+        }
+    }
+}
+
+/// A limit of the provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// What the provider makes of it.
+    pub status: LimitStatus,
+    /// When it resets, in seconds since 1970, where that is said.
+    pub resets_at: Option<i64>,
+}
+
+/// What a provider makes of a limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LimitStatus {
+    /// Work goes on; this is routine.
+    Allowed,
+    /// Work is refused until the limit resets.
+    Rejected,
+    /// Something else, as it is said.
+    Other(String),
+}
+
+/// A request to the provider that will be made again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Retry {
+    /// Which attempt it was, where that is said.
+    pub attempt: Option<u64>,
+    /// How long the agent waits, in milliseconds.
+    pub delay_ms: Option<u64>,
+    /// The HTTP status that it failed with.
+    pub status: Option<u64>,
+}
+
+/// The end of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Terminal {
+    /// The agent came to an end.
+    Finished {
+        /// Why the model stopped.
+        stop_reason: String,
+    },
+    /// The agent failed.
+    Failed {
+        /// The agent's own word for it.
+        reason: String,
+        /// What it said.
+        message: String,
+    },
+}

@@ -1,0 +1,78 @@
+//! What makes a stream no evidence.
+
+/// The most bytes that a line may have.
+pub const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// One fault of a stream, with its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{flaw}", .line.map(|line| format!("line {line} ")).unwrap_or_default())]
+pub struct StreamFault {
+    /// The line, counted from 1; none where the stream as a whole is meant.
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub flaw: Flaw,
+}
+
+/// What is wrong with a line, or with the stream as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// The line is something else than a JSON object.
+    #[error("is no JSON object")]
+    NotJson,
+    /// The line is too long to be looked at.
+    #[error("is longer than {MAX_LINE_BYTES} bytes")]
+    TooLong,
+    /// The stream ends in the middle of a line.
+    #[error("is cut off before its end")]
+    Cut,
+    /// A field is not what it must be.
+    #[error("has a bad field: `{field}` must be {expected}")]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// What would be right.
+        expected: &'static str,
+    },
+    /// An unknown type that may be a tool call.
+    #[error("is of the unknown type `{0}` and carries an id or a status: it could be a tool call")]
+    UnknownCall(String),
+    /// A command was abandoned: it is said to be over, and has no exit code.
+    #[error("ends call `{0}` without an exit code or a terminal status")]
+    Abandoned(String),
+    /// A call is requested twice.
+    #[error("requests call `{0}` again")]
+    RequestAgain(String),
+    /// A call ends twice.
+    #[error("ends call `{0}` again")]
+    ResultAgain(String),
+    /// The end of a call speaks of another input than its request.
+    #[error("ends call `{0}`, but tells another input than was requested")]
+    CallChanged(String),
+    /// The end of a call is given to somebody else than asked for it.
+    #[error("ends call `{0}` for another caller than asked for it")]
+    CallerChanged(String),
+    /// A step or turn ends that never began.
+    #[error("ends a turn that never began")]
+    TurnUnopened,
+    /// A step ended by tool calls, and none was reported.
+    #[error("ends a step by tool calls, and none was reported")]
+    StepCallsMissing,
+    /// The line belongs to another session.
+    #[error("belongs to another session")]
+    OtherSession,
+    /// The agent did something before it said that it is up.
+    #[error("comes before the begin of the session")]
+    BeginMissing,
+    /// Nothing was printed at all.
+    #[error("the stream is empty: the agent was not up")]
+    Empty,
+    /// The stream has no terminal event, or goes on after it.
+    #[error("the stream ends without its terminal event")]
+    TerminalMissing,
+}
+
+impl Flaw {
+    pub(crate) const fn field(field: &'static str, expected: &'static str) -> Self {
+        Self::Field { field, expected }
+    }
+}

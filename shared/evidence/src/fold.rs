@@ -1,0 +1,465 @@
+//! What a stream amounts to: a fold over its events, one by one.
+//!
+//! Nothing but the events enters it, so it is the same on every run, and
+//! wherever the stream was cut. What is kept grows with the number of calls
+//! (ids, names, digests, an excerpt of each error), never with their payloads.
+
+mod call;
+mod usage;
+
+pub use call::{CallRecord, RequestRecord, ResultRecord};
+pub use usage::Spent;
+
+use crate::adapter::Agent;
+use crate::event::{
+    Begun, CallRequest, CallResult, Event, EventKind, Limit, LimitStatus, Source, Speaker, Terminal,
+};
+use crate::flaw::{Flaw, StreamFault};
+use crate::reader::StreamLog;
+use crate::shell::CallEnd;
+use premath_kernel::canonical;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::turn::word::TransportEvent;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use usage::UsageFold;
+
+/// How many faults are kept; all are counted.
+const KEPT_FAULTS: usize = 32;
+
+/// How many unknown types are kept by name; all are counted.
+const KEPT_TYPES: usize = 64;
+
+/// Calls by the round that asked for them.
+type Rounds = BTreeMap<Option<String>, Vec<usize>>;
+
+/// Takes events and folds them.
+#[derive(Debug)]
+pub struct StreamFold {
+    stream: FoldedStream,
+    /// Where a call's record is.
+    places: HashMap<String, usize>,
+    /// Results that nobody could have read yet: by who they were given to, and
+    /// by the round that asked for them.
+    unread: BTreeMap<Option<String>, Rounds>,
+    /// How many calls have begun and not ended.
+    open: usize,
+    usage: UsageFold,
+}
+
+/// A stream that is over.
+#[derive(Debug)]
+pub struct FoldedStream {
+    agent: Agent,
+    log: StreamLog,
+    begun: Option<Begun>,
+    calls: Vec<CallRecord>,
+    /// Calls and outputs in their order, by the place of the call.
+    transport: Vec<(TransportEvent, usize)>,
+    messages: u64,
+    notices: u64,
+    retries: u64,
+    last_notice: Option<String>,
+    unknown: BTreeMap<String, u64>,
+    unknown_events: u64,
+    limit: Option<Limit>,
+    terminal: Option<Terminal>,
+    faults: Vec<StreamFault>,
+    fault_count: u64,
+    spent: Spent,
+}
+
+impl StreamFold {
+    /// Begins with nothing.
+    pub fn new(agent: Agent) -> Self {
+        Self {
+            stream: FoldedStream {
+                agent,
+                log: StreamLog::default(),
+                begun: None,
+                calls: Vec::new(),
+                transport: Vec::new(),
+                messages: 0,
+                notices: 0,
+                retries: 0,
+                last_notice: None,
+                unknown: BTreeMap::new(),
+                unknown_events: 0,
+                limit: None,
+                terminal: None,
+                faults: Vec::new(),
+                fault_count: 0,
+                spent: Spent::default(),
+            },
+            places: HashMap::new(),
+            unread: BTreeMap::new(),
+            open: 0,
+            usage: UsageFold::default(),
+        }
+    }
+
+    /// Takes the next event.
+    pub fn apply(&mut self, event: Event) {
+        let Event { source, kind } = event;
+        match kind {
+            EventKind::Begun(begun) => {
+                self.stream.begun.get_or_insert(begun);
+            }
+            EventKind::Request(request) => {
+                self.spoke(&source, &request.speaker);
+                self.request(source, request);
+            }
+            EventKind::Result(result) => {
+                self.active(&source);
+                self.result(source, result);
+            }
+            EventKind::Message(speaker) => {
+                self.stream.messages += 1;
+                self.spoke(&source, &speaker);
+            }
+            EventKind::Usage(usage) => {
+                self.usage.take(usage);
+                self.stream.spent = self.usage.spent();
+            }
+            EventKind::Limit(limit) => self.stream.limit(limit),
+            EventKind::Retry(_) => self.stream.retries += 1,
+            EventKind::Notice(said) => {
+                self.stream.notices += 1;
+                self.stream.last_notice = Some(said);
+            }
+            EventKind::Terminal(terminal) => self.end(&source, terminal),
+            EventKind::Unknown(kind) => self.stream.count_unknown(kind),
+            EventKind::Invalid(flaw) => self.stream.fault(Some(source.line), flaw),
+        }
+    }
+
+    /// Returns what was spent so far, for a budget.
+    pub fn spent(&self) -> Spent {
+        self.stream.spent
+    }
+
+    /// Returns the limit that the provider refuses work by, as of now.
+    pub fn rejected(&self) -> Option<&Limit> {
+        self.stream.rejected()
+    }
+
+    /// Tells whether calls were requested that have not ended: what a limit on
+    /// silence depends on.
+    pub const fn is_in_call(&self) -> bool {
+        self.open > 0
+    }
+
+    /// Tells whether the agent said that it is done.
+    pub fn is_over(&self) -> bool {
+        self.stream.terminal.is_some()
+    }
+
+    /// Ends the fold with the stream.
+    pub fn close(mut self, log: StreamLog) -> FoldedStream {
+        if log.lines == 0 {
+            self.stream.fault(None, Flaw::Empty);
+        } else if self.stream.terminal.is_none() {
+            self.stream.fault(None, Flaw::TerminalMissing);
+        }
+        self.stream.log = log;
+        self.stream
+    }
+
+    /// Returns about how many bytes the fold holds.
+    pub fn retained_bytes(&self) -> usize {
+        let stream = &self.stream;
+        let calls: usize = stream.calls.iter().map(CallRecord::retained_bytes).sum();
+        let ids: usize = self.places.keys().map(String::capacity).sum();
+        let types: usize = stream.unknown.keys().map(String::capacity).sum();
+        size_of::<Self>()
+            + calls
+            + ids * 2
+            + types
+            + self.places.capacity() * size_of::<(String, usize)>()
+            + stream.transport.capacity() * size_of::<(TransportEvent, usize)>()
+            + self.unread_bytes()
+            + self.usage.retained_bytes()
+    }
+
+    fn unread_bytes(&self) -> usize {
+        let places = self.unread.values().flat_map(BTreeMap::values);
+        places.map(Vec::capacity).sum::<usize>() * size_of::<usize>()
+    }
+
+    /// Something happened that only a running agent does.
+    fn active(&mut self, source: &Source) {
+        let stream = &mut self.stream;
+        // What comes after a terminal event needs another one.
+        stream.terminal = None;
+        if stream.begun.is_none() && stream.agent.says_begin() {
+            stream.begun = Some(Begun::default());
+            stream.fault(Some(source.line), Flaw::BeginMissing);
+        }
+    }
+
+    /// The model spoke: it had read what it was given in earlier rounds.
+    fn spoke(&mut self, source: &Source, speaker: &Speaker) {
+        self.active(source);
+        // A provider that answers refuses no more.
+        self.stream.limit = None;
+        let Some(unread) = self.unread.get_mut(&speaker.caller) else {
+            return;
+        };
+        let own = match &speaker.round {
+            None => None,
+            own => unread.remove_entry(own),
+        };
+        for place in unread.values().flatten() {
+            let call = self.stream.calls.get_mut(*place);
+            if let Some(result) = call.and_then(|call| call.result.as_mut()) {
+                result.read_at = Some(source.clone());
+            }
+        }
+        unread.clear();
+        unread.extend(own);
+        if unread.is_empty() {
+            self.unread.remove(&speaker.caller);
+        }
+    }
+
+    fn request(&mut self, source: Source, request: CallRequest) {
+        let place = self.place(&request.call_id);
+        self.stream.transport.push((TransportEvent::Call, place));
+        let call = &mut self.stream.calls[place];
+        if call.request.is_some() {
+            self.stream
+                .fault(Some(source.line), Flaw::RequestAgain(request.call_id));
+            return;
+        }
+        self.open += usize::from(call.result.is_none());
+        call.request = Some(RequestRecord {
+            tool: request.tool,
+            input_digest: request.input_digest,
+            speaker: request.speaker,
+            synthesized: request.synthesized,
+            source,
+        });
+    }
+
+    fn result(&mut self, source: Source, result: CallResult) {
+        let place = self.place(&result.call_id);
+        self.stream.transport.push((TransportEvent::Output, place));
+        let call = &mut self.stream.calls[place];
+        let line = Some(source.line);
+        if call.result.is_some() {
+            self.stream.fault(line, Flaw::ResultAgain(result.call_id));
+            return;
+        }
+        let asked = call.request.as_ref();
+        let caller_changed = asked.is_some_and(|asked| asked.speaker.caller != result.caller);
+        let input_changed = asked
+            .zip(result.input_digest.as_ref())
+            .is_some_and(|(asked, again)| asked.input_digest != *again);
+        self.open -= usize::from(asked.is_some());
+        let round = asked.and_then(|asked| asked.speaker.round.clone());
+        let unread = self.unread.entry(result.caller.clone()).or_default();
+        unread.entry(round).or_default().push(place);
+        call.result = Some(ResultRecord {
+            caller: result.caller,
+            end: result.end,
+            digest: result.digest,
+            bytes: result.bytes,
+            source,
+            read_at: None,
+        });
+        if caller_changed {
+            let flaw = Flaw::CallerChanged(result.call_id.clone());
+            self.stream.fault(line, flaw);
+        }
+        if input_changed {
+            self.stream.fault(line, Flaw::CallChanged(result.call_id));
+        }
+    }
+
+    fn end(&mut self, source: &Source, terminal: Terminal) {
+        // A failure that nothing happened after stays one.
+        let failed = matches!(self.stream.terminal, Some(Terminal::Failed { .. }));
+        let before = self.stream.terminal.take();
+        self.active(source);
+        self.stream.terminal = if failed { before } else { Some(terminal) };
+    }
+
+    fn place(&mut self, call_id: &str) -> usize {
+        if let Some(place) = self.places.get(call_id) {
+            return *place;
+        }
+        let place = self.stream.calls.len();
+        self.stream.calls.push(CallRecord::new(call_id));
+        self.places.insert(call_id.to_owned(), place);
+        place
+    }
+}
+
+impl FoldedStream {
+    /// Returns whose stream it was.
+    pub const fn agent(&self) -> Agent {
+        self.agent
+    }
+
+    /// Returns what the stream was as bytes.
+    pub const fn log(&self) -> &StreamLog {
+        &self.log
+    }
+
+    /// Returns the agent's own session, by which it can be resumed.
+    pub fn session_id(&self) -> Option<&str> {
+        self.begun.as_ref()?.session_id.as_deref()
+    }
+
+    /// Returns the model.
+    pub fn model(&self) -> Option<&str> {
+        self.begun.as_ref()?.model.as_deref()
+    }
+
+    /// Returns every call, in the order in which they were first spoken of.
+    pub fn calls(&self) -> &[CallRecord] {
+        &self.calls
+    }
+
+    /// Returns what went to tools and came from them, in its order.
+    pub fn transport(&self) -> impl Iterator<Item = (TransportEvent, &CallRecord)> {
+        self.transport
+            .iter()
+            .filter_map(|(event, place)| Some((*event, self.calls.get(*place)?)))
+    }
+
+    /// Returns how the agent ended, where it said so.
+    pub const fn terminal(&self) -> Option<&Terminal> {
+        self.terminal.as_ref()
+    }
+
+    /// Returns what was spent.
+    pub const fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Returns the first faults; one is enough to refuse the stream.
+    pub fn faults(&self) -> &[StreamFault] {
+        &self.faults
+    }
+
+    /// Returns how many faults there were.
+    pub const fn fault_count(&self) -> u64 {
+        self.fault_count
+    }
+
+    /// Returns how many events of unknown types were passed over.
+    pub const fn unknown_events(&self) -> u64 {
+        self.unknown_events
+    }
+
+    /// Returns what the agent warned of last.
+    pub fn last_notice(&self) -> Option<&str> {
+        self.last_notice.as_deref()
+    }
+
+    /// Returns the limit that the provider refused the last work by.
+    pub fn rejected(&self) -> Option<&Limit> {
+        let rejected = |limit: &&Limit| limit.status == LimitStatus::Rejected;
+        self.limit.as_ref().filter(rejected)
+    }
+
+    /// Returns the classes of the stream itself, the cause first; what its
+    /// calls amount to is the gate's to say.
+    pub fn classes(&self) -> Vec<FailureClass> {
+        let finished = matches!(self.terminal, Some(Terminal::Finished { .. }));
+        let limited = (self.rejected().is_some() && !finished).then_some(FailureClass::UsageLimit);
+        let invalid = (self.fault_count > 0).then_some(FailureClass::AgentStreamInvalid);
+        limited.into_iter().chain(invalid).collect()
+    }
+
+    /// Returns the state that the agent was left in: how every call ended, by
+    /// its id, and how the agent did.
+    pub fn state_view(&self) -> Value {
+        let ends: BTreeMap<&str, &str> = self
+            .calls
+            .iter()
+            .map(|call| (call.id.as_str(), call.end_word()))
+            .collect();
+        json!({
+            "agent": self.agent.as_str(),
+            "calls": ends,
+            "faults": self.fault_count,
+            "log": self.log.digest,
+            "messages": self.messages,
+            "model": self.model(),
+            "session": self.session_id(),
+            "spent": self.spent.view(),
+            "terminal": match &self.terminal {
+                None => json!(null),
+                Some(Terminal::Finished { stop_reason }) => json!({"stopReason": stop_reason}),
+                Some(Terminal::Failed { reason, .. }) => json!({"failed": reason}),
+            },
+            "unknown": self.unknown,
+        })
+    }
+
+    /// Returns what the harness is reminded of: the class of every call that
+    /// failed, in the order of their ends, each once; how often the provider was
+    /// asked again, and what limit it refuses by.
+    pub fn queue_reduction(&self) -> Value {
+        let mut failures: Vec<&str> = Vec::new();
+        for (event, call) in self.transport() {
+            if event == TransportEvent::Output
+                && let Some(class) = call.failure()
+                && !failures.contains(&class)
+            {
+                failures.push(class);
+            }
+        }
+        json!({
+            "failures": failures,
+            "limit": self.rejected().map(|limit| json!({"resetsAt": limit.resets_at})),
+            "notices": self.notices,
+            "retries": self.retries,
+        })
+    }
+
+    /// Returns the digest of [`Self::state_view`].
+    pub fn state_view_digest(&self) -> String {
+        canonical::digest_ordered(&self.state_view())
+    }
+
+    /// Returns the digest of [`Self::queue_reduction`].
+    pub fn queue_digest(&self) -> String {
+        canonical::digest_ordered(&self.queue_reduction())
+    }
+
+    fn limit(&mut self, limit: Limit) {
+        // Said again without a time, the time that was said still holds.
+        let known = self.rejected().and_then(|known| known.resets_at);
+        self.limit = Some(Limit {
+            resets_at: limit
+                .resets_at
+                .or(known.filter(|_| limit.status == LimitStatus::Rejected)),
+            ..limit
+        });
+    }
+
+    fn count_unknown(&mut self, kind: String) {
+        self.unknown_events += 1;
+        if self.unknown.len() < KEPT_TYPES || self.unknown.contains_key(&kind) {
+            *self.unknown.entry(kind).or_default() += 1;
+        }
+    }
+
+    fn fault(&mut self, line: Option<u64>, flaw: Flaw) {
+        self.fault_count += 1;
+        if self.faults.len() < KEPT_FAULTS {
+            self.faults.push(StreamFault { line, flaw });
+        }
+    }
+}
+
+/// The word for an end of a call.
+fn word(end: &CallEnd) -> &str {
+    match end {
+        CallEnd::Ok => "ok",
+        CallEnd::Error { class, .. } => class,
+    }
+}

@@ -1,0 +1,103 @@
+//! Tokens and money, whatever way an agent counts them.
+
+use crate::event::{Tokens, Usage, UsageBasis};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// How many messages are held open: those of the agent and its sub-agents that
+/// are told at the same time.
+const OPEN_MESSAGES: usize = 64;
+
+/// What a run spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// The tokens, where any were told.
+    pub tokens: Option<Tokens>,
+    /// The cost in billionths of a dollar, where it was told. Claude's is that
+    /// of its whole session: of a session that is resumed, what it had cost
+    /// before is in it.
+    pub cost_nano_usd: Option<u64>,
+}
+
+impl Spent {
+    pub(super) fn view(self) -> Value {
+        json!({
+            "costNanoUsd": self.cost_nano_usd,
+            "tokens": self.tokens.map(|tokens| json!({
+                "cached": tokens.cached,
+                "input": tokens.input,
+                "output": tokens.output,
+            })),
+        })
+    }
+}
+
+/// Folds usage figures of every basis.
+#[derive(Debug, Default)]
+pub(super) struct UsageFold {
+    /// What is over and counted.
+    settled: Tokens,
+    /// The messages of the turn that were told, each by what was said of it last.
+    open: BTreeMap<String, Tokens>,
+    /// Messages of the turn that are no longer open.
+    closed: Tokens,
+    told: bool,
+    cost: Option<u64>,
+}
+
+impl UsageFold {
+    pub(super) fn take(&mut self, usage: Usage) {
+        let Usage {
+            basis,
+            tokens,
+            cost_nano_usd,
+        } = usage;
+        self.told |= tokens.is_some();
+        match (&basis, cost_nano_usd) {
+            (_, None) => {}
+            (UsageBasis::Step, Some(cost)) => {
+                self.cost = Some(self.cost.unwrap_or_default().saturating_add(cost));
+            }
+            // A total of the session so far.
+            (_, total) => self.cost = self.cost.max(total),
+        }
+        let Some(tokens) = tokens else { return };
+        match basis {
+            UsageBasis::RunningTotal => self.settled = tokens,
+            UsageBasis::Turn => {
+                self.settled = self.settled.plus(tokens);
+                self.open.clear();
+                self.closed = Tokens::default();
+            }
+            UsageBasis::Step => self.settled = self.settled.plus(tokens),
+            UsageBasis::Message(id) => self.message(id, tokens),
+        }
+    }
+
+    fn message(&mut self, id: String, tokens: Tokens) {
+        self.open.insert(id, tokens);
+        if self.open.len() > OPEN_MESSAGES {
+            // The least id: which one matters little, that it is always the
+            // same one does.
+            if let Some((_, tokens)) = self.open.pop_first() {
+                self.closed = self.closed.plus(tokens);
+            }
+        }
+    }
+
+    pub(super) fn spent(&self) -> Spent {
+        let open = self
+            .open
+            .values()
+            .fold(self.closed, |sum, one| sum.plus(*one));
+        Spent {
+            tokens: self.told.then(|| self.settled.plus(open)),
+            cost_nano_usd: self.cost,
+        }
+    }
+
+    pub(super) fn retained_bytes(&self) -> usize {
+        let ids: usize = self.open.keys().map(String::capacity).sum();
+        ids + self.open.len() * size_of::<(String, Tokens)>() * 2
+    }
+}

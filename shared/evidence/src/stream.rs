@@ -1,0 +1,45 @@
+//! An agent's stream from its bytes to what it amounts to.
+
+use crate::adapter::Agent;
+use crate::fold::{FoldedStream, StreamFold};
+use crate::reader::StreamReader;
+
+/// Reads and folds in one: bytes in, what they amount to out.
+#[derive(Debug)]
+pub struct AgentStream {
+    reader: StreamReader,
+    fold: StreamFold,
+}
+
+impl AgentStream {
+    /// Begins with a stream.
+    pub fn new(agent: Agent) -> Self {
+        Self {
+            reader: StreamReader::new(agent),
+            fold: StreamFold::new(agent),
+        }
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, piece: &[u8]) {
+        let fold = &mut self.fold;
+        self.reader.feed(piece, &mut |event| fold.apply(event));
+    }
+
+    /// Returns what the bytes so far amount to.
+    pub const fn so_far(&self) -> &StreamFold {
+        &self.fold
+    }
+
+    /// Ends the stream.
+    pub fn finish(mut self) -> FoldedStream {
+        let fold = &mut self.fold;
+        let log = self.reader.finish(&mut |event| fold.apply(event));
+        self.fold.close(log)
+    }
+
+    /// Returns about how many bytes are held.
+    pub fn retained_bytes(&self) -> usize {
+        self.reader.retained_bytes() + self.fold.retained_bytes()
+    }
+}

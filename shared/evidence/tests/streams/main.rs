@@ -1,0 +1,13 @@
+//! The agents' streams: what is read of them, and what is refused.
+//!
+//! The four `.jsonl` files are written by hand, in the form in which each
+//! agent prints; every test begins with one of them or says its lines itself.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+
+mod faults;
+mod folds;
+mod judge;
+mod pieces;
+mod plant;
+mod traps;

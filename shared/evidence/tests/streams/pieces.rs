@@ -1,0 +1,156 @@
+//! How a stream is cut into pieces changes nothing, no bytes do harm, and what
+//! is held does not grow with payloads.
+
+use crate::judge::{evidence, fold, gate, good};
+use premath_evidence::{
+    Agent, AgentStream, Event, EventKind, Flaw, MAX_LINE_BYTES, StreamLog, StreamReader,
+};
+use premath_kernel::turn::normalize;
+use proptest::prelude::*;
+
+fn read<'a>(agent: Agent, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Event>, StreamLog) {
+    let mut events = Vec::new();
+    let mut reader = StreamReader::new(agent);
+    for piece in pieces {
+        reader.feed(piece, &mut |event| events.push(event));
+    }
+    let log = reader.finish(&mut |event| events.push(event));
+    (events, log)
+}
+
+fn agent() -> impl Strategy<Value = Agent> {
+    prop::sample::select(Agent::ALL)
+}
+
+/// A whole stream in which a few bytes were replaced, lost or doubled.
+fn broken() -> impl Strategy<Value = (Agent, Vec<u8>)> {
+    let change = (any::<prop::sample::Index>(), any::<u8>(), 0..3_u8);
+    (agent(), prop::collection::vec(change, 0..6)).prop_map(|(agent, changes)| {
+        let mut bytes = good(agent).as_bytes().to_vec();
+        for (place, byte, how) in changes {
+            let place = place.index(bytes.len());
+            match how {
+                0 => bytes[place] = byte,
+                1 => drop(bytes.remove(place)),
+                _ => bytes.insert(place, byte),
+            }
+        }
+        (agent, bytes)
+    })
+}
+
+/// Lines of whole streams of any agent, in any order.
+fn shuffled() -> impl Strategy<Value = (Agent, Vec<u8>)> {
+    let line = (agent(), any::<prop::sample::Index>()).prop_map(|(agent, place)| {
+        let lines: Vec<&str> = good(agent).lines().collect();
+        format!("{}\n", lines[place.index(lines.len())])
+    });
+    (agent(), prop::collection::vec(line, 0..30))
+        .prop_map(|(agent, lines)| (agent, lines.concat().into_bytes()))
+}
+
+proptest! {
+    #[test]
+    fn pieces_of_any_size_are_the_same_stream(
+        (agent, bytes) in prop_oneof![broken(), shuffled()],
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
+    ) {
+        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        places.extend([0, bytes.len()]);
+        places.sort_unstable();
+        let pieces = places.windows(2).map(|pair| &bytes[pair[0]..pair[1]]);
+        prop_assert_eq!(read(agent, pieces), read(agent, [bytes.as_slice()]));
+    }
+
+    #[test]
+    fn no_bytes_do_harm(
+        (agent, bytes) in prop_oneof![
+            broken(),
+            shuffled(),
+            (agent(), prop::collection::vec(any::<u8>(), 0..200)),
+            (agent(), "[{}\\[\\]\":,a-z0-9\\\\\n]{0,200}").prop_map(|(agent, text)| (agent, text.into_bytes())),
+        ],
+    ) {
+        let stream = fold(agent, &bytes);
+        let input = evidence(&stream);
+        // What is made of a stream can always be judged.
+        prop_assert!(normalize(input.evidence.clone()).is_ok());
+        if !stream.classes().is_empty() {
+            prop_assert!(!gate(&input).is_empty());
+        }
+    }
+}
+
+#[test]
+fn single_bytes_are_the_same_stream() {
+    for &agent in Agent::ALL {
+        let bytes = good(agent).as_bytes();
+        assert_eq!(read(agent, bytes.chunks(1)), read(agent, [bytes]));
+    }
+}
+
+#[test]
+fn a_line_over_the_bound_is_passed_over_and_refused() {
+    let agent = Agent::Gemini;
+    let begin = r#"{"type":"message","role":"assistant","content":""#;
+    let line = |length: usize| format!("{begin}{}\"}}\n", "x".repeat(length - begin.len() - 2));
+    let (init, rest) = good(agent).split_once('\n').unwrap();
+    for (length, admitted) in [(MAX_LINE_BYTES, true), (MAX_LINE_BYTES + 1, false)] {
+        let bytes = format!("{init}\n{}{rest}", line(length)).into_bytes();
+        let whole = read(agent, [bytes.as_slice()]);
+        let flaws: Vec<_> = whole
+            .0
+            .iter()
+            .filter_map(|event| match &event.kind {
+                EventKind::Invalid(flaw) => Some((event.source.line, flaw.clone())),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(flaws.is_empty(), admitted);
+        assert!(flaws.iter().all(|flaw| *flaw == (2, Flaw::TooLong)));
+        // The bound is met in the same place, wherever the pieces end.
+        for size in [1 << 16, MAX_LINE_BYTES / 2 + 7, MAX_LINE_BYTES + 1] {
+            assert_eq!(read(agent, bytes.chunks(size)), whole);
+        }
+    }
+    let endless = vec![b'x'; MAX_LINE_BYTES * 2];
+    let mut stream = AgentStream::new(agent);
+    for piece in endless.chunks(1 << 20) {
+        stream.feed(piece);
+    }
+    assert!(
+        stream.retained_bytes() < 1 << 20,
+        "{}",
+        stream.retained_bytes()
+    );
+}
+
+#[test]
+fn what_is_held_grows_with_calls_and_not_with_what_they_gave() {
+    let held = |calls: usize, payload: usize| {
+        let mut stream = AgentStream::new(Agent::Claude);
+        stream.feed(b"{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}\n");
+        let payload = "0123456789abcdef".repeat(payload / 16);
+        for number in 0..calls {
+            let call = format!(
+                "{{\"type\":\"assistant\",\"message\":{{\"id\":\"m{number}\",\"content\":[{{\"type\":\"tool_use\",\"id\":\"toolu_{number}\",\"name\":\"Write\",\"input\":{{\"content\":\"{payload}\"}}}}]}}}}\n\
+                 {{\"type\":\"user\",\"message\":{{\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"toolu_{number}\",\"content\":\"{payload}\",\"is_error\":true}}]}}}}\n"
+            );
+            for piece in call.as_bytes().chunks(64 << 10) {
+                stream.feed(piece);
+            }
+        }
+        stream.retained_bytes()
+    };
+    // 64 MiB in 64 calls, and as many calls of nothing.
+    let (large, small) = (held(64, 512 << 10), held(64, 16));
+    assert!(
+        large < small + (128 << 10),
+        "{large} bytes, {small} without payloads"
+    );
+    let more = held(640, 16);
+    assert!(
+        more < small * 11,
+        "{more} bytes for ten times the calls of {small}"
+    );
+}
