@@ -10,7 +10,7 @@ mod opencode;
 
 use crate::event::EventKind;
 use crate::flaw::Flaw;
-use crate::json::{Object, bears_call};
+use crate::json::{Object, cut};
 
 /// The agents whose event streams are read (`agents.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,12 +92,12 @@ impl Adapter {
     }
 
     /// Reads a line; what was said before the flaw counts.
-    pub(crate) fn read(&mut self, text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    pub(crate) fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         match self {
-            Self::Claude => claude::read(text, line, out),
-            Self::Codex(codex) => codex.read(text, line, out),
-            Self::Gemini(gemini) => gemini.read(text, line, out),
-            Self::OpenCode(opencode) => opencode.read(text, line, out),
+            Self::Claude => claude::read(line, out),
+            Self::Codex(codex) => codex.read(line, out),
+            Self::Gemini(gemini) => gemini.read(line, out),
+            Self::OpenCode(opencode) => opencode.read(line, out),
         }
     }
 
@@ -111,9 +111,9 @@ impl Adapter {
 }
 
 /// Passes over a type that nobody knows, unless it could be a call.
-fn unknown(kind: &str, text: &str, out: Out<'_>) -> Result<(), Flaw> {
-    let kind = crate::json::cut(kind).to_owned();
-    if bears_call(text) {
+fn unknown(kind: &str, within: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    let kind = cut(kind).to_owned();
+    if within.bears_call() {
         return Err(Flaw::UnknownCall(kind));
     }
     out(EventKind::Unknown(kind));

@@ -143,6 +143,21 @@ impl<'a> Object<'a> {
         self.object(name)?.ok_or(Flaw::field(name, "an object"))
     }
 
+    /// Returns the objects of a list within; none where it is absent.
+    pub(crate) fn objects(&self, name: &'static str) -> Result<Vec<Self>, Flaw> {
+        let Some(raw) = self.get(name)? else {
+            return Ok(Vec::new());
+        };
+        serde_json::from_str(raw.get()).map_err(|_| Flaw::field(name, "a list of objects"))
+    }
+
+    /// Tells whether any name in the object, at any depth, is one that calls
+    /// bear: an id or a status.
+    pub(crate) fn bears_call(&self) -> bool {
+        let mut members = self.0.iter();
+        members.any(|(name, raw)| CALL_NAMES.contains(&&**name) || bears_call(raw.get()))
+    }
+
     /// Returns the first bytes of what a member says.
     pub(crate) fn excerpt(&self, name: &'static str) -> Result<String, Flaw> {
         Ok(self.get(name)?.map(said).unwrap_or_default())
@@ -180,6 +195,9 @@ pub(crate) fn cut(text: &str) -> &str {
 /// Returns `D` of a value; where it is none (a text cut in the middle of a
 /// character, as JavaScript leaves them, or too deep), `D` of its JSON as text.
 pub(crate) fn digest(raw: &RawValue) -> String {
+    if is_canonical_text(raw.get()) {
+        return format!("sha256:{}", canonical::sha256_hex(raw.get().as_bytes()));
+    }
     if let Some(text) = read_text(raw) {
         return canonical::digest_ordered(&*text);
     }
@@ -189,39 +207,64 @@ pub(crate) fn digest(raw: &RawValue) -> String {
     }
 }
 
+/// Tells whether a value is a text that is escaped as canonical JSON escapes
+/// it, as most are: then its bytes are what is digested.
+fn is_canonical_text(json: &str) -> bool {
+    let Some(text) = json.strip_prefix('"') else {
+        return false;
+    };
+    text.split('\\').skip(1).try_fold(false, |escaped, part| {
+        // An escaped backslash leaves an empty part, and what follows it is plain.
+        match (escaped, part.as_bytes()) {
+            (true, _) => Some(false),
+            (false, []) => Some(true),
+            (false, [b'"' | b'b' | b'f' | b'n' | b'r' | b't', ..]) => Some(false),
+            (false, [b'u', b'0', b'0', b'0', low, ..]) => {
+                matches!(low, b'0'..=b'7' | b'b' | b'e' | b'f').then_some(false)
+            }
+            (false, [b'u', b'0', b'0', b'1', low, ..]) => {
+                matches!(low, b'0'..=b'9' | b'a'..=b'f').then_some(false)
+            }
+            _ => None,
+        }
+    }) == Some(false)
+}
+
 /// Returns `D` of a member, and of null where it is absent.
 pub(crate) fn digest_of(raw: Option<&RawValue>) -> String {
     raw.map_or_else(|| canonical::digest_ordered(&Value::Null), digest)
 }
 
-/// Tells whether any name in a value, at any depth, is one that calls bear: an
-/// id or a status. What cannot be read may bear one.
-pub(crate) fn bears_call(text: &str) -> bool {
-    const NAMES: [&str; 13] = [
-        "id",
-        "item_id",
-        "itemId",
-        "call_id",
-        "callId",
-        "callID",
-        "tool_call_id",
-        "toolCallId",
-        "tool_id",
-        "tool_use_id",
-        "toolUseId",
-        "status",
-        "exit_code",
-    ];
+/// The names that calls bear: an id or a status.
+const CALL_NAMES: [&str; 13] = [
+    "id",
+    "item_id",
+    "itemId",
+    "call_id",
+    "callId",
+    "callID",
+    "tool_call_id",
+    "toolCallId",
+    "tool_id",
+    "tool_use_id",
+    "toolUseId",
+    "status",
+    "exit_code",
+];
+
+/// Tells whether any name in a value, at any depth, is one that calls bear.
+/// What cannot be read may bear one.
+fn bears_call(json: &str) -> bool {
     fn within(value: &Value) -> bool {
         match value {
             Value::Object(members) => members
                 .iter()
-                .any(|(name, value)| NAMES.contains(&name.as_str()) || within(value)),
+                .any(|(name, value)| CALL_NAMES.contains(&name.as_str()) || within(value)),
             Value::Array(values) => values.iter().any(within),
             _ => false,
         }
     }
-    serde_json::from_str(text).map_or(true, |value: Value| within(&value))
+    serde_json::from_str(json).map_or(true, |value: Value| within(&value))
 }
 
 fn bounded(text: &str, name: &'static str) -> Result<String, Flaw> {
@@ -287,5 +330,45 @@ impl<'de> Deserialize<'de> for Object<'de> {
             }
         }
         deserializer.deserialize_map(Reader)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_digest_is_that_of_the_value_however_it_is_escaped(
+            text in any::<String>(),
+            escapes in prop::collection::vec(
+                prop::sample::select(&[
+                    "\\n", "\\\\", "\\\"", "\\/", "\\u00e9", "\\u001b", "\\u001B", "\\u000a", "\\u0000",
+                    "\\u000b", "\\u000e", "\\u007f", "\\ud83d\\ude00", "\\b", "n", "u001b", "\u{7f}",
+                ][..]),
+                0..12,
+            ),
+        ) {
+            let plain = serde_json::to_string(&text).unwrap();
+            let json = format!("{}{}\"", plain.strip_suffix('"').unwrap(), escapes.concat());
+            let raw: &RawValue = serde_json::from_str(&json).unwrap();
+            let value: Value = serde_json::from_str(&json).unwrap();
+            prop_assert_eq!(digest(raw), canonical::digest(&value));
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_digested_as_canonical_json() {
+        for json in [
+            "null",
+            "{\"b\": 1, \"a\": [1.0, \"\\u0041\"]}",
+            "\"\"",
+            "\"\\\\\"",
+        ] {
+            let raw: &RawValue = serde_json::from_str(json).unwrap();
+            let value: Value = serde_json::from_str(json).unwrap();
+            assert_eq!(digest(raw), canonical::digest(&value), "{json}");
+        }
     }
 }

@@ -115,9 +115,9 @@ impl StreamReader {
         } else {
             let source = self.log_line(sha256(&self.line));
             let text = std::str::from_utf8(&self.line).ok();
-            let read = match text.and_then(|text| Some((text, Object::read(text)?))) {
+            let read = match text.and_then(Object::read) {
                 None => Err(Flaw::NotJson),
-                Some((text, object)) => self.adapter.read(text, &object, &mut |kind| {
+                Some(object) => self.adapter.read(&object, &mut |kind| {
                     each(Event {
                         source: source.clone(),
                         kind,

@@ -12,7 +12,6 @@ use crate::event::{
 use crate::flaw::Flaw;
 use crate::json::{Object, digest_of, is_text, list};
 use crate::shell::CallEnd;
-use serde_json::value::RawValue;
 
 /// Subtypes of `system` that tell of no call, though some bear ids.
 const NOTICES: [&str; 12] = [
@@ -33,9 +32,9 @@ const NOTICES: [&str; 12] = [
 /// The model's name in messages that the agent wrote itself.
 const SYNTHETIC: &str = "<synthetic>";
 
-pub(super) fn read(text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+pub(super) fn read(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     match &*line.word("type")? {
-        "system" => system(text, line, out),
+        "system" => system(line, out),
         "assistant" => assistant(line, out),
         "user" => user(line, out),
         "result" => result(line, out),
@@ -43,11 +42,11 @@ pub(super) fn read(text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Fl
         // Pieces of messages that come whole as well, and progress of calls
         // whose request and result come by themselves.
         "stream_event" | "tool_progress" => Ok(()),
-        other => unknown(other, text, out),
+        other => unknown(other, line, out),
     }
 }
 
-fn system(text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+fn system(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     match &*line.word("subtype")? {
         "init" => out(EventKind::Begun(Begun {
             session_id: line.optional_name("session_id")?,
@@ -59,7 +58,7 @@ fn system(text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
             status: line.count("error_status")?,
         })),
         known if NOTICES.contains(&known) => {}
-        other => return unknown(&format!("system/{other}"), text, out),
+        other => return unknown(&format!("system/{other}"), line, out),
     }
     Ok(())
 }
@@ -74,8 +73,7 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         out(EventKind::Notice(message.excerpt("content")?));
         return Ok(());
     }
-    for raw in blocks(&message)? {
-        let block = block(raw)?;
+    for block in message.objects("content")? {
         match &*block.word("type")? {
             "text" | "thinking" | "redacted_thinking" => out(EventKind::Message(speaker.clone())),
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
@@ -88,7 +86,7 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
                 }));
             }
             kind if kind.ends_with("tool_result") => ended(&block, &speaker, out)?,
-            other => unknown(other, raw.get(), out)?,
+            other => unknown(other, &block, out)?,
         }
     }
     if let Some(usage) = message.object("usage")? {
@@ -111,12 +109,11 @@ fn user(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     if message.get("content")?.is_some_and(is_text) {
         return Ok(());
     }
-    for raw in blocks(&message)? {
-        let block = block(raw)?;
+    for block in message.objects("content")? {
         match &*block.word("type")? {
             "tool_result" => ended(&block, &speaker, out)?,
             "text" | "image" | "document" => {}
-            other => unknown(other, raw.get(), out)?,
+            other => unknown(other, &block, out)?,
         }
     }
     Ok(())
@@ -202,15 +199,4 @@ fn tokens(usage: &Object<'_>) -> Result<Tokens, Flaw> {
         cached,
         output: count("output_tokens")?,
     })
-}
-
-fn blocks<'a>(message: &Object<'a>) -> Result<Vec<&'a RawValue>, Flaw> {
-    let Some(content) = message.get("content")? else {
-        return Ok(Vec::new());
-    };
-    list(content).ok_or(Flaw::field("content", "a list of blocks"))
-}
-
-fn block(raw: &RawValue) -> Result<Object<'_>, Flaw> {
-    Object::read(raw.get()).ok_or(Flaw::field("content", "a list of objects"))
 }

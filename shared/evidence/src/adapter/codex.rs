@@ -36,16 +36,16 @@ enum Phase {
 }
 
 impl Codex {
-    pub(super) fn read(&mut self, text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    pub(super) fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         match &*line.word("type")? {
             "thread.started" => out(EventKind::Begun(Begun {
                 session_id: Some(line.name("thread_id")?),
                 model: None,
             })),
             "turn.started" => self.turn_open = true,
-            "item.started" => return self.item(text, line, Phase::Started, out),
-            "item.updated" => return self.item(text, line, Phase::Updated, out),
-            "item.completed" => return self.item(text, line, Phase::Completed, out),
+            "item.started" => return self.item(line, Phase::Started, out),
+            "item.updated" => return self.item(line, Phase::Updated, out),
+            "item.completed" => return self.item(line, Phase::Completed, out),
             "turn.completed" => {
                 self.end_turn()?;
                 let usage = line.needed("usage")?;
@@ -84,7 +84,7 @@ impl Codex {
                     None => EventKind::Notice(message),
                 });
             }
-            other => return unknown(other, text, out),
+            other => return unknown(other, line, out),
         }
         Ok(())
     }
@@ -102,13 +102,7 @@ impl Codex {
         }
     }
 
-    fn item(
-        &mut self,
-        text: &str,
-        line: &Object<'_>,
-        phase: Phase,
-        out: Out<'_>,
-    ) -> Result<(), Flaw> {
+    fn item(&mut self, line: &Object<'_>, phase: Phase, out: Out<'_>) -> Result<(), Flaw> {
         let item = line.needed("item")?;
         let id = item.first_name("id")?;
         match &*item.word("type")? {
@@ -155,7 +149,7 @@ impl Codex {
                 };
                 self.call(call, &item, phase, out)
             }
-            other => unknown(&format!("item/{other}"), text, out),
+            other => unknown(&format!("item/{other}"), line, out),
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) struct Gemini {
 }
 
 impl Gemini {
-    pub(super) fn read(&mut self, text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    pub(super) fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         match &*line.word("type")? {
             "init" => out(EventKind::Begun(Begun {
                 session_id: line.optional_name("session_id")?,
@@ -52,7 +52,7 @@ impl Gemini {
             }
             "error" => out(EventKind::Notice(line.excerpt("message")?)),
             "result" => result(line, out)?,
-            other => return unknown(other, text, out),
+            other => return unknown(other, line, out),
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ pub(crate) struct OpenCode {
 }
 
 impl OpenCode {
-    pub(super) fn read(&mut self, text: &str, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    pub(super) fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         let kind = line.word("type")?;
         self.same_session(line, out)?;
         match &*kind {
@@ -39,7 +39,7 @@ impl OpenCode {
             }
             "step_finish" => self.finish(&line.needed("part")?, out)?,
             "error" => error(&line.needed("error")?, out)?,
-            other => return unknown(other, text, out),
+            other => return unknown(other, line, out),
         }
         Ok(())
     }
