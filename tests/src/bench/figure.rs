@@ -1,5 +1,6 @@
 //! Figures, and how they are printed.
 
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// The work itself went wrong, so that its figure means nothing.
@@ -21,6 +22,17 @@ impl std::fmt::Display for Wrong {
 impl<E: std::error::Error> From<E> for Wrong {
     fn from(error: E) -> Self {
         Self(error.to_string())
+    }
+}
+
+/// Says what went wrong, and returns the exit code.
+pub(crate) fn ended(result: Result<(), Wrong>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(wrong) => {
+            eprintln!("error: {wrong}");
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -20,7 +20,7 @@ mod peak;
 mod programs;
 mod scratch;
 
-use figure::Wrong;
+use figure::{Wrong, ended};
 use programs::Programs;
 use std::process::ExitCode;
 
@@ -63,16 +63,6 @@ fn main() -> ExitCode {
         }
     };
     ended(run(sizes))
-}
-
-fn ended(result: Result<(), Wrong>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(wrong) => {
-            eprintln!("error: {wrong}");
-            ExitCode::FAILURE
-        }
-    }
 }
 
 fn run(sizes: Sizes) -> Result<(), Wrong> {

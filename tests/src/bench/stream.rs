@@ -30,13 +30,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match measured {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(wrong) => {
-            eprintln!("error: {wrong}");
-            ExitCode::FAILURE
-        }
-    }
+    figure::ended(measured)
 }
 
 fn measure(bytes: usize, runs: usize) -> Result<(), Wrong> {

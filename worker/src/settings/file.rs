@@ -432,6 +432,27 @@ allow = ["PATH"]
         }
     }
 
+    #[test]
+    fn a_number_that_does_not_fit_is_shown() {
+        for (text, said) in [
+            (
+                "[worktrees]\ncount = -1\n",
+                "`count` is a whole number above 0, not `-1`",
+            ),
+            (
+                "[backoff]\njitter_percent = 101\n",
+                "`jitter_percent` is a whole number from 0 to 100, not `101`",
+            ),
+            (
+                "[worktrees]\ncount = \"2\"\n",
+                "`count` is a whole number above 0, not of type string",
+            ),
+        ] {
+            let error = FileSettings::parse(text, Path::new("h")).unwrap_err();
+            assert_eq!(error.to_string(), format!("h:2: {said}"));
+        }
+    }
+
     /// The file that `premath init` writes: as it is, and each line that it
     /// shows commented out.
     #[test]

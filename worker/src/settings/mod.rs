@@ -17,7 +17,7 @@ pub use flags::LoopFlags;
 pub use gate::{GateFlags, GateSettings};
 pub use governance::GovernanceError;
 pub use instruction::InstructionError;
-pub use protect::Protect;
+pub use protect::{PatternError, Protect};
 
 use file::LandingTable;
 use premath_kernel::authority::MutationMode;

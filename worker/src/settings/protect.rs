@@ -10,13 +10,21 @@ pub struct Protect {
     set: GlobSet,
 }
 
+/// A text is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{pattern}` is no pattern as in .gitignore: {detail}")]
+pub struct PatternError {
+    pattern: String,
+    detail: String,
+}
+
 impl Protect {
     /// Reads patterns.
     ///
     /// # Errors
     ///
-    /// [`globset::Error`], naming the pattern that is none.
-    pub fn of(patterns: &[String]) -> Result<Self, globset::Error> {
+    /// [`PatternError`], naming the pattern that is none.
+    pub fn of(patterns: &[String]) -> Result<Self, PatternError> {
         let mut set = GlobSetBuilder::new();
         for pattern in patterns {
             let trimmed = pattern.trim_end_matches('/');
@@ -25,14 +33,22 @@ impl Protect {
                 None if trimmed.contains('/') => trimmed.to_owned(),
                 None => format!("**/{trimmed}"),
             };
+            let wrong = |error: &globset::Error| PatternError {
+                pattern: pattern.clone(),
+                detail: error.kind().to_string(),
+            };
             for glob in [format!("{rooted}/**"), rooted] {
                 let glob = GlobBuilder::new(&glob).literal_separator(true).build();
-                set.add(glob?);
+                set.add(glob.map_err(|error| wrong(&error))?);
             }
         }
+        let set = set.build().map_err(|error| PatternError {
+            pattern: patterns.join(", "),
+            detail: error.to_string(),
+        })?;
         Ok(Self {
             patterns: patterns.to_vec(),
-            set: set.build()?,
+            set,
         })
     }
 
@@ -82,6 +98,9 @@ mod tests {
             );
         }
         assert!(Protect::default().is_empty());
-        assert!(Protect::of(&["[a".to_owned()]).is_err());
+        assert_eq!(
+            Protect::of(&["[a".to_owned()]).unwrap_err().to_string(),
+            "`[a` is no pattern as in .gitignore: unclosed character class; missing ']'"
+        );
     }
 }

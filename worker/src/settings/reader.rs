@@ -44,10 +44,14 @@ impl Reader<'_> {
         value: &Spanned<DeValue<'_>>,
         expected: &str,
     ) -> ConfigError {
-        let found = value.get_ref().type_str();
+        // A number has the right type, so that only its value tells.
+        let found = match value.get_ref() {
+            DeValue::Integer(number) => format!("`{}`", number.as_str()),
+            other => format!("of type {}", other.type_str()),
+        };
         self.at(
             value.span().start,
-            format!("`{key}` is {expected}, not of type {found}"),
+            format!("`{key}` is {expected}, not {found}"),
         )
     }
 

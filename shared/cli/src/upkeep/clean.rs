@@ -26,7 +26,7 @@ pub(crate) struct CleanArgs {
     #[arg(long)]
     dry_run: bool,
     /// How old step output, torn lines, temporary files and salvage must be
-    #[arg(long, value_name = "AGE", default_value = "14d", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "AGE", default_value = "14d", value_parser = age)]
     older_than: Duration,
     /// Take salvage away too: branches and folders that keep what failed steps left
     #[arg(long)]
@@ -35,6 +35,11 @@ pub(crate) struct CleanArgs {
     /// folders take no more than this, as in 20GiB
     #[arg(long, value_name = "SIZE")]
     disk_budget: Option<Size>,
+}
+
+fn age(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|error| format!("`{text}` is no age such as 14d, 36h or 0s: {error}"))
 }
 
 /// What `clean` answers.

@@ -35,29 +35,24 @@ impl Landing {
         }
         let git = self.open()?;
         self.refuse_checked_out(&git)?;
-        for round in 0..=TRIES {
-            match git.refname_to_id(&name) {
-                Ok(_) => return Ok(()),
-                Err(error) if error.code() == ErrorCode::NotFound => {}
-                Err(error) => return Err(LandingError::git("read the landing target")(error)),
-            }
-            let head = git
-                .head()
-                .and_then(|head| head.peel_to_commit())
-                .map_err(LandingError::git("read the main worktree's HEAD"))?;
-            let made = git.reference(&name, head.id(), false, "premath: the landing target");
-            match made {
-                Ok(_) => return Ok(()),
-                // Another harness makes it in the same instant.
-                Err(error) if error.code() == ErrorCode::Exists => return Ok(()),
-                Err(error) if error.code() == ErrorCode::Locked && round < TRIES => {
-                    self.break_lock(&git);
-                    std::thread::sleep(PAUSE);
-                }
-                Err(error) => return Err(LandingError::git("make the landing target")(error)),
-            }
+        match git.refname_to_id(&name) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.code() == ErrorCode::NotFound => {}
+            Err(error) => return Err(LandingError::git("read the landing target")(error)),
         }
-        Ok(())
+        let head = git
+            .head()
+            .and_then(|head| head.peel_to_commit())
+            .map_err(LandingError::git("read the main worktree's HEAD"))?;
+        let made = self.unlocked(&git, || {
+            git.reference(&name, head.id(), false, "premath: the landing target")
+                .map(drop)
+        });
+        match made {
+            // Another harness made it in the same instant.
+            Err(error) if error.code() == ErrorCode::Exists => Ok(()),
+            made => made.map_err(LandingError::git("make the landing target")),
+        }
     }
 
     /// Returns the commit that the target is at.
@@ -130,21 +125,35 @@ impl Landing {
         new: Oid,
         message: &str,
     ) -> Result<Advance, LandingError> {
-        for round in 0..=TRIES {
-            match git.reference_matching(&self.reference(), new, true, old, message) {
-                Ok(_) => return Ok(Advance::Done),
-                Err(error) if error.code() == ErrorCode::Modified => return Ok(Advance::Moved),
-                // Somebody's git holds it for an instant.
-                Err(error) if error.code() == ErrorCode::Locked && round < TRIES => {
-                    // No harness but this one moves the target now: an old
-                    // lock was left by one that was killed.
+        let swapped = self.unlocked(git, || {
+            git.reference_matching(&self.reference(), new, true, old, message)
+                .map(drop)
+        });
+        match swapped {
+            Ok(()) => Ok(Advance::Done),
+            Err(error) if error.code() == ErrorCode::Modified => Ok(Advance::Moved),
+            Err(error) => Err(LandingError::git("move the landing target")(error)),
+        }
+    }
+
+    /// Does something to the target; while somebody's git holds it, which is
+    /// an instant, it is tried again. Git has nothing that could be waited on.
+    fn unlocked(
+        &self,
+        git: &Repository,
+        act: impl Fn() -> Result<(), git2::Error>,
+    ) -> Result<(), git2::Error> {
+        for _ in 0..TRIES {
+            match act() {
+                Err(error) if error.code() == ErrorCode::Locked => {
+                    // An old lock was left by one that was killed.
                     self.break_lock(git);
                     std::thread::sleep(PAUSE);
                 }
-                Err(error) => return Err(LandingError::git("move the landing target")(error)),
+                done => return done,
             }
         }
-        Ok(Advance::Moved)
+        act()
     }
 
     /// Removes the lock of the target, where nobody has touched it for long.

@@ -146,10 +146,19 @@ impl Provision {
             root: self.root.clone(),
             source,
         };
-        fs::create_dir_all(&self.root).map_err(failed)?;
-        let root = fs::canonicalize(&self.root).map_err(failed)?;
+        // Looked at before anything is made.
         let checkout = git.workdir().and_then(|dir| fs::canonicalize(dir).ok());
-        if checkout.is_some_and(|checkout| root.starts_with(checkout)) {
+        let is_inside = |root: &Path| {
+            let checkout = checkout.as_ref();
+            checkout.is_some_and(|checkout| root.starts_with(checkout))
+        };
+        let root = place(&self.root);
+        if is_inside(&root) {
+            return Err(ProvisionError::Inside(root));
+        }
+        fs::create_dir_all(&root).map_err(failed)?;
+        let root = fs::canonicalize(&root).map_err(failed)?;
+        if is_inside(&root) {
             return Err(ProvisionError::Inside(root));
         }
         Ok(root)
@@ -170,6 +179,15 @@ impl Provision {
                 .map_err(ProvisionError::git("read the main worktree's HEAD")),
         }
     }
+}
+
+/// Returns a path with the part of it that is there already made plain.
+fn place(path: &Path) -> PathBuf {
+    let there = path.ancestors().find_map(|above| {
+        let rest = path.strip_prefix(above).ok()?;
+        Some(fs::canonicalize(above).ok()?.join(rest))
+    });
+    there.unwrap_or_else(|| path.to_path_buf())
 }
 
 /// Names the folder of a lane, counted from 1.

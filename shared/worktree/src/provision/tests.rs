@@ -201,4 +201,6 @@ fn lanes_inside_the_checkout_are_refused() {
     let error = provision.ready().unwrap_err();
     assert!(matches!(error, ProvisionError::Inside(_)), "{error}");
     assert!(error.hint().is_some());
+    let made = scratch.repository.join("lanes");
+    assert!(!made.exists(), "what is refused leaves nothing");
 }

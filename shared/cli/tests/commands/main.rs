@@ -1,0 +1,16 @@
+//! The `premath` binary, run as its callers run it.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on ends, and says where"
+)]
+
+#[path = "../answer/mod.rs"]
+mod answer;
+mod classes;
+mod conformance;
+mod evidence;
+mod issue;
+mod projection;
+mod scratch;
+mod terminal;

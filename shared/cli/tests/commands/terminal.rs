@@ -1,0 +1,115 @@
+//! Usage, set-up and what reaches a terminal.
+
+use crate::scratch::{Scratch, row};
+use serde_json::json;
+use std::fs;
+use std::process::Stdio;
+
+#[test]
+fn usage_errors_and_missing_files_are_2() {
+    let scratch = Scratch::with(&row("a", &[]));
+    for args in [
+        &["issue", "update", "a"][..],
+        &["issue", "add", " "],
+        &["issue", "claim", "a"],
+        &["issue", "list", "--issues", "nowhere.jsonl"],
+        &["issue", "update", "a", "--notes", "x", "--notes-file", "y"],
+        &["issue", "update", "a", "--notes-file", "nowhere.md"],
+        &["harness-session", "read"],
+        &[
+            "harness-trajectory",
+            "append",
+            "--step-id",
+            "s",
+            "--action",
+            "a",
+            "--result-class",
+            "ok",
+            "--finished-at",
+            "yesterday",
+        ],
+        &["transport-dispatch"],
+    ] {
+        let answer = scratch.run(args);
+        assert_eq!(answer.code, 2, "{args:?}: {}", answer.stderr);
+        assert!(answer.stdout.is_empty());
+    }
+    assert!(!scratch.folder.join("nowhere.jsonl.flock").exists());
+    fs::write(scratch.folder.join("notes.md"), "from a file\n").unwrap();
+    let updated = scratch.json(&["issue", "update", "a", "--notes-file", "notes.md"]);
+    assert_eq!(updated["issue"]["notes"], "from a file\n");
+    let odd = scratch.run(&["issue", "update", "a", "--status", "done"]);
+    assert_eq!(odd.code, 0);
+    assert!(odd.stderr.contains("`done`"));
+}
+
+#[test]
+fn init_twice_overwrites_nothing() {
+    let scratch = Scratch::with("");
+    let project = scratch.folder.join("project");
+    let first = scratch.json(&["init", "project"]);
+    let instruction = first["wrote"][1].as_str().unwrap();
+    assert!(instruction.starts_with("instructions/"), "{instruction}");
+    assert_eq!(
+        first["wrote"],
+        json!([
+            "policies/control/harness-instruction-policy-v1.json",
+            instruction,
+            "harness.toml",
+            ".premath/issues.jsonl",
+            "mise.toml"
+        ])
+    );
+    let files = ["harness.toml", ".premath/issues.jsonl", "mise.toml"];
+    let mine = ["[batch]\n", "{\"id\":\"a\",\"title\":\"a\"}\n", "[tools]\n"];
+    for (file, text) in files.iter().zip(mine) {
+        fs::write(project.join(file), text).unwrap();
+    }
+    let second = scratch.json(&["init", "project"]);
+    assert_eq!(second["wrote"], json!(["mise.toml (added the tasks)"]));
+    let third = scratch.json(&["init", "project"]);
+    assert_eq!(third["wrote"], json!([]));
+    assert_eq!(third["left"].as_array().unwrap().len(), 5);
+    for (file, text) in files.iter().zip(mine) {
+        let now = fs::read_to_string(project.join(file)).unwrap();
+        assert!(now.starts_with(text), "{file}: {now}");
+    }
+}
+
+#[test]
+fn hostile_text_reaches_no_terminal() {
+    let scratch = Scratch::with(&format!(
+        "{}\n",
+        json!({"id": "a\u{1b}[31m", "title": "t\u{1b}]0;x\u{7}", "notes": "\u{9b}2J\nb",
+               "status": "odd\u{1b}", "assignee": "\u{202e}w"})
+    ));
+    let hostile = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
+    for args in [
+        &["issue", "list"][..],
+        &["issue", "show", "a\u{1b}[31m"],
+        &["issue", "check"],
+        &["issue", "claim", "a\u{1b}[31m", "--assignee", "w"],
+    ] {
+        let answer = scratch.run(args);
+        assert!(!hostile(&answer.stdout), "{args:?}: {}", answer.stdout);
+        assert!(!hostile(&answer.stderr), "{args:?}: {}", answer.stderr);
+    }
+    let listed = scratch.json(&["issue", "list"]);
+    assert_eq!(listed["items"][0]["id"], "a\u{1b}[31m");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let rows: String = (0..3000).map(|n| row(&format!("x-{n}"), &[])).collect();
+    let scratch = Scratch::with(&rows);
+    let mut child = scratch
+        .command(&["issue", "list"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty());
+}

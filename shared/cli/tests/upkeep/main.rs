@@ -1,0 +1,15 @@
+//! `premath doctor` and `premath clean`, on repositories with one thing wrong.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on ends, and says where"
+)]
+
+#[path = "../answer/mod.rs"]
+mod answer;
+mod command;
+mod file;
+mod landed;
+mod memory;
+mod scratch;
+mod worktree;
