@@ -364,7 +364,7 @@ mod tests {
     fn a_wrong_value_says_what_would_be_right() {
         assert_eq!(
             error("[coordinator]\nrounds = 0\n"),
-            "h.toml:2: `rounds` is a whole number above 0, not of type integer"
+            "h.toml:2: `rounds` is a whole number above 0, not `0`"
         );
         assert!(error("[supervision]\nstep_limit = \"45 moons\"").contains("such as \"45m\""));
         assert!(error("[batch]\nwork_cmd = 3").starts_with("h.toml:2: `work_cmd` is a text"));
