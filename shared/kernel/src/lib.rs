@@ -8,6 +8,7 @@
 
 pub mod authority;
 pub mod bootstrap;
+pub mod budget;
 pub mod canonical;
 pub mod claim;
 pub mod conformance;
@@ -28,6 +29,7 @@ pub mod lease;
 pub mod operation;
 pub mod outbox;
 pub mod plain;
+pub mod provider;
 pub mod reference;
 pub mod retry;
 pub mod schema;

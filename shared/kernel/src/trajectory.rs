@@ -1,6 +1,7 @@
 //! The trajectory: one append-only row a step, and what is read from it
 //! (HARNESS-RUNTIME 6).
 
+mod agent;
 mod batch;
 mod holder;
 mod kpi;
@@ -9,6 +10,7 @@ mod recovery;
 mod row;
 mod series;
 
+pub use agent::{AgentRecord, TokenCounts};
 pub use batch::{
     ATTEMPTS_MAX, BatchHistory, BatchRecord, IssueRecord, OpenBatch, TAKE_OVER_BOUND,
     batch_end_row, batch_id, batch_refused_row, batch_resume_row, batch_start_row, salvage_row,

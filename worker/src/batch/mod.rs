@@ -6,10 +6,12 @@ mod error;
 mod failure;
 mod holder;
 mod knowledge;
+mod providers;
 mod recovery;
 
 pub use error::BatchError;
 pub use premath_kernel::trajectory::RecoverAt;
+pub use providers::Providers;
 
 use crate::interrupt::Interrupt;
 use crate::settings::Settings;
@@ -42,6 +44,8 @@ pub struct Batch {
     pub landing: Landing,
     /// What the person at the keyboard asked for.
     pub interrupt: Interrupt,
+    /// Which provider each lane works with.
+    pub providers: Providers,
     /// The executable that lanes start as their supervisor.
     pub program: PathBuf,
     opened: SystemTime,
@@ -134,6 +138,7 @@ impl Batch {
             trajectory,
             landing,
             interrupt,
+            providers: Providers::default(),
             program: PathBuf::from("/proc/self/exe"),
             opened,
             id,

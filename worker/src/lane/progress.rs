@@ -3,12 +3,14 @@
 use super::command::Cut;
 use premath_evidence::ShellCall;
 use premath_kernel::authority::StepIdentity;
+use premath_kernel::budget::Spent;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::LandingRecord;
+use premath_kernel::provider::UsageLimit;
 use premath_kernel::reference::RefSet;
 use premath_kernel::session::SessionStep;
 use premath_kernel::time::Moment;
-use premath_kernel::trajectory::Verification;
+use premath_kernel::trajectory::{AgentRecord, Verification};
 use premath_kernel::transport::Transported;
 use premath_worktree::tree::Base;
 use std::path::PathBuf;
@@ -43,6 +45,14 @@ pub(super) struct Progress {
     pub(super) said: Option<(String, PathBuf)>,
     /// Whether the verification left something in the tree.
     pub(super) untidy: bool,
+    /// Whose agent works, where one does.
+    pub(super) provider: Option<String>,
+    /// The limit by which the provider refused more work.
+    pub(super) limit: Option<UsageLimit>,
+    /// What the agent used so far.
+    pub(super) spent: Spent,
+    /// What the row says of the agent.
+    pub(super) agent: Option<AgentRecord>,
 }
 
 impl Progress {
@@ -70,6 +80,10 @@ impl Progress {
             restored: true,
             untidy: false,
             said: None,
+            provider: None,
+            limit: None,
+            spent: Spent::default(),
+            agent: None,
         }
     }
 

@@ -1,7 +1,9 @@
 //! What a step came to, for the loop that had it taken.
 
+use premath_kernel::budget::Spent;
 use premath_kernel::event::StepOutcome;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::provider::UsageLimit;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -75,6 +77,12 @@ pub struct StepReport {
     pub discovered: Vec<String>,
     /// What the command that failed said last, and where all of it is.
     pub said: Option<(String, PathBuf)>,
+    /// Whose agent worked, where one did.
+    pub provider: Option<String>,
+    /// The limit by which the provider refused more work.
+    pub limit: Option<UsageLimit>,
+    /// What the agent used.
+    pub spent: Spent,
     /// From claim to row, in milliseconds.
     pub duration_ms: u64,
     /// Why the lane cannot go on, where it cannot.

@@ -340,6 +340,7 @@ impl Lane {
         row.instruction_refs = self.batch.settings.mode.instruction_refs();
         row.lineage_refs = self.lineage(issue_id);
         row.witness_refs = progress.witnesses.clone();
+        row.agent.clone_from(&progress.agent);
         row.landing = progress.landing.clone().filter(|_| progress.closed);
         let outcome = if progress.closed {
             WorkOutcome::Completed
@@ -430,6 +431,9 @@ impl Lane {
             salvage,
             discovered: progress.discovered,
             said: progress.said,
+            provider: progress.provider,
+            limit: progress.limit,
+            spent: progress.spent,
             duration_ms: clock::now().boot_ms.saturating_sub(progress.started_ms),
             lane_lost: progress.lane_lost,
             store_lost: progress.store_lost,

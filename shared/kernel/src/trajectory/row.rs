@@ -1,5 +1,6 @@
 //! One row of the trajectory.
 
+use super::agent::AgentRecord;
 use super::batch::BatchRecord;
 use super::{is_retry_needed, is_success};
 use crate::canonical;
@@ -185,6 +186,9 @@ pub struct StepRow {
     /// cannot hold (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub salvage: Option<String>,
+    /// Which agent worked, and what it used (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRecord>,
     #[serde(flatten)]
     pub(super) extra: Map<String, Value>,
 }
@@ -244,6 +248,7 @@ impl StepRow {
             retry: None,
             landing: None,
             salvage: None,
+            agent: None,
             extra: Map::new(),
         }
     }
@@ -295,6 +300,7 @@ impl StepRow {
             retry: fields.take_if("retry", RetryRecord::read),
             landing: fields.take_if("landing", LandingRecord::read),
             salvage: fields.take_if("salvage", |value| value.as_str().map(str::to_owned)),
+            agent: fields.take_if("agent", AgentRecord::read),
             extra: fields.rest(),
         })
     }
