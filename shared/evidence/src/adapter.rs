@@ -12,6 +12,10 @@ use crate::event::EventKind;
 use crate::flaw::Flaw;
 use crate::json::{Object, cut};
 
+/// The normaliser that agents' evidence is bound to: one for all of them, for
+/// they are read into one model of events. Which agent it was says `modelRef`.
+pub const AGENT_NORMALIZER: &str = "premath.harness.agent.v1";
+
 /// The agents whose event streams are read (`agents.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Agent {
@@ -36,16 +40,6 @@ impl Agent {
             Self::Codex => "codex",
             Self::Gemini => "gemini",
             Self::OpenCode => "opencode",
-        }
-    }
-
-    /// Returns the normaliser that the agent's evidence is bound to.
-    pub const fn normalizer(self) -> &'static str {
-        match self {
-            Self::Claude => "premath.harness.agent.claude.v1",
-            Self::Codex => "premath.harness.agent.codex.v1",
-            Self::Gemini => "premath.harness.agent.gemini.v1",
-            Self::OpenCode => "premath.harness.agent.opencode.v1",
         }
     }
 

@@ -1,6 +1,7 @@
 //! An agent's turn: the calls of its stream and the harness's own, as one
 //! piece of evidence.
 
+use crate::adapter::AGENT_NORMALIZER;
 use crate::event::{Source, Terminal};
 use crate::fold::{CallRecord, FoldedStream};
 use crate::policy::{Seen, TurnPolicies, bind_agent_folds, evidence_of};
@@ -110,7 +111,7 @@ pub fn agent_turn(turn: &AgentTurn<'_>) -> JoinCheckInput {
         turn.step,
         &turn.step.step_id(),
         model.as_deref().unwrap_or(agent.as_str()),
-        agent.normalizer(),
+        AGENT_NORMALIZER,
         turn.policies,
         &seen,
     );

@@ -348,6 +348,16 @@ impl FoldedStream {
         self.fault_count
     }
 
+    /// Returns how often the model spoke.
+    pub const fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Returns how often the agent asked its provider again.
+    pub const fn retries(&self) -> u64 {
+        self.retries
+    }
+
     /// Returns how many events of unknown types were passed over.
     pub const fn unknown_events(&self) -> u64 {
         self.unknown_events

@@ -13,21 +13,24 @@ mod adapter;
 mod agent;
 mod escalation;
 mod event;
+mod file;
 mod flaw;
 mod fold;
 mod json;
 mod policy;
+mod profile;
 mod reader;
 mod shell;
 mod stream;
 
-pub use adapter::Agent;
+pub use adapter::{AGENT_NORMALIZER, Agent};
 pub use agent::{AgentTurn, agent_turn};
 pub use escalation::{ESCALATION_NORMALIZER, EscalationFacts, escalation_right, escalation_turn};
 pub use event::{
     Begun, CallRequest, CallResult, Event, EventKind, Limit, LimitStatus, Retry, Source, Speaker,
     Terminal, Tokens, Usage, UsageBasis,
 };
+pub use file::{FILE_NORMALIZER, FileTurn, file_turn};
 pub use flaw::{Flaw, MAX_LINE_BYTES, StreamFault};
 pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, Spent, StreamFold};
 pub use policy::TurnPolicies;

@@ -4,6 +4,7 @@
 use crate::policy::{Seen, TurnPolicies, evidence_of};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::canonical;
+use premath_kernel::turn::evidence::RequestFacts;
 use premath_kernel::turn::{
     Constraints, Evidence, JoinCheckInput, RequestRow, ResultRow, TruncationConstraints, UseRow,
 };
@@ -20,6 +21,8 @@ pub struct ShellCall {
     pub phase: &'static str,
     /// The digest of the command line.
     pub command_digest: String,
+    /// The digest of the prompt that it was given, where it was given one.
+    pub prompt_digest: Option<String>,
     /// The working directory, absolute.
     pub workdir: String,
     /// The exit code, where it ended by itself.
@@ -158,8 +161,15 @@ pub(crate) fn seen<'a>(rows: &'a [ShellRow<'a>]) -> Vec<Seen<'a>> {
 /// Adds the commands to a turn's evidence.
 pub(crate) fn add(evidence: &mut Evidence, rows: &[ShellRow<'_>]) {
     for ShellRow { call, id, digest } in rows {
+        let prompted = call.prompt_digest.as_ref().map(|digest| {
+            Box::new(RequestFacts {
+                input_digest: Some(digest.clone()),
+                ..RequestFacts::default()
+            })
+        });
         evidence.tool_requests.push(RequestRow {
             schema_digest: Some(call.command_digest.clone()),
+            facts: prompted,
             ..RequestRow::new(id, TOOL)
         });
         let Some(end) = &call.end else { continue };
@@ -228,6 +238,7 @@ mod tests {
         ShellCall {
             phase,
             command_digest: "sha256:c".into(),
+            prompt_digest: None,
             workdir: "/w".into(),
             exit_code: Some(0),
             signal: None,

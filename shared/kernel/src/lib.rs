@@ -34,6 +34,7 @@ pub mod reference;
 pub mod retry;
 pub mod schema;
 pub mod session;
+pub mod silence;
 pub mod size;
 pub mod stamp;
 pub mod time;

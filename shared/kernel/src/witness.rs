@@ -7,6 +7,7 @@ use crate::failure::FailureClass;
 use crate::instruction::Classification;
 use crate::landing::LandingRecord;
 use crate::stamp::Stamp;
+use crate::trajectory::TokenCounts;
 use crate::turn::{JoinCheck, JoinCheckInput, MutationWitness};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -129,6 +130,44 @@ pub struct CommandFacts {
     pub stdout: StreamFacts,
     /// Its standard error.
     pub stderr: StreamFacts,
+    /// What its event stream was, where it is an agent that prints one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentFacts>,
+}
+
+/// What an agent's event stream was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentFacts {
+    /// The adapter that read it.
+    pub adapter: String,
+    /// The model, where the agent said it.
+    pub model: Option<String>,
+    /// The agent's own session.
+    pub session_id: Option<String>,
+    /// How many tool calls there were.
+    pub calls: u64,
+    /// How often the model spoke.
+    pub messages: u64,
+    /// Events of types that nobody knows, which were passed over.
+    pub unknown_events: u64,
+    /// How often the agent asked its provider again.
+    pub retries: u64,
+    /// What makes the stream no evidence; the first faults.
+    pub faults: Vec<String>,
+    /// How many faults there were.
+    pub fault_count: u64,
+    /// How the agent ended, in its own word; null where it did not say so.
+    pub ended: Option<String>,
+    /// The digest over the digests of all lines.
+    pub log_digest: String,
+    /// Tokens, where they were told.
+    pub tokens: Option<TokenCounts>,
+    /// Billionths of a dollar, where they were told.
+    pub cost_nano_usd: Option<u64>,
+    /// When the limit resets that the provider refuses work by, in seconds
+    /// since 1970; null where it refuses none, or does not say.
+    pub limit_resets_at: Option<i64>,
 }
 
 impl From<CommandFacts> for CommandWitness {

@@ -4,10 +4,12 @@
 use crate::clock;
 use crate::error::StoreError;
 use crate::lock::LockFile;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use premath_kernel::lease::{Holder, Life};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -133,6 +135,37 @@ pub fn overwrite(path: &Path, content: &[u8]) -> Result<(), StoreError> {
         .map_err(StoreError::io("write", path))
 }
 
+/// Compresses a stream that is complete, by gzip; returns the file, which has
+/// `.gz` behind its name. The plain file is removed when that is written.
+///
+/// # Errors
+///
+/// [`StoreError::Io`]; the plain file is as it was.
+pub fn compress(path: &Path) -> Result<PathBuf, StoreError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".gz");
+    let compressed = PathBuf::from(name);
+    let temporary = temporary_beside(path);
+    let attempt = || -> io::Result<()> {
+        let mut plain = File::open(path)?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE)
+            .open(&temporary)?;
+        let mut encoder = GzEncoder::new(BufWriter::new(file), Compression::fast());
+        io::copy(&mut plain, &mut encoder)?;
+        encoder.finish()?.flush()
+    };
+    if let Err(error) = attempt() {
+        let _ = fs::remove_file(&temporary);
+        return Err(StoreError::io("compress", path)(error));
+    }
+    rename(&temporary, &compressed)?;
+    remove(path)?;
+    Ok(compressed)
+}
+
 /// Opens a file for the output of a command, mode 0600, empty.
 ///
 /// # Errors
@@ -247,6 +280,25 @@ mod tests {
         sweep(folder.path()).unwrap();
         assert!(!dead.exists());
         assert!(alive.exists());
+    }
+
+    #[test]
+    fn a_compressed_stream_reads_back_and_takes_the_place_of_the_plain_one() {
+        use std::io::Read;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.a.1.work.stdout");
+        let content = b"{\"type\":\"x\"}\n".repeat(10_000);
+        open_stream(&path).unwrap().write_all(&content).unwrap();
+        let compressed = compress(&path).unwrap();
+        assert_eq!(compressed, folder.path().join("w.a.1.work.stdout.gz"));
+        assert!(!path.exists());
+        let file = File::open(&compressed).unwrap();
+        assert!(file.metadata().unwrap().len() < 10_000);
+        let mut back = Vec::new();
+        let mut decoder = flate2::read::GzDecoder::new(file);
+        decoder.read_to_end(&mut back).unwrap();
+        assert_eq!(back, content);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

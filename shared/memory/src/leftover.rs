@@ -73,7 +73,9 @@ pub fn outputs(roots: &MemoryRoots) -> Vec<StepOutput> {
         // `<step>.<phase>.<stream>`
         let Some((step, _)) = name
             .strip_suffix(".stdout")
+            .or_else(|| name.strip_suffix(".stdout.gz"))
             .or_else(|| name.strip_suffix(".stderr"))
+            .or_else(|| name.strip_suffix(".prompt"))
             .and_then(|stem| stem.rsplit_once('.'))
         else {
             continue;
@@ -160,6 +162,8 @@ mod tests {
             ("artifacts/streams/w.a.1.work.stdout", "12"),
             ("artifacts/streams/w.a.1.work.stderr", "3"),
             ("artifacts/streams/w.a.10.work.stderr", ""),
+            ("artifacts/streams/w.a.10.work.stdout.gz", "gz"),
+            ("artifacts/streams/w.a.10.work.prompt", "do"),
             ("artifacts/streams/mine.txt", ""),
             ("lane/.premath/step/prompt.md", "four"),
         ] {
@@ -197,7 +201,7 @@ mod tests {
             .collect();
         assert_eq!(
             steps,
-            [("w.a.1".to_owned(), 2, 3), ("w.a.10".to_owned(), 1, 0)]
+            [("w.a.1".to_owned(), 2, 3), ("w.a.10".to_owned(), 3, 4)]
         );
     }
 }

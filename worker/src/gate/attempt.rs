@@ -100,6 +100,7 @@ impl Gate {
             after: self.tree(),
             stdout: witness::stream(&exit.stdout, &stdout),
             stderr: witness::stream(&exit.stderr, &stderr),
+            agent: None,
         };
         let folder = &self.settings.roots.witnesses;
         let witness = witness::write(folder, step_id, PHASE, &CommandWitness::from(facts))?;

@@ -2,12 +2,14 @@
 //! witnessed (`contracts.md` 7, `agents.md`).
 
 use super::Lane;
+use super::agent::{agent_classes, agent_facts, said_by_agent};
+use super::listener::{Listener, Overdue};
 use super::watch::LeaseWatch;
 use crate::environment;
 use crate::interrupt::Level;
 use crate::supervisor::{Exit, ExitCause, SupervisorError, shell};
 use crate::witness;
-use premath_evidence::{CallEnd, ShellCall};
+use premath_evidence::{Agent, CallEnd, FoldedStream, ShellCall};
 use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::ROUNDS_MAX;
@@ -115,6 +117,8 @@ pub(super) struct Ran {
     pub(super) after: TreeState,
     /// Processes that could not be ended: the worktree cannot be trusted.
     pub(super) survivors: u32,
+    /// What the agent's event stream amounts to, where it printed one.
+    pub(super) stream: Option<FoldedStream>,
 }
 
 impl Ran {
@@ -132,13 +136,18 @@ pub(super) enum CommandError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Tree(#[from] premath_worktree::tree::TreeError),
+    #[error("cannot read the event stream {path}")]
+    Stream {
+        path: PathBuf,
+        source: std::io::Error,
+    },
 }
 
 impl CommandError {
     pub(super) fn class(&self) -> FailureClass {
         match self {
             Self::Supervisor(error) => error.class(),
-            Self::Store(_) => FailureClass::ProjectionStoreIo,
+            Self::Store(_) | Self::Stream { .. } => FailureClass::ProjectionStoreIo,
             Self::Tree(error) => error.class(),
         }
     }
@@ -150,6 +159,27 @@ pub(super) struct Occasion<'a> {
     pub(super) issue_id: &'a str,
     pub(super) generation: u64,
     pub(super) variables: &'a [(&'a str, OsString)],
+    /// Who works; nobody where no work command belongs to it.
+    pub(super) task: Option<Task<'a>>,
+}
+
+/// What the work command of a step is.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    /// Whose event stream it prints.
+    pub(super) agent: Option<Agent>,
+    /// The digest of its prompt.
+    pub(super) prompt_digest: &'a str,
+}
+
+impl Occasion<'_> {
+    fn task(&self, phase: Phase) -> Option<Task<'_>> {
+        self.task.filter(|_| phase == Phase::Work)
+    }
+
+    fn prompt_digest(&self, phase: Phase) -> Option<String> {
+        self.task(phase).map(|task| task.prompt_digest.to_owned())
+    }
 }
 
 impl Lane {
@@ -182,6 +212,8 @@ impl Lane {
         };
         spec.grace = limits.grace;
         spec.output_cap = limits.output_cap;
+        let agent = occasion.task(phase).and_then(|task| task.agent);
+        spec.stream_cap = agent.map(|_| limits.stream_cap);
         let names = spec
             .env
             .iter()
@@ -194,9 +226,21 @@ impl Lane {
             artifact::open_stream(&stdout)?,
             artifact::open_stream(&stderr)?,
         );
+        let unread = |source| CommandError::Stream {
+            path: stdout.clone(),
+            source,
+        };
+        let mut listener = match agent {
+            None => None,
+            Some(agent) => {
+                let file = out.try_clone().map_err(unread)?;
+                Some(Listener::new(agent, file, limits))
+            }
+        };
         let started_at = clock::now().wall;
         let interrupt = self.batch.interrupt.clone();
         let supervisor = &mut self.supervisor;
+        let mut overdue = None;
         let (exit, mut cut) = self.runtime.block_on(async {
             let mut running = supervisor.begin(spec, out, err).await?;
             let mut cut = None;
@@ -205,7 +249,7 @@ impl Lane {
                 tokio::select! {
                     biased;
                     exit = running.wait() => {
-                        return Ok::<(Exit, Option<Cut>), SupervisorError>((exit?, cut));
+                        return Ok::<(Exit, Option<Cut>), CommandError>((exit?, cut));
                     }
                     _ = look.tick() => {}
                 }
@@ -220,6 +264,15 @@ impl Lane {
                     cut = Some(Cut::Interrupt);
                     running.stop(false).await?;
                 }
+                if cut.is_none()
+                    && overdue.is_none()
+                    && let Some(listener) = &mut listener
+                {
+                    overdue = listener.look().map_err(unread)?;
+                    if overdue.is_some() {
+                        running.stop(false).await?;
+                    }
+                }
             }
         })?;
         let finished_at = clock::now().wall;
@@ -232,20 +285,30 @@ impl Lane {
             cut = Some(Cut::Lease(class));
         }
         // What ended by itself before the signal reached it was not cut.
-        if cut == Some(Cut::Interrupt) && exit.cause != ExitCause::Stopped {
-            cut = None;
+        if exit.cause != ExitCause::Stopped {
+            cut = cut.filter(|cut| *cut != Cut::Interrupt);
+            overdue = None;
         }
+        let stream = listener.map(Listener::finish).transpose().map_err(unread)?;
         let classes = match cut {
             Some(Cut::Lease(class)) => vec![class.as_str().to_owned()],
             Some(Cut::Interrupt) => vec![FailureClass::StepInterrupted.as_str().to_owned()],
-            None => self.classify(phase, &exit, &stdout, &stderr),
+            None => match &stream {
+                None => self.classify(phase, &exit, &stdout, &stderr),
+                Some(stream) => self.classify_agent(&exit, &stderr, stream, overdue),
+            },
+        };
+        // The whole stream is kept; its digest is over the bytes that came.
+        let stdout = match &stream {
+            None => stdout,
+            Some(_) => artifact::compress(&stdout)?,
         };
         let after = self.tree.state()?;
         self.witnessed(
             phase,
             command,
             occasion,
-            &Outcome {
+            Outcome {
                 exit: &exit,
                 classes,
                 cut,
@@ -256,6 +319,8 @@ impl Lane {
                 after: &after,
                 stdout: &stdout,
                 stderr: &stderr,
+                stream,
+                overdue,
             },
         )
     }
@@ -263,10 +328,26 @@ impl Lane {
     /// Names the classes of an end (`contracts.md` 7); none where it passed.
     fn classify(&self, phase: Phase, exit: &Exit, stdout: &Path, stderr: &Path) -> Vec<String> {
         let read = |path: &Path| artifact::read(path).ok().flatten().unwrap_or_default();
-        let policy = &self.batch.settings.retry;
-        let known = |word: &str| policy.knows(word) || word.parse::<FailureClass>().is_ok();
-        let words = class_words(&read(stderr), &read(stdout), &known);
+        let words = class_words(&read(stderr), &read(stdout), &|word| self.knows(word));
         classes_of(&witness::end(exit), words, phase.class())
+    }
+
+    /// Names the classes of an agent's end. What it prints is its stream, so
+    /// that only its errors name a class.
+    fn classify_agent(
+        &self,
+        exit: &Exit,
+        stderr: &Path,
+        stream: &FoldedStream,
+        overdue: Option<Overdue>,
+    ) -> Vec<String> {
+        let said = artifact::read(stderr).ok().flatten().unwrap_or_default();
+        let words = class_words(&said, &[], &|word| self.knows(word));
+        agent_classes(&witness::end(exit), words, stream, overdue)
+    }
+
+    fn knows(&self, word: &str) -> bool {
+        self.batch.settings.retry.knows(word) || word.parse::<FailureClass>().is_ok()
     }
 
     fn witnessed(
@@ -274,7 +355,7 @@ impl Lane {
         phase: Phase,
         command: &str,
         occasion: &Occasion<'_>,
-        outcome: &Outcome<'_>,
+        outcome: Outcome<'_>,
     ) -> Result<Ran, CommandError> {
         let command_digest = canonical::digest(&command);
         let workdir = self.worktree.to_string_lossy().into_owned();
@@ -298,6 +379,7 @@ impl Lane {
             after: witness::tree(outcome.after),
             stdout: witness::stream(&exit.stdout, outcome.stdout),
             stderr: witness::stream(&exit.stderr, outcome.stderr),
+            agent: outcome.stream.as_ref().map(agent_facts),
         };
         let witness = witness::write(
             &self.batch.settings.roots.witnesses,
@@ -311,7 +393,10 @@ impl Lane {
                 class: class.clone(),
                 retryable: !retry::decide(&self.batch.settings.retry, &outcome.classes, 1)
                     .is_escalation(),
-                message: last_line(outcome.stderr, outcome.stdout),
+                message: match &outcome.stream {
+                    Some(stream) => said_by_agent(stream, outcome.overdue, outcome.stderr),
+                    None => last_line(outcome.stderr, outcome.stdout),
+                },
             },
         };
         Ok(Ran {
@@ -320,6 +405,7 @@ impl Lane {
             call: ShellCall {
                 phase: phase.name(),
                 command_digest,
+                prompt_digest: occasion.prompt_digest(phase),
                 workdir,
                 exit_code: exit.code,
                 signal: exit.signal,
@@ -332,6 +418,7 @@ impl Lane {
             witness_ref: witness.reference,
             after: outcome.after.clone(),
             survivors: exit.survivors,
+            stream: outcome.stream,
         })
     }
 }
@@ -348,10 +435,12 @@ struct Outcome<'a> {
     after: &'a TreeState,
     stdout: &'a Path,
     stderr: &'a Path,
+    stream: Option<FoldedStream>,
+    overdue: Option<Overdue>,
 }
 
 /// The last line that was said, for the error envelope.
-fn last_line(stderr: &Path, stdout: &Path) -> String {
+pub(super) fn last_line(stderr: &Path, stdout: &Path) -> String {
     [stderr, stdout]
         .into_iter()
         .filter_map(|path: &Path| artifact::read(path).ok().flatten())

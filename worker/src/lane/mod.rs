@@ -1,11 +1,13 @@
 //! A lane: the thread's side of one worktree, from `boot` over `step` to
 //! `stop` (HARNESS-RUNTIME 3).
 
+mod agent;
 mod boot;
 mod command;
 mod escalate;
 mod land;
 mod landed;
+mod listener;
 mod outbox;
 mod progress;
 mod projection;

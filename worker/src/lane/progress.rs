@@ -1,7 +1,7 @@
 //! Where a step is while it runs.
 
 use super::command::Cut;
-use premath_evidence::ShellCall;
+use premath_evidence::{FoldedStream, ShellCall};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::budget::Spent;
 use premath_kernel::failure::FailureClass;
@@ -9,11 +9,22 @@ use premath_kernel::landing::LandingRecord;
 use premath_kernel::provider::UsageLimit;
 use premath_kernel::reference::RefSet;
 use premath_kernel::session::SessionStep;
+use premath_kernel::stamp::Stamp;
 use premath_kernel::time::Moment;
-use premath_kernel::trajectory::{AgentRecord, Verification};
+use premath_kernel::trajectory::{AgentRecord, TokenCounts, Verification};
 use premath_kernel::transport::Transported;
+use premath_kernel::turn::JoinCheckInput;
 use premath_worktree::tree::Base;
 use std::path::PathBuf;
+
+/// What a work command told of its own calls.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// By its event stream.
+    Stream(Box<FoldedStream>),
+    /// By an evidence file.
+    File(Box<JoinCheckInput>),
+}
 
 /// Where a step is while it runs; `stop` reads it, whatever happened.
 #[derive(Debug)]
@@ -51,6 +62,8 @@ pub(super) struct Progress {
     pub(super) limit: Option<UsageLimit>,
     /// What the agent used so far.
     pub(super) spent: Spent,
+    /// What the work command itself told of its calls.
+    pub(super) told: Option<Told>,
     /// What the row says of the agent.
     pub(super) agent: Option<AgentRecord>,
 }
@@ -83,6 +96,7 @@ impl Progress {
             provider: None,
             limit: None,
             spent: Spent::default(),
+            told: None,
             agent: None,
         }
     }
@@ -92,6 +106,37 @@ impl Progress {
         if !self.classes.contains(&class) {
             self.classes.push(class);
         }
+    }
+
+    /// Takes in what an agent's stream amounts to.
+    pub(super) fn take_in_stream(&mut self, stream: FoldedStream) {
+        let spent = stream.spent();
+        let tokens = spent.tokens.map(|tokens| TokenCounts {
+            input: tokens.input,
+            cached: tokens.cached,
+            output: tokens.output,
+        });
+        self.spent = Spent {
+            tokens: tokens.map(TokenCounts::total),
+            cost_nano_usd: spent.cost_nano_usd,
+        };
+        let limited = FailureClass::UsageLimit;
+        if stream.classes().contains(&limited) {
+            let at = stream.rejected().and_then(|limit| limit.resets_at);
+            self.limit = Some(UsageLimit {
+                resets_at: at.and_then(|at| jiff::Timestamp::from_second(at).ok()),
+            });
+        }
+        self.agent = Some(AgentRecord {
+            adapter: stream.agent().as_str().to_owned(),
+            model: stream.model().map(str::to_owned),
+            session_id: stream.session_id().map(str::to_owned),
+            calls: stream.calls().len() as u64,
+            tokens,
+            cost_nano_usd: spent.cost_nano_usd,
+            limit_resets_at: self.limit.and_then(|limit| limit.resets_at).map(Stamp::at),
+        });
+        self.told = Some(Told::Stream(Box::new(stream)));
     }
 
     pub(super) fn session_step(&self, base: &Base) -> SessionStep {

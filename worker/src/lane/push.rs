@@ -33,6 +33,7 @@ impl Lane {
             issue_id: &claimed.claim.issue_id,
             generation: claimed.claim.generation,
             variables: &variables,
+            task: None,
         };
         let pushed = self.run(Phase::Push, PUSH, &occasion, None, None);
         if !pushed.as_ref().is_ok_and(|ran| ran.passed()) {

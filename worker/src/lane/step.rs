@@ -1,23 +1,25 @@
 //! `step`: one bounded item, changed only through the gate
 //! (HARNESS-RUNTIME 3.2).
 
-use super::command::{CommandError, Cut, Occasion, Phase, Ran, StepFiles};
+use super::command::{CommandError, Cut, Occasion, Phase, Ran, StepFiles, Task};
 use super::land::Work;
-use super::progress::Progress;
+use super::progress::{Progress, Told};
 use super::report::StepReport;
 use super::turn::{admit, walk};
 use super::watch::LeaseWatch;
 use super::{BootError, Lane, outbox};
 use crate::prompt;
+use crate::settings::Adapter;
 use crate::supervisor::SupervisorError;
 use crate::witness;
 use premath_evidence::CallEnd;
 use premath_kernel::authority::StepIdentity;
+use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::feature::FeatureStatus;
 use premath_kernel::session;
 use premath_kernel::trajectory::Verification;
-use premath_kernel::turn::{Discover, EvidenceError};
+use premath_kernel::turn::{Discover, EvidenceError, ParsedInput};
 use premath_memory::projection::ProjectionError;
 use premath_memory::{ChangeError, Claimed, StoreError, artifact, clock};
 use premath_worktree::landing::LandingError;
@@ -160,6 +162,14 @@ impl Lane {
             .unwrap_or(prompt::DEFAULT_TEMPLATE);
         let prompt = prompt::render(template, &claimed.row, last.as_ref());
         artifact::overwrite(&files.prompt, prompt.as_bytes())?;
+        let kept = witness::file(&batch.settings.roots.streams, &step_id, "work", "prompt");
+        artifact::overwrite(&kept, prompt.as_bytes())?;
+        let prompt_digest = format!("sha256:{}", canonical::sha256_hex(prompt.as_bytes()));
+        let workforce = &batch.settings.work;
+        let Some(work) = workforce.of_worker(&self.worker_id, |_| true).cloned() else {
+            return Ok(());
+        };
+        progress.provider = Some(work.provider.clone());
         artifact::overwrite(&files.issue, format!("{}\n", claimed.row.text).as_bytes())?;
         let variables = self.variables(claimed, &step_id, &files);
         let occasion = Occasion {
@@ -167,6 +177,10 @@ impl Lane {
             issue_id: &claim.issue_id,
             generation: claim.generation,
             variables: &variables,
+            task: Some(Task {
+                agent: work.adapter.agent(),
+                prompt_digest: &prompt_digest,
+            }),
         };
         // Pre-mutation check: the lease is in force before any work is done.
         if let Err(class) = self.fence(claim)? {
@@ -190,15 +204,17 @@ impl Lane {
         let worked = if landed.is_some() {
             clean.clone()
         } else {
-            let work = self.run(
+            let ran = self.run(
                 Phase::Work,
-                &hooks.work,
+                &work.command,
                 &occasion,
                 Some(clean.clone()),
                 Some(&mut *watch),
             )?;
-            let worked = work.after.clone();
-            if !self.take_in(progress, work, Phase::Work) {
+            let worked = ran.after.clone();
+            let goes_on = self.take_in(progress, ran, Phase::Work);
+            let is_told = self.take_in_told(progress, work.adapter, &files)?;
+            if !goes_on || !is_told {
                 return self.judge(progress).map(drop);
             }
             worked
@@ -329,6 +345,29 @@ impl Lane {
         self.close(progress, ready, &before, &after)
     }
 
+    /// Takes in what the work command wrote down of its calls, where its
+    /// adapter has it do so; tells whether it is there.
+    fn take_in_told(
+        &self,
+        progress: &mut Progress,
+        adapter: Adapter,
+        files: &StepFiles,
+    ) -> Result<bool, StepError> {
+        if adapter != Adapter::EvidenceFile || !progress.classes.is_empty() {
+            return Ok(true);
+        }
+        let Some(bytes) = artifact::read(&files.evidence)? else {
+            let said = "the work command wrote no evidence to PREMATH_EVIDENCE_PATH";
+            let folder = self.batch.settings.roots.streams.clone();
+            progress.said = Some((said.to_owned(), folder));
+            progress.fail(FailureClass::MutationUseEvidenceMissing.as_str());
+            return Ok(false);
+        };
+        let told = ParsedInput::from_slice(&bytes)?.input;
+        progress.told = Some(Told::File(Box::new(told)));
+        Ok(true)
+    }
+
     /// Makes sure that the step's work goes on from its base, on the lane's
     /// branch, with nothing unfinished.
     fn on_its_way(&self, base: &Base) -> Result<(), StepError> {
@@ -379,7 +418,9 @@ impl Lane {
         if let Some(CallEnd::Error { message, .. }) = &ran.call.end {
             let folder = &self.batch.settings.roots.streams;
             let step_id = progress.identity.step_id();
-            let output = witness::file(folder, &step_id, phase.name(), "stderr");
+            let of_agent = ran.stream.as_ref().is_some_and(|one| one.log().lines > 0);
+            let kind = if of_agent { "stdout.gz" } else { "stderr" };
+            let output = witness::file(folder, &step_id, phase.name(), kind);
             progress.said = Some((message.clone(), output));
         }
         if ran.survivors > 0 {
@@ -394,6 +435,9 @@ impl Lane {
         }
         progress.cut = ran.cut;
         let passed = ran.passed();
+        if let Some(stream) = ran.stream {
+            progress.take_in_stream(stream);
+        }
         progress.calls.push(ran.call);
         passed && progress.lane_lost.is_none()
     }

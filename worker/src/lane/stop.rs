@@ -186,6 +186,7 @@ impl Lane {
             issue_id: &claimed.claim.issue_id,
             generation: claimed.claim.generation,
             variables: &variables,
+            task: None,
         };
         match self.run(Phase::Stop, &command, &occasion, None, None) {
             Ok(ran) => {

@@ -2,10 +2,10 @@
 //! the gate admits.
 
 use super::Lane;
-use super::progress::Progress;
+use super::progress::{Progress, Told};
 use super::step::StepError;
 use crate::witness;
-use premath_evidence::{ShellTurn, shell_turn};
+use premath_evidence::{AgentTurn, FileTurn, ShellTurn, agent_turn, file_turn, shell_turn};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::{
     CallSpec, Change, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationReady, ToolUse,
@@ -17,11 +17,27 @@ use std::collections::BTreeSet;
 impl Lane {
     /// Makes the evidence of what the step's commands did so far.
     pub(super) fn evidence(&self, progress: &Progress) -> JoinCheckInput {
-        shell_turn(&ShellTurn {
-            step: &progress.identity,
-            policies: &self.batch.policies(),
-            calls: &progress.calls,
-        })
+        let (step, policies) = (&progress.identity, &self.batch.policies());
+        let calls = &progress.calls;
+        match &progress.told {
+            None => shell_turn(&ShellTurn {
+                step,
+                policies,
+                calls,
+            }),
+            Some(Told::Stream(stream)) => agent_turn(&AgentTurn {
+                step,
+                policies,
+                stream,
+                calls,
+            }),
+            Some(Told::File(told)) => file_turn(&FileTurn {
+                step,
+                policies,
+                told,
+                calls,
+            }),
+        }
     }
 
     /// Binds the step to what its mode rests on.

@@ -1,10 +1,12 @@
 //! `harness.toml`: read, checked key by key, with the near key suggested for
 //! one that is unknown.
 
+use super::agent::{Adapter, AgentTable, unknown};
 use super::governance::GovernanceTable;
 use super::protect::Protect;
 use super::reader::Reader;
 use super::{EnvironmentRules, Limits};
+use premath_evidence::Agent;
 use premath_kernel::landing::{LandingMode, Strategy};
 use premath_kernel::retry::BackoffTable;
 use std::collections::BTreeSet;
@@ -85,6 +87,7 @@ pub struct FileSettings {
     /// The lanes that are made for a batch.
     pub worktrees: WorktreesTable,
     pub(super) protect: Protect,
+    pub(super) agent: AgentTable,
     pub(super) governance: GovernanceTable,
     /// By how many hundredths a wait for a retry may be longer.
     pub(super) jitter_percent: Option<u32>,
@@ -223,6 +226,27 @@ impl FileSettings {
             ("supervision", "verify_limit") => limits.verify = reader.span(key, value)?,
             ("supervision", "grace") => limits.grace = reader.duration(key, value)?,
             ("supervision", "output_cap_bytes") => limits.output_cap = reader.count(key, value)?,
+            ("supervision", "stream_cap_bytes") => limits.stream_cap = reader.count(key, value)?,
+            ("supervision", "first_event_limit") => {
+                limits.silence.first_event = reader.span(key, value)?;
+            }
+            ("supervision", "call_silence") => limits.silence.call = reader.span(key, value)?,
+            ("supervision", "silence") => limits.silence.otherwise = reader.span(key, value)?,
+            ("supervision", "after_end") => limits.silence.after_end = reader.span(key, value)?,
+            ("agent", "use") => self.agent.agents = agents(reader, key, value)?,
+            ("agent", "fallback") => self.agent.fallback = agents(reader, key, value)?,
+            ("agent", "adapter") => {
+                let name = reader.text(key, value)?;
+                let adapter = Adapter::named(&name)
+                    .ok_or_else(|| reader.at(value.span().start, unknown("adapter", &name)))?;
+                self.agent.adapter = Some(adapter);
+            }
+            ("agent", key) if command_of(key).is_some() => {
+                let command = reader.text(key, value)?;
+                self.agent
+                    .commands
+                    .extend(command_of(key).map(|agent| (agent, command)));
+            }
             ("backoff", "jitter_percent") => {
                 let percent = reader.number(key, value, 100)?;
                 self.jitter_percent = u32::try_from(percent).ok();
@@ -280,8 +304,27 @@ impl FileSettings {
     }
 }
 
+/// Reads a list of agents.
+fn agents(
+    reader: &Reader<'_>,
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<Vec<Agent>, ConfigError> {
+    let names = reader.words(key, value)?;
+    let agent = |name: &String| {
+        Agent::named(name).ok_or_else(|| reader.at(value.span().start, unknown("agent", name)))
+    };
+    names.iter().map(agent).collect()
+}
+
+/// Returns the agent whose command line a key holds, as in `codex_cmd`.
+fn command_of(key: &str) -> Option<Agent> {
+    key.strip_suffix("_cmd").and_then(Agent::named)
+}
+
 /// The tables of the file.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
+    "agent",
     "batch",
     "coordinator",
     "supervision",
@@ -326,7 +369,26 @@ fn keys_of(table: &str) -> &'static [&'static str] {
             "rounds",
             "drain_grace",
         ],
-        "supervision" => &["step_limit", "verify_limit", "grace", "output_cap_bytes"],
+        "supervision" => &[
+            "step_limit",
+            "verify_limit",
+            "grace",
+            "output_cap_bytes",
+            "stream_cap_bytes",
+            "first_event_limit",
+            "call_silence",
+            "silence",
+            "after_end",
+        ],
+        "agent" => &[
+            "use",
+            "fallback",
+            "adapter",
+            "claude_cmd",
+            "codex_cmd",
+            "gemini_cmd",
+            "opencode_cmd",
+        ],
         "env" => &["drop", "allow"],
         "prompt" => &["template"],
         "landing" => &["mode", "target", "strategy", "check_cmd", "push"],
@@ -406,6 +468,7 @@ allow = ["PATH"]
         for table in [
             "batch",
             "coordinator",
+            "agent",
             "supervision",
             "env",
             "prompt",

@@ -26,6 +26,12 @@ pub struct LoopFlags {
     /// The command that works on an issue [default: $PREMATH_WORK_CMD]
     #[arg(long, value_name = "COMMAND")]
     pub work_cmd: Option<String>,
+    /// The agents that the lanes take in turn, as in codex,claude: their ready command lines work, unless there is a work command [default: $PREMATH_AGENT]
+    #[arg(long, value_name = "AGENTS")]
+    pub agent: Option<String>,
+    /// How what the work command did becomes evidence: shell, evidence-file, claude, codex, gemini or opencode [default: $PREMATH_ADAPTER, else the agent's, else shell]
+    #[arg(long, value_name = "ADAPTER")]
+    pub adapter: Option<String>,
     /// The command that verifies the work [default: $PREMATH_VERIFY_CMD]
     #[arg(long, value_name = "COMMAND")]
     pub verify_cmd: Option<String>,

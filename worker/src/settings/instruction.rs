@@ -2,7 +2,7 @@
 //! (`contracts.md` 8).
 
 use super::file::BatchTable;
-use super::{LoopFlags, SettingsError, path_of};
+use super::{Adapter, LoopFlags, SettingsError, Workforce, path_of};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::instruction::{BindingError, Classification, STARTUP_CHECK};
@@ -22,6 +22,21 @@ pub enum InstructionError {
     /// The active policy does not admit it for a batch.
     #[error(transparent)]
     Refused(#[from] BindingError),
+    /// It admits evidence of another normaliser than the batch's.
+    #[error(
+        "instruction {reference} admits evidence normalised by `{admitted}`, and the adapter \
+         `{adapter}` gives `{given}`"
+    )]
+    Adapter {
+        /// The instruction.
+        reference: String,
+        /// What it admits.
+        admitted: String,
+        /// The batch's adapter.
+        adapter: Adapter,
+        /// What that gives.
+        given: &'static str,
+    },
     /// It requests a check that the batch has no command for.
     #[error(
         "instruction {reference} requests the check `{check}`, and there is no {check} command"
@@ -41,6 +56,7 @@ impl InstructionError {
             Self::Missing => vec![FailureClass::InstructionModeUnavailable],
             Self::File(error) => vec![error.class()],
             Self::Refused(error) => error.classes(),
+            Self::Adapter { .. } => vec![FailureClass::InstructionNormalizerNotAllowed],
             Self::CheckUnbound { .. } => vec![FailureClass::InstructionCheckUnbound],
         }
     }
@@ -50,7 +66,9 @@ impl InstructionError {
         let reference = match self {
             Self::Missing | Self::File(_) => None,
             Self::Refused(error) => Some(&error.reference),
-            Self::CheckUnbound { reference, .. } => Some(reference),
+            Self::Adapter { reference, .. } | Self::CheckUnbound { reference, .. } => {
+                Some(reference)
+            }
         };
         reference.into_iter().collect()
     }
@@ -70,6 +88,7 @@ impl InstructionError {
             Self::File(InstructionFileError::Policy { .. })
             | Self::Missing
             | Self::Refused(_)
+            | Self::Adapter { .. }
             | Self::CheckUnbound { .. } => crate::exit::REFUSED,
             Self::File(_) => crate::exit::USAGE,
         }
@@ -90,11 +109,32 @@ impl InstructionError {
                  one under the active policy"
                     .to_owned(),
             ),
+            Self::Adapter { given, .. } => Some(format!(
+                "`premath instruction new --normalizer {given} …` makes one for this adapter, \
+                 where the active policy allows it"
+            )),
             Self::CheckUnbound { check, .. } => Some(format!(
                 "set {check}_cmd under [batch] in harness.toml, or PREMATH_{}_CMD",
                 check.to_uppercase()
             )),
         }
+    }
+}
+
+/// Makes sure that the batch's evidence is what its instruction admits.
+pub(super) fn must_bind(mode: &MutationMode, work: &Workforce) -> Result<(), InstructionError> {
+    let (Some(admitted), Some(reference)) = (mode.normalizer_id(), mode.instruction_ref()) else {
+        return Ok(());
+    };
+    let mut adapters = work.all().map(|work| work.adapter);
+    match adapters.find(|adapter| adapter.normalizer() != admitted) {
+        None => Ok(()),
+        Some(adapter) => Err(InstructionError::Adapter {
+            reference: reference.to_owned(),
+            admitted: admitted.to_owned(),
+            adapter,
+            given: adapter.normalizer(),
+        }),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a batch is run with: flags over environment over `harness.toml`
 //! (`contracts.md` 9).
 
+mod agent;
 mod error;
 mod file;
 mod flags;
@@ -11,6 +12,7 @@ mod policy;
 mod protect;
 mod reader;
 
+pub use agent::{Adapter, Work, Workforce};
 pub use error::SettingsError;
 pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
@@ -27,6 +29,7 @@ use premath_kernel::landing::{LandingMode, LandingRule};
 use premath_kernel::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
 use premath_kernel::reference::DEFAULT_WITNESS_PREFIX;
 use premath_kernel::retry::{BackoffTable, RetryPolicy};
+use premath_kernel::silence::SilenceLimits;
 use premath_kernel::turn::GovernanceProfile;
 use premath_memory::roots::{self, MemoryRoots};
 use premath_memory::{StoreError, artifact};
@@ -38,8 +41,6 @@ use std::time::Duration;
 /// The commands of the hooks, as a shell reads them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hooks {
-    /// The work.
-    pub work: String,
     /// The verification.
     pub verify: String,
     /// Runs once a lane, at the end of `boot`.
@@ -61,6 +62,10 @@ pub struct Limits {
     pub grace: Duration,
     /// Bytes kept of each output stream.
     pub output_cap: u64,
+    /// Bytes kept of an agent's event stream; one that is longer is refused.
+    pub stream_cap: u64,
+    /// How long an agent may say nothing.
+    pub silence: SilenceLimits,
     /// How long running steps may go on after the first interrupt.
     pub drain_grace: Duration,
 }
@@ -72,6 +77,8 @@ impl Default for Limits {
             verify: Duration::from_secs(45 * 60),
             grace: Duration::from_secs(10),
             output_cap: 8 << 20,
+            stream_cap: 256 << 20,
+            silence: SilenceLimits::default(),
             drain_grace: Duration::from_secs(10 * 60),
         }
     }
@@ -108,6 +115,8 @@ pub struct Settings {
     pub ledger_path: Option<PathBuf>,
     /// How long a lease lives without a renewal.
     pub lease_ttl: Duration,
+    /// Who works.
+    pub work: Workforce,
     /// The commands.
     pub hooks: Hooks,
     /// The prefix of work witnesses.
@@ -172,12 +181,15 @@ impl Settings {
                 .flatten()
                 .find(|value| !value.trim().is_empty())
         };
-        let work = text(&flags.work_cmd, "PREMATH_WORK_CMD", &batch.work_cmd)
-            .ok_or(SettingsError::CommandMissing { name: "work" })?;
+        let work = agent::Wish {
+            flags,
+            table: &file.agent,
+            command: batch.work_cmd.as_deref(),
+        };
+        let work = work.workforce()?;
         let verify = text(&flags.verify_cmd, "PREMATH_VERIFY_CMD", &batch.verify_cmd)
             .ok_or(SettingsError::CommandMissing { name: "verify" })?;
         let hooks = Hooks {
-            work,
             verify,
             boot: text(&None, "PREMATH_BOOT_CMD", &batch.boot_cmd),
             stop: text(&None, "PREMATH_STOP_CMD", &batch.stop_cmd),
@@ -207,6 +219,7 @@ impl Settings {
             now,
         };
         let mode = wish.mode()?;
+        instruction::must_bind(&mode, &work)?;
         let transport = text(
             &flags.host_action_transport,
             "PREMATH_HOST_ACTION_TRANSPORT",
@@ -267,6 +280,7 @@ impl Settings {
             session_path: flags.session_path.clone(),
             ledger_path: flags.feature_ledger_path.clone(),
             lease_ttl,
+            work,
             hooks,
             witness_prefix: witness_prefix.unwrap_or_else(|| DEFAULT_WITNESS_PREFIX.to_owned()),
             mode,
@@ -320,7 +334,7 @@ impl Settings {
             "issuesPath": self.roots.issues,
             "trajectoryPath": self.roots.trajectory,
             "worktrees": worktrees,
-            "work": self.hooks.work,
+            "work": self.work,
             "verify": self.hooks.verify,
             "boot": self.hooks.boot,
             "stop": self.hooks.stop,

@@ -24,6 +24,9 @@ pub struct CommandSpec {
     ///
     /// The supervisor holds up to half of it in memory for each stream.
     pub output_cap: u64,
+    /// Where given, stdout is a stream of events: its file keeps the first
+    /// bytes up to this many, and nothing is cut out of the middle.
+    pub stream_cap: Option<u64>,
 }
 
 impl CommandSpec {
@@ -45,6 +48,7 @@ impl CommandSpec {
             limit: Self::LIMIT,
             grace: Self::GRACE,
             output_cap: Self::OUTPUT_CAP,
+            stream_cap: None,
         }
     }
 }

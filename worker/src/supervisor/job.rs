@@ -5,7 +5,7 @@ use super::message::{
     Begin, Exit, ExitCause, Report, Request, SpawnFailure, StreamReport, milliseconds,
 };
 use super::process::{Gone, Lane, wait_for};
-use super::stream::Stream;
+use super::stream::{Keep, Stream};
 use rustix::process::{Pid, Signal, WaitStatus, kill_process_group, test_kill_process_group};
 use std::fs::File;
 use std::io;
@@ -102,8 +102,13 @@ impl Job {
         let limit = Duration::from_millis(begin.limit_ms);
         let [stdout, stderr] = files;
         let unopened = |error: io::Error| spawn_failed(SpawnFailure::Other, &error);
-        let (stdout, stdout_pipe) = Stream::open(stdout, begin.output_cap).map_err(unopened)?;
-        let (stderr, stderr_pipe) = Stream::open(stderr, begin.output_cap).map_err(unopened)?;
+        let of_stdout = match begin.stream_cap {
+            Some(cap) => Keep::Head(cap),
+            None => Keep::Ends(begin.output_cap),
+        };
+        let of_stderr = Keep::Ends(begin.output_cap);
+        let (stdout, stdout_pipe) = Stream::open(stdout, of_stdout).map_err(unopened)?;
+        let (stderr, stderr_pipe) = Stream::open(stderr, of_stderr).map_err(unopened)?;
         let started = Instant::now();
         let main = spawn(begin, [stdout_pipe.into(), stderr_pipe.into()])?;
         Ok(Self {

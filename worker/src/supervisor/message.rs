@@ -47,6 +47,8 @@ pub(super) struct Begin {
     pub(super) limit_ms: u64,
     pub(super) grace_ms: u64,
     pub(super) output_cap: u64,
+    #[serde(default)]
+    pub(super) stream_cap: Option<u64>,
 }
 
 impl Begin {
@@ -64,6 +66,7 @@ impl Begin {
             limit_ms: milliseconds(spec.limit),
             grace_ms: milliseconds(spec.grace),
             output_cap: spec.output_cap,
+            stream_cap: spec.stream_cap,
         }
     }
 }

@@ -20,6 +20,15 @@ const TURN: usize = 16;
 /// a writer that cannot be killed could go on for ever.
 const LAST_LOOK: usize = (16 << 20) / CHUNK;
 
+/// Which bytes of a stream that is longer than its cap are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// The first and the last half of the cap, with a marker between them.
+    Ends(u64),
+    /// The first bytes. Nothing of them is held in memory.
+    Head(u64),
+}
+
 /// The reading end of one of a command's output pipes, and where it goes.
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -31,13 +40,13 @@ pub(super) struct Stream {
 impl Stream {
     /// Creates a stream into `file`, which must be empty, and the end of its
     /// pipe that the command writes to.
-    pub(super) fn open(file: File, cap: u64) -> io::Result<(Self, PipeWriter)> {
+    pub(super) fn open(file: File, keep: Keep) -> io::Result<(Self, PipeWriter)> {
         let (reader, writer) = io::pipe()?;
         // The writers' end is another file description and stays as it is.
         rustix::io::ioctl_fionbio(&reader, true)?;
         let stream = Self {
             pipe: Some(reader.into()),
-            sink: Sink::new(file, cap),
+            sink: Sink::new(file, keep),
         };
         Ok((stream, writer))
     }
@@ -75,7 +84,7 @@ impl Stream {
     }
 }
 
-/// A file that keeps the first and the last half of its cap.
+/// A file that keeps a stream up to its cap.
 ///
 /// The file can be followed while the command runs: it grows like the stream
 /// until the cap is reached. Only at the end is a longer stream's file cut back
@@ -85,6 +94,8 @@ struct Sink {
     file: File,
     cap: u64,
     head: u64,
+    /// Whether what is cut leaves a marker.
+    is_marked: bool,
     /// The last bytes from `head` on, up to `tail_cap`.
     tail: VecDeque<u8>,
     tail_cap: usize,
@@ -94,12 +105,16 @@ struct Sink {
 }
 
 impl Sink {
-    fn new(file: File, cap: u64) -> Self {
-        let head = cap / 2;
+    fn new(file: File, keep: Keep) -> Self {
+        let (cap, head, is_marked) = match keep {
+            Keep::Ends(cap) => (cap, cap / 2, true),
+            Keep::Head(cap) => (cap, cap, false),
+        };
         Self {
             file,
             cap,
             head,
+            is_marked,
             tail: VecDeque::new(),
             tail_cap: usize::try_from(cap - head).unwrap_or(usize::MAX),
             total: 0,
@@ -129,7 +144,7 @@ impl Sink {
 
     fn finish(mut self) -> StreamReport {
         let cut_bytes = self.total.saturating_sub(self.cap);
-        if cut_bytes > 0 {
+        if cut_bytes > 0 && self.is_marked {
             let head = self.head;
             let tail = std::mem::take(&mut self.tail);
             self.attempt(|file| {
@@ -173,7 +188,7 @@ mod tests {
 
     fn through(input: &[u8], cap: u64, chunk: usize) -> (Vec<u8>, StreamReport) {
         let mut file = tempfile::tempfile().unwrap();
-        let mut sink = Sink::new(file.try_clone().unwrap(), cap);
+        let mut sink = Sink::new(file.try_clone().unwrap(), Keep::Ends(cap));
         for part in input.chunks(chunk) {
             sink.take(part);
         }
@@ -217,9 +232,26 @@ mod tests {
     }
 
     #[test]
+    fn of_a_stream_of_events_the_first_bytes_are_kept() {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut sink = Sink::new(file.try_clone().unwrap(), Keep::Head(5));
+        for part in [&b"abc"[..], b"def", b"ghi"] {
+            sink.take(part);
+        }
+        assert_eq!(sink.tail.len(), 0);
+        let report = sink.finish();
+        let mut kept = Vec::new();
+        file.rewind().unwrap();
+        file.read_to_end(&mut kept).unwrap();
+        assert_eq!(kept, b"abcde");
+        assert_eq!((report.bytes, report.cut_bytes), (9, 4));
+        assert_eq!(report.sha256, sha256_hex(b"abcdefghi"));
+    }
+
+    #[test]
     fn a_full_disk_is_remembered_and_the_digest_goes_on() {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let mut sink = Sink::new(full, 1024);
+        let mut sink = Sink::new(full, Keep::Ends(1024));
         sink.take(b"abc");
         sink.take(b"def");
         let report = sink.finish();

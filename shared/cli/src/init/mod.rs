@@ -8,6 +8,7 @@ use crate::instruction;
 use crate::paths;
 use crate::terminal::plain;
 use clap::Args;
+use premath_evidence::{AGENT_NORMALIZER, Agent};
 use premath_kernel::instruction::{INSTRUCTION_POLICY_FILE, InstructionPolicy};
 use premath_memory::instruction::ActivePolicy;
 use premath_memory::roots::{MemoryRoots, exclude_from_status, main_worktree};
@@ -23,12 +24,24 @@ const CONFIG: &str = include_str!("harness.toml");
 /// What stands in the configuration's place of the first instruction.
 const FIRST_INSTRUCTION: &str = "instructions/FIRST.json";
 
+/// What stands in the configuration's place of the agent.
+const NO_AGENT: &str = "#use = \"codex\"";
+
 /// Arguments of `premath init`.
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// The repository, or any folder in it; made where it is not there
     #[arg(default_value = ".")]
     dir: PathBuf,
+    /// The agent that works: its command line and its evidence are set up
+    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    agent: Option<Agent>,
+}
+
+fn agent(name: &str) -> Result<Agent, String> {
+    let known: Vec<&str> = Agent::ALL.iter().map(|agent| agent.as_str()).collect();
+    Agent::named(name)
+        .ok_or_else(|| format!("`{name}` is no agent; known are {}", known.join(", ")))
 }
 
 /// What was done, by name below the root.
@@ -68,7 +81,7 @@ impl Report {
 impl InitArgs {
     pub(crate) fn run(self) -> Finished {
         let root = root(&self.dir);
-        Finished::on("init", "path", root, |root| lay_out(root, &self.dir))
+        Finished::on("init", "path", root, |root| lay_out(root, &self))
     }
 }
 
@@ -87,17 +100,18 @@ fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Cli
     }
 }
 
-fn lay_out(root: &Path, dir: &Path) -> Result<Answer, CliError> {
+fn lay_out(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
+    let (dir, agent) = (&args.dir, args.agent);
     let mut report = Report::default();
-    let instruction = write_authority(root, &mut report)?;
-    write_config(root, &instruction, &mut report)?;
+    let instruction = write_authority(root, agent, &mut report)?;
+    write_config(root, &instruction, agent, &mut report)?;
     make_issue_memory(root, &mut report)?;
     add_tasks(root, &mut report)?;
     let is_git = main_worktree(root)?.is_some();
     if is_git {
         exclude_from_status(root)?;
     }
-    let text = text(root, &report, is_git);
+    let text = text(root, &report, agent, is_git);
     let left = report.left.into_iter();
     let document = InitAnswer {
         wrote: report.wrote,
@@ -118,7 +132,7 @@ fn lay_out(root: &Path, dir: &Path) -> Result<Answer, CliError> {
     })
 }
 
-fn text(root: &Path, report: &Report, is_git: bool) -> String {
+fn text(root: &Path, report: &Report, agent: Option<Agent>, is_git: bool) -> String {
     let mut text = format!("{}\n", plain(&root.display().to_string()));
     for name in &report.wrote {
         let _ = writeln!(text, "  wrote  {name}");
@@ -132,17 +146,29 @@ fn text(root: &Path, report: &Report, is_git: bool) -> String {
         text.push_str("this is no git repository yet; lanes are git worktrees\n");
     }
     if report.wrote.iter().any(|name| name == "harness.toml") {
-        text.push_str(
-            "next: set work_cmd and verify_cmd in harness.toml, file issues with \
-             `premath issue add`,\nthen `mise run harness-coordinator-loop`, or plain \
-             `harness-coordinator`\n",
+        let commands = match agent {
+            None => "work_cmd and verify_cmd",
+            Some(_) => "verify_cmd",
+        };
+        let _ = writeln!(
+            text,
+            "next: set {commands} in harness.toml, file issues with `premath issue add`,\n\
+             then `mise run harness-coordinator-loop`, or plain `harness-coordinator`"
         );
     }
     text
 }
 
-fn write_config(root: &Path, instruction: &str, report: &mut Report) -> Result<(), CliError> {
-    let config = CONFIG.replace(FIRST_INSTRUCTION, instruction);
+fn write_config(
+    root: &Path,
+    instruction: &str,
+    agent: Option<Agent>,
+    report: &mut Report,
+) -> Result<(), CliError> {
+    let mut config = CONFIG.replace(FIRST_INSTRUCTION, instruction);
+    if let Some(agent) = agent {
+        config = config.replace(NO_AGENT, &format!("use = \"{}\"", agent.as_str()));
+    }
     write_new(root, "harness.toml", &config, report)
 }
 
@@ -150,7 +176,11 @@ fn write_config(root: &Path, instruction: &str, report: &mut Report) -> Result<(
 /// the envelope that a batch is to name, below the root.
 ///
 /// Where there are envelopes already it is the last of them.
-fn write_authority(root: &Path, report: &mut Report) -> Result<String, CliError> {
+fn write_authority(
+    root: &Path,
+    agent: Option<Agent>,
+    report: &mut Report,
+) -> Result<String, CliError> {
     let text = InstructionPolicy::embedded_text();
     write_new(root, INSTRUCTION_POLICY_FILE, text, report)?;
     if let Some(name) = last_envelope(&root.join("instructions")) {
@@ -159,7 +189,10 @@ fn write_authority(root: &Path, report: &mut Report) -> Result<String, CliError>
         return Ok(name);
     }
     let active = ActivePolicy::find(None, root)?;
-    let envelope = instruction::first(&active, root);
+    let mut envelope = instruction::first(&active, root);
+    if agent.is_some() {
+        AGENT_NORMALIZER.clone_into(&mut envelope.normalizer_id);
+    }
     let (path, _) = instruction::write(root, instruction::FIRST_ID, &envelope)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = format!("instructions/{name}");
@@ -244,7 +277,7 @@ fn add_tasks(root: &Path, report: &mut Report) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CONFIG, FIRST_INSTRUCTION};
+    use super::{CONFIG, FIRST_INSTRUCTION, NO_AGENT};
 
     /// The template with its keys set and its prose gone; of alternatives the
     /// last one, as an example shows the most special one last.
@@ -280,6 +313,7 @@ mod tests {
             .collect();
         assert_eq!(set, ["batch.instruction", "worktrees.count"]);
         assert_eq!(CONFIG.matches(FIRST_INSTRUCTION).count(), 1);
+        assert_eq!(CONFIG.matches(NO_AGENT).count(), 1);
     }
 
     #[test]
@@ -298,7 +332,12 @@ mod tests {
             ),
             (
                 "supervision",
-                "step_limit verify_limit grace output_cap_bytes",
+                "step_limit verify_limit grace output_cap_bytes stream_cap_bytes first_event_limit \
+                 call_silence silence after_end",
+            ),
+            (
+                "agent",
+                "use fallback adapter claude_cmd codex_cmd gemini_cmd opencode_cmd",
             ),
             ("backoff", "fixed_short exponential_short jitter_percent"),
             ("env", "drop allow"),

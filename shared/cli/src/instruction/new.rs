@@ -4,6 +4,7 @@ use crate::answer::Answer;
 use crate::error::CliError;
 use crate::terminal::plain;
 use clap::Args;
+use premath_evidence::SHELL_NORMALIZER;
 use premath_kernel::canonical::value_of;
 use premath_kernel::claim::{ChangeMorphism, EVERY_CHANGE};
 use premath_kernel::instruction::{
@@ -46,7 +47,7 @@ pub(crate) struct NewArgs {
     /// Execute it although its type is unknown
     #[arg(long)]
     allow_unknown: bool,
-    /// The normaliser that evidence must be bound to [default: the first that the policy allows]
+    /// The normaliser that evidence must be bound to [default: premath.harness.shell.v1, or the first that the policy allows]
     #[arg(long, value_name = "ID")]
     normalizer: Option<String>,
     /// A change that it claims: issue_update, … or all (repeatable) [default: what a batch does,
@@ -124,11 +125,12 @@ pub(crate) fn first(active: &ActivePolicy, root: &Path) -> InstructionEnvelope {
         },
     };
     let normalizers = policy.allowed_normalizers();
+    let shell = normalizers.get(SHELL_NORMALIZER);
     let mut envelope = InstructionEnvelope::new(
         "Work through the ready issues of this repository.",
         scope,
         BATCH_KIND,
-        normalizers.first().cloned().unwrap_or_default(),
+        shell.or(normalizers.first()).cloned().unwrap_or_default(),
         policy.policy_digest(),
     );
     let kinds = BATCH_CHANGES.iter().chain(&[ChangeMorphism::IssueDiscover]);

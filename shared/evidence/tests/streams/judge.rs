@@ -43,6 +43,7 @@ pub(crate) fn own(phase: &'static str) -> ShellCall {
     ShellCall {
         phase,
         command_digest: "sha256:c".into(),
+        prompt_digest: None,
         workdir: "/w".into(),
         exit_code: Some(0),
         signal: None,

@@ -1,7 +1,9 @@
 //! The traps of each format, one by one.
 
 use crate::judge::{evidence, evidence_with, fold, gate, good, own, refusal, step};
-use premath_evidence::{Agent, CallEnd, FoldedStream, LimitStatus, Terminal, Tokens};
+use premath_evidence::{
+    AGENT_NORMALIZER, Agent, CallEnd, FoldedStream, LimitStatus, Terminal, Tokens,
+};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::Disposition;
 use std::collections::BTreeMap;
@@ -448,7 +450,7 @@ fn work_and_verification_of_the_harness_stay_in_the_evidence() {
         let evidence = &input.evidence;
         assert_eq!(evidence.tool_requests.len(), stream.calls().len() + 2);
         assert_eq!(evidence.tool_results.len(), stream.calls().len() + 2);
-        assert_eq!(evidence.call_spec.normalizer_id, agent.normalizer());
+        assert_eq!(evidence.call_spec.normalizer_id, AGENT_NORMALIZER);
         let mut failed = own("verify");
         failed.end = Some(CallEnd::Error {
             class: "check_failed".into(),

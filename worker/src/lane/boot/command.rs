@@ -48,6 +48,7 @@ impl Lane {
             issue_id: "",
             generation: 0,
             variables: &variables,
+            task: None,
         };
         let ran = run(self, &occasion).map_err(|error: CommandError| BootError::Unrun {
             phase: phase.name(),

@@ -1,0 +1,262 @@
+//! The `evidence-file` adapter: the work command writes down what it did, as an
+//! input of the join check (`agents.md`).
+
+use crate::policy::{Seen, TurnPolicies, evidence_of};
+use crate::shell::{self, ShellCall};
+use premath_kernel::authority::StepIdentity;
+use premath_kernel::canonical;
+use premath_kernel::token;
+use premath_kernel::turn::evidence::RequestFacts;
+use premath_kernel::turn::{JoinCheckInput, RequestRow, ResultRow, ResultStatus, UseRow};
+use serde_json::Value;
+
+/// The normaliser that evidence from a file is bound to.
+pub const FILE_NORMALIZER: &str = "premath.harness.evidence_file.v1";
+
+/// The phase of the harness's call that wrote the file.
+const WORK: &str = "work";
+
+/// A step's turn by the evidence-file adapter.
+#[derive(Clone, Debug)]
+pub struct FileTurn<'a> {
+    /// The step.
+    pub step: &'a StepIdentity,
+    /// The policies in force.
+    pub policies: &'a TurnPolicies,
+    /// What the command wrote down.
+    pub told: &'a JoinCheckInput,
+    /// The commands that the harness ran itself, in their order.
+    pub calls: &'a [ShellCall],
+}
+
+impl FileTurn<'_> {
+    /// Returns the tool call id of one of the file's calls. It lies below the
+    /// work call's, so that none is that of a verification.
+    pub fn told_call_id(&self, id: &str) -> String {
+        format!("{}/{}", shell::call_id(self.step, WORK), token::encode(id))
+    }
+
+    /// Returns a caller: another call of the file, or the work call.
+    fn caller(&self, told: Option<&str>) -> String {
+        let calls = &self.told.evidence.tool_requests;
+        match told.filter(|id| calls.iter().any(|call| call.tool_call_id == *id)) {
+            Some(id) => self.told_call_id(id),
+            None => shell::call_id(self.step, WORK),
+        }
+    }
+}
+
+/// Makes the evidence of a step whose work command wrote evidence of its own.
+///
+/// Calls, results, uses, handoff, stop reason and constraint blocks are the
+/// file's; what the turn is bound to, its references, folds and the harness's
+/// own calls are the harness's, whatever the file says of them. What is missing
+/// in the file is missing in the turn, and the gate refuses it.
+pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
+    let told = &turn.told.evidence;
+    let own = shell::rows(turn.step, turn.calls);
+    let results: Vec<ResultRow> = told.tool_results.iter().map(|r| result(turn, r)).collect();
+    let of_file = results.iter().map(|row| Seen {
+        call_id: &row.tool_call_id,
+        result_digest: row.result_digest.as_deref().unwrap_or_default(),
+        failure: (row.status == Some(ResultStatus::Error))
+            .then(|| row.error_code.as_deref().unwrap_or("tool_error")),
+    });
+    let seen: Vec<Seen<'_>> = of_file.chain(shell::seen(&own)).collect();
+    let mut evidence = evidence_of(
+        turn.step,
+        &turn.step.step_id(),
+        &told.call_spec.model_ref,
+        FILE_NORMALIZER,
+        turn.policies,
+        &seen,
+    );
+    evidence.protocol_state = told.protocol_state.clone();
+    evidence.handoff.clone_from(&told.handoff);
+    evidence.tool_requests = told
+        .tool_requests
+        .iter()
+        .map(|row| RequestRow {
+            tool_call_id: turn.told_call_id(&row.tool_call_id),
+            caller_id: Some(turn.caller(row.caller_id.as_deref())),
+            facts: Some(Box::new(RequestFacts {
+                parent_call_id: Some(turn.caller(row.caller_id.as_deref())),
+                ..row.facts.as_deref().cloned().unwrap_or_default()
+            })),
+            ..row.clone()
+        })
+        .collect();
+    evidence.tool_results = results;
+    evidence.tool_use = told
+        .tool_use
+        .iter()
+        .map(|row| UseRow {
+            tool_call_id: turn.told_call_id(&row.tool_call_id),
+            ..row.clone()
+        })
+        .collect();
+    shell::add(&mut evidence, &own);
+    let mut input = JoinCheckInput::new(evidence);
+    let ours = shell::constraints(turn.policies, turn.calls);
+    input.constraints = turn.told.constraints.clone();
+    input.constraints.governance_profile = ours.governance_profile;
+    let truncation = &mut input.constraints.truncation_constraints;
+    *truncation = truncation.take().or(ours.truncation_constraints);
+    input
+}
+
+fn result(turn: &FileTurn<'_>, row: &ResultRow) -> ResultRow {
+    let payload = row.payload.as_ref().unwrap_or(&Value::Null);
+    let given = row.result_digest.clone();
+    let mut facts = row.facts.clone().unwrap_or_default();
+    // Where the file does not say who got it, it was who asked.
+    let asked = &turn.told.evidence.tool_requests;
+    let asked = asked
+        .iter()
+        .find(|ask| ask.tool_call_id == row.tool_call_id);
+    let caller = asked.and_then(|ask| ask.caller_id.as_deref());
+    facts.parent_call_id = Some(turn.caller(facts.parent_call_id.as_deref().or(caller)));
+    ResultRow {
+        tool_call_id: turn.told_call_id(&row.tool_call_id),
+        result_digest: Some(given.unwrap_or_else(|| canonical::digest(payload))),
+        payload: None,
+        facts: Some(facts),
+        ..row.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::CallEnd;
+    use premath_kernel::authority::MutationMode;
+    use premath_kernel::failure::FailureClass;
+    use premath_kernel::turn::{CallSpec, Close, MutationBinding, ParsedInput};
+    use serde_json::json;
+    use std::collections::BTreeSet;
+
+    fn step() -> StepIdentity {
+        StepIdentity {
+            issue_id: "x".into(),
+            worker_id: "worker.1".into(),
+            owner: "worker.1".into(),
+            lease_id: "l".into(),
+            generation: 1,
+            session_id: "hs1_20260101T000000Z_x".into(),
+        }
+    }
+
+    /// What a command may write down: of the call spec its model alone counts.
+    fn told() -> Value {
+        json!({"evidence": {
+            "callSpec": {
+                "callId": "c", "modelRef": "my-agent:1", "actionMode": "json",
+                "executionPattern": "chain", "normalizerId": "mine",
+                "mutationPolicyDigest": "pol1_mine", "governancePolicyDigest": "g",
+                "toolRenderProtocolDigest": "t", "reminderQueuePolicyDigest": "q",
+                "stateViewPolicyDigest": "s", "decompositionPolicyDigest": "d",
+            },
+            "toolRequests": [
+                {"toolCallId": "a", "toolName": "read"},
+                {"toolCallId": "b", "toolName": "edit", "callerId": "a"},
+            ],
+            "toolResults": [
+                {"toolCallId": "a", "payload": {"text": "x"}},
+                {"toolCallId": "b", "status": "error", "errorCode": "no_file", "retryable": false,
+                 "errorMessage": "there is none", "resultDigest": "sha256:b"},
+            ],
+            "toolUse": [
+                {"toolCallId": "a", "disposition": "observed"},
+                {"toolCallId": "b", "disposition": "consumed", "provenanceRef": "my://b"},
+            ],
+            "protocolState": {"stopReason": "end_turn"},
+        }})
+    }
+
+    fn verdict(told: &Value) -> Result<(), BTreeSet<FailureClass>> {
+        let bytes = told.to_string();
+        let told = ParsedInput::from_slice(bytes.as_bytes()).unwrap().input;
+        let mode = MutationMode::human_override("test", None, jiff::Timestamp::UNIX_EPOCH).unwrap();
+        let policies = TurnPolicies {
+            profile: None,
+            mutation: mode.policy_digest(),
+            governance: "pol1_x".into(),
+        };
+        let call = |phase| ShellCall {
+            phase,
+            command_digest: "sha256:c".into(),
+            prompt_digest: None,
+            workdir: "/w".into(),
+            exit_code: Some(0),
+            signal: None,
+            stdout_sha256: "o".into(),
+            stderr_sha256: "e".into(),
+            truncated: false,
+            end: Some(CallEnd::Ok),
+            witness_ref: format!("ciwitness://{phase}"),
+        };
+        let step = step();
+        let input = file_turn(&FileTurn {
+            step: &step,
+            policies: &policies,
+            told: &told,
+            calls: &[call("work"), call("verify")],
+        });
+        let verification = format!("{}/verify", step.step_id());
+        let binding = MutationBinding::of_mode(step, &mode, Some(verification));
+        let turn = CallSpec::bind(&input).unwrap().requests().results();
+        let joined = turn.tool_use().join();
+        let joined = joined.map_err(|refused| refused.into_parts().1)?;
+        let admitted = joined.admit::<Close>(&binding);
+        admitted.map(drop).map_err(|refused| refused.into_parts().1)
+    }
+
+    #[test]
+    fn evidence_that_is_whole_may_close() {
+        assert_eq!(verdict(&told()), Ok(()));
+    }
+
+    #[test]
+    fn what_is_missing_in_the_file_is_missing_in_the_turn() {
+        type Edit = fn(&mut Value);
+        let edits: [(Edit, FailureClass); 5] = [
+            (
+                |e| drop(e["toolResults"].as_array_mut().map(Vec::pop)),
+                FailureClass::ToolResultMissing,
+            ),
+            (
+                |e| drop(e["toolRequests"].as_array_mut().map(Vec::pop)),
+                FailureClass::ToolResultOrphan,
+            ),
+            (
+                |e| drop(e["toolUse"].as_array_mut().map(Vec::pop)),
+                FailureClass::ToolUseMissing,
+            ),
+            (
+                |e| e["protocolState"]["stopReason"] = "went_home".into(),
+                FailureClass::ProtocolStopReasonUnhandled,
+            ),
+            (
+                |e| e["toolResults"][1]["errorCode"] = Value::Null,
+                FailureClass::ToolSchemaInvalid,
+            ),
+        ];
+        for (edit, class) in edits {
+            let mut told = told();
+            edit(&mut told["evidence"]);
+            let classes = verdict(&told).unwrap_err();
+            assert!(classes.contains(&class), "{class}: {classes:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_cannot_make_the_verification_up() {
+        let mut told = told();
+        let id = format!("{}/verify", step().step_id());
+        told["evidence"]["toolRequests"][0]["toolCallId"] = id.clone().into();
+        told["evidence"]["toolResults"][0]["toolCallId"] = id.clone().into();
+        told["evidence"]["toolUse"][0]["toolCallId"] = id.into();
+        // It is another call, so that nothing collides and nothing is gained.
+        assert_eq!(verdict(&told), Ok(()));
+    }
+}

@@ -1,0 +1,31 @@
+//! Command lines by which agents work unattended.
+//!
+//! Each reads its prompt from a file on its standard input, for an argument is
+//! bounded by the system; asks nobody for leave, for nobody is there; and
+//! prints the event stream that its adapter reads. What an agent may write is
+//! confined by the harness.
+
+use crate::adapter::Agent;
+
+impl Agent {
+    /// Returns the program.
+    pub const fn program(self) -> &'static str {
+        self.as_str()
+    }
+
+    /// Returns the command line, as a shell reads it.
+    pub const fn command_line(self) -> &'static str {
+        match self {
+            Self::Claude => {
+                "claude -p --output-format stream-json --verbose --dangerously-skip-permissions \
+                 < \"$PREMATH_PROMPT_FILE\""
+            }
+            Self::Codex => {
+                "codex exec --json --skip-git-repo-check --sandbox danger-full-access - \
+                 < \"$PREMATH_PROMPT_FILE\""
+            }
+            Self::Gemini => "gemini --output-format stream-json --yolo < \"$PREMATH_PROMPT_FILE\"",
+            Self::OpenCode => "opencode run --format json < \"$PREMATH_PROMPT_FILE\"",
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Listens to an agent while it works: its event stream, how long it has been
+//! silent, and what it is doing (`agents.md`, "Supervision").
+
+use crate::settings::Limits;
+use premath_evidence::{Agent, AgentStream, FoldedStream};
+use premath_kernel::silence::{AgentPhase, SilenceLimits};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+/// How much is read at a time.
+const CHUNK: usize = 64 << 10;
+
+/// How much one look reads at most, so that deadlines get their turn.
+const LOOK_BYTES: u64 = 16 << 20;
+
+/// Why a listener wants its agent to be ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overdue {
+    /// It said nothing for too long.
+    Silent(AgentPhase, Duration),
+    /// It said that it is done and does not end.
+    Lingering,
+    /// It said more than is kept.
+    TooLong,
+}
+
+/// Listens to one agent.
+#[derive(Debug)]
+pub(super) struct Listener {
+    stream: AgentStream,
+    /// The file that the supervisor writes the stream into. Its offset is the
+    /// supervisor's, so it is read by position.
+    file: File,
+    read: u64,
+    cap: u64,
+    limits: SilenceLimits,
+    heard_at: Instant,
+    buffer: Vec<u8>,
+}
+
+impl Listener {
+    /// Begins to listen to a file that is still empty.
+    pub(super) fn new(agent: Agent, file: File, limits: &Limits) -> Self {
+        Self {
+            stream: AgentStream::new(agent),
+            file,
+            read: 0,
+            cap: limits.stream_cap,
+            limits: limits.silence.clone(),
+            heard_at: Instant::now(),
+            buffer: vec![0; CHUNK],
+        }
+    }
+
+    /// Reads on, and tells whether the agent is to be ended.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub(super) fn look(&mut self) -> io::Result<Option<Overdue>> {
+        let was_over = self.stream.so_far().is_over();
+        if self.read_on(LOOK_BYTES)? > 0 && !(was_over && self.stream.so_far().is_over()) {
+            self.heard_at = Instant::now();
+        }
+        if self.read >= self.cap {
+            return Ok(Some(Overdue::TooLong));
+        }
+        let phase = self.phase();
+        let silent = self.heard_at.elapsed();
+        if !self.limits.is_over(phase, silent) {
+            return Ok(None);
+        }
+        Ok(Some(match phase {
+            AgentPhase::Over => Overdue::Lingering,
+            phase => Overdue::Silent(phase, self.limits.of(phase)),
+        }))
+    }
+
+    fn phase(&self) -> AgentPhase {
+        let so_far = self.stream.so_far();
+        if self.read == 0 {
+            AgentPhase::Starting
+        } else if so_far.is_over() {
+            AgentPhase::Over
+        } else if so_far.is_in_call() {
+            AgentPhase::Calling
+        } else {
+            AgentPhase::Thinking
+        }
+    }
+
+    /// Reads what is there, at most about so many bytes; returns how many.
+    fn read_on(&mut self, most: u64) -> io::Result<u64> {
+        let begin = self.read;
+        while self.read - begin < most {
+            let count = self.file.read_at(&mut self.buffer, self.read)?;
+            if count == 0 {
+                break;
+            }
+            self.stream.feed(&self.buffer[..count]);
+            self.read += count as u64;
+        }
+        Ok(self.read - begin)
+    }
+
+    /// Reads the rest, and returns what the stream amounts to.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read.
+    pub(super) fn finish(mut self) -> io::Result<FoldedStream> {
+        self.read_on(u64::MAX)?;
+        Ok(self.stream.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn listener(limit: Duration) -> (File, Listener) {
+        let file = tempfile::tempfile().unwrap();
+        let mut limits = Limits {
+            stream_cap: 1_000,
+            ..Limits::default()
+        };
+        limits.silence.first_event = limit;
+        let listener = Listener::new(Agent::Codex, file.try_clone().unwrap(), &limits);
+        (file, listener)
+    }
+
+    const BEGIN: &[u8] =
+        b"{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.started\"}\n";
+    const CALL: &[u8] = b"{\"type\":\"item.started\",\"item\":{\"id\":\"i\",\"type\":\"command_execution\",\"command\":\"ls\",\"status\":\"in_progress\"}}\n";
+
+    #[test]
+    fn what_an_agent_does_is_read_from_its_events() {
+        let (mut file, mut listener) = listener(Duration::from_secs(600));
+        assert_eq!(listener.phase(), AgentPhase::Starting);
+        file.write_all(BEGIN).unwrap();
+        assert_eq!(listener.look().unwrap(), None);
+        assert_eq!(listener.phase(), AgentPhase::Thinking);
+        file.write_all(CALL).unwrap();
+        assert_eq!(listener.look().unwrap(), None);
+        assert_eq!(listener.phase(), AgentPhase::Calling);
+        file.write_all(b"{\"type\":\"turn.completed\",\"usage\":{}}\n")
+            .unwrap();
+        listener.look().unwrap();
+        assert_eq!(listener.phase(), AgentPhase::Over);
+    }
+
+    #[test]
+    fn silence_and_length_are_bounded() {
+        let (mut file, mut listener) = listener(Duration::ZERO);
+        let silent = Overdue::Silent(AgentPhase::Starting, Duration::ZERO);
+        assert_eq!(listener.look().unwrap(), Some(silent));
+        file.write_all(&[b' '; 1_000]).unwrap();
+        assert_eq!(listener.look().unwrap(), Some(Overdue::TooLong));
+    }
+}

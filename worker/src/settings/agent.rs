@@ -1,0 +1,331 @@
+//! Who works: a command, or coding agents whose event streams are read
+//! (`agents.md`).
+
+use super::{LoopFlags, SettingsError, variable_of};
+use premath_evidence::{AGENT_NORMALIZER, Agent, FILE_NORMALIZER, SHELL_NORMALIZER};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How what a work command did becomes evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adapter {
+    /// The harness ran it: one call with its exit.
+    Shell,
+    /// It writes evidence to a file.
+    EvidenceFile,
+    /// It prints the event stream of an agent.
+    Stream(Agent),
+}
+
+impl Adapter {
+    /// Returns the adapter's name, as it stands in configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Shell => "shell",
+            Self::EvidenceFile => "evidence-file",
+            Self::Stream(agent) => agent.as_str(),
+        }
+    }
+
+    /// Returns the adapter of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "shell" => Some(Self::Shell),
+            "evidence-file" => Some(Self::EvidenceFile),
+            name => Agent::named(name).map(Self::Stream),
+        }
+    }
+
+    /// Returns the normaliser that its evidence is bound to.
+    pub const fn normalizer(self) -> &'static str {
+        match self {
+            Self::Shell => SHELL_NORMALIZER,
+            Self::EvidenceFile => FILE_NORMALIZER,
+            Self::Stream(_) => AGENT_NORMALIZER,
+        }
+    }
+
+    /// Returns the agent whose stream it reads.
+    pub const fn agent(self) -> Option<Agent> {
+        match self {
+            Self::Stream(agent) => Some(agent),
+            Self::Shell | Self::EvidenceFile => None,
+        }
+    }
+}
+
+impl fmt::Display for Adapter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Adapter {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// A command that works on issues.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Work {
+    /// Whose limits it works under: the agent's name, else the adapter's.
+    pub provider: String,
+    /// How what it did becomes evidence.
+    pub adapter: Adapter,
+    /// The command, as a shell reads it.
+    pub command: String,
+}
+
+/// Who works in a batch's lanes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Workforce {
+    /// The lanes take them in turn; at least one.
+    lanes: Vec<Work>,
+    /// Who works where a lane's own provider refuses.
+    fallback: Vec<Work>,
+}
+
+impl Workforce {
+    /// Returns who works in a worker's lane: its own, or the first other one
+    /// that `is_free`. The lane's place is the number that the worker's id ends
+    /// in, from 1 (`contracts.md` 9); any other id is the first.
+    pub fn of_worker(&self, worker_id: &str, is_free: impl Fn(&str) -> bool) -> Option<&Work> {
+        let number = worker_id.rsplit('.').next().unwrap_or_default();
+        let place = number.parse::<usize>().unwrap_or(1).saturating_sub(1);
+        let own = &self.lanes[place % self.lanes.len()];
+        std::iter::once(own)
+            .chain(&self.fallback)
+            .find(|work| is_free(&work.provider))
+    }
+
+    /// Returns everybody.
+    pub fn all(&self) -> impl Iterator<Item = &Work> {
+        self.lanes.iter().chain(&self.fallback)
+    }
+}
+
+/// The `[agent]` table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AgentTable {
+    /// The agents that the lanes take in turn.
+    pub(super) agents: Vec<Agent>,
+    pub(super) fallback: Vec<Agent>,
+    pub(super) adapter: Option<Adapter>,
+    /// Command lines in place of the ready ones.
+    pub(super) commands: BTreeMap<Agent, String>,
+}
+
+/// What the workforce is decided by.
+pub(super) struct Wish<'a> {
+    pub(super) flags: &'a LoopFlags,
+    pub(super) table: &'a AgentTable,
+    /// `work_cmd` of the file.
+    pub(super) command: Option<&'a str>,
+}
+
+/// Where a value stands; the later one wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Layer {
+    File,
+    Environment,
+    Flag,
+}
+
+impl Wish<'_> {
+    /// Puts together who works.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError`]: nobody is named, a name is unknown, or one command is
+    /// to be several agents'.
+    pub(super) fn workforce(&self) -> Result<Workforce, SettingsError> {
+        let of_file = self.command.map(str::to_owned);
+        let command = layered(self.flags.work_cmd.clone(), "PREMATH_WORK_CMD", of_file);
+        let (agents, agents_in) = self.agents()?;
+        let adapter = self.adapter()?;
+        // Who says a command where a lower layer names agents means it alone.
+        let agents = match &command {
+            Some((_, layer)) if *layer > agents_in => Vec::new(),
+            _ => agents,
+        };
+        let command = command.map(|(command, _)| command);
+        let lanes = match (agents.as_slice(), command) {
+            ([], None) => return Err(SettingsError::CommandMissing { name: "work" }),
+            ([], Some(command)) => {
+                let adapter = adapter.unwrap_or(Adapter::Shell);
+                let provider = adapter.as_str().to_owned();
+                vec![Work {
+                    provider,
+                    adapter,
+                    command,
+                }]
+            }
+            ([agent], command) => vec![self.work(*agent, adapter, command)],
+            (_, Some(_)) => {
+                return Err(SettingsError::Value {
+                    name: "work_cmd",
+                    detail: "one command cannot be several agents'; give each its own under \
+                             [agent], as in codex_cmd"
+                        .to_owned(),
+                });
+            }
+            (several, None) => {
+                let work = |agent: &Agent| self.work(*agent, adapter, None);
+                several.iter().map(work).collect()
+            }
+        };
+        let fallback = if agents.is_empty() {
+            Vec::new()
+        } else {
+            let work = |agent: &Agent| self.work(*agent, None, None);
+            self.table.fallback.iter().map(work).collect()
+        };
+        Ok(Workforce { lanes, fallback })
+    }
+
+    fn work(&self, agent: Agent, adapter: Option<Adapter>, command: Option<String>) -> Work {
+        let own = self.table.commands.get(&agent).cloned();
+        let ready = || agent.command_line().to_owned();
+        Work {
+            provider: agent.as_str().to_owned(),
+            adapter: adapter.unwrap_or(Adapter::Stream(agent)),
+            command: command.or(own).unwrap_or_else(ready),
+        }
+    }
+
+    fn agents(&self) -> Result<(Vec<Agent>, Layer), SettingsError> {
+        let Some((list, layer)) = layered(self.flags.agent.clone(), "PREMATH_AGENT", None) else {
+            return Ok((self.table.agents.clone(), Layer::File));
+        };
+        let names = list.split(',').map(str::trim).filter(|one| !one.is_empty());
+        let agents: Result<Vec<Agent>, SettingsError> = names
+            .map(|name| {
+                Agent::named(name).ok_or_else(|| SettingsError::Value {
+                    name: "--agent",
+                    detail: unknown("agent", name),
+                })
+            })
+            .collect();
+        Ok((agents?, layer))
+    }
+
+    fn adapter(&self) -> Result<Option<Adapter>, SettingsError> {
+        let Some((name, _)) = layered(self.flags.adapter.clone(), "PREMATH_ADAPTER", None) else {
+            return Ok(self.table.adapter);
+        };
+        let adapter = Adapter::named(&name).ok_or_else(|| SettingsError::Value {
+            name: "--adapter",
+            detail: unknown("adapter", &name),
+        })?;
+        Ok(Some(adapter))
+    }
+}
+
+/// Says which names are known.
+pub(super) fn unknown(what: &str, name: &str) -> String {
+    let agents = Agent::ALL.iter().map(|agent| agent.as_str());
+    let known: Vec<&str> = match what {
+        "adapter" => ["shell", "evidence-file"]
+            .into_iter()
+            .chain(agents)
+            .collect(),
+        _ => agents.collect(),
+    };
+    format!("`{name}` is no {what}; known are {}", known.join(", "))
+}
+
+/// Returns a value with the layer that it stands in; empty ones are none.
+fn layered(flag: Option<String>, variable: &str, file: Option<String>) -> Option<(String, Layer)> {
+    let layers = [
+        (flag, Layer::Flag),
+        (variable_of(variable), Layer::Environment),
+        (file, Layer::File),
+    ];
+    layers
+        .into_iter()
+        .filter_map(|(value, layer)| Some((value?, layer)))
+        .find(|(value, _)| !value.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workforce(
+        agents: &[Agent],
+        command: Option<&str>,
+        flags: &LoopFlags,
+    ) -> Result<Workforce, SettingsError> {
+        let table = AgentTable {
+            agents: agents.to_vec(),
+            fallback: vec![Agent::Gemini],
+            adapter: None,
+            commands: BTreeMap::from([(Agent::OpenCode, "mine".to_owned())]),
+        };
+        Wish {
+            flags,
+            table: &table,
+            command,
+        }
+        .workforce()
+    }
+
+    #[test]
+    fn lanes_take_agents_in_turn_and_fall_back() {
+        let flags = LoopFlags::default();
+        let workforce = workforce(&[Agent::Codex, Agent::OpenCode], None, &flags).unwrap();
+        let provider = |place: usize, parked: &[&str]| {
+            let worker = format!("night.{}", place + 1);
+            let work = workforce.of_worker(&worker, |name| !parked.contains(&name));
+            work.map(|work| work.provider.clone())
+        };
+        assert_eq!(provider(0, &[]).unwrap(), "codex");
+        assert_eq!(provider(1, &[]).unwrap(), "opencode");
+        assert_eq!(provider(2, &["codex"]).unwrap(), "gemini");
+        assert_eq!(provider(0, &["codex", "gemini"]), None);
+        let commands: Vec<_> = workforce.all().map(|work| &work.command).collect();
+        assert_eq!(commands[1], "mine");
+        assert!(commands[0].starts_with("codex exec --json"));
+    }
+
+    #[test]
+    fn a_command_is_an_agents_own_or_wins_over_it() {
+        let flags = LoopFlags::default();
+        let one = workforce(&[Agent::Codex], Some("c"), &flags).unwrap();
+        let work = one.of_worker("mine", |_| true).unwrap();
+        assert_eq!(
+            (&*work.command, work.adapter),
+            ("c", Adapter::Stream(Agent::Codex))
+        );
+        let flags = LoopFlags {
+            work_cmd: Some("mine".to_owned()),
+            ..LoopFlags::default()
+        };
+        let one = workforce(&[Agent::Codex], None, &flags).unwrap();
+        let work = one.of_worker("mine", |_| true).unwrap();
+        assert_eq!((&*work.command, work.adapter), ("mine", Adapter::Shell));
+        assert_eq!(work.provider, "shell");
+    }
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        let error = |agents: &[Agent], command, flags: &LoopFlags| {
+            workforce(agents, command, flags).unwrap_err().to_string()
+        };
+        let none = LoopFlags::default();
+        assert_eq!(error(&[], None, &none), "there is no work command");
+        let several = [Agent::Codex, Agent::Claude];
+        assert!(error(&several, Some("c"), &none).contains("codex_cmd"));
+        let flags = LoopFlags {
+            agent: Some("codx".to_owned()),
+            ..LoopFlags::default()
+        };
+        let said = error(&[], None, &flags);
+        assert!(
+            said.contains("`codx` is no agent; known are claude, codex"),
+            "{said}"
+        );
+    }
+}
