@@ -192,6 +192,7 @@ classes! {
     FlakyIo = "flaky_io", "contracts 7", "A file operation failed in a way that a second run may mend.";
     AgentStreamInvalid = "agent_stream_invalid", "HARNESS-RUNTIME 3.2", "The agent's event stream cannot be read as evidence: a line is broken, could be a call of an unknown kind, or the stream does not begin or end as it must.";
     UsageLimit = "usage_limit", "HARNESS-RUNTIME 3.2", "The agent's provider refuses more work until a limit resets.";
+    BudgetExceeded = "budget_exceeded", "HARNESS-RUNTIME 3.2", "The tokens, the money or the time that may be used are used up.";
     WorkFailed = "work_failed", "contracts 7", "The work command ended with an error of its own.";
     CheckFailed = "check_failed", "contracts 7", "The verification did not pass.";
     WorkUnproven = "work_unproven", "HARNESS-RUNTIME 3.2", "What the step left is not what was verified, or does not go on from where the step began.";
@@ -237,6 +238,7 @@ classes! {
     LandingNotTakenBack = "landing_not_taken_back", "HARNESS-RUNTIME 3.2", "What landed failed the check after it, and others had gone on from it in a way that it could not be reverted; the target is red.";
     LandingPushFailed = "landing_push_failed", "HARNESS-RUNTIME 3.2", "The work landed and its issue is closed, but the target could not be pushed to the remote.";
     LandingTargetUnusable = "landing_target_unusable", "HARNESS-RUNTIME 3.2", "The branch that work lands on is gone, is checked out somewhere, or is moved by somebody again and again.";
+    RoomShort = "room_short", "HARNESS-RUNTIME 7", "The machine had too little free disk or memory for a dispatch, for longer than a batch waits.";
     HarnessDied = "harness_died", "contracts 7", "The harness died during the step; it uses up no attempt.";
     DependencyCycle = "dependency_cycle", "HARNESS-RUNTIME 3.1", "The active issues wait for each other in a circle.";
     MutationModeInvalid = "mutation_mode_invalid", "contracts 8", "Human override needs a reason, and an epoch that has not passed.";

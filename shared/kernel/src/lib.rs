@@ -8,10 +8,12 @@
 
 pub mod authority;
 pub mod bootstrap;
+pub mod breaker;
 pub mod budget;
 pub mod canonical;
 pub mod claim;
 pub mod conformance;
+pub mod deadline;
 pub mod dispatch;
 pub mod escalation;
 pub mod event;
@@ -32,6 +34,7 @@ pub mod plain;
 pub mod provider;
 pub mod reference;
 pub mod retry;
+pub mod room;
 pub mod schema;
 pub mod session;
 pub mod silence;

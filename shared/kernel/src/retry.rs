@@ -9,7 +9,7 @@ mod end;
 mod policy;
 mod words;
 
-pub use backoff::{Backoff, BackoffTable, retry_at};
+pub use backoff::{Backoff, BackoffTable, jitter, retry_at};
 pub use end::classes_of;
 pub use policy::{
     EscalationAction, POLICY_KIND, POLICY_PLACE, PolicyError, RetryPolicy, RetryRule, RuleTerms,

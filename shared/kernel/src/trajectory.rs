@@ -1,6 +1,7 @@
 //! The trajectory: one append-only row a step, and what is read from it
 //! (HARNESS-RUNTIME 6).
 
+mod account;
 mod agent;
 mod batch;
 mod holder;
@@ -9,7 +10,9 @@ mod projection;
 mod recovery;
 mod row;
 mod series;
+mod supervision;
 
+pub use account::{Account, IssueAccount, ProviderAccount};
 pub use agent::{AgentRecord, TokenCounts};
 pub use batch::{
     ATTEMPTS_MAX, BatchHistory, BatchRecord, IssueRecord, OpenBatch, TAKE_OVER_BOUND,
@@ -24,6 +27,7 @@ pub use projection::{
 pub use recovery::{ClosedIssue, RecoverAt, is_settled};
 pub use row::{RetryRecord, STEP_KIND, StepRow, TrajectoryError, Verification};
 pub use series::{CommandSeries, NextAct, gate_attempt_row, gate_begin_row, gate_take_over_row};
+pub use supervision::{SupervisionRecord, breaker_row, budget_row, provider_row, room_row};
 
 /// What a row speaks of, by its `action`.
 pub mod action {
@@ -53,6 +57,18 @@ pub mod action {
     pub const WORLD_SUBMIT: &str = "world.submit";
     /// A lane was given up.
     pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
+    /// A provider refused more work, and no lane works with it for a while.
+    pub const PROVIDER_PARKED: &str = "coordinator.provider_parked";
+    /// A provider that was parked answers again.
+    pub const PROVIDER_RESUMED: &str = "coordinator.provider_resumed";
+    /// Issues failed alike in a row, and dispatch pauses.
+    pub const BREAKER_OPEN: &str = "coordinator.breaker_open";
+    /// Dispatch goes on.
+    pub const BREAKER_CLOSED: &str = "coordinator.breaker_closed";
+    /// The batch used up what it may.
+    pub const BUDGET_EXCEEDED: &str = "coordinator.budget_exceeded";
+    /// The batch waited in vain for free disk or memory.
+    pub const ROOM_SHORT: &str = "coordinator.room_short";
 }
 
 /// Returns whether a result class counts as success (`contracts.md` 6).

@@ -59,15 +59,17 @@ impl BackoffTable {
         self.jitter_percent = percent.min(100);
     }
 
+    /// Returns by how many hundredths a wait may be longer.
+    pub const fn jitter_percent(&self) -> u32 {
+        self.jitter_percent
+    }
+
     /// Returns the wait of a class after an attempt, which counts from 1, with
     /// the jitter of a seed: the same for the same seed, never shorter than
     /// [`BackoffTable::wait`].
     pub fn wait_of(&self, class: &str, attempt: u32, seed: &str) -> Duration {
         let wait = self.wait(class, attempt);
-        let share = sha256_hex(seed.as_bytes());
-        let share = u32::from_str_radix(&share[..4], 16).unwrap_or(0);
-        let longer = wait.saturating_mul(self.jitter_percent * share) / (100 * 0xFFFF);
-        wait.saturating_add(longer)
+        wait.saturating_add(jitter(wait, self.jitter_percent, seed))
     }
 
     /// Returns the wait of a class after an attempt, which counts from 1.
@@ -108,6 +110,14 @@ impl Default for BackoffTable {
             jitter_percent: 10,
         }
     }
+}
+
+/// Returns by how much a wait is longer: up to so many hundredths, as its seed
+/// decides.
+pub fn jitter(wait: Duration, percent: u32, seed: &str) -> Duration {
+    let share = sha256_hex(seed.as_bytes());
+    let share = u32::from_str_radix(&share[..4], 16).unwrap_or(0);
+    wait.saturating_mul(percent.min(100) * share) / (100 * 0xFFFF)
 }
 
 /// Returns when the next attempt may start: `now` plus the wait, or the end of

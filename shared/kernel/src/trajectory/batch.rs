@@ -254,7 +254,8 @@ impl OpenBatch {
             action::WORKER_LOOP => {
                 let record = self.issues.entry(issue_id.clone()).or_default();
                 let cut = row.has_class(FailureClass::HarnessDied)
-                    || row.has_class(FailureClass::StepInterrupted);
+                    || row.has_class(FailureClass::StepInterrupted)
+                    || row.is_limited();
                 if !row.succeeded() && !cut {
                     record.attempts.insert(Attempt::of(row));
                 }
@@ -418,6 +419,21 @@ mod tests {
                 now(),
             )
         }
+    }
+
+    #[test]
+    fn a_usage_limit_uses_up_no_attempt_unless_the_policy_was_asked() {
+        let limited = step("a", "i", 1, "retry_needed_lease_active", &["usage_limit"]);
+        let decision = decide(&RetryPolicy::embedded().unwrap(), &["usage_limit"], 1);
+        let asked = StepRow {
+            retry: Some(RetryRecord::from(&decision)),
+            ..step("a", "j", 1, "retry_needed_lease_active", &["usage_limit"])
+        };
+        let history = BatchHistory::fold(&[start("a", "s", 1), limited, asked]);
+        let batch = history.batch("a").unwrap();
+        assert_eq!((batch.attempts("i"), batch.attempts("j")), (0, 1));
+        assert_eq!(batch.used_up().into_iter().collect::<Vec<_>>(), ["j"]);
+        assert_eq!(batch.issue("i").unwrap().ended_well(), Some(false));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::agent::AgentRecord;
 use super::batch::BatchRecord;
+use super::supervision::SupervisionRecord;
 use super::{is_retry_needed, is_success};
 use crate::canonical;
 use crate::failure::FailureClass;
@@ -189,6 +190,9 @@ pub struct StepRow {
     /// Which agent worked, and what it used (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRecord>,
+    /// What the batch's supervision did (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supervision: Option<SupervisionRecord>,
     #[serde(flatten)]
     pub(super) extra: Map<String, Value>,
 }
@@ -249,6 +253,7 @@ impl StepRow {
             landing: None,
             salvage: None,
             agent: None,
+            supervision: None,
             extra: Map::new(),
         }
     }
@@ -301,6 +306,7 @@ impl StepRow {
             landing: fields.take_if("landing", LandingRecord::read),
             salvage: fields.take_if("salvage", |value| value.as_str().map(str::to_owned)),
             agent: fields.take_if("agent", AgentRecord::read),
+            supervision: fields.take_if("supervision", SupervisionRecord::read),
             extra: fields.rest(),
         })
     }
@@ -336,6 +342,12 @@ impl StepRow {
     /// Returns whether the row names a failure class.
     pub fn has_class(&self, class: FailureClass) -> bool {
         self.failure_classes.iter().any(|c| c == class.as_str())
+    }
+
+    /// Returns whether the step's provider refused more work: that uses up no
+    /// attempt, and the policy is not asked.
+    pub fn is_limited(&self) -> bool {
+        self.has_class(FailureClass::UsageLimit) && self.retry.is_none()
     }
 
     /// Returns the fields that this build does not know.

@@ -1,0 +1,289 @@
+//! The breaker of a batch: what fails again and again for a reason that no
+//! issue has pauses dispatch (`agents.md`, "Supervision").
+
+use crate::retry::{EscalationAction, RetryPolicy, decide, retry_at};
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// When the breaker opens, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BreakerRule {
+    /// How many issues in a row that fail alike; 0 turns the breaker off.
+    pub failures: u32,
+    /// How long dispatch pauses.
+    pub pause: Duration,
+}
+
+impl Default for BreakerRule {
+    fn default() -> Self {
+        Self {
+            failures: 3,
+            pause: Duration::from_secs(5 * 60),
+        }
+    }
+}
+
+/// What a step's end says of everything but its issue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// It ended well, or failed by something of the issue's own.
+    Issue,
+    /// It failed by a class that says nothing of the issue.
+    Surroundings(String),
+    /// Nothing: it did not begin, or was cut by us.
+    Nobody,
+}
+
+/// Tells what a failed attempt's classes blame: a class that the policy blocks
+/// the issue for says something of the issue itself.
+pub fn blame(policy: &RetryPolicy, classes: &[String]) -> Blame {
+    let class = decide(policy, classes, 1).class;
+    match policy.place_of(&class).1.escalation_action {
+        EscalationAction::MarkBlocked => Blame::Issue,
+        EscalationAction::IssueDiscover | EscalationAction::Stop => Blame::Surroundings(class),
+    }
+}
+
+/// What the breaker lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// Every step.
+    All,
+    /// One step, which asks whether things are better.
+    One,
+    /// None until a time.
+    NoneUntil(Timestamp),
+    /// None: the step that asks runs.
+    NoneYet,
+}
+
+/// What changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BreakerChange {
+    /// Dispatch pauses.
+    Opened {
+        /// What failed alike.
+        class: String,
+        /// The issues that it failed on.
+        issues: Vec<String>,
+        /// When one step is let through.
+        until: Timestamp,
+    },
+    /// Dispatch goes on.
+    Closed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Closed,
+    Open {
+        class: String,
+        until: Timestamp,
+        /// The worker whose step asks.
+        probe: Option<String>,
+    },
+}
+
+/// The breaker of a batch.
+#[derive(Clone, Debug)]
+pub struct Breaker {
+    rule: BreakerRule,
+    state: State,
+    class: String,
+    issues: BTreeSet<String>,
+}
+
+impl Breaker {
+    /// Begins closed.
+    pub const fn new(rule: BreakerRule) -> Self {
+        Self {
+            rule,
+            state: State::Closed,
+            class: String::new(),
+            issues: BTreeSet::new(),
+        }
+    }
+
+    /// Says what may be dispatched now.
+    pub fn passage(&self, now: Timestamp) -> Passage {
+        match &self.state {
+            State::Closed => Passage::All,
+            State::Open { probe: Some(_), .. } => Passage::NoneYet,
+            State::Open { until, .. } if *until > now => Passage::NoneUntil(*until),
+            State::Open { .. } => Passage::One,
+        }
+    }
+
+    /// Takes note that a worker begins a step.
+    pub fn take(&mut self, worker: &str) {
+        if let State::Open { probe, .. } = &mut self.state {
+            *probe = Some(worker.to_owned());
+        }
+    }
+
+    /// Takes a step's end in.
+    pub fn ended(
+        &mut self,
+        worker: &str,
+        issue_id: &str,
+        blame: Blame,
+        now: Timestamp,
+    ) -> Option<BreakerChange> {
+        if let State::Open { class, probe, .. } = &mut self.state {
+            if probe.as_deref() != Some(worker) {
+                // A step that began before says nothing of now.
+                return None;
+            }
+            *probe = None;
+            let class = class.clone();
+            return match blame {
+                Blame::Nobody => None,
+                Blame::Surroundings(again) if again == class => {
+                    self.issues.insert(issue_id.to_owned());
+                    Some(self.open(now))
+                }
+                other => {
+                    self.state = State::Closed;
+                    self.issues.clear();
+                    self.count(issue_id, other);
+                    Some(BreakerChange::Closed)
+                }
+            };
+        }
+        self.count(issue_id, blame);
+        let is_reached = u32::try_from(self.issues.len()).unwrap_or(u32::MAX) >= self.rule.failures;
+        (self.rule.failures > 0 && is_reached).then(|| self.open(now))
+    }
+
+    fn count(&mut self, issue_id: &str, blame: Blame) {
+        match blame {
+            Blame::Nobody => {}
+            Blame::Issue => self.issues.clear(),
+            Blame::Surroundings(class) => {
+                if class != self.class {
+                    self.issues.clear();
+                    self.class = class;
+                }
+                self.issues.insert(issue_id.to_owned());
+            }
+        }
+    }
+
+    fn open(&mut self, now: Timestamp) -> BreakerChange {
+        let until = retry_at(now, self.rule.pause);
+        self.state = State::Open {
+            class: self.class.clone(),
+            until,
+            probe: None,
+        };
+        BreakerChange::Opened {
+            class: self.class.clone(),
+            issues: self.issues.iter().cloned().collect(),
+            until,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn breaker(failures: u32) -> Breaker {
+        Breaker::new(BreakerRule {
+            failures,
+            pause: Duration::from_secs(300),
+        })
+    }
+
+    /// Ends steps, each as `issue class`: `ok` ended well, `-` says nothing.
+    fn end(breaker: &mut Breaker, steps: &[&str]) -> Vec<bool> {
+        let ended = steps.iter().map(|step| {
+            let (issue, class) = step.split_once(' ').unwrap();
+            let blame = match class {
+                "ok" => Blame::Issue,
+                "-" => Blame::Nobody,
+                class => Blame::Surroundings(class.into()),
+            };
+            breaker.ended("w", issue, blame, at(0)).is_some()
+        });
+        ended.collect()
+    }
+
+    #[test]
+    fn it_opens_where_different_issues_fail_alike_in_a_row() {
+        for (steps, opens) in [
+            (&["a x", "b x", "c x"][..], true),
+            (&["a x", "a x", "a x"], false),
+            (&["a x", "a x", "b x", "c x"], true),
+            (&["a x", "b x", "c y"], false),
+            (&["a x", "b x", "d ok", "c x"], false),
+            (&["a x", "b x", "d -", "c x"], true),
+            (&["a x", "y y", "b x", "c x", "d x"], true),
+        ] {
+            let opened = end(&mut breaker(3), steps);
+            assert_eq!(opened.last(), Some(&opens), "{steps:?}");
+            assert!(!opened[..steps.len() - 1].contains(&true), "{steps:?}");
+        }
+        assert!(!end(&mut breaker(0), &["a x", "b x", "c x"]).contains(&true));
+    }
+
+    #[test]
+    fn one_step_asks_after_the_pause_and_says_whether_dispatch_goes_on() {
+        let mut breaker = breaker(2);
+        end(&mut breaker, &["a x"]);
+        let opened = breaker.ended("w", "b", Blame::Surroundings("x".into()), at(10));
+        assert_eq!(
+            opened,
+            Some(BreakerChange::Opened {
+                class: "x".into(),
+                issues: vec!["a".into(), "b".into()],
+                until: at(310),
+            })
+        );
+        assert_eq!(breaker.passage(at(309)), Passage::NoneUntil(at(310)));
+        // What began before the pause changes nothing.
+        assert_eq!(breaker.ended("late", "c", Blame::Issue, at(20)), None);
+        assert_eq!(breaker.passage(at(310)), Passage::One);
+        breaker.take("w");
+        assert_eq!(breaker.passage(at(311)), Passage::NoneYet);
+        assert_eq!(breaker.ended("w", "d", Blame::Nobody, at(312)), None);
+        assert_eq!(breaker.passage(at(312)), Passage::One);
+        breaker.take("w");
+        let again = breaker.ended("w", "d", Blame::Surroundings("x".into()), at(320));
+        assert!(matches!(again, Some(BreakerChange::Opened { until, .. }) if until == at(620)));
+        breaker.take("v");
+        let other = breaker.ended("v", "e", Blame::Surroundings("y".into()), at(630));
+        assert_eq!(other, Some(BreakerChange::Closed));
+        assert_eq!(breaker.passage(at(630)), Passage::All);
+        // The one that closed it counts already.
+        let opened = breaker.ended("v", "f", Blame::Surroundings("y".into()), at(640));
+        assert!(matches!(opened, Some(BreakerChange::Opened { .. })));
+    }
+
+    #[test]
+    fn a_class_that_blocks_its_issue_says_something_of_it() {
+        let policy = RetryPolicy::embedded().unwrap();
+        for (class, blames) in [
+            ("check_failed", false),
+            ("landing_conflict", false),
+            ("budget_exceeded", false),
+            ("work_failed", true),
+            ("executor_unavailable", true),
+            ("flaky_execution", true),
+            ("gate_timeout", true),
+            ("agent_stream_invalid", true),
+        ] {
+            let expected = if blames {
+                Blame::Surroundings(class.into())
+            } else {
+                Blame::Issue
+            };
+            assert_eq!(blame(&policy, &[class.to_owned()]), expected, "{class}");
+        }
+    }
+}

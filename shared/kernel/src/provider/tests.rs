@@ -1,0 +1,233 @@
+use super::*;
+use proptest::prelude::*;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_780_000_000 + second).unwrap()
+}
+
+fn desk(own: &[&str], fallback: &[&str]) -> ProviderDesk {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let rule = ProviderRule {
+        own: names(own),
+        fallback: names(fallback),
+        pause: Duration::from_secs(3_600),
+    };
+    ProviderDesk::new(rule, 0, "hb1")
+}
+
+/// Seats the workers as a pass does: each that has a seat begins.
+fn seated(desk: &mut ProviderDesk, workers: &[&str], now: i64) -> Vec<String> {
+    let seats = desk.seats(workers, at(now));
+    let told = seats.iter().map(|seat| match seat {
+        None => "waits".to_owned(),
+        Some(seat) if seat.probe => format!("asks {}", seat.provider),
+        Some(seat) => seat.provider.clone(),
+    });
+    let told = told.collect();
+    for (worker, seat) in workers.iter().zip(seats) {
+        if let Some(seat) = seat {
+            desk.take(worker, seat);
+        }
+    }
+    told
+}
+
+fn refused(resets_at: Option<i64>) -> Answer {
+    Answer::Refused(UsageLimit {
+        resets_at: resets_at.map(at),
+    })
+}
+
+fn parked(provider: &str, until: i64) -> Option<ProviderChange> {
+    Some(ProviderChange::Parked {
+        provider: provider.into(),
+        until: at(until),
+    })
+}
+
+#[test]
+fn a_limit_parks_until_its_reset_and_then_one_step_asks() {
+    let mut desk = desk(&["a"], &[]);
+    assert_eq!(seated(&mut desk, &["w.1", "w.2"], 0), ["a", "a"]);
+    assert_eq!(
+        desk.ended("w.1", refused(Some(100)), at(10)),
+        parked("a", 100)
+    );
+    // What began before says nothing of the limit.
+    assert_eq!(desk.ended("w.2", Answer::Answered, at(20)), None);
+    assert_eq!(seated(&mut desk, &["w.1", "w.2"], 99), ["waits", "waits"]);
+    assert_eq!(
+        (desk.of("w.1", at(99)), desk.next("w.1")),
+        (None, Some(at(100)))
+    );
+    assert_eq!(seated(&mut desk, &["w.1", "w.2"], 100), ["asks a", "waits"]);
+    assert_eq!(desk.next("w.2"), None);
+    assert_eq!(seated(&mut desk, &["w.2"], 500), ["waits"]);
+    let resumed = Some(ProviderChange::Resumed {
+        provider: "a".into(),
+    });
+    assert_eq!(desk.ended("w.1", Answer::Answered, at(600)), resumed);
+    assert_eq!(seated(&mut desk, &["w.1", "w.2"], 600), ["a", "a"]);
+}
+
+#[test]
+fn a_reset_that_is_not_said_or_cannot_be_waits_the_pause() {
+    for stated in [None, Some(9 * 86_400)] {
+        let mut desk = desk(&["a"], &[]);
+        seated(&mut desk, &["w.1"], 0);
+        assert_eq!(
+            desk.ended("w.1", refused(stated), at(0)),
+            parked("a", 3_600)
+        );
+    }
+}
+
+#[test]
+fn one_that_names_a_time_and_refuses_again_is_asked_more_rarely() {
+    let mut desk = desk(&["a"], &[]);
+    let mut now = 0;
+    let mut waits = Vec::new();
+    for _ in 0..15 {
+        assert_ne!(seated(&mut desk, &["w.1"], now), ["waits"]);
+        let Some(ProviderChange::Parked { until, .. }) =
+            desk.ended("w.1", refused(Some(now)), at(now))
+        else {
+            panic!("not parked");
+        };
+        let until = until.as_second() - at(0).as_second();
+        waits.push(until - now);
+        now = until;
+    }
+    assert_eq!(waits[..4], [1, 2, 4, 8]);
+    assert_eq!(waits.last(), Some(&3_600));
+}
+
+#[test]
+fn what_others_are_told_at_the_same_time_is_one_parking() {
+    let mut desk = desk(&["a"], &[]);
+    seated(&mut desk, &["w.1", "w.2", "w.3", "w.4"], 0);
+    assert_eq!(desk.ended("w.1", refused(None), at(0)), parked("a", 3_600));
+    // A time that is said is better than none, and the later is the safer.
+    assert_eq!(desk.ended("w.2", refused(Some(60)), at(1)), parked("a", 60));
+    assert_eq!(desk.ended("w.3", refused(None), at(2)), None);
+    assert_eq!(desk.ended("w.4", refused(Some(90)), at(3)), parked("a", 90));
+}
+
+#[test]
+fn lanes_of_other_providers_go_on_and_a_fallback_takes_the_rest() {
+    let mut desk = desk(&["a", "b"], &["b", "c"]);
+    let all = ["w.1", "w.2", "w.3"];
+    assert_eq!(seated(&mut desk, &all, 0), ["a", "b", "a"]);
+    desk.ended("w.1", refused(Some(100)), at(0));
+    assert_eq!(seated(&mut desk, &["w.1"], 1), ["b"]);
+    desk.ended("w.1", Answer::Answered, at(2));
+    desk.ended("w.2", refused(Some(200)), at(3));
+    desk.ended("w.3", Answer::Unknown, at(3));
+    assert_eq!(seated(&mut desk, &all, 4), ["c", "c", "c"]);
+    for worker in all {
+        desk.ended(worker, Answer::Answered, at(5));
+    }
+    // One asks the lane's own again, the others stay where they can work.
+    assert_eq!(seated(&mut desk, &all, 100), ["asks a", "c", "c"]);
+}
+
+#[test]
+fn a_probe_that_says_nothing_leaves_the_provider_to_the_next() {
+    let mut desk = desk(&["a"], &[]);
+    desk.restore("a", at(100));
+    assert_eq!(seated(&mut desk, &["w.1"], 99), ["waits"]);
+    assert_eq!(seated(&mut desk, &["w.1"], 100), ["asks a"]);
+    assert_eq!(desk.ended("w.1", Answer::Unknown, at(101)), None);
+    assert_eq!(desk.next("w.2"), Some(at(100)));
+    assert_eq!(seated(&mut desk, &["w.2"], 101), ["asks a"]);
+    let parked: Vec<_> = desk.parked().collect();
+    assert_eq!(parked, [("a", at(100))]);
+}
+
+#[test]
+fn jitter_makes_a_parking_longer_by_an_hours_tenth_at_most() {
+    let mut desk = desk(&["a"], &[]);
+    desk.jitter_percent = 10;
+    seated(&mut desk, &["w.1"], 0);
+    let until = |desk: &mut ProviderDesk, reset: i64| match desk.clone().ended(
+        "w.1",
+        refused(Some(reset)),
+        at(0),
+    ) {
+        Some(ProviderChange::Parked { until, .. }) => until,
+        other => panic!("{other:?}"),
+    };
+    let far = until(&mut desk, 86_400);
+    assert!(far > at(86_400) && far <= at(86_400 + 360), "{far}");
+    assert_eq!(far, until(&mut desk, 86_400));
+    assert!(until(&mut desk, 10) <= at(11));
+}
+
+#[test]
+fn a_reset_is_read_as_commands_write_it() {
+    let reset = |text: &str| UsageLimit::said(text).resets_at;
+    let expected: Timestamp = "2026-03-05T10:00:00Z".parse().unwrap();
+    for text in [
+        " resets at 2026-03-05T10:00:00Z",
+        " resets at 2026-03-05T11:00:00+01:00.",
+        " five hours used, resets at 1772704800 (try later)",
+    ] {
+        assert_eq!(reset(text), Some(expected), "{text}");
+    }
+    for text in ["", " resets at", " resets at noon", " resets soon"] {
+        assert_eq!(reset(text), None, "{text}");
+    }
+    let lines = b"usage_limit: x\nnoise\nusage_limit: resets at 1772704800\nend\n";
+    let limit = UsageLimit::named_in(lines).unwrap();
+    assert_eq!(limit.resets_at, Some(expected));
+    assert_eq!(UsageLimit::named_in(b"no usage_limit: here\n"), None);
+}
+
+proptest! {
+    #[test]
+    fn a_parked_provider_is_asked_by_one_at_a_time(
+        acts in proptest::collection::vec((0usize..4, 0u8..4, 0i64..50), 1..60),
+    ) {
+        let mut desk = desk(&["a", "b"], &["c"]);
+        let workers = ["w.1", "w.2", "w.3", "w.4"];
+        let mut at_work = BTreeSet::new();
+        let mut now = 0;
+        for (lane, act, step) in acts {
+            now += step;
+            let worker = workers[lane];
+            if at_work.remove(worker) {
+                let answer = match act {
+                    0 => refused(Some(now + 20)),
+                    1 => refused(None),
+                    2 => Answer::Answered,
+                    _ => Answer::Unknown,
+                };
+                desk.ended(worker, answer, at(now));
+            } else {
+                let idle: Vec<&str> =
+                    workers.into_iter().filter(|w| !at_work.contains(w)).collect();
+                let seats = desk.seats(&idle, at(now));
+                let mut probes: Vec<&str> = desk
+                    .parked
+                    .iter()
+                    .filter(|(_, parked)| parked.probe.is_some())
+                    .map(|(name, _)| name.as_str())
+                    .collect();
+                for seat in seats.iter().flatten() {
+                    let parked = desk.parked.get(&seat.provider);
+                    prop_assert_eq!(seat.probe, parked.is_some());
+                    if seat.probe {
+                        prop_assert!(parked.unwrap().until <= at(now));
+                        prop_assert!(!probes.contains(&seat.provider.as_str()));
+                        probes.push(&seat.provider);
+                    }
+                }
+                let seat = seats[idle.iter().position(|w| *w == worker).unwrap()].clone();
+                if let Some(seat) = seat {
+                    desk.take(worker, seat);
+                    at_work.insert(worker);
+                }
+            }
+        }
+    }
+}
