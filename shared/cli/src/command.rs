@@ -1,5 +1,6 @@
 //! The command line as a whole.
 
+use crate::agents::AgentsArgs;
 use crate::answer::Finished;
 use crate::classes::ClassesArgs;
 use crate::conformance::ConformanceArgs;
@@ -47,6 +48,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Lay out a repository: harness.toml, .premath/, the instruction policy with a first instruction, and the mise tasks
     Init(InitArgs),
+    /// See which coding agents are installed and can be read
+    Agents(AgentsArgs),
     /// Look at issues and change them
     Issue(IssueArgs),
     /// Change what issues wait for, and diagnose the graph
@@ -96,6 +99,7 @@ impl Command {
     pub(crate) fn run(self, json: bool) -> Finished {
         match self {
             Self::Init(args) => args.run(),
+            Self::Agents(args) => args.run(),
             Self::Issue(args) => args.run(json),
             Self::Dep(args) => args.run(),
             Self::Instruction(args) => args.run(),

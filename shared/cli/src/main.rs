@@ -1,5 +1,6 @@
 //! The `premath` command: the operator's and the agent's surface of the harness.
 
+mod agents;
 mod answer;
 mod classes;
 mod command;

@@ -13,6 +13,16 @@ impl Agent {
         self.as_str()
     }
 
+    /// Returns the npm package that holds it.
+    pub const fn package(self) -> &'static str {
+        match self {
+            Self::Claude => "@anthropic-ai/claude-code",
+            Self::Codex => "@openai/codex",
+            Self::Gemini => "@google/gemini-cli",
+            Self::OpenCode => "opencode-ai",
+        }
+    }
+
     /// Returns the command line, as a shell reads it.
     pub const fn command_line(self) -> &'static str {
         match self {

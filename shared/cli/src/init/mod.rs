@@ -34,14 +34,8 @@ pub(crate) struct InitArgs {
     #[arg(default_value = ".")]
     dir: PathBuf,
     /// The agent that works: its command line and its evidence are set up
-    #[arg(long, value_name = "AGENT", value_parser = agent)]
+    #[arg(long, value_name = "AGENT", value_parser = crate::agents::named)]
     agent: Option<Agent>,
-}
-
-fn agent(name: &str) -> Result<Agent, String> {
-    let known: Vec<&str> = Agent::ALL.iter().map(|agent| agent.as_str()).collect();
-    Agent::named(name)
-        .ok_or_else(|| format!("`{name}` is no agent; known are {}", known.join(", ")))
 }
 
 /// What was done, by name below the root.

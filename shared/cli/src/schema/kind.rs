@@ -1,5 +1,6 @@
 //! The kinds of documents that have a schema.
 
+use crate::agents::AgentsAnswer;
 use crate::answer::Refusal;
 use crate::dep::{Diagnostics, EdgeAnswer, ReplacedEdge};
 use crate::doctrine::DoctrineAnswer;
@@ -284,6 +285,9 @@ pub(super) const KINDS: &[Kind] = &[
     }),
     kind("answer-escalate", "premath escalate --json", || {
         answer::<EscalateAnswer<'_>>(&["escalate"], "issuesPath")
+    }),
+    kind("answer-agents-check", "premath agents check --json", || {
+        answer_alone::<AgentsAnswer>(&["agents.check"])
     }),
     kind("answer-kpi", "premath kpi --json", || {
         answer::<Throughput>(&["kpi"], "path")

@@ -332,6 +332,15 @@ pub const OPERATIONS: &[Operation] = &[
         claim: Some(Claim::IssueUpdate),
     },
     Operation {
+        id: "op/premath.agents_check",
+        command: Some("agents check"),
+        tool: None,
+        action: None,
+        route: Route::OperatorSurface,
+        mutates: false,
+        claim: None,
+    },
+    Operation {
         id: "op/premath.kpi",
         command: Some("kpi"),
         tool: None,

@@ -1,0 +1,175 @@
+//! `premath agents check`: which coding agents are here, and whether their
+//! event streams can be read.
+
+mod probe;
+mod trial;
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::terminal::plain;
+use clap::{Args, Subcommand};
+use premath_evidence::Agent;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+use trial::Trial;
+
+/// How long a program may take to say its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(20);
+
+/// Arguments of `premath agents`.
+#[derive(Debug, Args)]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    command: AgentsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentsCommand {
+    /// Say which agents are installed, their version, whether their stream parses, and what is missing
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// The agents to look at; one that is missing is a failure then [default: all]
+    #[arg(value_name = "AGENT", value_parser = named)]
+    agents: Vec<Agent>,
+    /// Run each that is installed once, on a prompt of a line, and read its event stream: this asks its provider
+    #[arg(long = "try")]
+    attempt: bool,
+    /// How long such a run may take
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = humantime::parse_duration)]
+    limit: Duration,
+}
+
+/// Returns the agent of a name.
+pub(crate) fn named(name: &str) -> Result<Agent, String> {
+    let known: Vec<&str> = Agent::ALL.iter().map(|agent| agent.as_str()).collect();
+    Agent::named(name)
+        .ok_or_else(|| format!("`{name}` is no agent; known are {}", known.join(", ")))
+}
+
+/// What `agents check` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AgentsAnswer {
+    /// The agents, by name.
+    agents: Vec<Found>,
+}
+
+/// One agent.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    /// Its name in configuration.
+    agent: &'static str,
+    /// Its program; null where PATH has none.
+    program: Option<PathBuf>,
+    /// What it says of its version; null where it does not.
+    version: Option<String>,
+    /// The command line that it would work by.
+    command: &'static str,
+    /// How its run went, where one was asked for.
+    trial: Option<Trial>,
+    /// What stands against using it; empty where nothing does.
+    missing: Vec<String>,
+}
+
+impl AgentsArgs {
+    pub(crate) fn run(self) -> Finished {
+        let AgentsCommand::Check(args) = self.command;
+        Finished::new("agents.check", args.perform())
+    }
+}
+
+impl CheckArgs {
+    fn perform(self) -> Result<Answer, CliError> {
+        let all = self.agents.is_empty();
+        let asked = if all {
+            Agent::ALL.to_vec()
+        } else {
+            self.agents.clone()
+        };
+        let mut agents = Vec::new();
+        for agent in asked {
+            agents.push(self.look(agent)?);
+        }
+        agents.sort_by_key(|found| found.agent);
+        agents.dedup_by_key(|found| found.agent);
+        let is_ready = |found: &Found| found.missing.is_empty();
+        let failed = if all {
+            !agents.iter().any(is_ready)
+        } else {
+            !agents.iter().all(is_ready)
+        };
+        let text = told(&agents);
+        Ok(Answer::new(AgentsAnswer { agents }, text).refused(failed))
+    }
+
+    fn look(&self, agent: Agent) -> Result<Found, CliError> {
+        let mut found = Found {
+            agent: agent.as_str(),
+            program: probe::find(agent.program()),
+            version: None,
+            command: agent.command_line(),
+            trial: None,
+            missing: Vec::new(),
+        };
+        let Some(program) = &found.program else {
+            found.missing.push(format!(
+                "there is no `{}` on PATH: npm install -g {}",
+                agent.program(),
+                agent.package()
+            ));
+            return Ok(found);
+        };
+        match probe::version(program, VERSION_LIMIT) {
+            Ok(version) => found.version = Some(version),
+            Err(why) => found
+                .missing
+                .push(format!("`{} --version` {why}", agent.program())),
+        }
+        if self.attempt {
+            let trial = Trial::of(agent, self.limit)?;
+            found.missing.extend(trial.faults());
+            found.trial = Some(trial);
+        }
+        Ok(found)
+    }
+}
+
+fn told(agents: &[Found]) -> String {
+    let mut text = String::new();
+    for found in agents {
+        let version = found.version.as_deref().unwrap_or("-");
+        let place = found.program.as_ref();
+        let place = place.map_or_else(|| "-".to_owned(), |path| path.display().to_string());
+        let ready = if found.missing.is_empty() {
+            "ready"
+        } else {
+            "missing"
+        };
+        let _ = writeln!(
+            text,
+            "{:9} {ready:8} {}  {}",
+            found.agent,
+            plain(version),
+            plain(&place)
+        );
+        match &found.trial {
+            Some(trial) => {
+                let _ = writeln!(text, "          {}", plain(&trial.told()));
+            }
+            None if found.program.is_some() => {
+                text.push_str("          its event stream was not looked at: --try runs it once\n");
+            }
+            None => {}
+        }
+        for missing in &found.missing {
+            let _ = writeln!(text, "          {}", plain(missing));
+        }
+    }
+    text
+}

@@ -1,0 +1,96 @@
+//! One run of an agent, on a prompt of a line.
+
+use super::probe;
+use crate::error::CliError;
+use premath_evidence::{Agent, AgentStream, Terminal};
+use premath_memory::artifact;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::env;
+use std::fs;
+use std::time::Duration;
+
+/// What the agent is asked.
+const PROMPT: &str = "Answer with the one word: ready. Call no tool and change no file.\n";
+
+/// How a run of an agent went.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Trial {
+    /// Its exit code; null where it was ended.
+    exit_code: Option<i32>,
+    /// The lines of its event stream.
+    lines: u64,
+    /// Its calls of tools.
+    calls: u64,
+    /// The model that it works with, where it says so.
+    model: Option<String>,
+    /// Events of types that nobody knows.
+    unknown_events: u64,
+    /// What makes its stream no evidence.
+    stream_faults: Vec<String>,
+    /// What went wrong beside that.
+    failed: Option<String>,
+}
+
+impl Trial {
+    /// Runs an agent by its ready command line, in a folder of its own.
+    pub(super) fn of(agent: Agent, limit: Duration) -> Result<Self, CliError> {
+        let name = format!("premath-agents-{}-{}", agent.as_str(), std::process::id());
+        let folder = env::temp_dir().join(name);
+        fs::create_dir_all(&folder).map_err(CliError::file("make", &folder))?;
+        let prompt = folder.join("prompt.md");
+        artifact::write(&prompt, PROMPT.as_bytes())?;
+        let mut command = probe::command("/bin/sh");
+        command
+            .args(["-c", agent.command_line()])
+            .env("PREMATH_PROMPT_FILE", &prompt)
+            .current_dir(&folder);
+        let ended = probe::run(command, limit).map_err(CliError::file("start", "/bin/sh".as_ref()));
+        fs::remove_dir_all(&folder).map_err(CliError::file("remove", &folder))?;
+        let ended = ended?;
+        let mut stream = AgentStream::new(agent);
+        stream.feed(&ended.stdout);
+        let stream = stream.finish();
+        let failed = match (stream.terminal(), ended.code) {
+            _ if ended.overdue => Some(format!(
+                "it did not end within {}",
+                humantime::format_duration(limit)
+            )),
+            (Some(Terminal::Failed { reason, message }), _) => Some(format!("{reason}: {message}")),
+            (_, Some(0)) => None,
+            (_, Some(code)) => Some(format!("it ended with {code}")),
+            (_, None) => Some("it was killed".to_owned()),
+        };
+        Ok(Self {
+            exit_code: ended.code.filter(|_| !ended.overdue),
+            lines: stream.log().lines,
+            calls: stream.calls().len() as u64,
+            model: stream.model().map(str::to_owned),
+            unknown_events: stream.unknown_events(),
+            stream_faults: stream.faults().iter().map(ToString::to_string).collect(),
+            failed,
+        })
+    }
+
+    /// Returns what stands against using the agent.
+    pub(super) fn faults(&self) -> impl Iterator<Item = String> + use<'_> {
+        let stream = self.stream_faults.first();
+        let stream = stream.map(|fault| format!("its event stream does not parse: {fault}"));
+        self.failed.clone().into_iter().chain(stream)
+    }
+
+    /// Says how it went, on a line.
+    pub(super) fn told(&self) -> String {
+        let parses = if self.stream_faults.is_empty() {
+            "parses"
+        } else {
+            "does not parse"
+        };
+        let model = self.model.as_deref().unwrap_or("unknown");
+        format!(
+            "its event stream {parses}: {} lines, model {model}",
+            self.lines
+        )
+    }
+}
