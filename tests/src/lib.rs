@@ -16,9 +16,11 @@
     reason = "test support: what is not there fails the test that asked for it"
 )]
 
+pub mod agents;
 mod binaries;
 mod dice;
 mod length;
+pub mod model;
 mod processes;
 mod run;
 mod scratch;

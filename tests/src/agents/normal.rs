@@ -1,0 +1,136 @@
+//! What of a recording differs from one to the next, made the same.
+//!
+//! Only texts and numbers are replaced, in the line as it stands: the order of
+//! fields, their spelling and what stands twice stay as the agent printed them.
+
+use std::collections::BTreeMap;
+
+/// Members whose numbers and texts are times.
+const TIMES: [&str; 4] = ["timestamp", "start", "end", "duration_ms"];
+
+/// Members whose numbers are those of processes.
+const PROCESSES: [&str; 2] = ["pid", "session_id"];
+
+/// What ids of OpenCode begin with.
+const IDS: [&str; 4] = ["ses_", "msg_", "prt_", "tool_"];
+
+/// Returns a stream without what is of the run: times, ids that were made up,
+/// the folder, the server's address.
+pub fn normalised(stream: &str, folder: &str, url: &str) -> String {
+    let mut text = stream.replace(folder, "/scratch");
+    let address = url.trim_start_matches("http://");
+    text = text.replace(address, "127.0.0.1:1");
+    for name in TIMES {
+        text = without_values(&text, &format!("\"{name}\":"));
+    }
+    without_ids(&without_numbers(&text))
+}
+
+/// Returns a text without the numbers of processes.
+pub(super) fn without_numbers(text: &str) -> String {
+    let mut text = without_values(text, "(PID: ");
+    for name in PROCESSES {
+        let member = format!("\"{name}\":");
+        if !text.contains(&format!("{member}\"")) {
+            text = without_values(&text, &member);
+        }
+    }
+    text
+}
+
+/// Puts a fixed number or time in place of every value of a member.
+fn without_values(text: &str, member: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(member) {
+        let (before, value) = rest.split_at(at + member.len());
+        out.push_str(before);
+        let within = rest[..at].ends_with('\\');
+        let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+        if within {
+            rest = value;
+        } else if digits > 0 {
+            out.push('1');
+            rest = &value[digits..];
+        } else if let Some(end) = value.strip_prefix('"').and_then(|text| text.find('"')) {
+            out.push_str("\"2026-01-01T00:00:00.000Z\"");
+            rest = &value[end + 2..];
+        } else {
+            rest = value;
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Counts made-up ids in the order in which they come.
+fn without_ids(text: &str) -> String {
+    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let mut known: BTreeMap<&str, String> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(part).unwrap_or(rest.len());
+        out.push_str(&rest[..end]);
+        rest = &rest[end..];
+        let end = rest.find(|c| !part(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        let Some(kind) = kind(word) else {
+            out.push_str(word);
+            continue;
+        };
+        let plain = known.entry(word).or_insert_with(|| {
+            let count = counts.entry(kind).or_default();
+            *count += 1;
+            match kind {
+                "uuid" => format!("00000000-0000-0000-0000-{count:012}"),
+                "commit" => format!("{count:040}"),
+                kind => format!("{kind}{count}"),
+            }
+        });
+        out.push_str(plain);
+    }
+    out
+}
+
+/// Tells what kind of made-up id a word is.
+fn kind(word: &str) -> Option<&'static str> {
+    let hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let groups: Vec<&str> = word.split('-').collect();
+    let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
+    if lengths == [8, 4, 4, 4, 12] && groups.iter().all(|group| hex(group)) {
+        return Some("uuid");
+    }
+    if word.len() == 40 && hex(word) {
+        return Some("commit");
+    }
+    let long = |prefix: &&&str| {
+        word.strip_prefix(**prefix)
+            .is_some_and(|rest| rest.len() >= 20)
+    };
+    IDS.iter().find(long).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_ids_and_folders_are_replaced_and_nothing_else() {
+        let line = concat!(
+            r#"{"type":"x","timestamp":17,"id":"prt_2021efb1e001LVgn4XQXF2lhPf","#,
+            r#""again":"prt_2021efb1e001LVgn4XQXF2lhPf","of":"e3ed2dfc-04ca-43b8-bf06-17ca884e9a71","#,
+            r#""said":"{\"timestamp\":17}","path":"/there/run/w/a","time":{"start":1,"end":22},"b":1,"a":2}"#
+        );
+        assert_eq!(
+            normalised(line, "/there/run", "http://127.0.0.1:99"),
+            concat!(
+                r#"{"type":"x","timestamp":1,"id":"prt_1","#,
+                r#""again":"prt_1","of":"00000000-0000-0000-0000-000000000001","#,
+                r#""said":"{\"timestamp\":17}","path":"/scratch/w/a","time":{"start":1,"end":1},"b":1,"a":2}"#
+            )
+        );
+    }
+}
