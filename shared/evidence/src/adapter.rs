@@ -99,7 +99,8 @@ impl Adapter {
         match self {
             Self::Codex(codex) => codex.retained_bytes(),
             Self::OpenCode(opencode) => opencode.retained_bytes(),
-            Self::Claude | Self::Gemini(_) => 0,
+            Self::Gemini(gemini) => gemini.retained_bytes(),
+            Self::Claude => 0,
         }
     }
 }

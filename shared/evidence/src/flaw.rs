@@ -54,6 +54,9 @@ pub enum Flaw {
     /// A step or turn ends that never began.
     #[error("ends a turn that never began")]
     TurnUnopened,
+    /// A call is told outside of the steps that calls are made in.
+    #[error("tells call `{0}` outside of a step")]
+    CallOutside(String),
     /// A step ended by tool calls, and none was reported.
     #[error("ends a step by tool calls, and none was reported")]
     StepCallsMissing,

@@ -78,7 +78,8 @@ impl Codex {
                 out(match reconnecting(&message) {
                     Some(attempt) => EventKind::Retry(Retry {
                         attempt,
-                        ..Retry::default()
+                        delay_ms: None,
+                        status: status_of(&message),
                     }),
                     None if speaks_of_limit(&message) => limit(),
                     None => EventKind::Notice(message),
@@ -326,4 +327,13 @@ fn reconnecting(message: &str) -> Option<Option<u64>> {
             .filter_map(|word| word.split_once('/')?.0.parse().ok())
             .next(),
     )
+}
+
+/// Returns the HTTP status of `… last status: 429 Too Many Requests …`.
+fn status_of(message: &str) -> Option<u64> {
+    let (_, rest) = message.split_once("status: ")?;
+    rest.split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()
 }

@@ -1,7 +1,9 @@
 //! Gemini CLI's `stream-json`.
 //!
 //! Requests of one answer come before their results. A call that was cancelled
-//! is said to be a success, and may bear its error all the same.
+//! is said to be a success, and may bear its error all the same. So is a command
+//! that failed: only one that printed nothing says so, in words. A run that the
+//! agent stopped itself (a loop, the turns) ends as a success after an `error`.
 
 use super::{Out, speaks_of_limit, unknown};
 use crate::event::{
@@ -11,12 +13,29 @@ use crate::event::{
 use crate::flaw::Flaw;
 use crate::json::{Object, digest_of};
 use crate::shell::CallEnd;
+use std::collections::BTreeSet;
 
-/// Which answer of the model it is.
+/// The tool that runs commands.
+const SHELL: &str = "run_shell_command";
+
+/// What is said of a loop, which is no failure where the agent goes on.
+const LOOP: &str = "Loop detected, stopping execution";
+
+/// Which answer of the model it is, and what is open.
 #[derive(Debug, Default)]
 pub(crate) struct Gemini {
     round: u64,
     answered: bool,
+    /// Commands that run.
+    commands: BTreeSet<String>,
+    /// Why the agent stops, where it said so and did nothing since.
+    stopped: Option<Stop>,
+}
+
+#[derive(Debug)]
+struct Stop {
+    reason: &'static str,
+    message: String,
 }
 
 impl Gemini {
@@ -28,32 +47,69 @@ impl Gemini {
             })),
             "message" => {
                 if &*line.word("role")? == "assistant" {
+                    self.stopped = None;
                     out(EventKind::Message(self.speaker()));
                 }
             }
-            "tool_use" => out(EventKind::Request(CallRequest {
-                call_id: line.name("tool_id")?,
-                tool: line.name("tool_name")?,
-                input_digest: digest_of(line.get("parameters")?),
-                speaker: self.speaker(),
-                synthesized: false,
-            })),
-            "tool_result" => {
-                self.answered = true;
-                let output = line.get("output")?;
-                out(EventKind::Result(CallResult {
-                    call_id: line.name("tool_id")?,
-                    caller: None,
-                    input_digest: None,
-                    end: end(line)?,
-                    digest: digest_of(output),
-                    bytes: output.map_or(0, |output| output.get().len() as u64),
+            "tool_use" => {
+                self.stopped = None;
+                let (call_id, tool) = (line.name("tool_id")?, line.name("tool_name")?);
+                if tool == SHELL {
+                    self.commands.insert(call_id.clone());
+                }
+                out(EventKind::Request(CallRequest {
+                    call_id,
+                    tool,
+                    input_digest: digest_of(line.get("parameters")?),
+                    speaker: self.speaker(),
+                    synthesized: false,
                 }));
             }
-            "error" => out(EventKind::Notice(line.excerpt("message")?)),
-            "result" => result(line, out)?,
+            "tool_result" => self.ended(line, out)?,
+            "error" => {
+                let message = line.excerpt("message")?;
+                let reason = match line.text("severity")?.as_deref() {
+                    Some("error") => Some("stopped"),
+                    _ if message == LOOP => Some("loop_detected"),
+                    _ => None,
+                };
+                if let Some(reason) = reason {
+                    let message = message.clone();
+                    self.stopped = Some(Stop { reason, message });
+                }
+                out(EventKind::Notice(message));
+            }
+            "result" => self.result(line, out)?,
             other => return unknown(other, line, out),
         }
+        Ok(())
+    }
+
+    pub(super) fn retained_bytes(&self) -> usize {
+        let ids: usize = self.commands.iter().map(String::capacity).sum();
+        ids + self.commands.len() * size_of::<String>() * 2
+    }
+
+    fn ended(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+        self.answered = true;
+        self.stopped = None;
+        let call_id = line.name("tool_id")?;
+        let output = line.get("output")?;
+        let mut end = end(line)?;
+        if self.commands.remove(&call_id) && matches!(end, CallEnd::Ok) {
+            let said = line.excerpt("output")?;
+            if command_failed(&said) {
+                end = CallEnd::failed("command_failed", said);
+            }
+        }
+        out(EventKind::Result(CallResult {
+            call_id,
+            caller: None,
+            input_digest: None,
+            end,
+            digest: digest_of(output),
+            bytes: output.map_or(0, |output| output.get().len() as u64),
+        }));
         Ok(())
     }
 
@@ -66,6 +122,56 @@ impl Gemini {
             caller: None,
             round: Some(self.round.to_string()),
         }
+    }
+}
+
+impl Gemini {
+    fn result(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+        if let Some(stats) = line.object("stats")? {
+            let count = |name| Ok(stats.count(name)?.unwrap_or_default());
+            out(EventKind::Usage(Usage {
+                basis: UsageBasis::RunningTotal,
+                tokens: Some(Tokens {
+                    input: count("input_tokens")?,
+                    cached: count("cached")?,
+                    output: count("output_tokens")?,
+                }),
+                cost_nano_usd: None,
+            }));
+        }
+        let stopped = self.stopped.take();
+        let terminal = match (&*line.word("status")?, stopped) {
+            ("success", None) => Terminal::Finished {
+                stop_reason: "end_turn".to_owned(),
+            },
+            ("success", Some(Stop { reason, message })) => Terminal::Failed {
+                reason: reason.to_owned(),
+                message,
+            },
+            ("error", stopped) => {
+                let (kind, message) = match line.object("error")? {
+                    Some(error) => (error.excerpt("type")?, error.excerpt("message")?),
+                    // What was said before is all there is.
+                    None => {
+                        let said = stopped.map(|stopped| stopped.message);
+                        (String::new(), said.unwrap_or_default())
+                    }
+                };
+                if speaks_of_limit(&message) {
+                    out(EventKind::Limit(Limit {
+                        status: LimitStatus::Rejected,
+                        resets_at: None,
+                    }));
+                }
+                Terminal::Failed {
+                    reason: reason_of(&kind).to_owned(),
+                    message,
+                }
+            }
+            _ => return Err(Flaw::field("status", "success or error")),
+        };
+        out(EventKind::Terminal(terminal));
+        Ok(())
     }
 }
 
@@ -86,41 +192,21 @@ fn end(line: &Object<'_>) -> Result<CallEnd, Flaw> {
     Ok(CallEnd::failed(&said("type")?, said("message")?))
 }
 
-fn result(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
-    if let Some(stats) = line.object("stats")? {
-        let count = |name| Ok(stats.count(name)?.unwrap_or_default());
-        out(EventKind::Usage(Usage {
-            basis: UsageBasis::RunningTotal,
-            tokens: Some(Tokens {
-                input: count("input_tokens")?,
-                cached: count("cached")?,
-                output: count("output_tokens")?,
-            }),
-            cost_nano_usd: None,
-        }));
-    }
-    let terminal = match &*line.word("status")? {
-        "success" => Terminal::Finished {
-            stop_reason: "end_turn".to_owned(),
-        },
-        "error" => {
-            let message = match line.object("error")? {
-                Some(error) => error.excerpt("message")?,
-                None => String::new(),
-            };
-            if speaks_of_limit(&message) {
-                out(EventKind::Limit(Limit {
-                    status: LimitStatus::Rejected,
-                    resets_at: None,
-                }));
-            }
-            Terminal::Failed {
-                reason: "result_error".to_owned(),
-                message,
-            }
-        }
-        _ => return Err(Flaw::field("status", "success or error")),
+/// Tells whether a command's output is what the agent says of one that failed.
+fn command_failed(output: &str) -> bool {
+    let number = |saying| {
+        let rest = output.strip_prefix(saying);
+        rest.is_some_and(|rest: &str| rest.parse::<i64>().is_ok())
     };
-    out(EventKind::Terminal(terminal));
-    Ok(())
+    number("Command exited with code: ")
+        || number("Command terminated by signal: ")
+        || output.starts_with("Command was automatically cancelled because ")
+}
+
+/// The agent's word for a failure, where it is one that we know.
+fn reason_of(kind: &str) -> &'static str {
+    match kind {
+        "FatalTurnLimitedError" => "turn_limit",
+        _ => "result_error",
+    }
 }

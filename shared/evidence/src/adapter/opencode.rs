@@ -1,8 +1,9 @@
 //! OpenCode's `run --format json`.
 //!
-//! A call is told once, when it is over: its request is made up from it. There
-//! is no terminal event but the step that does not end by tool calls. What a
-//! sub-agent does is not told: its session is another one.
+//! A call is told once, when it is over, within the step that made it: its
+//! request is made up from it. There is no terminal event but the step that does
+//! not end by tool calls. What a sub-agent does is not told: its session is
+//! another one. Nor is what the provider refuses, as long as it is asked again.
 
 use super::{Out, speaks_of_limit, unknown};
 use crate::event::{
@@ -12,6 +13,10 @@ use crate::event::{
 use crate::flaw::Flaw;
 use crate::json::{Object, digest_of};
 use crate::shell::CallEnd;
+
+/// The tool in whose place a call stands that could not be made; it is said to
+/// have gone well.
+const INVALID: &str = "invalid";
 
 /// The session and the step that is open.
 #[derive(Debug, Default)]
@@ -35,7 +40,11 @@ impl OpenCode {
             "text" | "reasoning" => out(EventKind::Message(self.speaker())),
             "tool_use" => {
                 self.calls += 1;
-                self.call(&line.needed("part")?, out)?;
+                let part = line.needed("part")?;
+                self.call(&part, out)?;
+                if !self.open {
+                    return Err(Flaw::CallOutside(part.name("callID")?));
+                }
             }
             "step_finish" => self.finish(&line.needed("part")?, out)?,
             "error" => error(&line.needed("error")?, out)?,
@@ -90,6 +99,9 @@ impl OpenCode {
             synthesized: true,
         }));
         let end = match (&*state.word("status")?, exit) {
+            ("completed", _) if part.word("tool")? == INVALID => {
+                CallEnd::failed("invalid_call", state.excerpt("output")?)
+            }
             ("error", _) => CallEnd::failed("tool_error", state.excerpt("error")?),
             ("completed", _) if killed => return Err(Flaw::Abandoned(call_id)),
             ("completed", None | Some(0)) => CallEnd::Ok,

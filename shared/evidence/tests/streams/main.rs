@@ -10,4 +10,5 @@ mod folds;
 mod judge;
 mod pieces;
 mod plant;
+mod recorded;
 mod traps;

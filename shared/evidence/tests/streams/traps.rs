@@ -348,6 +348,58 @@ fn a_cancelled_gemini_call_that_bears_an_error_failed() {
 }
 
 #[test]
+fn a_gemini_command_that_printed_nothing_says_in_words_that_it_failed() {
+    for (output, end) in [
+        ("Command exited with code: 2", "command_failed"),
+        ("Command terminated by signal: 9", "command_failed"),
+        ("Command exited with code: 2, said a log", "ok"),
+        ("no, Command exited with code: 2", "ok"),
+    ] {
+        let output = format!(r#""output":"{output}""#);
+        let stream = good(Agent::Gemini).replace(r#""output":"a.rs""#, &output);
+        let stream = fold(Agent::Gemini, stream);
+        assert_eq!(ends(&stream)["c-1"], end, "{output}");
+        assert_eq!(gate(&evidence(&stream)), [].into());
+    }
+    // Only commands speak so.
+    let read = good(Agent::Gemini).replace(
+        r#""tool_id":"c-3","status":"success""#,
+        r#""tool_id":"c-3","status":"success","output":"Command exited with code: 2""#,
+    );
+    assert_eq!(ends(&fold(Agent::Gemini, read))["c-3"], "ok");
+}
+
+#[test]
+fn a_gemini_run_that_was_stopped_is_no_success() {
+    let (before, result) = good(Agent::Gemini)
+        .split_once("{\"type\":\"result\"")
+        .unwrap();
+    for (severity, message, reason) in [
+        (
+            "warning",
+            "Loop detected, stopping execution",
+            Some("loop_detected"),
+        ),
+        ("error", "Maximum session turns exceeded", Some("stopped")),
+        ("warning", "Agent execution blocked: no", None),
+    ] {
+        let said = format!(r#"{{"type":"error","severity":"{severity}","message":"{message}"}}"#);
+        let stream = fold(
+            Agent::Gemini,
+            format!("{before}{said}\n{{\"type\":\"result\"{result}"),
+        );
+        let failed = match stream.terminal() {
+            Some(Terminal::Failed { reason, .. }) => Some(reason.as_str()),
+            _ => None,
+        };
+        assert_eq!(failed, reason, "{message}");
+        // An agent that goes on was not stopped.
+        let stream = fold(Agent::Gemini, format!("{said}\n{}", good(Agent::Gemini)));
+        assert_eq!(gate(&evidence(&stream)), [].into(), "{message}");
+    }
+}
+
+#[test]
 fn gemini_says_by_its_exit_code_that_the_turns_are_used_up() {
     let cut = good(Agent::Gemini)
         .rsplit_once("{\"type\":\"result\"")

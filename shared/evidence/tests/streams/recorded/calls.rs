@@ -1,0 +1,193 @@
+//! Every call that the model server made is in the fold exactly once, and
+//! nothing else is.
+
+use super::{AGENTS, Recording, recordings};
+use crate::judge::{evidence, fold};
+use premath_evidence::{Agent, FoldedStream, Tokens};
+use premath_kernel::canonical;
+use serde_json::{Value, json};
+
+/// Calls that an agent's stream does not speak of, by script and call: nothing
+/// that reads only the stream can know of them.
+const UNTOLD: [(Agent, &str, &str, &str); 11] = [
+    // Codex tells neither what it refuses itself, nor its own small tools.
+    (Agent::Codex, "codex-others", "1_0", "view_image"),
+    (Agent::Codex, "codex-others", "2_0", "get_goal"),
+    (Agent::Codex, "codex-others", "3_0", "exec_command"),
+    (Agent::Codex, "plan", "0_0", "update_plan"),
+    (Agent::Codex, "plan", "2_0", "update_plan"),
+    (Agent::Codex, "plan", "3_0", "update_plan"),
+    (Agent::Codex, "wrong-call", "0_0", "no_such_tool"),
+    // What a command that is asked again says, its own end tells.
+    (Agent::Codex, "codex-stdin", "1_0", "write_stdin"),
+    // Gemini CLI stops at the call by which it sees a loop.
+    (Agent::Gemini, "loop", "4_0", "run_shell_command"),
+    (Agent::Gemini, "loop", "5_0", "run_shell_command"),
+    // OpenCode tells calls when they are over.
+    (Agent::OpenCode, "opencode-hang", "0_0", "bash"),
+];
+
+/// A call, as far as both sides speak of it.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Told {
+    /// Codex gives its calls numbers of its own.
+    id: Option<String>,
+    tool: String,
+    input_digest: String,
+}
+
+fn is_told(recording: &Recording, call: &Value) -> bool {
+    let id = call["id"].as_str().unwrap();
+    !UNTOLD.iter().any(|(agent, script, suffix, tool)| {
+        *agent == recording.agent
+            && *script == recording.script
+            && call["name"] == *tool
+            && id == format!("call_{script}_{suffix}")
+    })
+}
+
+/// Says what an agent makes of a call.
+fn told_of(agent: Agent, call: &Value) -> Told {
+    let (id, name) = (call["id"].as_str().unwrap(), call["name"].as_str().unwrap());
+    let arguments = &call["arguments"];
+    let (id, tool, input) = match (agent, name) {
+        (Agent::Codex, "exec_command") => {
+            let command = arguments["cmd"].as_str().unwrap();
+            match patched(command) {
+                Some(path) => (None, "file_change", added(path)),
+                None => {
+                    let command = format!("/bin/bash -lc {}", quoted(command));
+                    (None, "command_execution", json!(command))
+                }
+            }
+        }
+        (Agent::Codex, "apply_patch") => {
+            let path = patched(arguments.as_str().unwrap()).unwrap();
+            (None, "file_change", added(path))
+        }
+        (Agent::Gemini, _) => (Some(format!("{name}__{id}")), name, arguments.clone()),
+        // A tool that there is not is told as one that says so.
+        (Agent::OpenCode, "no_such_tool") => {
+            let error = "Model tried to call unavailable tool 'no_such_tool'. Available tools: \
+                bash, edit, glob, grep, invalid, read, skill, task, todowrite, webfetch, write.";
+            let input = json!({"tool": name, "error": error});
+            (Some(id.to_owned()), "invalid", input)
+        }
+        _ => (Some(id.to_owned()), name, arguments.clone()),
+    };
+    Told {
+        id,
+        tool: tool.to_owned(),
+        input_digest: canonical::digest(&input),
+    }
+}
+
+/// Returns the file that a patch adds.
+fn patched(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("*** Add File: ")?;
+    rest.lines().next()
+}
+
+fn added(path: &str) -> Value {
+    json!([{"path": format!("/scratch/work/{path}"), "kind": "add"}])
+}
+
+fn quoted(command: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    match command.chars().all(plain) {
+        true => command.to_owned(),
+        false => format!("'{command}'"),
+    }
+}
+
+fn told_in(stream: &FoldedStream) -> Vec<Told> {
+    let calls = stream.calls().iter().map(|call| {
+        let request = call.request.as_ref().unwrap();
+        Told {
+            id: (stream.agent() != Agent::Codex).then(|| call.id.clone()),
+            tool: request.tool.clone(),
+            input_digest: request.input_digest.clone(),
+        }
+    });
+    let mut calls: Vec<Told> = calls.collect();
+    calls.sort();
+    calls
+}
+
+#[test]
+fn every_call_of_the_model_is_there_once_and_no_other() {
+    for recording in AGENTS.into_iter().flat_map(recordings) {
+        let stream = fold(recording.agent, &recording.stream);
+        let made = recording.made().filter(|call| is_told(&recording, call));
+        let mut made: Vec<Told> = made.map(|call| told_of(recording.agent, call)).collect();
+        made.sort();
+        assert_eq!(
+            told_in(&stream),
+            made,
+            "{:?} {}",
+            recording.agent,
+            recording.script
+        );
+        let rows = evidence(&stream).evidence.tool_requests;
+        // With work and verification of the harness's own.
+        assert_eq!(rows.len(), made.len() + 2);
+    }
+}
+
+#[test]
+fn what_is_not_told_was_made() {
+    let untold: usize = AGENTS
+        .into_iter()
+        .flat_map(recordings)
+        .map(|recording| {
+            let untold = |call: &&Value| !is_told(&recording, call);
+            recording.made().filter(untold).count()
+        })
+        .sum();
+    assert_eq!(untold, UNTOLD.len());
+}
+
+#[test]
+fn what_was_spent_is_what_the_answers_said() {
+    for recording in AGENTS.into_iter().flat_map(recordings) {
+        let stream = fold(recording.agent, &recording.stream);
+        let mut sum = Tokens::default();
+        let mut nano_usd = 0;
+        // The titles that OpenCode asks for, and what sub-agents spend, it
+        // tells to nobody.
+        let own = recording.journal.iter().filter(|answer| {
+            answer["played"] != "aside" && answer["conversation"] == *recording.script
+        });
+        // Nor is an answer counted by which Gemini CLI sees a loop, or whose
+        // calls did not end.
+        let seen = |answer: &&Value| {
+            let calls = answer["calls"].as_array().unwrap();
+            recording.agent == Agent::Codex || calls.iter().all(|call| is_told(&recording, call))
+        };
+        let own = own.filter(seen);
+        for spent in own
+            .map(|answer| &answer["spent"])
+            .filter(|one| !one.is_null())
+        {
+            let count = |name: &str| spent[name].as_u64().unwrap();
+            sum.input += count("input");
+            sum.cached += count("cached");
+            sum.output += count("output");
+            // A dollar a million of input, ten of output, a tenth for the cache.
+            let fresh = count("input") - count("cached");
+            nano_usd += fresh * 1000 + count("cached") * 100 + count("output") * 10_000;
+        }
+        let spent = stream.spent();
+        let place = format!("{:?} {}", recording.agent, recording.script);
+        match recording.agent {
+            // A turn that failed does not say what it cost.
+            Agent::Codex if recording.exit_code != Some(0) => {
+                assert_eq!(spent.tokens, None, "{place}");
+            }
+            _ => assert_eq!(spent.tokens.unwrap_or_default(), sum, "{place}"),
+        }
+        if recording.agent == Agent::OpenCode {
+            assert_eq!(spent.cost_nano_usd.unwrap_or_default(), nano_usd, "{place}");
+        }
+    }
+}

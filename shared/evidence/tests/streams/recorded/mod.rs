@@ -1,0 +1,69 @@
+//! What the real agents printed when a model server of ours played scripts to
+//! them: `tests/recorded/<agent>/<script>.jsonl`, beside the server's journal
+//! and how the agent ended.
+
+mod amounts;
+mod calls;
+mod faults;
+
+use premath_evidence::Agent;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// The agents that were recorded.
+const AGENTS: [Agent; 3] = [Agent::Codex, Agent::Gemini, Agent::OpenCode];
+
+/// One script, as one agent took it.
+struct Recording {
+    agent: Agent,
+    script: String,
+    stream: String,
+    /// The model server's answers.
+    journal: Vec<Value>,
+    /// None where the agent was stopped.
+    exit_code: Option<i64>,
+}
+
+impl Recording {
+    /// Returns the calls that the model made, in their order.
+    fn made(&self) -> impl Iterator<Item = &Value> {
+        let answers = self.journal.iter();
+        // What a sub-agent's model calls is told to nobody.
+        let own = answers.filter(|answer| answer["conversation"] == *self.script);
+        own.filter_map(|answer| answer["calls"].as_array())
+            .flatten()
+    }
+}
+
+/// Returns an agent's recordings, sorted.
+#[expect(clippy::disallowed_methods, reason = "recordings are files")]
+fn recordings(agent: Agent) -> Vec<Recording> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+    let folder = folder.join(agent.as_str());
+    let mut scripts: Vec<String> = fs::read_dir(&folder)
+        .unwrap()
+        .filter_map(|entry| {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            Some(name.strip_suffix(".run.json")?.to_owned())
+        })
+        .collect();
+    scripts.sort();
+    assert!(!scripts.is_empty());
+    let recordings = scripts.into_iter().map(|script| {
+        let read = |end: &str| fs::read_to_string(folder.join(format!("{script}.{end}"))).unwrap();
+        let run: Value = serde_json::from_str(&read("run.json")).unwrap();
+        let journal = read("journal.jsonl");
+        Recording {
+            agent,
+            stream: read("jsonl"),
+            journal: journal
+                .lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect(),
+            exit_code: run["exitCode"].as_i64(),
+            script,
+        }
+    });
+    recordings.collect()
+}
