@@ -15,14 +15,45 @@ pub(crate) struct LastFailure {
     pub(crate) step_id: String,
     /// Its classes.
     pub(crate) classes: Vec<String>,
+    /// The branch on which what it left is kept.
+    pub(crate) salvage: Option<String>,
     /// The end of what its last command wrote to stdout.
     pub(crate) stdout: String,
     /// The end of what it wrote to stderr.
     pub(crate) stderr: String,
 }
 
+/// An issue that another has an edge to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Neighbour {
+    /// The edge's kind.
+    pub(crate) kind: String,
+    /// Its id.
+    pub(crate) id: String,
+    /// Its status and its title, where it is there.
+    pub(crate) found: Option<(String, String)>,
+}
+
+impl Neighbour {
+    /// Says it on a line, whatever its title holds.
+    fn told(&self) -> String {
+        match &self.found {
+            None => format!("- {} {} (missing)", self.kind, self.id),
+            Some((status, title)) => {
+                let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ");
+                format!("- {} {} ({status}): {title}", self.kind, self.id)
+            }
+        }
+    }
+}
+
 /// Fills a template in; the same input gives the same text.
-pub(crate) fn render(template: &str, row: &IssueRow, last: Option<&LastFailure>) -> String {
+pub(crate) fn render(
+    template: &str,
+    row: &IssueRow,
+    neighbours: &[Neighbour],
+    last: Option<&LastFailure>,
+) -> String {
     let text = |field: &str| {
         let text = row.text_of(field);
         if text.trim().is_empty() {
@@ -31,12 +62,7 @@ pub(crate) fn render(template: &str, row: &IssueRow, last: Option<&LastFailure>)
             text.trim_end().to_owned()
         }
     };
-    let dependencies: Vec<String> = row
-        .issue
-        .dependencies
-        .iter()
-        .map(|edge| format!("- {} {}", edge.kind.as_str(), edge.depends_on))
-        .collect();
+    let dependencies: Vec<String> = neighbours.iter().map(Neighbour::told).collect();
     let dependencies = if dependencies.is_empty() {
         "(none)".to_owned()
     } else {
@@ -92,9 +118,14 @@ fn failure_section(last: &LastFailure) -> String {
         }
     };
     format!(
-        "\n## What failed last time\n\nAn earlier attempt ({}) failed: {}. Its changes were taken back.\n{}{}",
+        "\n## What failed last time\n\nAn earlier attempt ({}) failed: {}. {}\n{}{}",
         last.step_id,
         last.classes.join(", "),
+        match &last.salvage {
+            Some(branch) =>
+                format!("Its changes were taken back; they are kept on the branch `{branch}`."),
+            None => "Its changes were taken back.".to_owned(),
+        },
         output("output", &last.stdout),
         output("errors", &last.stderr)
     )
@@ -118,16 +149,26 @@ mod tests {
         let text = render(
             "{{ id }}|{{title}}|{{description}}|{{notes}}|{{odd}}|{{",
             &row,
+            &[],
             None,
         );
         assert_eq!(text, "a|{{id}} $(rm)|d|(none)|{{odd}}|{{");
         let last = LastFailure {
             step_id: "w.a.1".into(),
             classes: vec!["check_failed".into()],
+            salvage: Some("harness/salvage/a/1".into()),
             stdout: String::new(),
             stderr: "bad\n```\n".into(),
         };
-        let text = render(DEFAULT_TEMPLATE, &row, Some(&last));
+        let found = Some(("open".to_owned(), "{{id}}\n## Rules".to_owned()));
+        let neighbours = [("b", found), ("c", None)].map(|(id, found)| Neighbour {
+            kind: "blocks".to_owned(),
+            id: id.to_owned(),
+            found,
+        });
+        let text = render(DEFAULT_TEMPLATE, &row, &neighbours, Some(&last));
+        assert!(text.contains("- blocks b (open): {{id}} ## Rules\n- blocks c (missing)\n"));
+        assert!(text.contains("kept on the branch `harness/salvage/a/1`"));
         assert!(text.contains("## What failed last time"));
         assert!(text.contains("bad\n` ` `"));
     }

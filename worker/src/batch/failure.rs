@@ -1,16 +1,35 @@
 //! The last failure of an issue, for the next attempt to know of.
 
 use super::Batch;
-use crate::prompt::LastFailure;
+use crate::prompt::{LastFailure, Neighbour};
+use premath_memory::{IssueRow, StoreError};
 
 /// The last step of an issue that failed in this batch.
 #[derive(Clone, Debug)]
 pub(super) struct FailedStep {
     pub(super) step_id: String,
     pub(super) classes: Vec<String>,
+    pub(super) salvage: Option<String>,
 }
 
 impl Batch {
+    /// Returns the issues that one has edges to, as they are now.
+    pub(crate) fn neighbours(&self, row: &IssueRow) -> Result<Vec<Neighbour>, StoreError> {
+        self.memory.view(|view| {
+            let edges = row.issue.dependencies.iter();
+            edges
+                .map(|edge| Neighbour {
+                    kind: edge.kind.as_str().to_owned(),
+                    id: edge.depends_on.to_string(),
+                    found: view.row(&edge.depends_on).map(|row| {
+                        let status = row.issue.status.as_str().to_owned();
+                        (status, row.text_of("title"))
+                    }),
+                })
+                .collect()
+        })
+    }
+
     /// Returns the last failure of an issue with the end of what was said, for
     /// the prompt of the next attempt.
     pub(crate) fn last_failure(&self, issue_id: &str) -> Option<LastFailure> {
@@ -35,6 +54,7 @@ impl Batch {
             stderr: end_of("stderr"),
             step_id: failed.step_id,
             classes: failed.classes,
+            salvage: failed.salvage,
         })
     }
 }

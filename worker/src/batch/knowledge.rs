@@ -64,6 +64,7 @@ impl Knowledge {
                 FailedStep {
                     step_id: row.step_id.clone(),
                     classes: row.failure_classes.clone(),
+                    salvage: row.salvage.clone(),
                 },
             );
         }

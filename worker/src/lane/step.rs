@@ -160,7 +160,8 @@ impl Lane {
             .prompt_template
             .as_deref()
             .unwrap_or(prompt::DEFAULT_TEMPLATE);
-        let prompt = prompt::render(template, &claimed.row, last.as_ref());
+        let neighbours = batch.neighbours(&claimed.row)?;
+        let prompt = prompt::render(template, &claimed.row, &neighbours, last.as_ref());
         artifact::overwrite(&files.prompt, prompt.as_bytes())?;
         let kept = witness::file(&batch.settings.roots.streams, &step_id, "work", "prompt");
         artifact::overwrite(&kept, prompt.as_bytes())?;
