@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use premath_kernel::failure::FailureClass;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A lane's place in sorted worktree order, from 0.
 pub type LaneIndex = usize;
@@ -45,7 +45,8 @@ pub enum Event<C> {
     },
     /// The time came that an effect asked for.
     Woke,
-    /// A person asked for an end: no new work from here on.
+    /// A person, or a bound of the batch, asked for an end: no new work from
+    /// here on.
     Interrupted,
     /// Issue memory or trajectory cannot be used any more.
     StoreLost,
@@ -56,8 +57,11 @@ pub enum Event<C> {
 pub struct Pass<C> {
     /// A claim for each lane that got one.
     pub claims: BTreeMap<LaneIndex, C>,
-    /// When the next issue that waits for its retry may be claimed.
-    pub next_retry: Option<Timestamp>,
+    /// Lanes that there is work for, and that must wait for it.
+    pub held: BTreeSet<LaneIndex>,
+    /// When the next issue that waits for its retry may be claimed, or a lane
+    /// that is held may go on; `None` where that hangs on a step that runs.
+    pub look_at: Option<Timestamp>,
 }
 
 /// What is to be done in the world.
@@ -159,6 +163,11 @@ impl Machine {
             .collect()
     }
 
+    /// Tells whether a step runs.
+    pub fn is_busy(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.state == LaneState::Busy)
+    }
+
     /// Returns how many lanes had to be given up.
     pub const fn lanes_lost(&self) -> usize {
         self.lanes_lost
@@ -232,7 +241,9 @@ impl Machine {
             let state = &mut self.lanes[lane];
             let Some(claim) = claims.remove(&lane) else {
                 // Nothing for it: its dispatch is over.
-                state.steps_left = 0;
+                if !pass.held.contains(&lane) {
+                    state.steps_left = 0;
+                }
                 continue;
             };
             if state.steps_left == 0 {
@@ -246,7 +257,7 @@ impl Machine {
         }
         // A claim for a lane that went away in the meantime.
         effects.extend(claims.into_values().map(Effect::Release));
-        self.waiting_until = pass.next_retry.map(|at| at.max(now));
+        self.waiting_until = pass.look_at.map(|at| at.max(now));
     }
 
     /// Decides what follows from where things stand.
@@ -265,7 +276,7 @@ impl Machine {
         } else {
             self.retire_used_up(effects);
         }
-        let busy = self.lanes.iter().any(|lane| lane.state == LaneState::Busy);
+        let busy = self.is_busy();
         let idle = !self.idle().is_empty();
         if !self.passing && idle && self.stale {
             self.passing = true;
@@ -331,7 +342,8 @@ mod tests {
     fn passed(claims: &[(LaneIndex, &'static str)]) -> Event<&'static str> {
         Event::Passed(Pass {
             claims: claims.iter().copied().collect(),
-            next_retry: None,
+            held: BTreeSet::new(),
+            look_at: None,
         })
     }
 
@@ -389,7 +401,8 @@ mod tests {
         let later: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         let waiting = Event::Passed(Pass::<&str> {
             claims: BTreeMap::new(),
-            next_retry: Some(later),
+            held: BTreeSet::new(),
+            look_at: Some(later),
         });
         assert_eq!(m.handle(waiting, NOW), [Effect::WakeAt(later)]);
         assert_eq!(m.handle::<&str>(Event::Woke, later), [Effect::Pass]);
@@ -458,6 +471,35 @@ mod tests {
         }
         assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
         assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0), Effect::Finish]);
+    }
+
+    #[test]
+    fn a_lane_that_is_held_keeps_the_rest_of_its_dispatch() {
+        let mut m = Machine::new(
+            1,
+            Allowance {
+                rounds: Some(1),
+                steps_per_dispatch: 2,
+                stop_on_failure: false,
+            },
+        );
+        m.handle::<&str>(Event::Booted(0), NOW);
+        m.handle(passed(&[(0, "a")]), NOW);
+        m.handle(ended(0), NOW);
+        let later: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let held = Event::Passed(Pass::<&str> {
+            claims: BTreeMap::new(),
+            held: [0].into(),
+            look_at: Some(later),
+        });
+        assert_eq!(m.handle(held, NOW), [Effect::WakeAt(later)]);
+        assert_eq!(m.handle::<&str>(Event::Woke, later), [Effect::Pass]);
+        assert_eq!(m.handle(passed(&[(0, "a")]), later), [dispatch(0, "a")]);
+        assert!(m.is_busy());
+        assert_eq!(
+            m.handle(ended(0), later),
+            [Effect::Retire(0), Effect::Finish]
+        );
     }
 
     #[test]

@@ -1,18 +1,22 @@
 //! The shell around the core: threads, channels, passes, and the reporter.
 
+mod bound;
+mod end;
+
 use crate::lane::{LaneHandle, LaneNews, LanePlan};
 use crate::machine::{Allowance, Effect, Event, LaneIndex, Machine, Pass};
 use crate::report::{Notice, Reporter, Summary};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use harness_worker::batch::{Batch, BatchError, Opening, RecoverAt};
+use harness_worker::batch::{Batch, BatchError, Opening};
 use harness_worker::exit;
 use harness_worker::interrupt::Interrupt;
 use harness_worker::lane::{BootError, StepReport};
 use harness_worker::settings::Settings;
+use premath_kernel::event::EndedBy;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::graph::Scope;
 use premath_kernel::trajectory::{StepRow, action};
-use premath_memory::{Claimed, Compaction, StoreError, clock};
+use premath_memory::{Claimed, StoreError, clock};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -150,7 +154,13 @@ pub fn run(
         pass_wanted: false,
         cycle_reported: None,
         reports: BTreeMap::new(),
+        started,
+        ended_by: None,
+        due: None,
+        is_held: false,
+        shortage_said: false,
     };
+    shell.begin();
     for (index, worktree) in plan.worktrees.iter().enumerate() {
         let plan = LanePlan {
             worker_id: format!("{}.{}", plan.worker_prefix, index + 1),
@@ -183,27 +193,38 @@ struct Shell<'a> {
     cycle_reported: Option<Vec<String>>,
     /// The last report of each issue, with the lane.
     reports: BTreeMap<String, (LaneIndex, StepReport)>,
+    started: Instant,
+    /// The bound of its own that ends the batch.
+    ended_by: Option<EndedBy>,
+    /// A bound that is reached and yet to be acted on.
+    due: Option<EndedBy>,
+    /// Whether there is work that lanes must wait for.
+    is_held: bool,
+    /// Whether it was said that there is too little room.
+    shortage_said: bool,
 }
 
 impl Shell<'_> {
     fn until_done(&mut self, news: &Receiver<News>) {
         let mut finished = false;
         while !finished {
+            if let Some(event) = self.bound_reached() {
+                finished |= self.feed(event);
+                continue;
+            }
             if self.pass_wanted && news.is_empty() {
                 self.pass_wanted = false;
                 let event = self.pass();
                 finished |= self.feed(event);
                 continue;
             }
-            let received = match self.wake_at {
-                None => news.recv_timeout(LOOK_AGAIN),
-                Some(at) => {
-                    let wait = Duration::try_from(at.duration_since(clock::now().wall));
-                    // The wall clock may jump: look again after a while.
-                    news.recv_timeout(wait.unwrap_or(Duration::ZERO).min(LOOK_AGAIN))
-                }
-            };
-            match received {
+            // The wall clock may jump: look again after a while.
+            let mut wait = LOOK_AGAIN.min(self.until_bound());
+            if let Some(at) = self.wake_at {
+                let until = Duration::try_from(at.duration_since(clock::now().wall));
+                wait = wait.min(until.unwrap_or(Duration::ZERO));
+            }
+            match news.recv_timeout(wait) {
                 Ok(news) => {
                     if let Some(event) = self.heard(news) {
                         finished |= self.feed(event);
@@ -237,7 +258,7 @@ impl Shell<'_> {
                 Effect::Release(claim) => self.release(&claim),
                 Effect::Retire(lane) => self.lanes[lane].retire(),
                 Effect::WakeAt(at) => {
-                    if self.waiting_said.is_none_or(|said| said < at) {
+                    if !self.is_held && self.waiting_said.is_none_or(|said| said < at) {
                         self.reporter.notice(&Notice::Waiting { until: at });
                     }
                     self.waiting_said = Some(at);
@@ -288,6 +309,8 @@ impl Shell<'_> {
                 if let Some(detail) = &report.store_lost {
                     self.reporter.notice(&Notice::StoreLost { detail });
                 }
+                let worker_id = self.plans[lane].worker_id.clone();
+                self.take_in(&worker_id, &report);
                 let event = Event::StepEnded {
                     lane,
                     succeeded: report.succeeded(),
@@ -345,22 +368,29 @@ impl Shell<'_> {
             .map(|lane| self.plans[*lane].worker_id.clone())
             .collect();
         let passed = self.diagnose().and_then(|()| {
-            let claims = self.batch.claim_next(&workers)?;
+            let turnout = self.batch.turn_out(&workers)?;
             let next_retry = match workers.first() {
                 Some(worker) => self.batch.next_retry(worker)?,
                 None => None,
             };
-            Ok::<_, BatchError>((claims, next_retry))
+            Ok::<_, BatchError>((turnout, next_retry))
         });
         match passed {
-            Ok((claims, next_retry)) => Event::Passed(Pass {
-                claims: idle
-                    .into_iter()
-                    .zip(claims)
-                    .filter_map(|(lane, claim)| Some((lane, claim?)))
-                    .collect(),
-                next_retry,
-            }),
+            Ok((turnout, next_retry)) => {
+                let look_at = self.held_until(&turnout);
+                let held = idle.iter().zip(&turnout.held);
+                let held = held.filter(|(_, held)| **held).map(|(lane, _)| *lane);
+                Event::Passed(Pass {
+                    held: held.collect(),
+                    claims: idle
+                        .iter()
+                        .copied()
+                        .zip(turnout.claims)
+                        .filter_map(|(lane, claim)| Some((lane, claim?)))
+                        .collect(),
+                    look_at: look_at.into_iter().chain(next_retry).min(),
+                })
+            }
             Err(error) => {
                 let detail = chain(&error);
                 self.reporter.notice(&Notice::StoreLost { detail: &detail });
@@ -398,6 +428,7 @@ impl Shell<'_> {
 
     fn release(&self, claim: &Claimed) {
         self.batch.put_down(&claim.claim);
+        self.batch.step_lost(&claim.claim.owner);
         let released = self.batch.memory.release(
             &self.batch.lease_authority(),
             &claim.claim.issue_id,
@@ -407,89 +438,6 @@ impl Shell<'_> {
         if let Err(error) = released {
             tracing::warn!(issue = %claim.claim.issue_id, %error, "the lease was not given back");
         }
-    }
-
-    /// Joins the lanes, compacts, closes the batch and sums up.
-    fn end(mut self, elapsed: Duration) -> Summary {
-        for lane in &mut self.lanes {
-            lane.join();
-        }
-        let endings = self.batch.endings();
-        let failed = endings.values().any(|(_, ended)| *ended == Some(false));
-        self.batch.sweep_shared();
-        if let Err(error) = self.batch.recover_rows(RecoverAt::End) {
-            tracing::error!(%error, "closed issues without a row were not looked for");
-        }
-        // What cannot be looked at does not count as landed.
-        let (landing, is_missing) = match self.batch.check_landing() {
-            Ok(check) => {
-                let is_missing = check
-                    .as_ref()
-                    .is_some_and(|check| !check.missing.is_empty());
-                (check, is_missing)
-            }
-            Err(error) => {
-                tracing::error!(%error, "what landed was not looked at");
-                (None, true)
-            }
-        };
-        let signal = self.batch.interrupt.last_signal();
-        let lanes_lost = self.machine.lanes_lost() + self.left_out;
-        let exit_code = if let Some(signal) = signal {
-            if signal == 2 {
-                exit::INTERRUPTED
-            } else {
-                exit::TERMINATED
-            }
-        } else if self.machine.store_lost() {
-            exit::STORE
-        } else if self.machine.refused_at_startup() {
-            exit::REFUSED
-        } else if failed || is_missing || lanes_lost > 0 {
-            exit::FAILED
-        } else {
-            exit::OK
-        };
-        if !self.machine.store_lost()
-            && let Err(error) = self.batch.memory.compact(Compaction::Now)
-        {
-            tracing::warn!(%error, "issue memory was not compacted");
-        }
-        let result_class = match exit_code {
-            exit::OK => "completed",
-            exit::INTERRUPTED | exit::TERMINATED => "interrupted",
-            _ => "failed",
-        };
-        if let Err(error) = self.batch.end(result_class) {
-            tracing::error!(%error, "the batch's end was not recorded");
-        }
-        let counts = self
-            .batch
-            .memory
-            .view(|view| view.counts())
-            .unwrap_or_default();
-        let summary = Summary {
-            batch_id: self.batch.id().to_owned(),
-            acts_under: (&self.batch.settings.mode).into(),
-            exit_code,
-            elapsed,
-            issues: self
-                .reports
-                .into_values()
-                .map(|(lane, report)| {
-                    let attempts = endings.get(&report.issue_id).map_or(0, |(failed, ended)| {
-                        failed + u32::from(*ended == Some(true))
-                    });
-                    (self.plans[lane].worker_id.clone(), attempts, report)
-                })
-                .collect(),
-            lanes_lost,
-            cycle: self.cycle_reported,
-            counts,
-            landing,
-        };
-        self.reporter.summary(&summary);
-        summary
     }
 }
 

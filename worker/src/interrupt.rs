@@ -1,7 +1,8 @@
-//! What the person at the keyboard asked for: nothing, drain, or kill.
+//! What the person at the keyboard, or the batch itself, asked for: nothing,
+//! drain, or kill.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How far an interrupt goes.
@@ -28,6 +29,8 @@ struct Inner {
     /// 0, or one more than the milliseconds from `epoch` to the first signal.
     drained_at: AtomicU64,
     signals: AtomicU64,
+    /// How far the batch itself goes, as a [`Level`].
+    own: AtomicU8,
     last_signal: AtomicU64,
 }
 
@@ -40,6 +43,7 @@ impl Interrupt {
                 drain_grace,
                 drained_at: AtomicU64::new(0),
                 signals: AtomicU64::new(0),
+                own: AtomicU8::new(0),
                 last_signal: AtomicU64::new(0),
             }),
         }
@@ -47,11 +51,7 @@ impl Interrupt {
 
     /// Records a signal: the first drains, a further one kills.
     pub fn signal(&self, number: u64) -> Level {
-        let elapsed = self.elapsed_ms() + 1;
-        let _ =
-            self.inner
-                .drained_at
-                .compare_exchange(0, elapsed, Ordering::SeqCst, Ordering::SeqCst);
+        self.begin();
         self.inner.last_signal.store(number, Ordering::SeqCst);
         if self.inner.signals.fetch_add(1, Ordering::SeqCst) == 0 {
             Level::Drain
@@ -60,9 +60,31 @@ impl Interrupt {
         }
     }
 
+    /// Drains for a reason of the batch's own, as the first signal does.
+    pub fn drain(&self) {
+        self.begin();
+        self.inner.own.fetch_max(1, Ordering::SeqCst);
+    }
+
+    /// Ends running steps for a reason of the batch's own, as a further signal
+    /// does.
+    pub fn kill(&self) {
+        self.begin();
+        self.inner.own.fetch_max(2, Ordering::SeqCst);
+    }
+
+    fn begin(&self) {
+        let elapsed = self.elapsed_ms() + 1;
+        let _ =
+            self.inner
+                .drained_at
+                .compare_exchange(0, elapsed, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
     /// Returns how far the interrupt goes now; a drain whose grace is over kills.
     pub fn level(&self) -> Level {
-        match self.inner.signals.load(Ordering::SeqCst) {
+        let own = self.inner.own.load(Ordering::SeqCst);
+        match self.inner.signals.load(Ordering::SeqCst).max(own.into()) {
             0 => Level::None,
             1 => {
                 let drained_at = self
@@ -107,6 +129,21 @@ mod tests {
         assert_eq!(interrupt.signal(15), Level::Kill);
         assert_eq!(interrupt.level(), Level::Kill);
         assert_eq!(interrupt.last_signal(), Some(15));
+    }
+
+    #[test]
+    fn what_the_batch_asks_for_is_no_signal() {
+        let interrupt = Interrupt::new(Duration::from_secs(600));
+        interrupt.drain();
+        assert_eq!(interrupt.level(), Level::Drain);
+        // The first signal asks for what is done already, the second for more.
+        assert_eq!(interrupt.signal(2), Level::Drain);
+        assert_eq!(interrupt.level(), Level::Drain);
+        let other = Interrupt::new(Duration::from_secs(600));
+        other.kill();
+        other.drain();
+        assert_eq!(other.level(), Level::Kill);
+        assert_eq!(other.last_signal(), None);
     }
 
     #[test]

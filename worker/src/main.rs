@@ -1,18 +1,21 @@
 //! The `harness-worker` binary: one lane alone. Its hidden mode is a lane's
 //! supervisor.
 
+mod alone;
+
+use alone::{Alone, Worked};
 use clap::{Parser, Subcommand};
 use harness_worker::batch::{Batch, Opening, RecoverAt};
 use harness_worker::exit;
 use harness_worker::gate::{self, GateArgs};
-use harness_worker::interrupt::{Interrupt, Level};
-use harness_worker::lane::{BootError, Lane, StepEnding, StepReport};
+use harness_worker::interrupt::Interrupt;
+use harness_worker::lane::{BootError, Lane, StepReport};
 use harness_worker::refusal::{self, RefusedLane};
 use harness_worker::settings::{LoopFlags, Settings};
 use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
 use premath_kernel::canonical::canonical;
-use premath_kernel::event::{WORKER_ACTION, WorkerReport};
+use premath_kernel::event::{EndedBy, WORKER_ACTION, WorkerReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::plain::plain;
 use premath_memory::{Compaction, StoreError, clock};
@@ -122,38 +125,11 @@ fn run(arguments: &Arguments) -> u8 {
     if let Some(branch) = &boot.salvage {
         say(&format!("what was left there is kept on {branch}"));
     }
-    let mut reports = Vec::new();
-    let mut store_lost = false;
-    for _ in 0..arguments.max_steps {
-        if interrupt.level() != Level::None {
-            break;
-        }
-        let claimed = match batch.claim_next(std::slice::from_ref(&arguments.worker_id)) {
-            Ok(mut claims) => claims.pop().flatten(),
-            Err(error) => {
-                store_lost = true;
-                failed(&error, None, exit::STORE);
-                None
-            }
-        };
-        let Some(claimed) = claimed else { break };
-        say(&format!(
-            "{} takes {} {}",
-            arguments.worker_id,
-            plain(&claimed.claim.issue_id),
-            plain(&claimed.row.text_of("title"))
-        ));
-        let report = lane.step(&claimed);
-        say(&told(&report));
-        store_lost |= report.store_lost.is_some();
-        let over = store_lost
-            || report.lane_lost.is_some()
-            || (!report.succeeded() && batch.settings.stop_on_failure);
-        reports.push(report);
-        if over {
-            break;
-        }
-    }
+    let Worked {
+        reports,
+        store_lost,
+        ended_by,
+    } = Alone::new(&batch, &arguments.worker_id).work(&mut lane, arguments.max_steps);
     if let Err(error) = lane.finish() {
         say(&format!("the last session was not written: {error}"));
     }
@@ -163,11 +139,11 @@ fn run(arguments: &Arguments) -> u8 {
         // Somebody else's batch may be in its middle: only where it pays.
         let _ = batch.memory.compact(Compaction::WhereItPays);
     }
-    if reports.is_empty() && !store_lost {
+    if reports.is_empty() && !store_lost && ended_by.is_none() {
         say("nothing is ready");
     }
     let code = match exit_code(&batch, &reports, store_lost) {
-        exit::OK if is_missing(&batch) => exit::FAILED,
+        exit::OK if is_missing(&batch) || is_cut_short(ended_by) => exit::FAILED,
         code => code,
     };
     if arguments.json {
@@ -199,6 +175,11 @@ fn exit_code(batch: &Batch, reports: &[StepReport], store_lost: bool) -> u8 {
         None if failed || lane_lost => exit::FAILED,
         None => exit::OK,
     }
+}
+
+/// Tells whether the loop ended for want of something, with work left.
+const fn is_cut_short(ended_by: Option<EndedBy>) -> bool {
+    matches!(ended_by, Some(EndedBy::Budget | EndedBy::Room))
 }
 
 /// Says what landed of what was closed here; tells whether some did not.
@@ -236,23 +217,6 @@ fn boot_code(error: &BootError) -> u8 {
         }
         _ => exit::FAILED,
     }
-}
-
-fn told(report: &StepReport) -> String {
-    let outcome = match &report.ending {
-        StepEnding::Closed => "closed".to_owned(),
-        ending => {
-            let mut text = format!("{ending}: {}", report.failure_classes.join(", "));
-            if let Some((said, output)) = &report.said {
-                text.push_str(&format!(": {said} (its output is in {})", output.display()));
-            }
-            if let Some(branch) = &report.salvage {
-                text.push_str(&format!(", kept on {branch}"));
-            }
-            text
-        }
-    };
-    format!("{} {}", plain(&report.issue_id), plain(&outcome))
 }
 
 fn listen(interrupt: Interrupt) -> std::io::Result<()> {

@@ -1,5 +1,6 @@
 //! Lines for a person, on stderr, and the table at the end.
 
+use super::night;
 use super::{Notice, Reporter, Summary};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
@@ -104,6 +105,11 @@ impl<W: Write> Reporter for HumanReporter<W> {
                     "nothing is ready; the next retry is at {until:.0}"
                 ));
             }
+            Notice::Changed(change) => self.line(&plain(&change.to_string())),
+            Notice::Room(Some(short)) => self.line(&format!("no new work: {short}")),
+            Notice::Room(None) => self.line("there is enough disk and memory again"),
+            Notice::Warning { detail } => self.line(&format!("warning: {}", plain(detail))),
+            Notice::Ending { ended_by, detail } => self.line(&night::ending(*ended_by, detail)),
             Notice::Interrupted { level } => self.line(match level {
                 Level::Kill => "interrupted again: running steps are ended",
                 _ => "interrupted: no new work, running steps finish (once more ends them)",
@@ -196,6 +202,9 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 let missing = check.missing.join(", ");
                 self.line(&format!("closed, but not on it: {}", plain(&missing)));
             }
+        }
+        for line in night::account(summary) {
+            self.line(&line);
         }
         if summary.lanes_lost > 0 {
             self.line(&format!(

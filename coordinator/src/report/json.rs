@@ -1,11 +1,14 @@
 //! Events for a program: one JSON object a line, on stdout.
 
 use super::{Notice, Reporter, Summary};
+use harness_worker::batch::Change;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
+use premath_kernel::breaker::BreakerChange;
 use premath_kernel::canonical::canonical;
-use premath_kernel::event::{EndWish, EndedIssue, EndedStep, Ending, Event};
+use premath_kernel::event::{EndWish, EndedIssue, EndedStep, Ending, Event, ProviderUse};
 use premath_kernel::plain::plain_json;
+use premath_kernel::provider::ProviderChange;
 use premath_kernel::stamp::Stamp;
 use std::io::Write;
 use std::path::Path;
@@ -25,6 +28,34 @@ impl<W: Write> JsonReporter<W> {
     fn event(&mut self, event: &Event<'_>) {
         let _ = writeln!(self.out, "{}", plain_json(&canonical(event)));
         let _ = self.out.flush();
+    }
+}
+
+impl<W: Write> JsonReporter<W> {
+    fn changed(&mut self, change: &Change) {
+        match change {
+            Change::Provider(ProviderChange::Parked { provider, until }) => {
+                self.event(&Event::ProviderParked {
+                    provider,
+                    until: Stamp::at(*until),
+                });
+            }
+            Change::Provider(ProviderChange::Resumed { provider }) => {
+                self.event(&Event::ProviderResumed { provider });
+            }
+            Change::Breaker(BreakerChange::Opened {
+                class,
+                issues,
+                until,
+            }) => self.event(&Event::BreakerOpen {
+                failure_class: class,
+                issue_ids: issues,
+                until: Stamp::at(*until),
+            }),
+            Change::Breaker(BreakerChange::Closed) => self.event(&Event::BreakerClosed),
+            // Told as the end that it is.
+            Change::BudgetExceeded(..) => {}
+        }
     }
 }
 
@@ -87,6 +118,18 @@ impl<W: Write> Reporter for JsonReporter<W> {
             Notice::Waiting { until } => Event::BatchWaiting {
                 until: Stamp::at(*until),
             },
+            Notice::Changed(change) => return self.changed(change),
+            Notice::Room(Some(short)) => Event::RoomShort {
+                of: short.of,
+                free_bytes: short.free.0,
+                least_bytes: short.least.0,
+            },
+            Notice::Room(None) => Event::RoomEnough,
+            Notice::Warning { detail } => Event::BatchWarning { detail },
+            Notice::Ending { ended_by, detail } => Event::BatchEnding {
+                ended_by: *ended_by,
+                detail,
+            },
             Notice::Interrupted { level } => Event::BatchInterrupted {
                 level: if *level == Level::Kill {
                     EndWish::Kill
@@ -119,8 +162,24 @@ impl<W: Write> Reporter for JsonReporter<W> {
             cycle_path: summary.cycle.as_deref(),
             counts: &summary.counts,
             landing: summary.landing.clone(),
+            ended_by: summary.ended_by,
+            providers: providers(summary),
+            breaker_openings: summary.account.breaker_openings(),
         });
     }
+}
+
+fn providers(summary: &Summary) -> Vec<ProviderUse<'_>> {
+    let providers = summary.account.providers().iter();
+    let told = providers.map(|(name, account)| ProviderUse {
+        provider: name,
+        steps: account.steps,
+        tokens: account.tokens,
+        cost_nano_usd: account.cost_nano_usd,
+        parkings: account.parkings,
+        parked_ms: u64::try_from(account.parked(summary.ended_at).as_millis()).unwrap_or(u64::MAX),
+    });
+    told.collect()
 }
 
 fn text(path: &Path) -> String {
@@ -136,6 +195,7 @@ fn ended<'a>(worker_id: &'a str, report: &'a StepReport) -> EndedStep<'a> {
         StepEnding::Stopped => (Ending::Stopped, None),
         StepEnding::LeaseLost => (Ending::LeaseLost, None),
         StepEnding::Interrupted => (Ending::Interrupted, None),
+        StepEnding::UsageLimit => (Ending::UsageLimit, None),
         StepEnding::NotBegun => (Ending::NotBegun, None),
     };
     EndedStep {

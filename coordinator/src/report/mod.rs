@@ -4,16 +4,20 @@
 
 mod human;
 mod json;
+mod night;
 
 pub use human::HumanReporter;
 pub use json::JsonReporter;
 
+use harness_worker::batch::Change;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{BootReport, StepReport};
 use premath_kernel::authority::MutationMode;
-use premath_kernel::event::{ActsUnder, LandingCheck};
+use premath_kernel::event::{ActsUnder, EndedBy, LandingCheck};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::LandingRule;
+use premath_kernel::room::Shortage;
+use premath_kernel::trajectory::Account;
 use premath_memory::Claimed;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -83,6 +87,23 @@ pub enum Notice<'a> {
         /// When that is.
         until: jiff::Timestamp,
     },
+    /// A step's end changed something for the steps to come.
+    Changed(&'a Change),
+    /// The machine has too little free disk or memory for a dispatch; `None`
+    /// where it has enough again.
+    Room(Option<&'a Shortage>),
+    /// What a person should know of the batch.
+    Warning {
+        /// What it is.
+        detail: &'a str,
+    },
+    /// The batch reached a bound of its own.
+    Ending {
+        /// Which bound.
+        ended_by: EndedBy,
+        /// The figures, where there are some.
+        detail: &'a str,
+    },
     /// A person asked for an end.
     Interrupted {
         /// How far.
@@ -116,6 +137,12 @@ pub struct Summary {
     pub counts: BTreeMap<&'static str, usize>,
     /// What landed, where work is to land.
     pub landing: Option<LandingCheck>,
+    /// The bound of its own that ended it.
+    pub ended_by: Option<EndedBy>,
+    /// What it used and waited for.
+    pub account: Account,
+    /// When it ended.
+    pub ended_at: jiff::Timestamp,
 }
 
 /// Somebody who is told.

@@ -4,6 +4,7 @@
 use crate::retry::{EscalationAction, RetryPolicy, decide, retry_at};
 use jiff::Timestamp;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::Duration;
 
 /// When the breaker opens, and for how long.
@@ -72,6 +73,24 @@ pub enum BreakerChange {
     },
     /// Dispatch goes on.
     Closed,
+}
+
+impl fmt::Display for BreakerChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Opened {
+                class,
+                issues,
+                until,
+            } => write!(
+                f,
+                "BREAKER OPEN: {class} on {} issues in a row ({}); dispatch pauses, one step asks at {until:.0}",
+                issues.len(),
+                issues.join(", ")
+            ),
+            Self::Closed => f.write_str("breaker closed: dispatch goes on"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,6 +263,10 @@ mod tests {
                 issues: vec!["a".into(), "b".into()],
                 until: at(310),
             })
+        );
+        assert_eq!(
+            opened.unwrap().to_string(),
+            "BREAKER OPEN: x on 2 issues in a row (a, b); dispatch pauses, one step asks at 1970-01-01T00:05:10Z"
         );
         assert_eq!(breaker.passage(at(309)), Passage::NoneUntil(at(310)));
         // What began before the pause changes nothing.

@@ -4,8 +4,10 @@
 
 use crate::authority::MutationMode;
 use crate::bootstrap::Bootstrap;
+use crate::deadline::Reached;
 use crate::failure::FailureClass;
 use crate::stamp::Stamp;
+use crate::trajectory::TokenCounts;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -26,8 +28,10 @@ pub enum Ending {
     Stopped,
     /// Somebody else has its lease.
     LeaseLost,
-    /// The step was cut by a person's wish.
+    /// The step was cut by a person's wish, or a bound of the batch.
     Interrupted,
+    /// The provider refused more work; no attempt is used up.
+    UsageLimit,
     /// The step did not begin.
     NotBegun,
 }
@@ -222,6 +226,60 @@ pub enum Event<'a> {
         /// When that is.
         until: Stamp,
     },
+    /// A provider refused more work; no lane works with it for a while.
+    #[serde(rename = "provider.parked")]
+    ProviderParked {
+        /// The provider.
+        provider: &'a str,
+        /// When one step asks it again.
+        until: Stamp,
+    },
+    /// A provider that was parked answers again.
+    #[serde(rename = "provider.resumed")]
+    ProviderResumed {
+        /// The provider.
+        provider: &'a str,
+    },
+    /// Issues failed alike in a row; dispatch pauses.
+    #[serde(rename = "breaker.open")]
+    BreakerOpen {
+        /// What failed alike.
+        failure_class: &'a str,
+        /// The issues that it failed on.
+        issue_ids: &'a [String],
+        /// When one step finds out whether things are better.
+        until: Stamp,
+    },
+    /// Dispatch goes on.
+    #[serde(rename = "breaker.closed")]
+    BreakerClosed,
+    /// The machine has too little free disk or memory for a dispatch.
+    #[serde(rename = "room.short")]
+    RoomShort {
+        /// `disk` or `memory`.
+        of: &'a str,
+        /// The bytes that are free.
+        free_bytes: u64,
+        /// The bytes that must be.
+        least_bytes: u64,
+    },
+    /// The machine has enough again.
+    #[serde(rename = "room.enough")]
+    RoomEnough,
+    /// What a person should know of the batch.
+    #[serde(rename = "batch.warning")]
+    BatchWarning {
+        /// What it is.
+        detail: &'a str,
+    },
+    /// The batch reached a bound of its own: no new work from here on.
+    #[serde(rename = "batch.ending")]
+    BatchEnding {
+        /// Which bound.
+        ended_by: EndedBy,
+        /// The figures, where there are some.
+        detail: &'a str,
+    },
     /// A person asked for an end.
     #[serde(rename = "batch.interrupted")]
     BatchInterrupted {
@@ -256,7 +314,66 @@ pub enum Event<'a> {
         counts: &'a BTreeMap<&'static str, usize>,
         /// What landed; null where nothing was to land.
         landing: Option<LandingCheck>,
+        /// The bound of its own that ended it; null where none did.
+        ended_by: Option<EndedBy>,
+        /// What it had of each provider that is told of, by name.
+        providers: Vec<ProviderUse<'a>>,
+        /// How often dispatch paused for what failed alike.
+        breaker_openings: u64,
     },
+}
+
+/// A bound of a batch's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The time to end.
+    StopAt,
+    /// The longest duration.
+    MaxDuration,
+    /// The tokens or the money that it may use.
+    Budget,
+    /// The machine's free disk or memory, waited for in vain.
+    Room,
+}
+
+impl EndedBy {
+    /// Returns what it is, as a phrase.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::StopAt => "the time to stop",
+            Self::MaxDuration => "the longest duration",
+            Self::Budget => "the batch's budget",
+            Self::Room => "the room on this machine",
+        }
+    }
+}
+
+impl From<Reached> for EndedBy {
+    fn from(reached: Reached) -> Self {
+        match reached {
+            Reached::StopAt => Self::StopAt,
+            Reached::MaxDuration => Self::MaxDuration,
+        }
+    }
+}
+
+/// What a batch had of one provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderUse<'a> {
+    /// The provider.
+    pub provider: &'a str,
+    /// Steps that its agent worked in.
+    pub steps: u64,
+    /// What its model counted; null where it is not told.
+    pub tokens: Option<TokenCounts>,
+    /// What it cost, in billionths of a dollar; null where it is not told.
+    pub cost_nano_usd: Option<u64>,
+    /// How often it was parked.
+    pub parkings: u64,
+    /// How long it was parked, in milliseconds.
+    pub parked_ms: u64,
 }
 
 /// Whether what a batch closed is on the branch that its work lands on, looked

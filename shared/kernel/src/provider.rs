@@ -7,6 +7,7 @@
 use crate::retry::{jitter, retry_at};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 /// A stated reset that is further away is no reset: no limit is longer than a
@@ -91,6 +92,18 @@ pub enum ProviderChange {
         /// The provider.
         provider: String,
     },
+}
+
+impl fmt::Display for ProviderChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parked { provider, until } => write!(
+                f,
+                "PROVIDER PARKED: {provider} refuses more work; one step asks again at {until:.0}"
+            ),
+            Self::Resumed { provider } => write!(f, "provider {provider} answers again"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

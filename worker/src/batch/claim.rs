@@ -71,7 +71,7 @@ impl Batch {
     }
 
     /// Returns the issues that no claim of this batch takes now.
-    fn left_out(&self) -> BTreeSet<String> {
+    pub(super) fn left_out(&self) -> BTreeSet<String> {
         // At one moment: a step that ends between two looks would be in hand
         // no more for the second, and not yet used up for the first.
         let knowledge = self.knowledge();

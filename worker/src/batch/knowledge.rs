@@ -7,7 +7,7 @@ use premath_kernel::dispatch::{Discoveries, Discovery, is_follow_up};
 use premath_kernel::event::LandingCheck;
 use premath_kernel::issue::Issue;
 use premath_kernel::landing::LandingRecord;
-use premath_kernel::trajectory::{BatchHistory, StepRow, action};
+use premath_kernel::trajectory::{Account, BatchHistory, StepRow, action};
 use premath_memory::{IssueRow, StoreError};
 use premath_worktree::landing::LandingError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +29,8 @@ pub(super) struct Knowledge {
     /// What landed of each issue whose last step ended well, and in which
     /// batch that was.
     pub(super) landings: BTreeMap<String, (Option<String>, Option<LandingRecord>)>,
+    /// What this batch used and waited for.
+    pub(super) account: Account,
 }
 
 impl Knowledge {
@@ -38,6 +40,13 @@ impl Knowledge {
             .batch(batch)
             .map(|batch| batch.used_up().into_iter().map(str::to_owned).collect())
             .unwrap_or_default()
+    }
+
+    /// Takes note of what a row says of what its batch used.
+    pub(super) fn note_account(&mut self, row: &StepRow, batch: &str) {
+        if row.batch_id.as_deref() == Some(batch) {
+            self.account.observe(row);
+        }
     }
 
     /// Takes note of what a row says of its issue.
@@ -58,7 +67,7 @@ impl Knowledge {
             self.failures.remove(issue_id);
             let landing = (row.batch_id.clone(), row.landing.clone());
             self.landings.insert(issue_id.clone(), landing);
-        } else {
+        } else if !row.is_limited() {
             self.failures.insert(
                 issue_id.clone(),
                 FailedStep {

@@ -8,10 +8,15 @@ mod holder;
 mod knowledge;
 mod providers;
 mod recovery;
+mod room;
+mod supervision;
+mod turnout;
 
 pub use error::BatchError;
 pub use premath_kernel::trajectory::RecoverAt;
 pub use providers::Providers;
+pub use supervision::Change;
+pub use turnout::Turnout;
 
 use crate::interrupt::Interrupt;
 use crate::settings::Settings;
@@ -20,15 +25,18 @@ use holder::is_alive;
 use knowledge::Knowledge;
 use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
+use premath_kernel::breaker::Breaker;
 use premath_kernel::graph::Scope;
+use premath_kernel::provider::ProviderDesk;
 use premath_kernel::trajectory::{
     BatchHistory, BatchRecord, StepRow, action, batch_end_row, batch_id, batch_resume_row,
     batch_start_row,
 };
 use premath_memory::{IssueMemory, OpenOptions, Trajectory, TrajectoryFileError, clock};
 use premath_worktree::landing::Landing;
+use room::RoomWait;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 /// What lanes of one process share.
@@ -54,6 +62,10 @@ pub struct Batch {
     recorded: bool,
     resumed: bool,
     knowledge: Mutex<Knowledge>,
+    breaker: Mutex<Breaker>,
+    room_wait: RoomWait,
+    /// Set once the batch used up what it may.
+    spent_up: OnceLock<()>,
 }
 
 /// How a batch begins.
@@ -130,6 +142,16 @@ impl Batch {
                 (id.clone(), batch_start_row(&id, record, now))
             }
         };
+        for row in &rows {
+            knowledge.note_account(row, &id);
+        }
+        let bounds = &settings.bounds;
+        let jitter = settings.backoff.jitter_percent();
+        let mut desk = ProviderDesk::new(bounds.providers.clone(), jitter, &id);
+        for (provider, until) in knowledge.account.parked() {
+            desk.restore(provider, until);
+        }
+        let breaker = Breaker::new(bounds.breaker);
         first.instruction_refs = settings.mode.instruction_refs();
         let recorded = opening != Opening::Worker;
         let batch = Self {
@@ -138,13 +160,16 @@ impl Batch {
             trajectory,
             landing,
             interrupt,
-            providers: Providers::default(),
+            providers: Providers::new(desk),
             program: PathBuf::from("/proc/self/exe"),
             opened,
             id,
             recorded,
             resumed: resumable.is_some(),
             knowledge: Mutex::new(knowledge),
+            breaker: Mutex::new(breaker),
+            room_wait: RoomWait::default(),
+            spent_up: OnceLock::new(),
         };
         if recorded {
             let stale: Vec<StepRow> = batch
@@ -211,6 +236,7 @@ impl Batch {
         if new {
             knowledge.history.observe(row);
             knowledge.note(row);
+            knowledge.note_account(row, &self.id);
         }
         if row.action == action::WORKER_LOOP
             && let Some(issue_id) = &row.issue_id

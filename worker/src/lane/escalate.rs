@@ -47,12 +47,16 @@ impl Lane {
         if escalation == EscalationAction::IssueDiscover && is_follow_up(&claimed.row.issue) {
             return Ok(CarriedOut::Nothing);
         }
+        let mut notes = blocked_notes(&report);
+        if let Some(figures) = &progress.used_up {
+            notes.push_str(&format!("Used in this batch: {figures}\n"));
+        }
         let memory = &self.batch.memory;
         let changed = match self.escalation_right(progress, decision, escalation) {
             Ok(None) => Ok(CarriedOut::Nothing),
-            Ok(Some(EscalationRight::ToBlock(ready))) => memory
-                .block(ready, blocked_notes(&report))
-                .map(|_| CarriedOut::Blocked),
+            Ok(Some(EscalationRight::ToBlock(ready))) => {
+                memory.block(ready, notes).map(|_| CarriedOut::Blocked)
+            }
             Ok(Some(EscalationRight::ToDiscover(ready))) => {
                 let follow_up = follow_up(&report);
                 let new = NewIssue {

@@ -7,6 +7,7 @@ mod command;
 mod escalate;
 mod land;
 mod landed;
+mod limit;
 mod listener;
 mod outbox;
 mod progress;

@@ -66,6 +66,8 @@ pub(super) struct Progress {
     pub(super) told: Option<Told>,
     /// What the row says of the agent.
     pub(super) agent: Option<AgentRecord>,
+    /// The figures, where the issue used up what it may.
+    pub(super) used_up: Option<String>,
 }
 
 impl Progress {
@@ -98,6 +100,7 @@ impl Progress {
             spent: Spent::default(),
             told: None,
             agent: None,
+            used_up: None,
         }
     }
 

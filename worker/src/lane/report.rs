@@ -30,6 +30,9 @@ pub enum StepEnding {
     LeaseLost,
     /// The batch was interrupted; the issue is open.
     Interrupted,
+    /// The provider refused more work; the issue is open, and no attempt is
+    /// used up.
+    UsageLimit,
     /// The step did not begin; the issue is open.
     NotBegun,
 }
@@ -45,6 +48,7 @@ impl fmt::Display for StepEnding {
             Self::Stopped => f.write_str("open, given up"),
             Self::LeaseLost => f.write_str("lease lost"),
             Self::Interrupted => f.write_str("open, interrupted"),
+            Self::UsageLimit => f.write_str("open, usage limit"),
             Self::NotBegun => f.write_str("open, not begun"),
         }
     }

@@ -81,6 +81,7 @@ impl Lane {
             session_id: session::session_id(Some(&claim.issue_id), now.wall),
         };
         let mut progress = Progress::new(identity, now);
+        progress.provider = self.batch.providers.of(&self.worker_id);
         let ready = self.roots.secure().map_err(BootError::from);
         if let Err(error) = ready.and_then(|()| self.refuse_dirty()) {
             progress.lane_lost = Some((error.class(), error.to_string()));
@@ -402,6 +403,7 @@ impl Lane {
 
     /// Takes a command's end in; tells whether the step goes on.
     pub(super) fn take_in(&self, progress: &mut Progress, ran: Ran, phase: Phase) -> bool {
+        self.note_limit(progress, &ran, phase);
         progress.witnesses.insert(&ran.witness_ref);
         for class in &ran.classes {
             progress.fail(class);
@@ -450,6 +452,7 @@ impl Lane {
         files: &StepFiles,
     ) -> Vec<(&'static str, OsString)> {
         let claim = &claimed.claim;
+        let provider = self.batch.providers.of(&self.worker_id).unwrap_or_default();
         vec![
             ("PREMATH_ISSUE_ID", claim.issue_id.clone().into()),
             ("PREMATH_ISSUE_TITLE", line(&claimed.row.text_of("title"))),
@@ -457,6 +460,7 @@ impl Lane {
             ("PREMATH_PROMPT_FILE", files.prompt.clone().into()),
             ("PREMATH_WORKTREE", self.worktree.clone().into()),
             ("PREMATH_WORKER_ID", self.worker_id.clone().into()),
+            ("PREMATH_PROVIDER", provider.into()),
             ("PREMATH_LEASE_ID", claim.lease_id.clone().into()),
             (
                 "PREMATH_LEASE_GENERATION",

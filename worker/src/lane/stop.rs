@@ -76,6 +76,7 @@ impl Lane {
         if handoff.result_class == "failed_lease_lost" && progress.cut.is_none() {
             progress.fail(FailureClass::LeaseGenerationMismatch.as_str());
         }
+        self.note_used_up(&mut progress);
         let mut decision = None;
         let ending = if progress.closed {
             StepEnding::Closed
@@ -229,7 +230,7 @@ impl Lane {
         if !ours || progress.store_lost.is_some() {
             // Somebody set the issue free under the step: what the policy says
             // counts all the same, or the batch would have it again for ever.
-            if handoff.state == LeaseState::Unleased {
+            if handoff.state == LeaseState::Unleased && progress.limit.is_none() {
                 *decision = Some(retry::decide(
                     &self.batch.settings.retry,
                     &progress.classes,
@@ -247,6 +248,13 @@ impl Lane {
         if progress.cut == Some(Cut::Interrupt) {
             return match self.release(claimed, progress, None) {
                 Ok(()) => StepEnding::Interrupted,
+                Err(()) => StepEnding::LeaseLost,
+            };
+        }
+        // The provider is parked for it, not the issue.
+        if progress.limit.is_some() {
+            return match self.release(claimed, progress, None) {
+                Ok(()) => StepEnding::UsageLimit,
                 Err(()) => StepEnding::LeaseLost,
             };
         }

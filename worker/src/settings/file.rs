@@ -2,6 +2,7 @@
 //! one that is unknown.
 
 use super::agent::{Adapter, AgentTable, unknown};
+use super::bounds::BoundsTable;
 use super::governance::GovernanceTable;
 use super::protect::Protect;
 use super::reader::Reader;
@@ -89,6 +90,7 @@ pub struct FileSettings {
     pub(super) protect: Protect,
     pub(super) agent: AgentTable,
     pub(super) governance: GovernanceTable,
+    pub(super) bounds: BoundsTable,
     /// By how many hundredths a wait for a retry may be longer.
     pub(super) jitter_percent: Option<u32>,
 }
@@ -234,7 +236,6 @@ impl FileSettings {
             ("supervision", "silence") => limits.silence.otherwise = reader.span(key, value)?,
             ("supervision", "after_end") => limits.silence.after_end = reader.span(key, value)?,
             ("agent", "use") => self.agent.agents = agents(reader, key, value)?,
-            ("agent", "fallback") => self.agent.fallback = agents(reader, key, value)?,
             ("agent", "adapter") => {
                 let name = reader.text(key, value)?;
                 let adapter = Adapter::named(&name)
@@ -298,6 +299,7 @@ impl FileSettings {
                     .map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))?;
             }
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
+            _ if self.bounds.set(reader, table, key, value)? => {}
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),
         }
         Ok(())
@@ -323,8 +325,7 @@ fn command_of(key: &str) -> Option<Agent> {
 }
 
 /// The tables of the file.
-const TABLES: [&str; 11] = [
-    "agent",
+const TABLES: [&str; 13] = [
     "batch",
     "coordinator",
     "supervision",
@@ -335,6 +336,9 @@ const TABLES: [&str; 11] = [
     "worktrees",
     "protect",
     "governance",
+    "agent",
+    "breaker",
+    "budget",
 ];
 
 /// More lanes than any machine works on are a slip of the finger.
@@ -368,6 +372,8 @@ fn keys_of(table: &str) -> &'static [&'static str] {
             "max_steps_per_worker",
             "rounds",
             "drain_grace",
+            "stop_at",
+            "max_duration",
         ],
         "supervision" => &[
             "step_limit",
@@ -379,15 +385,27 @@ fn keys_of(table: &str) -> &'static [&'static str] {
             "call_silence",
             "silence",
             "after_end",
+            "free_disk",
+            "free_memory",
+            "room_wait",
         ],
         "agent" => &[
             "use",
             "fallback",
+            "limit_pause",
             "adapter",
             "claude_cmd",
             "codex_cmd",
             "gemini_cmd",
             "opencode_cmd",
+        ],
+        "breaker" => &["failures", "pause"],
+        "budget" => &[
+            "batch_tokens",
+            "batch_usd",
+            "issue_tokens",
+            "issue_usd",
+            "issue_time",
         ],
         "env" => &["drop", "allow"],
         "prompt" => &["template"],
@@ -473,6 +491,9 @@ allow = ["PATH"]
             "env",
             "prompt",
             "landing",
+            "agent",
+            "breaker",
+            "budget",
         ] {
             for key in keys_of(table) {
                 let error =

@@ -74,6 +74,12 @@ pub struct LoopFlags {
     /// End the batch at the first issue that failed
     #[arg(long)]
     pub stop_on_failure: bool,
+    /// Take no new work from then on: the next 07:00 of this machine's clocks, or an RFC 3339 time
+    #[arg(long, value_name = "TIME")]
+    pub stop_at: Option<String>,
+    /// Take no new work after so long, as in 9h
+    #[arg(long, value_name = "DURATION")]
+    pub max_duration: Option<String>,
     /// The configuration file [default: harness.toml of the main worktree, where there is one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

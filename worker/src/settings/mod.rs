@@ -2,6 +2,7 @@
 //! (`contracts.md` 9).
 
 mod agent;
+mod bounds;
 mod error;
 mod file;
 mod flags;
@@ -13,6 +14,7 @@ mod protect;
 mod reader;
 
 pub use agent::{Adapter, Work, Workforce};
+pub use bounds::{Bounds, SHELL_PROVIDER};
 pub use error::SettingsError;
 pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
@@ -153,6 +155,8 @@ pub struct Settings {
     pub protect: Protect,
     /// The governance profile, where the repository claims it.
     pub governance: Option<GovernanceProfile>,
+    /// What bounds the batch beside its commands.
+    pub bounds: Bounds,
 }
 
 /// What makes a worktree ready to work in, such as the install of what a
@@ -260,6 +264,7 @@ impl Settings {
             }
         };
         let governance = governance::profile(&file.governance, &roots.repository)?;
+        let bounds = file.bounds.settled(flags, now)?;
         let mut backoff = file.backoff;
         if let Some(percent) = file.jitter_percent {
             backoff.set_jitter(percent);
@@ -300,6 +305,7 @@ impl Settings {
             setup,
             protect: file.protect,
             governance,
+            bounds,
         })
     }
 

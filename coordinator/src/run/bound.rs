@@ -1,0 +1,131 @@
+//! The bounds of a batch's own: what steps' ends change, what lanes wait for,
+//! and what ends the batch.
+
+use super::{LOOK_AGAIN, Shell, chain};
+use crate::machine::Event;
+use crate::report::Notice;
+use harness_worker::batch::{Change, Turnout};
+use harness_worker::interrupt::Level;
+use harness_worker::lane::StepReport;
+use premath_kernel::event::EndedBy;
+use premath_kernel::provider::ProviderChange;
+use premath_memory::{Claimed, clock};
+use std::time::Duration;
+
+impl Shell<'_> {
+    /// Says what the batch that goes on is bound by from the start.
+    pub(super) fn begin(&mut self) {
+        let account = self.batch.account();
+        for (provider, until) in account.parked() {
+            let change = Change::Provider(ProviderChange::Parked {
+                provider: provider.to_owned(),
+                until,
+            });
+            self.reporter.notice(&Notice::Changed(&change));
+        }
+        let rule = self.batch.settings.bounds.room;
+        let room = self.batch.room();
+        for (what, free, least) in [
+            ("disk", room.disk, rule.disk),
+            ("memory", room.memory, rule.memory),
+        ] {
+            if free.is_none() && least.0 > 0 {
+                let detail = format!("how much {what} is free cannot be read; it counts as enough");
+                self.reporter.notice(&Notice::Warning { detail: &detail });
+            }
+        }
+        match self.batch.budget_exceeded() {
+            Ok(change) => change.into_iter().for_each(|change| self.change(&change)),
+            Err(error) => tracing::error!(%error, "the budget's end was not recorded"),
+        }
+    }
+
+    /// Takes a step's end in, for the steps to come.
+    pub(super) fn take_in(&mut self, worker_id: &str, report: &StepReport) {
+        match self.batch.step_ended(worker_id, report) {
+            Ok(changes) => changes.iter().for_each(|change| self.change(change)),
+            Err(error) => {
+                let detail = chain(&error);
+                self.reporter.notice(&Notice::StoreLost { detail: &detail });
+                self.feed(Event::StoreLost);
+            }
+        }
+    }
+
+    fn change(&mut self, change: &Change) {
+        self.reporter.notice(&Notice::Changed(change));
+        if matches!(change, Change::BudgetExceeded(..)) {
+            self.due = Some(EndedBy::Budget);
+            if self.machine.is_busy() {
+                self.batch.interrupt.kill();
+            }
+        }
+    }
+
+    /// Says once that lanes wait for room, and returns when it is worth to look
+    /// again at what they wait for.
+    pub(super) fn held_until(&mut self, turnout: &Turnout) -> Option<jiff::Timestamp> {
+        self.is_held = turnout.held.contains(&true);
+        let short = turnout.short.filter(|_| self.is_held);
+        if short.is_some() != self.shortage_said {
+            self.reporter.notice(&Notice::Room(short.as_ref()));
+            self.shortage_said = short.is_some();
+        }
+        let runs = self.machine.is_busy();
+        if self.batch.is_out_of_patience(short.as_ref(), runs)
+            && let Some(short) = short
+        {
+            self.due = Some(EndedBy::Room);
+            if let Err(error) = self.batch.room_short(&short) {
+                tracing::error!(%error, "the shortage was not recorded");
+            }
+        }
+        let waits = self.is_held && !runs && turnout.claims.iter().all(Option::is_none);
+        let soon = || clock::now().wall.saturating_add(LOOK_AGAIN).ok();
+        turnout.look_at.or_else(|| waits.then(soon).flatten())
+    }
+
+    /// Looks whether a bound is reached that ends the batch; acts on it once.
+    pub(super) fn bound_reached(&mut self) -> Option<Event<Claimed>> {
+        let by = self.due.take().or_else(|| {
+            let deadline = self.batch.settings.bounds.deadline;
+            let reached = deadline.reached(clock::now().wall, self.started.elapsed())?;
+            let goes_on = self.batch.interrupt.level() == Level::None;
+            goes_on.then_some(EndedBy::from(reached))
+        })?;
+        if self.ended_by.is_some() {
+            return None;
+        }
+        self.ended_by = Some(by);
+        self.batch.interrupt.drain();
+        let detail = match by {
+            EndedBy::Budget => {
+                let spent = self.batch.account().spent();
+                let budget = self.batch.settings.bounds.batch;
+                budget.told(spent, Duration::ZERO)
+            }
+            _ => String::new(),
+        };
+        self.reporter.notice(&Notice::Ending {
+            ended_by: by,
+            detail: &detail,
+        });
+        Some(Event::Interrupted)
+    }
+
+    /// Returns how long it is until a bound in time.
+    pub(super) fn until_bound(&self) -> Duration {
+        if self.ended_by.is_some() || self.batch.interrupt.level() != Level::None {
+            return LOOK_AGAIN;
+        }
+        let deadline = self.batch.settings.bounds.deadline;
+        deadline
+            .left(clock::now().wall, self.started.elapsed())
+            .unwrap_or(LOOK_AGAIN)
+    }
+
+    /// Tells whether the batch ended for want of something, with work left.
+    pub(super) fn is_cut_short(&self) -> bool {
+        matches!(self.ended_by, Some(EndedBy::Budget | EndedBy::Room))
+    }
+}

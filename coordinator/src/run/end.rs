@@ -1,0 +1,96 @@
+//! The end of a batch: what is put in order, and what it came to.
+
+use super::Shell;
+use crate::report::Summary;
+use harness_worker::batch::RecoverAt;
+use harness_worker::exit;
+use premath_memory::{Compaction, clock};
+use std::time::Duration;
+
+impl Shell<'_> {
+    /// Joins the lanes, compacts, closes the batch and sums up.
+    pub(super) fn end(mut self, elapsed: Duration) -> Summary {
+        for lane in &mut self.lanes {
+            lane.join();
+        }
+        let endings = self.batch.endings();
+        let failed = endings.values().any(|(_, ended)| *ended == Some(false));
+        self.batch.sweep_shared();
+        if let Err(error) = self.batch.recover_rows(RecoverAt::End) {
+            tracing::error!(%error, "closed issues without a row were not looked for");
+        }
+        // What cannot be looked at does not count as landed.
+        let (landing, is_missing) = match self.batch.check_landing() {
+            Ok(check) => {
+                let is_missing = check
+                    .as_ref()
+                    .is_some_and(|check| !check.missing.is_empty());
+                (check, is_missing)
+            }
+            Err(error) => {
+                tracing::error!(%error, "what landed was not looked at");
+                (None, true)
+            }
+        };
+        let signal = self.batch.interrupt.last_signal();
+        let lanes_lost = self.machine.lanes_lost() + self.left_out;
+        let exit_code = if let Some(signal) = signal {
+            if signal == 2 {
+                exit::INTERRUPTED
+            } else {
+                exit::TERMINATED
+            }
+        } else if self.machine.store_lost() {
+            exit::STORE
+        } else if self.machine.refused_at_startup() {
+            exit::REFUSED
+        } else if failed || is_missing || lanes_lost > 0 || self.is_cut_short() {
+            exit::FAILED
+        } else {
+            exit::OK
+        };
+        if !self.machine.store_lost()
+            && let Err(error) = self.batch.memory.compact(Compaction::Now)
+        {
+            tracing::warn!(%error, "issue memory was not compacted");
+        }
+        let result_class = match exit_code {
+            exit::OK => "completed",
+            exit::INTERRUPTED | exit::TERMINATED => "interrupted",
+            _ => "failed",
+        };
+        if let Err(error) = self.batch.end(result_class) {
+            tracing::error!(%error, "the batch's end was not recorded");
+        }
+        let counts = self
+            .batch
+            .memory
+            .view(|view| view.counts())
+            .unwrap_or_default();
+        let summary = Summary {
+            batch_id: self.batch.id().to_owned(),
+            acts_under: (&self.batch.settings.mode).into(),
+            exit_code,
+            elapsed,
+            issues: self
+                .reports
+                .into_values()
+                .map(|(lane, report)| {
+                    let attempts = endings.get(&report.issue_id).map_or(0, |(failed, ended)| {
+                        failed + u32::from(*ended == Some(true))
+                    });
+                    (self.plans[lane].worker_id.clone(), attempts, report)
+                })
+                .collect(),
+            lanes_lost,
+            cycle: self.cycle_reported,
+            counts,
+            landing,
+            ended_by: self.ended_by,
+            account: self.batch.account(),
+            ended_at: clock::now().wall,
+        };
+        self.reporter.summary(&summary);
+        summary
+    }
+}

@@ -1,0 +1,199 @@
+//! The loop of a worker alone: what bounds a batch bounds it likewise.
+
+use harness_worker::batch::{Batch, Change, Turnout};
+use harness_worker::exit;
+use harness_worker::interrupt::{Interrupt, Level};
+use harness_worker::lane::{Lane, StepEnding, StepReport};
+use harness_worker::stderr::{failed, say};
+use premath_kernel::deadline::Deadline;
+use premath_kernel::event::EndedBy;
+use premath_kernel::plain::plain;
+use premath_memory::{Claimed, clock};
+use std::time::{Duration, Instant};
+
+/// How often a worker that waits looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How often the deadline is compared with the clocks, which may jump.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What a worker alone came to.
+#[derive(Debug, Default)]
+pub(crate) struct Worked {
+    pub(crate) reports: Vec<StepReport>,
+    pub(crate) store_lost: bool,
+    pub(crate) ended_by: Option<EndedBy>,
+}
+
+/// A worker alone, with what it said so far.
+pub(crate) struct Alone<'a> {
+    batch: &'a Batch,
+    worker: [String; 1],
+    started: Instant,
+    shortage_said: bool,
+    worked: Worked,
+}
+
+impl<'a> Alone<'a> {
+    pub(crate) fn new(batch: &'a Batch, worker: &str) -> Self {
+        Self {
+            batch,
+            worker: [worker.to_owned()],
+            started: Instant::now(),
+            shortage_said: false,
+            worked: Worked::default(),
+        }
+    }
+
+    /// Takes up to so many steps; one that its provider refused does not count.
+    pub(crate) fn work(mut self, lane: &mut Lane, max_steps: u64) -> Worked {
+        let deadline = self.batch.settings.bounds.deadline;
+        drain_at(deadline, self.started, self.batch.interrupt.clone());
+        let mut steps = 0;
+        while steps < max_steps && self.goes_on() {
+            let turnout = match self.batch.turn_out(&self.worker) {
+                Ok(turnout) => turnout,
+                Err(error) => {
+                    self.worked.store_lost = true;
+                    failed(&error, None, exit::STORE);
+                    break;
+                }
+            };
+            let (claimed, waits) = self.take(turnout);
+            let Some(claimed) = claimed else {
+                if waits {
+                    continue;
+                }
+                break;
+            };
+            let report = self.step(lane, &claimed);
+            steps += u64::from(report.limit.is_none());
+            let over = self.worked.store_lost
+                || report.lane_lost.is_some()
+                || (!report.succeeded() && self.batch.settings.stop_on_failure);
+            self.worked.reports.push(report);
+            if over {
+                break;
+            }
+        }
+        self.worked
+    }
+
+    /// Tells whether nothing asks for the end.
+    fn goes_on(&mut self) -> bool {
+        if self.worked.ended_by.is_some() {
+            return false;
+        }
+        let deadline = self.batch.settings.bounds.deadline;
+        let reached = deadline.reached(clock::now().wall, self.started.elapsed());
+        if let Some(reached) = reached {
+            self.ends_by(EndedBy::from(reached));
+            return false;
+        }
+        self.batch.interrupt.level() == Level::None
+    }
+
+    fn ends_by(&mut self, by: EndedBy) {
+        say(&format!("{} is reached: no new work", by.phrase()));
+        self.worked.ended_by = Some(by);
+    }
+
+    /// Returns the claim; where there is none, waits for what holds it back and
+    /// tells whether it did.
+    fn take(&mut self, mut turnout: Turnout) -> (Option<Claimed>, bool) {
+        if let Some(claimed) = turnout.claims.pop().flatten() {
+            self.shortage_said = false;
+            return (Some(claimed), false);
+        }
+        if !turnout.held.contains(&true) {
+            return (None, false);
+        }
+        if let Some(short) = &turnout.short {
+            if !self.shortage_said {
+                say(&format!("no new work: {short}"));
+                self.shortage_said = true;
+            }
+            if self.batch.is_out_of_patience(Some(short), false) {
+                if let Err(error) = self.batch.room_short(short) {
+                    tracing::error!(%error, "the shortage was not recorded");
+                }
+                self.ends_by(EndedBy::Room);
+                return (None, false);
+            }
+        }
+        let now = clock::now().wall;
+        let until = turnout.look_at.unwrap_or(now);
+        let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+        let began = Instant::now();
+        // At least one look, so that nothing is asked again at once.
+        std::thread::sleep(wait.min(LOOK));
+        while began.elapsed() < wait && self.goes_on() {
+            std::thread::sleep(wait.saturating_sub(began.elapsed()).min(LOOK));
+        }
+        (None, true)
+    }
+
+    fn step(&mut self, lane: &mut Lane, claimed: &Claimed) -> StepReport {
+        say(&format!(
+            "{} takes {} {}",
+            self.worker[0],
+            plain(&claimed.claim.issue_id),
+            plain(&claimed.row.text_of("title"))
+        ));
+        let report = lane.step(claimed);
+        say(&told(&report));
+        self.worked.store_lost |= report.store_lost.is_some();
+        match self.batch.step_ended(&self.worker[0], &report) {
+            Ok(changes) => {
+                for change in changes {
+                    say(&plain(&change.to_string()));
+                    if matches!(change, Change::BudgetExceeded(..)) {
+                        self.ends_by(EndedBy::Budget);
+                    }
+                }
+            }
+            Err(error) => {
+                self.worked.store_lost = true;
+                failed(&error, None, exit::STORE);
+            }
+        }
+        report
+    }
+}
+
+/// Drains at the deadline, whatever runs then.
+fn drain_at(deadline: Deadline, started: Instant, interrupt: Interrupt) {
+    if deadline == Deadline::default() {
+        return;
+    }
+    let timer = std::thread::Builder::new().name("deadline".to_owned());
+    let spawned = timer.spawn(move || {
+        while let Some(left) = deadline.left(clock::now().wall, started.elapsed()) {
+            if left.is_zero() {
+                interrupt.drain();
+                return;
+            }
+            std::thread::sleep(left.min(TICK));
+        }
+    });
+    if let Err(error) = spawned {
+        tracing::warn!(%error, "the deadline is looked at between steps only");
+    }
+}
+
+fn told(report: &StepReport) -> String {
+    let outcome = match &report.ending {
+        StepEnding::Closed => "closed".to_owned(),
+        ending => {
+            let mut text = format!("{ending}: {}", report.failure_classes.join(", "));
+            if let Some((said, output)) = &report.said {
+                text.push_str(&format!(": {said} (its output is in {})", output.display()));
+            }
+            if let Some(branch) = &report.salvage {
+                text.push_str(&format!(", kept on {branch}"));
+            }
+            text
+        }
+    };
+    format!("{} {}", plain(&report.issue_id), plain(&outcome))
+}

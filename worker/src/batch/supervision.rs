@@ -1,0 +1,127 @@
+//! What a step's end changes for the steps after it: providers, breaker,
+//! budget; each change has a row.
+
+use super::Batch;
+use crate::lane::{StepEnding, StepReport};
+use premath_kernel::breaker::{Blame, Breaker, BreakerChange, blame};
+use premath_kernel::budget::{Budget, Spent};
+use premath_kernel::provider::{Answer, ProviderChange};
+use premath_kernel::room::Shortage;
+use premath_kernel::trajectory::{
+    Account, IssueAccount, breaker_row, budget_row, provider_row, room_row,
+};
+use premath_memory::{TrajectoryFileError, clock};
+use std::fmt;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What changed for the steps to come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A provider is parked, or answers again.
+    Provider(ProviderChange),
+    /// Dispatch pauses, or goes on.
+    Breaker(BreakerChange),
+    /// The batch used up what it may: what it used, and what it may.
+    BudgetExceeded(Spent, Budget),
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Provider(change) => change.fmt(f),
+            Self::Breaker(change) => change.fmt(f),
+            Self::BudgetExceeded(spent, budget) => {
+                write!(f, "BUDGET USED UP: {}", budget.told(*spent, Duration::ZERO))
+            }
+        }
+    }
+}
+
+impl Batch {
+    pub(super) fn breaker(&self) -> MutexGuard<'_, Breaker> {
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a step's end in, once, and records what it changes.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError`].
+    pub fn step_ended(
+        &self,
+        worker: &str,
+        report: &StepReport,
+    ) -> Result<Vec<Change>, TrajectoryFileError> {
+        let now = clock::now().wall;
+        let says_nothing = matches!(
+            report.ending,
+            StepEnding::Interrupted | StepEnding::NotBegun | StepEnding::LeaseLost
+        );
+        let answer = match report.limit {
+            Some(limit) => Answer::Refused(limit),
+            None if says_nothing => Answer::Unknown,
+            None => Answer::Answered,
+        };
+        let blamed = if report.succeeded() {
+            Blame::Issue
+        } else if says_nothing || report.limit.is_some() {
+            Blame::Nobody
+        } else {
+            blame(&self.settings.retry, &report.failure_classes)
+        };
+        let mut changes = Vec::new();
+        if let Some(change) = self.providers.ended(worker, answer) {
+            self.record(&provider_row(&self.id, &change, now))?;
+            changes.push(Change::Provider(change));
+        }
+        let change = self.breaker().ended(worker, &report.issue_id, blamed, now);
+        if let Some(change) = change {
+            self.record(&breaker_row(&self.id, &change, now))?;
+            changes.push(Change::Breaker(change));
+        }
+        changes.extend(self.budget_exceeded()?);
+        Ok(changes)
+    }
+
+    /// Takes note that a worker's step will not say how it ended.
+    pub fn step_lost(&self, worker: &str) {
+        let now = clock::now().wall;
+        self.providers.ended(worker, Answer::Unknown);
+        self.breaker().ended(worker, "", Blame::Nobody, now);
+    }
+
+    /// Looks whether the batch used up what it may; records it the first time.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError`].
+    pub fn budget_exceeded(&self) -> Result<Option<Change>, TrajectoryFileError> {
+        let budget = self.settings.bounds.batch;
+        let spent = self.knowledge().account.spent();
+        if !budget.is_used_up(spent, Duration::ZERO) || self.spent_up.set(()).is_err() {
+            return Ok(None);
+        }
+        self.record(&budget_row(&self.id, &budget, spent, clock::now().wall))?;
+        Ok(Some(Change::BudgetExceeded(spent, budget)))
+    }
+
+    /// Records that the batch waited for room in vain.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError`].
+    pub fn room_short(&self, short: &Shortage) -> Result<(), TrajectoryFileError> {
+        self.record(&room_row(&self.id, short, clock::now().wall))
+    }
+
+    /// Returns what the batch used and waited for so far.
+    pub fn account(&self) -> Account {
+        self.knowledge().account.clone()
+    }
+
+    /// Returns what an issue used in this batch, its running step left out.
+    pub fn used_by(&self, issue_id: &str) -> IssueAccount {
+        self.knowledge().account.of_issue(issue_id)
+    }
+}

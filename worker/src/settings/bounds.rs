@@ -1,0 +1,310 @@
+//! What bounds a batch beside its commands: providers' limits, the breaker,
+//! room on the machine, budgets, its end.
+
+use super::file::ConfigError;
+use super::reader::Reader;
+use super::{LoopFlags, SettingsError};
+use jiff::tz::TimeZone;
+use premath_kernel::breaker::BreakerRule;
+use premath_kernel::budget::{Budget, nano_usd};
+use premath_kernel::deadline::{Deadline, StopAt};
+use premath_kernel::provider::ProviderRule;
+use premath_kernel::room::RoomRule;
+use premath_kernel::size::Size;
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// The provider of a shell command, which names no other.
+pub const SHELL_PROVIDER: &str = "shell";
+
+/// How long a provider is parked whose reset is not said.
+const LIMIT_PAUSE: Duration = Duration::from_secs(3_600);
+
+/// What bounds a batch.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// The lanes' providers.
+    pub providers: ProviderRule,
+    /// When dispatch pauses for what fails alike.
+    pub breaker: BreakerRule,
+    /// What must be free on the machine.
+    pub room: RoomRule,
+    /// What the batch may use.
+    pub batch: Budget,
+    /// What an issue may use, over its attempts in the batch.
+    pub issue: Budget,
+    /// When the batch is to end.
+    pub deadline: Deadline,
+}
+
+/// The keys of `harness.toml` that bound a batch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BoundsTable {
+    fallback: Vec<String>,
+    limit_pause: Option<Duration>,
+    breaker: BreakerRule,
+    room: RoomRule,
+    batch: Budget,
+    issue: Budget,
+    stop_at: Option<StopAt>,
+    max_duration: Option<Duration>,
+}
+
+impl BoundsTable {
+    /// Takes a key in; tells whether it is one of these.
+    pub(super) fn set(
+        &mut self,
+        reader: &Reader<'_>,
+        table: &str,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<bool, ConfigError> {
+        match (table, key) {
+            ("agent", "fallback") => self.fallback = reader.words(key, value)?,
+            ("agent", "limit_pause") => self.limit_pause = Some(reader.span(key, value)?),
+            ("breaker", "failures") => {
+                let failures = reader.number(key, value, 1_000)?;
+                self.breaker.failures = u32::try_from(failures).unwrap_or(u32::MAX);
+            }
+            ("breaker", "pause") => self.breaker.pause = reader.span(key, value)?,
+            ("supervision", "free_disk") => self.room.disk = size(reader, key, value)?,
+            ("supervision", "free_memory") => self.room.memory = size(reader, key, value)?,
+            ("supervision", "room_wait") => self.room.patience = reader.duration(key, value)?,
+            ("budget", "batch_tokens") => self.batch.tokens = Some(reader.count(key, value)?),
+            ("budget", "batch_usd") => self.batch.cost_nano_usd = Some(usd(reader, key, value)?),
+            ("budget", "issue_tokens") => self.issue.tokens = Some(reader.count(key, value)?),
+            ("budget", "issue_usd") => self.issue.cost_nano_usd = Some(usd(reader, key, value)?),
+            ("budget", "issue_time") => self.issue.time = Some(reader.span(key, value)?),
+            ("coordinator", "stop_at") => self.stop_at = Some(reader.word(key, value)?),
+            ("coordinator", "max_duration") => self.max_duration = Some(reader.span(key, value)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Puts flags and keys together; a deadline counts from now.
+    pub(super) fn settled(
+        self,
+        flags: &LoopFlags,
+        now: jiff::Timestamp,
+    ) -> Result<Bounds, SettingsError> {
+        let stop_at = match &flags.stop_at {
+            Some(text) => Some(text.parse::<StopAt>().map_err(|error| {
+                let detail = error.to_string();
+                SettingsError::Value {
+                    name: "--stop-at",
+                    detail,
+                }
+            })?),
+            None => self.stop_at,
+        };
+        let max_duration = match &flags.max_duration {
+            Some(text) => Some(max_duration(text)?),
+            None => self.max_duration,
+        };
+        let stop_at = stop_at.map(|stop_at| moment(stop_at, now)).transpose()?;
+        Ok(Bounds {
+            providers: ProviderRule {
+                own: vec![SHELL_PROVIDER.to_owned()],
+                fallback: self.fallback,
+                pause: self.limit_pause.unwrap_or(LIMIT_PAUSE),
+            },
+            breaker: self.breaker,
+            room: self.room,
+            batch: self.batch,
+            issue: self.issue,
+            deadline: Deadline {
+                stop_at,
+                max_duration,
+            },
+        })
+    }
+}
+
+fn max_duration(text: &str) -> Result<Duration, SettingsError> {
+    let wrong = |detail: String| SettingsError::Value {
+        name: "--max-duration",
+        detail,
+    };
+    let duration = humantime::parse_duration(text).map_err(|error| {
+        wrong(format!(
+            "`{text}` is no duration such as 9h or 1h 30m: {error}"
+        ))
+    })?;
+    if duration.is_zero() {
+        return Err(wrong("it must be above 0".to_owned()));
+    }
+    Ok(duration)
+}
+
+/// Returns when a time is next, by this machine's clocks.
+fn moment(stop_at: StopAt, now: jiff::Timestamp) -> Result<jiff::Timestamp, SettingsError> {
+    let wrong = |detail: String| SettingsError::Value {
+        name: "--stop-at",
+        detail,
+    };
+    let zone = match stop_at {
+        StopAt::Moment(_) => TimeZone::UTC,
+        StopAt::Clock(_) => TimeZone::try_system().map_err(|error| {
+            wrong(format!(
+                "this machine's time zone is not known ({error}); give an RFC 3339 time, or set TZ"
+            ))
+        })?,
+    };
+    stop_at
+        .next(&now.to_zoned(zone))
+        .ok_or_else(|| wrong("the time has passed".to_owned()))
+}
+
+/// A size as people write it, or a number of bytes.
+fn size(reader: &Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Size, ConfigError> {
+    match value.get_ref() {
+        DeValue::Integer(_) => reader.number(key, value, u64::MAX).map(Size),
+        DeValue::String(_) => reader.word(key, value),
+        _ => Err(reader.wrong(key, value, "a size such as \"1GiB\" or 0")),
+    }
+}
+
+/// A sum in dollars.
+fn usd(reader: &Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Result<u64, ConfigError> {
+    let text = match value.get_ref() {
+        DeValue::Integer(number) => number.as_str().replace('_', ""),
+        DeValue::Float(number) => number.as_str().replace('_', ""),
+        DeValue::String(text) => text.to_string(),
+        _ => return Err(reader.wrong(key, value, "a sum in dollars such as 25 or 0.50")),
+    };
+    let nano = nano_usd(&text)
+        .map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))?;
+    if nano == 0 {
+        let detail = format!("`{key}` must be above 0");
+        return Err(reader.at(value.span().start, detail));
+    }
+    Ok(nano)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::FileSettings;
+    use super::*;
+    use std::path::Path;
+
+    fn table(text: &str) -> Result<BoundsTable, String> {
+        let file = FileSettings::parse(text, Path::new("h.toml"));
+        file.map(|file| file.bounds)
+            .map_err(|error| error.to_string())
+    }
+
+    fn now() -> jiff::Timestamp {
+        "2026-03-05T21:00:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn the_keys_read_as_people_write_them() {
+        let text = r#"
+[agent]
+fallback = ["gemini", "codex"]
+limit_pause = "20m"
+[breaker]
+failures = 0
+pause = "90s"
+[supervision]
+free_disk = "2GiB"
+free_memory = 0
+room_wait = "10m"
+[budget]
+batch_tokens = 2_000_000
+batch_usd = 12.50
+issue_tokens = 1000
+issue_usd = 1
+issue_time = "2h"
+[coordinator]
+stop_at = "2026-03-06T07:00:00Z"
+max_duration = "9h"
+"#;
+        let bounds = table(text).unwrap();
+        let bounds = bounds.settled(&LoopFlags::default(), now()).unwrap();
+        assert_eq!(bounds.providers.own, [SHELL_PROVIDER]);
+        assert_eq!(bounds.providers.fallback, ["gemini", "codex"]);
+        assert_eq!(bounds.providers.pause, Duration::from_secs(1_200));
+        assert_eq!(bounds.breaker.failures, 0);
+        assert_eq!((bounds.room.disk.0, bounds.room.memory.0), (2 << 30, 0));
+        assert_eq!(bounds.batch.cost_nano_usd, Some(12_500_000_000));
+        assert_eq!(bounds.issue.time, Some(Duration::from_secs(7_200)));
+        assert_eq!(
+            bounds.deadline.left(now(), Duration::ZERO),
+            Some(Duration::from_secs(9 * 3_600))
+        );
+    }
+
+    #[test]
+    fn nothing_given_is_what_the_documents_say() {
+        let bounds = BoundsTable::default();
+        let bounds = bounds.settled(&LoopFlags::default(), now()).unwrap();
+        assert_eq!(bounds.breaker.failures, 3);
+        assert_eq!(bounds.breaker.pause, Duration::from_secs(300));
+        assert_eq!(
+            (bounds.room.disk.0, bounds.room.memory.0),
+            (1 << 30, 512 << 20)
+        );
+        assert_eq!(bounds.deadline, Deadline::default());
+        assert_eq!(
+            (bounds.batch, bounds.issue),
+            (Budget::default(), Budget::default())
+        );
+    }
+
+    #[test]
+    fn a_wrong_value_says_what_would_be_right() {
+        for (text, said) in [
+            (
+                "[supervision]\nfree_disk = \"much\"\n",
+                "`free_disk`: `much` is no size such as 20GiB, 500MB or 4096",
+            ),
+            (
+                "[budget]\nbatch_usd = -1\n",
+                "`batch_usd`: `-1` is no sum in dollars such as 25 or 0.50",
+            ),
+            ("[budget]\nissue_usd = 0.0\n", "`issue_usd` must be above 0"),
+            (
+                "[coordinator]\nstop_at = \"7am\"\n",
+                "`stop_at`: `7am` is neither a time of day such as 07:00 nor an RFC 3339 time",
+            ),
+            (
+                "[breaker]\nfailurs = 3\n",
+                "unknown key `failurs`; did you mean `failures`?",
+            ),
+        ] {
+            assert_eq!(table(text).unwrap_err(), format!("h.toml:2: {said}"));
+        }
+    }
+
+    #[test]
+    fn a_flag_wins_over_its_key_and_is_named_where_it_is_wrong() {
+        let flags = |stop_at: Option<&str>, max_duration: Option<&str>| LoopFlags {
+            stop_at: stop_at.map(str::to_owned),
+            max_duration: max_duration.map(str::to_owned),
+            ..LoopFlags::default()
+        };
+        let keys = table("[coordinator]\nmax_duration = \"9h\"\n").unwrap();
+        let settled = keys.settled(&flags(None, Some("1h")), now()).unwrap();
+        assert_eq!(
+            settled.deadline.max_duration,
+            Some(Duration::from_secs(3_600))
+        );
+        for (stop_at, max_duration, said) in [
+            (Some("7am"), None, "--stop-at: `7am` is neither"),
+            (
+                Some("2026-03-05T21:00:00Z"),
+                None,
+                "--stop-at: the time has passed",
+            ),
+            (None, Some("long"), "--max-duration: `long` is no duration"),
+            (None, Some("0s"), "--max-duration: it must be above 0"),
+        ] {
+            let error = BoundsTable::default().settled(&flags(stop_at, max_duration), now());
+            let error = error.unwrap_err().to_string();
+            assert!(error.starts_with(said), "{error}");
+        }
+    }
+}
