@@ -75,7 +75,7 @@ impl Budget {
         }
     }
 
-    /// Says what was used of each bound, as in `1200 of 1000 tokens, 1h of 2h`.
+    /// Says what was used of each bound, as in `1200 of 1000 tokens, 90 s of 60 s`.
     pub fn told(&self, spent: Spent, time: Duration) -> String {
         let mut parts = Vec::new();
         if let Some(bound) = self.tokens {
@@ -86,10 +86,18 @@ impl Budget {
             parts.push(format!("{used} of {} USD", usd(bound)));
         }
         if let Some(bound) = self.time {
-            let (used, bound) = (time.as_secs(), bound.as_secs());
-            parts.push(format!("{used} of {bound} s"));
+            parts.push(format!("{} of {}", shown(time), shown(bound)));
         }
         parts.join(", ")
+    }
+}
+
+/// Writes a duration in seconds, a short one in milliseconds.
+fn shown(duration: Duration) -> String {
+    if duration < Duration::from_secs(10) {
+        format!("{} ms", duration.as_millis())
+    } else {
+        format!("{} s", duration.as_secs())
     }
 }
 
@@ -183,7 +191,7 @@ mod tests {
         let time = Duration::from_secs(6);
         assert_eq!(
             budget.told(spent, time),
-            "120 of 100 tokens, 0.25 of 1.00 USD, 6 of 60 s"
+            "120 of 100 tokens, 0.25 of 1.00 USD, 6000 ms of 60 s"
         );
         let left = budget.left(spent, time);
         assert_eq!(

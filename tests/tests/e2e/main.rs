@@ -20,6 +20,7 @@ mod lanes;
 mod mcp;
 mod mise;
 mod namespace;
+mod night;
 mod own;
 mod race;
 mod recovery;
