@@ -57,6 +57,9 @@ fn hostile_ids_and_titles_are_harmless_when_steps_close() {
 #[test]
 fn hostile_ids_and_titles_are_harmless_when_steps_fail() {
     let scratch = laid_out();
+    // They all fail alike, and no id shall be spared for it.
+    let config = "[breaker]\nfailures = 0\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
     scratch
         .batch("echo left > src/left.txt; exit 1", "true")
         .end()

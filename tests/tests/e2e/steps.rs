@@ -186,6 +186,9 @@ fn an_issue_whose_verification_fails_for_good_is_blocked_with_notes() {
 fn an_issue_whose_attempts_are_used_up_is_not_dispatched_again_by_another_lane() {
     let rows: Vec<_> = (0..40).map(|n| issue(&format!("u-{n:02}"))).collect();
     let scratch = Scratch::with_issues(4, &rows);
+    // They all fail alike, and none shall be spared for it.
+    let config = "[breaker]\nfailures = 0\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
     scratch.batch("exit 1", "true").end().exits(1);
     for (id, row) in scratch.issues() {
         assert_eq!(scratch.steps_of(&id).len(), 1, "{id} was dispatched again");
