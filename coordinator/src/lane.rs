@@ -1,7 +1,7 @@
 //! A lane's thread: boots its worktree, takes steps as they are handed to it,
 //! and tells the coordinator.
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, SendError, Sender, bounded};
 use harness_worker::batch::Batch;
 use harness_worker::lane::{BootError, BootReport, Lane, StepReport};
 use premath_memory::Claimed;
@@ -19,6 +19,8 @@ pub(crate) enum LaneNews {
     BootFailed(Box<BootError>),
     /// A step is over.
     StepEnded(Box<StepReport>),
+    /// Whether the verification passes without any work.
+    Answered(Result<bool, Box<BootError>>),
     /// Its thread panicked, in the middle of a step where a claim is given.
     Panicked {
         claim: Option<Box<Claimed>>,
@@ -26,11 +28,19 @@ pub(crate) enum LaneNews {
     },
 }
 
+/// What a lane is told to do.
+enum Task {
+    /// A step under a claim.
+    Step(Box<Claimed>),
+    /// Find out whether the verification passes without any work.
+    Ask,
+}
+
 /// A lane as the coordinator holds it.
 #[derive(Debug)]
 pub(crate) struct LaneHandle {
     /// Gone once the lane is retired.
-    work: Option<Sender<Box<Claimed>>>,
+    work: Option<Sender<Task>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -49,12 +59,12 @@ impl LaneHandle {
         plan: LanePlan,
         tell: impl Fn(LaneNews) + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (work, claims) = bounded::<Box<Claimed>>(1);
+        let (work, tasks) = bounded::<Task>(1);
         let thread = std::thread::Builder::new()
             .name(plan.worker_id.clone())
             .spawn(move || {
                 let current = std::cell::RefCell::new(None);
-                let run = AssertUnwindSafe(|| live(batch, &plan, &claims, &tell, &current));
+                let run = AssertUnwindSafe(|| live(batch, &plan, &tasks, &tell, &current));
                 if let Err(panic) = catch_unwind(run) {
                     let message = panic
                         .downcast_ref::<&str>()
@@ -75,9 +85,20 @@ impl LaneHandle {
 
     /// Hands a claim over; `false` where the lane is gone.
     pub(crate) fn dispatch(&self, claim: Box<Claimed>) -> Result<(), Box<Claimed>> {
-        match &self.work {
-            Some(work) => work.send(claim).map_err(|unsent| unsent.0),
-            None => Err(claim),
+        let Some(work) = &self.work else {
+            return Err(claim);
+        };
+        match work.send(Task::Step(claim)) {
+            Err(SendError(Task::Step(claim))) => Err(claim),
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets the lane find out whether the verification passes without any work;
+    /// where its thread is gone, the panic that ended it is on its way.
+    pub(crate) fn ask(&self) {
+        if let Some(work) = &self.work {
+            let _ = work.send(Task::Ask);
         }
     }
 
@@ -98,7 +119,7 @@ impl LaneHandle {
 fn live(
     batch: Arc<Batch>,
     plan: &LanePlan,
-    claims: &Receiver<Box<Claimed>>,
+    tasks: &Receiver<Task>,
     tell: &impl Fn(LaneNews),
     current: &std::cell::RefCell<Option<Box<Claimed>>>,
 ) {
@@ -110,7 +131,14 @@ fn live(
         }
         Err(error) => return tell(LaneNews::BootFailed(Box::new(error))),
     };
-    for claim in claims {
+    for task in tasks {
+        let claim = match task {
+            Task::Step(claim) => claim,
+            Task::Ask => {
+                tell(LaneNews::Answered(lane.baseline().map_err(Box::new)));
+                continue;
+            }
+        };
         current.replace(Some(claim.clone()));
         let report = lane.step(&claim);
         current.replace(None);

@@ -36,6 +36,13 @@ pub enum Event<C> {
         /// Whether issue memory or trajectory cannot be used any more.
         store_lost: bool,
     },
+    /// A lane found out whether the verification passes without any work.
+    Answered {
+        /// The lane.
+        lane: LaneIndex,
+        /// Whether the lane cannot go on.
+        lane_lost: bool,
+    },
     /// A lane's thread panicked, with the claim it was working on.
     Panicked {
         /// The lane.
@@ -59,6 +66,9 @@ pub struct Pass<C> {
     pub claims: BTreeMap<LaneIndex, C>,
     /// Lanes that there is work for, and that must wait for it.
     pub held: BTreeSet<LaneIndex>,
+    /// The lane that is to find out whether the verification passes without
+    /// any work.
+    pub asks: Option<LaneIndex>,
     /// When the next issue that waits for its retry may be claimed, or a lane
     /// that is held may go on; `None` where that hangs on a step that runs.
     pub look_at: Option<Timestamp>,
@@ -76,6 +86,8 @@ pub enum Effect<C> {
         /// The claim.
         claim: C,
     },
+    /// Let a lane find out whether the verification passes without any work.
+    Ask(LaneIndex),
     /// Give a claim back that its lane cannot.
     Release(C),
     /// Tell a lane that there is no more work.
@@ -209,6 +221,14 @@ impl Machine {
                     effects.push(Effect::Retire(lane));
                 }
             }
+            Event::Answered { lane, lane_lost } => {
+                self.lanes[lane].state = LaneState::Idle;
+                self.stale = true;
+                if lane_lost {
+                    self.lose(lane);
+                    effects.push(Effect::Retire(lane));
+                }
+            }
             Event::Panicked { lane, claim } => {
                 self.lose(lane);
                 self.stale = true;
@@ -239,6 +259,11 @@ impl Machine {
         let mut claims = pass.claims;
         for lane in self.idle() {
             let state = &mut self.lanes[lane];
+            if pass.asks == Some(lane) {
+                state.state = LaneState::Busy;
+                effects.push(Effect::Ask(lane));
+                continue;
+            }
             let Some(claim) = claims.remove(&lane) else {
                 // Nothing for it: its dispatch is over.
                 if !pass.held.contains(&lane) {
@@ -343,6 +368,7 @@ mod tests {
         Event::Passed(Pass {
             claims: claims.iter().copied().collect(),
             held: BTreeSet::new(),
+            asks: None,
             look_at: None,
         })
     }
@@ -402,6 +428,7 @@ mod tests {
         let waiting = Event::Passed(Pass::<&str> {
             claims: BTreeMap::new(),
             held: BTreeSet::new(),
+            asks: None,
             look_at: Some(later),
         });
         assert_eq!(m.handle(waiting, NOW), [Effect::WakeAt(later)]);
@@ -490,6 +517,7 @@ mod tests {
         let held = Event::Passed(Pass::<&str> {
             claims: BTreeMap::new(),
             held: [0].into(),
+            asks: None,
             look_at: Some(later),
         });
         assert_eq!(m.handle(held, NOW), [Effect::WakeAt(later)]);
@@ -500,6 +528,35 @@ mod tests {
             m.handle(ended(0), later),
             [Effect::Retire(0), Effect::Finish]
         );
+    }
+
+    #[test]
+    fn a_lane_that_asks_is_busy_until_it_knows() {
+        let mut m = machine(2);
+        m.handle::<&str>(Event::Booted(0), NOW);
+        m.handle::<&str>(Event::Booted(1), NOW);
+        let asks = Event::Passed(Pass::<&str> {
+            claims: BTreeMap::new(),
+            held: [0, 1].into(),
+            asks: Some(0),
+            look_at: None,
+        });
+        assert_eq!(m.handle(asks, NOW), [Effect::Ask(0)]);
+        assert_eq!(m.idle(), [1]);
+        let answered = |lane_lost| Event::Answered { lane: 0, lane_lost };
+        assert_eq!(m.handle::<&str>(answered(false), NOW), [Effect::Pass]);
+        let asks = Event::Passed(Pass::<&str> {
+            claims: BTreeMap::new(),
+            held: [1].into(),
+            asks: Some(0),
+            look_at: None,
+        });
+        m.handle(asks, NOW);
+        assert_eq!(
+            m.handle::<&str>(answered(true), NOW),
+            [Effect::Retire(0), Effect::Pass]
+        );
+        assert_eq!(m.lanes_lost(), 1);
     }
 
     #[test]

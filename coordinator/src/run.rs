@@ -255,6 +255,7 @@ impl Shell<'_> {
                     self.wake_at = None;
                 }
                 Effect::Dispatch { lane, claim } => self.dispatch(lane, claim),
+                Effect::Ask(lane) => self.lanes[lane].ask(),
                 Effect::Release(claim) => self.release(&claim),
                 Effect::Retire(lane) => self.lanes[lane].retire(),
                 Effect::WakeAt(at) => {
@@ -321,6 +322,7 @@ impl Shell<'_> {
                     .insert(report.issue_id.clone(), (lane, *report));
                 Some(event)
             }
+            LaneNews::Answered(answer) => Some(self.answered(lane, answer)),
             LaneNews::Panicked { claim, message } => {
                 self.given_up(lane, FailureClass::LanePanicked, &message, None);
                 Some(Event::Panicked {
@@ -382,6 +384,7 @@ impl Shell<'_> {
                 let held = held.filter(|(_, held)| **held).map(|(lane, _)| *lane);
                 Event::Passed(Pass {
                     held: held.collect(),
+                    asks: turnout.asks.map(|index| idle[index]),
                     claims: idle
                         .iter()
                         .copied()

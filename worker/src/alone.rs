@@ -4,7 +4,7 @@ use harness_worker::batch::{Batch, Change, Turnout};
 use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lane::{Lane, StepEnding, StepReport};
-use harness_worker::stderr::{failed, say};
+use harness_worker::stderr::{baseline_told, failed, say};
 use premath_kernel::deadline::Deadline;
 use premath_kernel::event::EndedBy;
 use premath_kernel::plain::plain;
@@ -22,6 +22,7 @@ const TICK: Duration = Duration::from_secs(1);
 pub(crate) struct Worked {
     pub(crate) reports: Vec<StepReport>,
     pub(crate) store_lost: bool,
+    pub(crate) lane_lost: bool,
     pub(crate) ended_by: Option<EndedBy>,
 }
 
@@ -59,6 +60,12 @@ impl<'a> Alone<'a> {
                     break;
                 }
             };
+            if turnout.asks.is_some() {
+                if !self.ask(lane) {
+                    break;
+                }
+                continue;
+            }
             let (claimed, waits) = self.take(turnout);
             let Some(claimed) = claimed else {
                 if waits {
@@ -131,6 +138,33 @@ impl<'a> Alone<'a> {
             std::thread::sleep(wait.saturating_sub(began.elapsed()).min(LOOK));
         }
         (None, true)
+    }
+
+    /// Finds out whether the verification passes without any work; tells whether
+    /// the lane can go on.
+    fn ask(&mut self, lane: &mut Lane) -> bool {
+        let passes = match lane.baseline() {
+            Ok(passes) => passes,
+            Err(error) => {
+                failed(&error, error.hint(), exit::FAILED);
+                self.worked.lane_lost = true;
+                return false;
+            }
+        };
+        say(baseline_told(passes));
+        match self.batch.baseline_answered(passes) {
+            Ok(change) => {
+                change
+                    .iter()
+                    .for_each(|change| say(&plain(&change.to_string())));
+                true
+            }
+            Err(error) => {
+                self.worked.store_lost = true;
+                failed(&error, None, exit::STORE);
+                false
+            }
+        }
     }
 
     fn step(&mut self, lane: &mut Lane, claimed: &Claimed) -> StepReport {

@@ -128,6 +128,7 @@ fn run(arguments: &Arguments) -> u8 {
     let Worked {
         reports,
         store_lost,
+        lane_lost,
         ended_by,
     } = Alone::new(&batch, &arguments.worker_id).work(&mut lane, arguments.max_steps);
     if let Err(error) = lane.finish() {
@@ -143,7 +144,7 @@ fn run(arguments: &Arguments) -> u8 {
         say("nothing is ready");
     }
     let code = match exit_code(&batch, &reports, store_lost) {
-        exit::OK if is_missing(&batch) || is_cut_short(ended_by) => exit::FAILED,
+        exit::OK if is_missing(&batch) || lane_lost || is_cut_short(ended_by) => exit::FAILED,
         code => code,
     };
     if arguments.json {

@@ -9,6 +9,15 @@ pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
+/// What is said of a verification that was run without any work.
+pub const fn baseline_told(passes: bool) -> &'static str {
+    if passes {
+        "one issue after the other failed the verification, which passes without any work: it is the issues"
+    } else {
+        "one issue after the other failed the verification, which fails without any work, too"
+    }
+}
+
 /// Says why a loop failed, with its causes and what a person can do about it;
 /// returns the exit code that it is given.
 pub fn failed(error: &dyn Error, hint: Option<String>, code: u8) -> u8 {

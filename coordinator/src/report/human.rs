@@ -4,6 +4,7 @@ use super::night;
 use super::{Notice, Reporter, Summary};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
+use harness_worker::stderr::baseline_told;
 use premath_kernel::landing::LandingMode;
 use premath_kernel::plain::plain;
 use std::io::Write;
@@ -106,6 +107,9 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 ));
             }
             Notice::Changed(change) => self.line(&plain(&change.to_string())),
+            Notice::BaselineChecked { worker_id, passes } => {
+                self.line(&format!("{worker_id}: {}", baseline_told(*passes)));
+            }
             Notice::Room(Some(short)) => self.line(&format!("no new work: {short}")),
             Notice::Room(None) => self.line("there is enough disk and memory again"),
             Notice::Warning { detail } => self.line(&format!("warning: {}", plain(detail))),

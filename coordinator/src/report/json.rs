@@ -119,6 +119,10 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 until: Stamp::at(*until),
             },
             Notice::Changed(change) => return self.changed(change),
+            Notice::BaselineChecked { worker_id, passes } => Event::BaselineChecked {
+                worker_id,
+                passes: *passes,
+            },
             Notice::Room(Some(short)) => Event::RoomShort {
                 of: short.of,
                 free_bytes: short.free.0,

@@ -89,6 +89,13 @@ pub enum Notice<'a> {
     },
     /// A step's end changed something for the steps to come.
     Changed(&'a Change),
+    /// A lane found out whether the verification passes without any work.
+    BaselineChecked {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// Whether it does.
+        passes: bool,
+    },
     /// The machine has too little free disk or memory for a dispatch; `None`
     /// where it has enough again.
     Room(Option<&'a Shortage>),

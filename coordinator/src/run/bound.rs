@@ -2,11 +2,11 @@
 //! and what ends the batch.
 
 use super::{LOOK_AGAIN, Shell, chain};
-use crate::machine::Event;
+use crate::machine::{Event, LaneIndex};
 use crate::report::Notice;
 use harness_worker::batch::{Change, Turnout};
 use harness_worker::interrupt::Level;
-use harness_worker::lane::StepReport;
+use harness_worker::lane::{BootError, StepReport};
 use premath_kernel::event::EndedBy;
 use premath_kernel::provider::ProviderChange;
 use premath_memory::{Claimed, clock};
@@ -44,12 +44,45 @@ impl Shell<'_> {
     pub(super) fn take_in(&mut self, worker_id: &str, report: &StepReport) {
         match self.batch.step_ended(worker_id, report) {
             Ok(changes) => changes.iter().for_each(|change| self.change(change)),
-            Err(error) => {
-                let detail = chain(&error);
-                self.reporter.notice(&Notice::StoreLost { detail: &detail });
-                self.feed(Event::StoreLost);
-            }
+            Err(error) => self.lose_store(&chain(&error)),
         }
+    }
+
+    /// Takes in whether the verification passes without any work.
+    pub(super) fn answered(
+        &mut self,
+        lane: LaneIndex,
+        answer: Result<bool, Box<BootError>>,
+    ) -> Event<Claimed> {
+        let worker_id = self.plans[lane].worker_id.clone();
+        let passes = match answer {
+            Ok(passes) => passes,
+            Err(error) => {
+                self.batch.step_lost(&worker_id);
+                self.given_up(lane, error.class(), &chain(&*error), error.hint());
+                return Event::Answered {
+                    lane,
+                    lane_lost: true,
+                };
+            }
+        };
+        self.reporter.notice(&Notice::BaselineChecked {
+            worker_id: &worker_id,
+            passes,
+        });
+        match self.batch.baseline_answered(passes) {
+            Ok(change) => change.iter().for_each(|change| self.change(change)),
+            Err(error) => self.lose_store(&chain(&error)),
+        }
+        Event::Answered {
+            lane,
+            lane_lost: false,
+        }
+    }
+
+    fn lose_store(&mut self, detail: &str) {
+        self.reporter.notice(&Notice::StoreLost { detail });
+        self.feed(Event::StoreLost);
     }
 
     fn change(&mut self, change: &Change) {

@@ -1,6 +1,7 @@
 //! The breaker of a batch: what fails again and again for a reason that no
 //! issue has pauses dispatch (`agents.md`, "Supervision").
 
+use crate::failure::FailureClass;
 use crate::retry::{EscalationAction, RetryPolicy, decide, retry_at};
 use jiff::Timestamp;
 use std::collections::BTreeSet;
@@ -30,6 +31,8 @@ impl Default for BreakerRule {
 pub enum Blame {
     /// It ended well, or failed by something of the issue's own.
     Issue,
+    /// It failed the verification, which may fail without any work as well.
+    Check,
     /// It failed by a class that says nothing of the issue.
     Surroundings(String),
     /// Nothing: it did not begin, or was cut by us.
@@ -40,6 +43,9 @@ pub enum Blame {
 /// the issue for says something of the issue itself.
 pub fn blame(policy: &RetryPolicy, classes: &[String]) -> Blame {
     let class = decide(policy, classes, 1).class;
+    if class == FailureClass::CheckFailed.as_str() {
+        return Blame::Check;
+    }
     match policy.place_of(&class).1.escalation_action {
         EscalationAction::MarkBlocked => Blame::Issue,
         EscalationAction::IssueDiscover | EscalationAction::Stop => Blame::Surroundings(class),
@@ -53,9 +59,11 @@ pub enum Passage {
     All,
     /// One step, which asks whether things are better.
     One,
+    /// None until it is known whether the verification passes without any work.
+    Baseline,
     /// None until a time.
     NoneUntil(Timestamp),
-    /// None: the step that asks runs.
+    /// None: the step or the verification that asks runs.
     NoneYet,
 }
 
@@ -96,6 +104,8 @@ impl fmt::Display for BreakerChange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
     Closed,
+    /// The worker that runs the verification without any work.
+    Asking(String),
     Open {
         class: String,
         until: Timestamp,
@@ -111,6 +121,11 @@ pub struct Breaker {
     state: State,
     class: String,
     issues: BTreeSet<String>,
+    /// The issues in a row that failed the verification.
+    checks: BTreeSet<String>,
+    /// Set where a step passed the verification while it was said to fail
+    /// without any work: it is not asked again.
+    is_refuted: bool,
 }
 
 impl Breaker {
@@ -121,13 +136,17 @@ impl Breaker {
             state: State::Closed,
             class: String::new(),
             issues: BTreeSet::new(),
+            checks: BTreeSet::new(),
+            is_refuted: false,
         }
     }
 
     /// Says what may be dispatched now.
     pub fn passage(&self, now: Timestamp) -> Passage {
         match &self.state {
+            State::Closed if !self.is_refuted && self.is_reached(&self.checks) => Passage::Baseline,
             State::Closed => Passage::All,
+            State::Asking(_) => Passage::NoneYet,
             State::Open { probe: Some(_), .. } => Passage::NoneYet,
             State::Open { until, .. } if *until > now => Passage::NoneUntil(*until),
             State::Open { .. } => Passage::One,
@@ -141,6 +160,35 @@ impl Breaker {
         }
     }
 
+    /// Takes note that a worker finds out whether the verification passes
+    /// without any work.
+    pub fn ask(&mut self, worker: &str) {
+        self.state = State::Asking(worker.to_owned());
+    }
+
+    /// Takes the answer in: a verification that fails without any work pauses
+    /// dispatch.
+    pub fn answered(&mut self, passes: bool, now: Timestamp) -> Option<BreakerChange> {
+        if !matches!(self.state, State::Asking(_)) {
+            return None;
+        }
+        self.state = State::Closed;
+        let checks = std::mem::take(&mut self.checks);
+        if passes {
+            return None;
+        }
+        FailureClass::StartupCheckFailed
+            .as_str()
+            .clone_into(&mut self.class);
+        self.issues = checks;
+        Some(self.open(now))
+    }
+
+    fn is_reached(&self, issues: &BTreeSet<String>) -> bool {
+        let count = u32::try_from(issues.len()).unwrap_or(u32::MAX);
+        self.rule.failures > 0 && count >= self.rule.failures
+    }
+
     /// Takes a step's end in.
     pub fn ended(
         &mut self,
@@ -149,6 +197,12 @@ impl Breaker {
         blame: Blame,
         now: Timestamp,
     ) -> Option<BreakerChange> {
+        if let State::Asking(asks) = &self.state {
+            if asks == worker {
+                self.state = State::Closed;
+            }
+            return None;
+        }
         if let State::Open { class, probe, .. } = &mut self.state {
             if probe.as_deref() != Some(worker) {
                 // A step that began before says nothing of now.
@@ -156,13 +210,20 @@ impl Breaker {
             }
             *probe = None;
             let class = class.clone();
+            let by_baseline = class == FailureClass::StartupCheckFailed.as_str();
+            let again = match &blame {
+                Blame::Nobody => return None,
+                Blame::Surroundings(again) => *again == class,
+                Blame::Check => by_baseline,
+                Blame::Issue => false,
+            };
             return match blame {
-                Blame::Nobody => None,
-                Blame::Surroundings(again) if again == class => {
+                _ if again => {
                     self.issues.insert(issue_id.to_owned());
                     Some(self.open(now))
                 }
                 other => {
+                    self.is_refuted |= by_baseline && other == Blame::Issue;
                     self.state = State::Closed;
                     self.issues.clear();
                     self.count(issue_id, other);
@@ -171,15 +232,22 @@ impl Breaker {
             };
         }
         self.count(issue_id, blame);
-        let is_reached = u32::try_from(self.issues.len()).unwrap_or(u32::MAX) >= self.rule.failures;
-        (self.rule.failures > 0 && is_reached).then(|| self.open(now))
+        self.is_reached(&self.issues).then(|| self.open(now))
     }
 
     fn count(&mut self, issue_id: &str, blame: Blame) {
         match blame {
             Blame::Nobody => {}
-            Blame::Issue => self.issues.clear(),
+            Blame::Issue => {
+                self.issues.clear();
+                self.checks.clear();
+            }
+            Blame::Check => {
+                self.issues.clear();
+                self.checks.insert(issue_id.to_owned());
+            }
             Blame::Surroundings(class) => {
+                self.checks.clear();
                 if class != self.class {
                     self.issues.clear();
                     self.class = class;
@@ -226,6 +294,7 @@ mod tests {
             let blame = match class {
                 "ok" => Blame::Issue,
                 "-" => Blame::Nobody,
+                "check" => Blame::Check,
                 class => Blame::Surroundings(class.into()),
             };
             breaker.ended("w", issue, blame, at(0)).is_some()
@@ -289,10 +358,51 @@ mod tests {
     }
 
     #[test]
+    fn checks_that_fail_in_a_row_ask_whether_they_pass_without_work() {
+        let mut breaker = breaker(2);
+        for (steps, expected) in [
+            (
+                &["a check", "a check", "b ok", "c check", "d x"][..],
+                Passage::All,
+            ),
+            (&["a check", "b -", "b check"], Passage::Baseline),
+        ] {
+            assert!(!end(&mut breaker, steps).contains(&true));
+            assert_eq!(breaker.passage(at(0)), expected, "{steps:?}");
+        }
+        breaker.ask("w");
+        assert_eq!(breaker.passage(at(0)), Passage::NoneYet);
+        assert_eq!(breaker.answered(true, at(1)), None);
+        assert_eq!(breaker.passage(at(1)), Passage::All);
+        // One that is lost asks nothing; the next worker does.
+        end(&mut breaker, &["a check", "b check"]);
+        breaker.ask("w");
+        assert_eq!(breaker.ended("w", "", Blame::Nobody, at(2)), None);
+        assert_eq!(breaker.passage(at(2)), Passage::Baseline);
+        breaker.ask("v");
+        assert_eq!(
+            breaker.answered(false, at(3)),
+            Some(BreakerChange::Opened {
+                class: "startup_check_failed".into(),
+                issues: vec!["a".into(), "b".into()],
+                until: at(303),
+            })
+        );
+        breaker.take("v");
+        let again = breaker.ended("v", "c", Blame::Check, at(310));
+        assert!(matches!(again, Some(BreakerChange::Opened { .. })));
+        breaker.take("v");
+        let closed = breaker.ended("v", "d", Blame::Issue, at(700));
+        assert_eq!(closed, Some(BreakerChange::Closed));
+        // It passes with work: what it does without says nothing here.
+        end(&mut breaker, &["a check", "b check", "c check"]);
+        assert_eq!(breaker.passage(at(700)), Passage::All);
+    }
+
+    #[test]
     fn a_class_that_blocks_its_issue_says_something_of_it() {
         let policy = RetryPolicy::embedded().unwrap();
         for (class, blames) in [
-            ("check_failed", false),
             ("landing_conflict", false),
             ("budget_exceeded", false),
             ("work_failed", true),
@@ -308,5 +418,6 @@ mod tests {
             };
             assert_eq!(blame(&policy, &[class.to_owned()]), expected, "{class}");
         }
+        assert_eq!(blame(&policy, &["check_failed".to_owned()]), Blame::Check);
     }
 }

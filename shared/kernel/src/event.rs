@@ -253,6 +253,15 @@ pub enum Event<'a> {
     /// Dispatch goes on.
     #[serde(rename = "breaker.closed")]
     BreakerClosed,
+    /// One issue after the other failed the verification; a lane found out
+    /// whether it passes without any work.
+    #[serde(rename = "baseline.checked")]
+    BaselineChecked {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// Whether it does.
+        passes: bool,
+    },
     /// The machine has too little free disk or memory for a dispatch.
     #[serde(rename = "room.short")]
     RoomShort {

@@ -247,17 +247,68 @@ fn what_fails_alike_on_three_issues_pauses_dispatch_until_one_ends_otherwise() {
 }
 
 #[test]
-fn a_breaker_that_is_turned_off_and_one_whose_issues_fail_for_themselves_stay_closed() {
-    for (text, work, verify) in [
-        ("[breaker]\nfailures = 0\n", FAIL_ABC, "true"),
-        ("", "true", "exit 1"),
-    ] {
+fn a_breaker_that_is_turned_off_stays_closed() {
+    for (work, verify) in [(FAIL_ABC, "true"), ("true", "exit 1")] {
         let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c", "d"]));
-        settings(&scratch, text);
+        settings(&scratch, "[breaker]\nfailures = 0\n");
         let ended = scratch.batch(work, verify).end().exits(1);
-        assert_eq!(events_of(&ended, "breaker.open"), Vec::<Value>::new());
+        assert_eq!(told(&ended, &["breaker.open", "baseline.checked"]), [""; 0]);
         assert_eq!(scratch.steps().len(), 4);
     }
+}
+
+#[test]
+fn a_verification_that_fails_without_any_work_pauses_dispatch() {
+    let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c", "d", "e"]));
+    settings(&scratch, "[breaker]\npause = \"1s\"\n");
+    // It is red for whoever comes until the fourth, and leaves something behind.
+    let verify = r#"echo x > left.txt; case "$PREMATH_ISSUE_ID" in ''|a|b|c) exit 1;; esac"#;
+    let ended = scratch.landing_batch("true", verify).end().exits(1);
+    assert_eq!(
+        told(
+            &ended,
+            &[
+                "issue.dispatched",
+                "baseline.checked",
+                "breaker.open",
+                "breaker.closed"
+            ]
+        ),
+        [
+            "issue.dispatched",
+            "issue.dispatched",
+            "issue.dispatched",
+            "baseline.checked",
+            "breaker.open",
+            "issue.dispatched",
+            "breaker.closed",
+            "issue.dispatched"
+        ]
+    );
+    assert_eq!(events_of(&ended, "baseline.checked")[0]["passes"], false);
+    let opened = &events_of(&ended, "breaker.open")[0];
+    assert_eq!(opened["failureClass"], "startup_check_failed");
+    assert_eq!(opened["issueIds"], json!(["a", "b", "c"]));
+    for id in ["d", "e"] {
+        assert_eq!(scratch.issue(id)["status"], "closed");
+    }
+}
+
+#[test]
+fn a_verification_that_passes_without_any_work_leaves_it_to_the_issues() {
+    let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c", "d"]));
+    let verify = r#"[ -z "$PREMATH_ISSUE_ID" ]"#;
+    let ended = scratch.batch("true", verify).end().exits(1);
+    assert_eq!(events_of(&ended, "baseline.checked")[0]["passes"], true);
+    assert_eq!(events_of(&ended, "breaker.open"), Vec::<Value>::new());
+    assert_eq!(scratch.steps().len(), 4);
+    let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c", "d"]));
+    scratch
+        .worker(0, "w", "true", verify)
+        .args(["--max-steps", "9"])
+        .end()
+        .exits(1)
+        .says("which passes without any work");
 }
 
 #[test]

@@ -84,6 +84,20 @@ impl Batch {
         Ok(changes)
     }
 
+    /// Takes in whether the verification passes without any work.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError`].
+    pub fn baseline_answered(&self, passes: bool) -> Result<Option<Change>, TrajectoryFileError> {
+        let now = clock::now().wall;
+        let change = self.breaker().answered(passes, now);
+        if let Some(change) = &change {
+            self.record(&breaker_row(&self.id, change, now))?;
+        }
+        Ok(change.map(Change::Breaker))
+    }
+
     /// Takes note that a worker's step will not say how it ended.
     pub fn step_lost(&self, worker: &str) {
         let now = clock::now().wall;

@@ -19,6 +19,9 @@ pub struct Turnout {
     pub claims: Vec<Option<Claimed>>,
     /// Whether there is work for a worker that it must wait for.
     pub held: Vec<bool>,
+    /// The worker that is to find out whether the verification passes without
+    /// any work.
+    pub asks: Option<usize>,
     /// When it is worth to look again, where a worker is held.
     pub look_at: Option<jiff::Timestamp>,
     /// What there is too little of on the machine.
@@ -37,12 +40,13 @@ impl Batch {
         let mut turnout = Turnout {
             claims: workers.iter().map(|_| None).collect(),
             held: vec![false; workers.len()],
+            asks: None,
             look_at: None,
             short,
         };
         let now = clock::now().wall;
         let passage = self.breaker().passage(now);
-        let closed = short.is_some() || matches!(passage, Passage::NoneUntil(_) | Passage::NoneYet);
+        let closed = short.is_some() || !matches!(passage, Passage::All | Passage::One);
         let mut left: Vec<usize> = (0..workers.len()).collect();
         while !closed && !left.is_empty() {
             let seated = self.seated(workers, &left, passage == Passage::One);
@@ -71,6 +75,10 @@ impl Batch {
                 continue;
             }
             turnout.held[index] = true;
+            if passage == Passage::Baseline && short.is_none() && turnout.asks.is_none() {
+                self.breaker().ask(worker);
+                turnout.asks = Some(index);
+            }
             let look_at = if short.is_some() {
                 now.saturating_add(LOOK_AGAIN).ok()
             } else if let Passage::NoneUntil(until) = passage {

@@ -27,7 +27,7 @@ impl Lane {
     }
 
     /// Runs what a boot runs; it must pass.
-    fn on_boot(
+    pub(super) fn on_boot(
         &mut self,
         phase: Phase,
         run: impl FnOnce(&mut Self, &Occasion<'_>) -> Result<Option<Ran>, CommandError>,

@@ -1,5 +1,6 @@
 //! `boot`: from files to a lane that may take a step (HARNESS-RUNTIME 3.1).
 
+mod baseline;
 mod command;
 mod error;
 mod recovery;
