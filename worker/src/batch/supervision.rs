@@ -134,6 +134,12 @@ impl Batch {
         self.knowledge().account.clone()
     }
 
+    /// Returns what is left of what an issue may use in this batch.
+    pub(crate) fn left_of(&self, issue_id: &str) -> Budget {
+        let used = self.used_by(issue_id);
+        self.settings.bounds.issue.left(used.spent, used.time)
+    }
+
     /// Returns what an issue used in this batch, its running step left out.
     pub fn used_by(&self, issue_id: &str) -> IssueAccount {
         self.knowledge().account.of_issue(issue_id)

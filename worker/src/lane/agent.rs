@@ -31,7 +31,8 @@ pub(super) fn agent_classes(
     if of_stream.contains(&FailureClass::UsageLimit) {
         add(FailureClass::UsageLimit.as_str());
     }
-    let cut_short = end.cause == EndCause::Limit || matches!(overdue, Some(Overdue::Silent(..)));
+    let ended_by_us = matches!(overdue, Some(Overdue::Silent(..) | Overdue::OverBudget));
+    let cut_short = end.cause == EndCause::Limit || ended_by_us;
     if !cut_short && !is_up(stream) && end.code != Some(0) {
         // Also where the shell could not find it.
         let own = classes_of(end, words, FailureClass::ExecutorUnavailable);
@@ -44,6 +45,7 @@ pub(super) fn agent_classes(
     let failed = matches!(stream.terminal(), Some(Terminal::Failed { .. }));
     match overdue {
         Some(Overdue::Silent(..)) => add(FailureClass::FlakyExecution.as_str()),
+        Some(Overdue::OverBudget) => add(FailureClass::BudgetExceeded.as_str()),
         Some(Overdue::TooLong) => add(FailureClass::AgentStreamInvalid.as_str()),
         // It had said that it was done: its evidence counts.
         Some(Overdue::Lingering) => {}
@@ -79,6 +81,7 @@ pub(super) fn said_by_agent(
                 }
             };
         }
+        Some(Overdue::OverBudget) => return "the issue used up what it may".to_owned(),
         Some(Overdue::TooLong) => return "the agent's event stream is too long".to_owned(),
         Some(Overdue::Lingering) | None => {}
     }
@@ -183,6 +186,12 @@ mod tests {
                 &[INIT, FAILED],
                 Some(Overdue::Lingering),
                 &["work_failed"],
+            ),
+            (
+                stopped,
+                &[INIT],
+                Some(Overdue::OverBudget),
+                &["budget_exceeded"],
             ),
             (
                 stopped,

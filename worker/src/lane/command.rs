@@ -10,6 +10,7 @@ use crate::interrupt::Level;
 use crate::supervisor::{Exit, ExitCause, SupervisorError, shell};
 use crate::witness;
 use premath_evidence::{Agent, CallEnd, FoldedStream, ShellCall};
+use premath_kernel::budget::Budget;
 use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::ROUNDS_MAX;
@@ -210,6 +211,11 @@ impl Lane {
         } else {
             limits.verify
         };
+        let budget = match phase {
+            Phase::Work => self.batch.left_of(occasion.issue_id),
+            _ => Budget::default(),
+        };
+        spec.limit = spec.limit.min(budget.time.unwrap_or(Duration::MAX));
         spec.grace = limits.grace;
         spec.output_cap = limits.output_cap;
         let agent = occasion.task(phase).and_then(|task| task.agent);
@@ -234,7 +240,7 @@ impl Lane {
             None => None,
             Some(agent) => {
                 let file = out.try_clone().map_err(unread)?;
-                Some(Listener::new(agent, file, limits))
+                Some(Listener::new(agent, file, limits, budget))
             }
         };
         let started_at = clock::now().wall;

@@ -3,6 +3,7 @@
 
 use crate::settings::Limits;
 use premath_evidence::{Agent, AgentStream, FoldedStream};
+use premath_kernel::budget::{Budget, Spent};
 use premath_kernel::silence::{AgentPhase, SilenceLimits};
 use std::fs::File;
 use std::io;
@@ -24,6 +25,8 @@ pub(super) enum Overdue {
     Lingering,
     /// It said more than is kept.
     TooLong,
+    /// Its issue used up what it may.
+    OverBudget,
 }
 
 /// Listens to one agent.
@@ -36,19 +39,24 @@ pub(super) struct Listener {
     read: u64,
     cap: u64,
     limits: SilenceLimits,
+    /// What is left of what its issue may use.
+    budget: Budget,
+    begun_at: Instant,
     heard_at: Instant,
     buffer: Vec<u8>,
 }
 
 impl Listener {
     /// Begins to listen to a file that is still empty.
-    pub(super) fn new(agent: Agent, file: File, limits: &Limits) -> Self {
+    pub(super) fn new(agent: Agent, file: File, limits: &Limits, budget: Budget) -> Self {
         Self {
             stream: AgentStream::new(agent),
             file,
             read: 0,
             cap: limits.stream_cap,
             limits: limits.silence.clone(),
+            budget,
+            begun_at: Instant::now(),
             heard_at: Instant::now(),
             buffer: vec![0; CHUNK],
         }
@@ -66,6 +74,10 @@ impl Listener {
         }
         if self.read >= self.cap {
             return Ok(Some(Overdue::TooLong));
+        }
+        let spent = spent(self.stream.so_far().spent());
+        if self.budget.is_used_up(spent, self.begun_at.elapsed()) {
+            return Ok(Some(Overdue::OverBudget));
         }
         let phase = self.phase();
         let silent = self.heard_at.elapsed();
@@ -116,19 +128,33 @@ impl Listener {
     }
 }
 
+/// Returns what an agent used, as a budget counts it.
+pub(super) fn spent(spent: premath_evidence::Spent) -> Spent {
+    Spent {
+        tokens: spent
+            .tokens
+            .map(|tokens| tokens.input.saturating_add(tokens.output)),
+        cost_nano_usd: spent.cost_nano_usd,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Write;
 
     fn listener(limit: Duration) -> (File, Listener) {
+        listener_with(limit, Budget::default())
+    }
+
+    fn listener_with(limit: Duration, budget: Budget) -> (File, Listener) {
         let file = tempfile::tempfile().unwrap();
         let mut limits = Limits {
             stream_cap: 1_000,
             ..Limits::default()
         };
         limits.silence.first_event = limit;
-        let listener = Listener::new(Agent::Codex, file.try_clone().unwrap(), &limits);
+        let listener = Listener::new(Agent::Codex, file.try_clone().unwrap(), &limits, budget);
         (file, listener)
     }
 
@@ -150,6 +176,26 @@ mod tests {
             .unwrap();
         listener.look().unwrap();
         assert_eq!(listener.phase(), AgentPhase::Over);
+    }
+
+    #[test]
+    fn what_an_issue_may_use_is_counted_while_the_agent_works() {
+        let budget = Budget {
+            tokens: Some(100),
+            ..Budget::default()
+        };
+        let (mut file, mut listener) = listener_with(Duration::from_secs(600), budget);
+        let used = |tokens: u64| {
+            format!(
+                "{{\"type\":\"turn.completed\",\"usage\":{{\"input_tokens\":{tokens},\"output_tokens\":9}}}}\n"
+            )
+        };
+        file.write_all(BEGIN).unwrap();
+        file.write_all(used(90).as_bytes()).unwrap();
+        assert_eq!(listener.look().unwrap(), None);
+        file.write_all(b"{\"type\":\"turn.started\"}\n").unwrap();
+        file.write_all(used(91).as_bytes()).unwrap();
+        assert_eq!(listener.look().unwrap(), Some(Overdue::OverBudget));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Where a step is while it runs.
 
 use super::command::Cut;
+use super::listener::spent;
 use premath_evidence::{FoldedStream, ShellCall};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::budget::Spent;
@@ -113,16 +114,13 @@ impl Progress {
 
     /// Takes in what an agent's stream amounts to.
     pub(super) fn take_in_stream(&mut self, stream: FoldedStream) {
-        let spent = stream.spent();
-        let tokens = spent.tokens.map(|tokens| TokenCounts {
+        let told = stream.spent();
+        self.spent = spent(told);
+        let tokens = told.tokens.map(|tokens| TokenCounts {
             input: tokens.input,
             cached: tokens.cached,
             output: tokens.output,
         });
-        self.spent = Spent {
-            tokens: tokens.map(TokenCounts::total),
-            cost_nano_usd: spent.cost_nano_usd,
-        };
         let limited = FailureClass::UsageLimit;
         if stream.classes().contains(&limited) {
             let at = stream.rejected().and_then(|limit| limit.resets_at);
@@ -136,7 +134,7 @@ impl Progress {
             session_id: stream.session_id().map(str::to_owned),
             calls: stream.calls().len() as u64,
             tokens,
-            cost_nano_usd: spent.cost_nano_usd,
+            cost_nano_usd: told.cost_nano_usd,
             limit_resets_at: self.limit.and_then(|limit| limit.resets_at).map(Stamp::at),
         });
         self.told = Some(Told::Stream(Box::new(stream)));

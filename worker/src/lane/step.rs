@@ -41,6 +41,8 @@ pub(super) enum StepError {
     Outbox(#[from] outbox::OutboxError),
     #[error(transparent)]
     Change(#[from] ChangeError),
+    #[error("nobody works with the provider `{0}`")]
+    ProviderMissing(String),
     #[error("the work is not proven: {0}")]
     Unproven(String),
     #[error(transparent)]
@@ -58,6 +60,7 @@ impl StepError {
             Self::Command(error) => error.class(),
             Self::Outbox(_) => FailureClass::OutboxInvalid,
             Self::Change(error) => error.class(),
+            Self::ProviderMissing(_) => FailureClass::ExecutorUnavailable,
             Self::Unproven(_) => FailureClass::WorkUnproven,
             Self::Landing(error) => error.class(),
             Self::Evidence(error) => error.class(),
@@ -167,11 +170,10 @@ impl Lane {
         let kept = witness::file(&batch.settings.roots.streams, &step_id, "work", "prompt");
         artifact::overwrite(&kept, prompt.as_bytes())?;
         let prompt_digest = format!("sha256:{}", canonical::sha256_hex(prompt.as_bytes()));
+        let provider = progress.provider.clone().unwrap_or_default();
         let workforce = &batch.settings.work;
-        let Some(work) = workforce.of_worker(&self.worker_id, |_| true).cloned() else {
-            return Ok(());
-        };
-        progress.provider = Some(work.provider.clone());
+        let work = workforce.with(&provider).cloned();
+        let work = work.ok_or(StepError::ProviderMissing(provider))?;
         artifact::overwrite(&files.issue, format!("{}\n", claimed.row.text).as_bytes())?;
         let variables = self.variables(claimed, &step_id, &files);
         let occasion = Occasion {

@@ -88,16 +88,18 @@ pub struct Workforce {
 }
 
 impl Workforce {
-    /// Returns who works in a worker's lane: its own, or the first other one
-    /// that `is_free`. The lane's place is the number that the worker's id ends
-    /// in, from 1 (`contracts.md` 9); any other id is the first.
-    pub fn of_worker(&self, worker_id: &str, is_free: impl Fn(&str) -> bool) -> Option<&Work> {
-        let number = worker_id.rsplit('.').next().unwrap_or_default();
-        let place = number.parse::<usize>().unwrap_or(1).saturating_sub(1);
-        let own = &self.lanes[place % self.lanes.len()];
-        std::iter::once(own)
-            .chain(&self.fallback)
-            .find(|work| is_free(&work.provider))
+    /// Returns who works with a provider.
+    pub fn with(&self, provider: &str) -> Option<&Work> {
+        self.all().find(|work| work.provider == provider)
+    }
+
+    /// Returns the providers that the lanes take in turn, and the ones that
+    /// take their place.
+    pub fn providers(&self) -> [Vec<String>; 2] {
+        [&self.lanes, &self.fallback].map(|works| {
+            let names = works.iter().map(|work| work.provider.clone());
+            names.collect()
+        })
     }
 
     /// Returns everybody.
@@ -111,7 +113,6 @@ impl Workforce {
 pub(super) struct AgentTable {
     /// The agents that the lanes take in turn.
     pub(super) agents: Vec<Agent>,
-    pub(super) fallback: Vec<Agent>,
     pub(super) adapter: Option<Adapter>,
     /// Command lines in place of the ready ones.
     pub(super) commands: BTreeMap<Agent, String>,
@@ -121,6 +122,8 @@ pub(super) struct AgentTable {
 pub(super) struct Wish<'a> {
     pub(super) flags: &'a LoopFlags,
     pub(super) table: &'a AgentTable,
+    /// Who takes the place of an agent whose provider refuses.
+    pub(super) fallback: &'a [String],
     /// `work_cmd` of the file.
     pub(super) command: Option<&'a str>,
 }
@@ -176,12 +179,23 @@ impl Wish<'_> {
                 several.iter().map(work).collect()
             }
         };
-        let fallback = if agents.is_empty() {
-            Vec::new()
-        } else {
-            let work = |agent: &Agent| self.work(*agent, None, None);
-            self.table.fallback.iter().map(work).collect()
-        };
+        let fallback: Result<Vec<Work>, SettingsError> = self
+            .fallback
+            .iter()
+            .map(|name| match (Agent::named(name), lanes.as_slice()) {
+                // One command, which is told by PREMATH_PROVIDER.
+                (_, [work]) if agents.is_empty() => Ok(Work {
+                    provider: name.clone(),
+                    ..work.clone()
+                }),
+                (Some(agent), _) => Ok(self.work(agent, None, None)),
+                (None, _) => Err(SettingsError::Value {
+                    name: "fallback",
+                    detail: unknown("agent", name),
+                }),
+            })
+            .collect();
+        let fallback = fallback?;
         Ok(Workforce { lanes, fallback })
     }
 
@@ -260,13 +274,13 @@ mod tests {
     ) -> Result<Workforce, SettingsError> {
         let table = AgentTable {
             agents: agents.to_vec(),
-            fallback: vec![Agent::Gemini],
             adapter: None,
             commands: BTreeMap::from([(Agent::OpenCode, "mine".to_owned())]),
         };
         Wish {
             flags,
             table: &table,
+            fallback: &["gemini".to_owned()],
             command,
         }
         .workforce()
@@ -276,15 +290,14 @@ mod tests {
     fn lanes_take_agents_in_turn_and_fall_back() {
         let flags = LoopFlags::default();
         let workforce = workforce(&[Agent::Codex, Agent::OpenCode], None, &flags).unwrap();
-        let provider = |place: usize, parked: &[&str]| {
-            let worker = format!("night.{}", place + 1);
-            let work = workforce.of_worker(&worker, |name| !parked.contains(&name));
-            work.map(|work| work.provider.clone())
-        };
-        assert_eq!(provider(0, &[]).unwrap(), "codex");
-        assert_eq!(provider(1, &[]).unwrap(), "opencode");
-        assert_eq!(provider(2, &["codex"]).unwrap(), "gemini");
-        assert_eq!(provider(0, &["codex", "gemini"]), None);
+        let [own, fallback] = workforce.providers();
+        assert_eq!(own, ["codex", "opencode"]);
+        assert_eq!(fallback, ["gemini"]);
+        assert_eq!(
+            workforce.with("gemini").unwrap().adapter,
+            Adapter::Stream(Agent::Gemini)
+        );
+        assert_eq!(workforce.with("claude"), None);
         let commands: Vec<_> = workforce.all().map(|work| &work.command).collect();
         assert_eq!(commands[1], "mine");
         assert!(commands[0].starts_with("codex exec --json"));
@@ -294,7 +307,7 @@ mod tests {
     fn a_command_is_an_agents_own_or_wins_over_it() {
         let flags = LoopFlags::default();
         let one = workforce(&[Agent::Codex], Some("c"), &flags).unwrap();
-        let work = one.of_worker("mine", |_| true).unwrap();
+        let work = one.all().next().unwrap();
         assert_eq!(
             (&*work.command, work.adapter),
             ("c", Adapter::Stream(Agent::Codex))
@@ -304,7 +317,7 @@ mod tests {
             ..LoopFlags::default()
         };
         let one = workforce(&[Agent::Codex], None, &flags).unwrap();
-        let work = one.of_worker("mine", |_| true).unwrap();
+        let work = one.all().next().unwrap();
         assert_eq!((&*work.command, work.adapter), ("mine", Adapter::Shell));
         assert_eq!(work.provider, "shell");
     }

@@ -3,7 +3,7 @@
 
 use super::file::ConfigError;
 use super::reader::Reader;
-use super::{LoopFlags, SettingsError};
+use super::{LoopFlags, SettingsError, Workforce};
 use jiff::tz::TimeZone;
 use premath_kernel::breaker::BreakerRule;
 use premath_kernel::budget::{Budget, nano_usd};
@@ -14,9 +14,6 @@ use premath_kernel::size::Size;
 use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
-
-/// The provider of a shell command, which names no other.
-pub const SHELL_PROVIDER: &str = "shell";
 
 /// How long a provider is parked whose reset is not said.
 const LIMIT_PAUSE: Duration = Duration::from_secs(3_600);
@@ -83,10 +80,16 @@ impl BoundsTable {
         Ok(true)
     }
 
+    /// Returns who takes a lane whose own provider is parked.
+    pub(super) fn fallback(&self) -> &[String] {
+        &self.fallback
+    }
+
     /// Puts flags and keys together; a deadline counts from now.
     pub(super) fn settled(
         self,
         flags: &LoopFlags,
+        work: &Workforce,
         now: jiff::Timestamp,
     ) -> Result<Bounds, SettingsError> {
         let stop_at = match &flags.stop_at {
@@ -103,11 +106,12 @@ impl BoundsTable {
             Some(text) => Some(max_duration(text)?),
             None => self.max_duration,
         };
+        let [own, fallback] = work.providers();
         let stop_at = stop_at.map(|stop_at| moment(stop_at, now)).transpose()?;
         Ok(Bounds {
             providers: ProviderRule {
-                own: vec![SHELL_PROVIDER.to_owned()],
-                fallback: self.fallback,
+                own,
+                fallback,
                 pause: self.limit_pause.unwrap_or(LIMIT_PAUSE),
             },
             breaker: self.breaker,
@@ -195,6 +199,18 @@ mod tests {
             .map_err(|error| error.to_string())
     }
 
+    /// Puts keys and flags together where a command works.
+    fn bounds(keys: BoundsTable, flags: &LoopFlags) -> Result<Bounds, SettingsError> {
+        let work = crate::settings::agent::Wish {
+            flags,
+            table: &Default::default(),
+            fallback: keys.fallback(),
+            command: Some("work"),
+        };
+        let work = work.workforce()?;
+        keys.settled(flags, &work, now())
+    }
+
     fn now() -> jiff::Timestamp {
         "2026-03-05T21:00:00Z".parse().unwrap()
     }
@@ -222,9 +238,9 @@ issue_time = "2h"
 stop_at = "2026-03-06T07:00:00Z"
 max_duration = "9h"
 "#;
-        let bounds = table(text).unwrap();
-        let bounds = bounds.settled(&LoopFlags::default(), now()).unwrap();
-        assert_eq!(bounds.providers.own, [SHELL_PROVIDER]);
+        let keys = table(text).unwrap();
+        let bounds = bounds(keys, &LoopFlags::default()).unwrap();
+        assert_eq!(bounds.providers.own, ["shell"]);
         assert_eq!(bounds.providers.fallback, ["gemini", "codex"]);
         assert_eq!(bounds.providers.pause, Duration::from_secs(1_200));
         assert_eq!(bounds.breaker.failures, 0);
@@ -239,8 +255,8 @@ max_duration = "9h"
 
     #[test]
     fn nothing_given_is_what_the_documents_say() {
-        let bounds = BoundsTable::default();
-        let bounds = bounds.settled(&LoopFlags::default(), now()).unwrap();
+        let keys = BoundsTable::default();
+        let bounds = bounds(keys, &LoopFlags::default()).unwrap();
         assert_eq!(bounds.breaker.failures, 3);
         assert_eq!(bounds.breaker.pause, Duration::from_secs(300));
         assert_eq!(
@@ -287,7 +303,7 @@ max_duration = "9h"
             ..LoopFlags::default()
         };
         let keys = table("[coordinator]\nmax_duration = \"9h\"\n").unwrap();
-        let settled = keys.settled(&flags(None, Some("1h")), now()).unwrap();
+        let settled = bounds(keys, &flags(None, Some("1h"))).unwrap();
         assert_eq!(
             settled.deadline.max_duration,
             Some(Duration::from_secs(3_600))
@@ -302,7 +318,7 @@ max_duration = "9h"
             (None, Some("long"), "--max-duration: `long` is no duration"),
             (None, Some("0s"), "--max-duration: it must be above 0"),
         ] {
-            let error = BoundsTable::default().settled(&flags(stop_at, max_duration), now());
+            let error = bounds(BoundsTable::default(), &flags(stop_at, max_duration));
             let error = error.unwrap_err().to_string();
             assert!(error.starts_with(said), "{error}");
         }

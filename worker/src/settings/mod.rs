@@ -14,7 +14,7 @@ mod protect;
 mod reader;
 
 pub use agent::{Adapter, Work, Workforce};
-pub use bounds::{Bounds, SHELL_PROVIDER};
+pub use bounds::Bounds;
 pub use error::SettingsError;
 pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
@@ -188,6 +188,7 @@ impl Settings {
         let work = agent::Wish {
             flags,
             table: &file.agent,
+            fallback: file.bounds.fallback(),
             command: batch.work_cmd.as_deref(),
         };
         let work = work.workforce()?;
@@ -264,7 +265,7 @@ impl Settings {
             }
         };
         let governance = governance::profile(&file.governance, &roots.repository)?;
-        let bounds = file.bounds.settled(flags, now)?;
+        let bounds = file.bounds.settled(flags, &work, now)?;
         let mut backoff = file.backoff;
         if let Some(percent) = file.jitter_percent {
             backoff.set_jitter(percent);
