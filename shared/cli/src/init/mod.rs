@@ -322,16 +322,21 @@ mod tests {
             ),
             (
                 "coordinator",
-                "worktrees worker_prefix max_steps_per_worker rounds drain_grace",
+                "worktrees worker_prefix max_steps_per_worker rounds drain_grace stop_at max_duration",
             ),
             (
                 "supervision",
                 "step_limit verify_limit grace output_cap_bytes stream_cap_bytes first_event_limit \
-                 call_silence silence after_end",
+                 call_silence silence after_end free_disk free_memory room_wait",
             ),
             (
                 "agent",
-                "use fallback adapter claude_cmd codex_cmd gemini_cmd opencode_cmd",
+                "use fallback limit_pause adapter claude_cmd codex_cmd gemini_cmd opencode_cmd",
+            ),
+            ("breaker", "failures pause"),
+            (
+                "budget",
+                "batch_tokens batch_usd issue_tokens issue_usd issue_time",
             ),
             ("backoff", "fixed_short exponential_short jitter_percent"),
             ("env", "drop allow"),
