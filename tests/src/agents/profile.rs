@@ -125,7 +125,7 @@ fn gemini() -> String {
         "privacy": {"usageStatisticsEnabled": false},
         "telemetry": {"enabled": false},
         "general": {"disableAutoUpdate": true, "enableAutoUpdate": false, "maxAttempts": 2},
-        "model": {"maxSessionTurns": 12},
+        "model": {"name": "gemini-2.5-flash", "maxSessionTurns": 12},
     })
     .to_string()
 }
