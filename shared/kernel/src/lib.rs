@@ -30,6 +30,7 @@ pub mod outbox;
 pub mod plain;
 pub mod reference;
 pub mod retry;
+pub mod sandbox;
 pub mod schema;
 pub mod session;
 pub mod size;

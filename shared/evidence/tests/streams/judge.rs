@@ -44,6 +44,7 @@ pub(crate) fn own(phase: &'static str) -> ShellCall {
         phase,
         command_digest: "sha256:c".into(),
         workdir: "/w".into(),
+        sandbox_ref: None,
         exit_code: Some(0),
         signal: None,
         stdout_sha256: "o".into(),
