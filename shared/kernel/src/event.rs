@@ -5,6 +5,7 @@
 use crate::authority::MutationMode;
 use crate::bootstrap::Bootstrap;
 use crate::failure::FailureClass;
+use crate::sandbox::SandboxMode;
 use crate::stamp::Stamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -156,6 +157,8 @@ pub enum Event<'a> {
         /// The branch that steps begin at; null where they begin where their
         /// lane is.
         landing_target: Option<&'a str>,
+        /// How commands are confined.
+        sandbox: SandboxMode,
     },
     /// A lane is ready.
     #[serde(rename = "lane.booted")]
@@ -228,6 +231,23 @@ pub enum Event<'a> {
         /// How far.
         level: EndWish,
     },
+    /// Issue memory was changed by no transaction: by an editor, by git, or by a
+    /// command that was not confined.
+    #[serde(rename = "memory.changed")]
+    MemoryChanged {
+        /// Always `memory_changed_outside`.
+        failure_class: FailureClass,
+        /// What was found, for a person.
+        detail: String,
+        /// How many issues are there that were not, as far as it could be told.
+        added: usize,
+        /// How many have another row.
+        altered: usize,
+        /// How many are gone.
+        removed: usize,
+        /// Their ids, the first few.
+        issues: &'a [String],
+    },
     /// Issue memory or trajectory cannot be used any more.
     #[serde(rename = "store.lost")]
     StoreLost {
@@ -256,6 +276,8 @@ pub enum Event<'a> {
         counts: &'a BTreeMap<&'static str, usize>,
         /// What landed; null where nothing was to land.
         landing: Option<LandingCheck>,
+        /// How often issue memory was found changed by no transaction.
+        memory_changes: usize,
     },
 }
 
