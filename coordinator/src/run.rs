@@ -12,7 +12,7 @@ use harness_worker::settings::Settings;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::graph::Scope;
 use premath_kernel::trajectory::{StepRow, action};
-use premath_memory::{Claimed, Compaction, StoreError, clock};
+use premath_memory::{Claimed, Compaction, OutsideChange, StoreError, clock};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -137,6 +137,7 @@ pub fn run(
         mode: &batch.settings.mode,
         issues_path: batch.memory.path(),
         landing: batch.landing.is_on().then(|| &batch.settings.landing),
+        sandbox: &batch.settings.sandbox.choice,
     });
     let mut shell = Shell {
         left_out: plan.left_out,
@@ -150,6 +151,7 @@ pub fn run(
         pass_wanted: false,
         cycle_reported: None,
         reports: BTreeMap::new(),
+        memory_changes: 0,
     };
     for (index, worktree) in plan.worktrees.iter().enumerate() {
         let plan = LanePlan {
@@ -183,6 +185,7 @@ struct Shell<'a> {
     cycle_reported: Option<Vec<String>>,
     /// The last report of each issue, with the lane.
     reports: BTreeMap<String, (LaneIndex, StepReport)>,
+    memory_changes: usize,
 }
 
 impl Shell<'_> {
@@ -282,6 +285,8 @@ impl Shell<'_> {
                     worker_id: &plan.worker_id,
                     report: &report,
                 });
+                let changes = self.batch.outside_changes();
+                self.memory_changed(&changes);
                 if let Some((class, detail)) = &report.lane_lost {
                     self.given_up(lane, *class, detail, None);
                 }
@@ -306,6 +311,14 @@ impl Shell<'_> {
                 })
             }
         }
+    }
+
+    /// Tells of changes of issue memory that came by no transaction.
+    fn memory_changed(&mut self, changes: &[OutsideChange]) {
+        for change in changes {
+            self.reporter.notice(&Notice::MemoryChanged { change });
+        }
+        self.memory_changes += changes.len();
     }
 
     fn given_up(
@@ -450,6 +463,10 @@ impl Shell<'_> {
         } else {
             exit::OK
         };
+        if !self.machine.store_lost() {
+            let changes = self.batch.last_outside_changes();
+            self.memory_changed(&changes);
+        }
         if !self.machine.store_lost()
             && let Err(error) = self.batch.memory.compact(Compaction::Now)
         {
@@ -487,6 +504,7 @@ impl Shell<'_> {
             cycle: self.cycle_reported,
             counts,
             landing,
+            memory_changes: self.memory_changes,
         };
         self.reporter.summary(&summary);
         summary

@@ -15,7 +15,7 @@ use premath_kernel::canonical::canonical;
 use premath_kernel::event::{WORKER_ACTION, WorkerReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::plain::plain;
-use premath_memory::{Compaction, StoreError, clock};
+use premath_memory::{Compaction, OutsideChange, StoreError, clock};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Write;
 use std::path::PathBuf;
@@ -106,6 +106,7 @@ fn run(arguments: &Arguments) -> u8 {
         Err(error) => return failed(&error, error.hint(), error.exit_code()),
     };
     say(&plain(&batch.settings.mode.told()));
+    say(&plain(&batch.settings.sandbox.choice.told()));
     let booted = Lane::boot(
         batch.clone(),
         &arguments.worker_id,
@@ -145,6 +146,7 @@ fn run(arguments: &Arguments) -> u8 {
         ));
         let report = lane.step(&claimed);
         say(&told(&report));
+        batch.outside_changes().iter().for_each(tell_change);
         store_lost |= report.store_lost.is_some();
         let over = store_lost
             || report.lane_lost.is_some()
@@ -158,6 +160,7 @@ fn run(arguments: &Arguments) -> u8 {
         say(&format!("the last session was not written: {error}"));
     }
     if !store_lost {
+        batch.last_outside_changes().iter().for_each(tell_change);
         batch.sweep_shared();
         let _ = batch.recover_rows(RecoverAt::End);
         // Somebody else's batch may be in its middle: only where it pays.
@@ -184,6 +187,11 @@ fn run(arguments: &Arguments) -> u8 {
         let _ = writeln!(std::io::stdout(), "{}", canonical(&document));
     }
     code
+}
+
+fn tell_change(change: &OutsideChange) {
+    let class = FailureClass::MemoryChangedOutside;
+    say(&format!("warning: {class}: {}", plain(&change.told())));
 }
 
 fn exit_code(batch: &Batch, reports: &[StepReport], store_lost: bool) -> u8 {

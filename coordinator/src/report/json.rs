@@ -5,6 +5,7 @@ use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
 use premath_kernel::canonical::canonical;
 use premath_kernel::event::{EndWish, EndedIssue, EndedStep, Ending, Event};
+use premath_kernel::failure::FailureClass;
 use premath_kernel::plain::plain_json;
 use premath_kernel::stamp::Stamp;
 use std::io::Write;
@@ -38,6 +39,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 mode,
                 issues_path,
                 landing,
+                sandbox,
             } => Event::BatchStarted {
                 batch_id,
                 resumed: *resumed,
@@ -46,6 +48,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 issues_path: text(issues_path),
                 landing_mode: landing.map(|rule| rule.mode.as_str()),
                 landing_target: landing.map(|rule| rule.target.as_str()),
+                sandbox: sandbox.mode,
             },
             Notice::LaneBooted {
                 worker_id,
@@ -94,6 +97,14 @@ impl<W: Write> Reporter for JsonReporter<W> {
                     EndWish::Drain
                 },
             },
+            Notice::MemoryChanged { change } => Event::MemoryChanged {
+                failure_class: FailureClass::MemoryChangedOutside,
+                detail: change.told(),
+                added: change.added,
+                altered: change.altered,
+                removed: change.removed,
+                issues: &change.issues,
+            },
             Notice::StoreLost { detail } => Event::StoreLost { detail },
         };
         self.event(&event);
@@ -119,6 +130,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             cycle_path: summary.cycle.as_deref(),
             counts: &summary.counts,
             landing: summary.landing.clone(),
+            memory_changes: summary.memory_changes,
         });
     }
 }

@@ -14,7 +14,8 @@ use premath_kernel::authority::MutationMode;
 use premath_kernel::event::{ActsUnder, LandingCheck};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::LandingRule;
-use premath_memory::Claimed;
+use premath_kernel::sandbox::SandboxChoice;
+use premath_memory::{Claimed, OutsideChange};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -36,6 +37,8 @@ pub enum Notice<'a> {
         issues_path: &'a Path,
         /// The branch that steps begin at and, in mode `merge`, land on.
         landing: Option<&'a LandingRule>,
+        /// How commands are confined.
+        sandbox: &'a SandboxChoice,
     },
     /// A lane is ready.
     LaneBooted {
@@ -88,6 +91,11 @@ pub enum Notice<'a> {
         /// How far.
         level: Level,
     },
+    /// Issue memory was changed by no transaction.
+    MemoryChanged {
+        /// What was found.
+        change: &'a OutsideChange,
+    },
     /// Issue memory or trajectory cannot be used any more.
     StoreLost {
         /// Why.
@@ -116,6 +124,8 @@ pub struct Summary {
     pub counts: BTreeMap<&'static str, usize>,
     /// What landed, where work is to land.
     pub landing: Option<LandingCheck>,
+    /// How often issue memory was found changed by no transaction.
+    pub memory_changes: usize,
 }
 
 /// Somebody who is told.

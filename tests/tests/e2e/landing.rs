@@ -157,7 +157,7 @@ fn a_conflict_gets_one_fresh_attempt_that_knows_of_it() {
         .collect();
     assert_eq!(failed.len(), 1, "{failed:#?}");
     assert_eq!(failed[0]["failureClasses"], json!(["landing_conflict"]));
-    let prompts = fs::read_to_string(scratch.folder().join("prompts")).unwrap();
+    let prompts = fs::read_to_string(scratch.home().join("prompts")).unwrap();
     assert!(
         prompts.contains("the work conflicts with what is on harness/integration")
             && prompts.contains("src/shared.txt"),
@@ -365,7 +365,7 @@ fn work_that_landed_before_a_death_is_not_done_or_landed_again() {
     merging(&scratch, &work, "true").end().exits(0);
     assert_eq!(scratch.issue("a")["status"], "closed");
     assert_eq!(scratch.steps()[0]["landing"]["commit"], landed);
-    let runs = fs::read_to_string(scratch.folder().join("ran")).unwrap();
+    let runs = fs::read_to_string(scratch.home().join("ran")).unwrap();
     assert_eq!(runs, "run\n");
     assert_eq!(first_parents(&scratch).len(), 1);
     refs_are_accounted_for(&scratch);

@@ -156,7 +156,7 @@ fn a_landing_that_a_death_left_unchecked_is_taken_back() {
     let look = "echo \"$(ls src)\" >> \"$HOME/seen\"; false";
     settings(&scratch, &format!("[landing]\ncheck_cmd = '{look}'\n"));
     scratch.landing_batch(OWN, "true").end().exits(1);
-    let seen = fs::read_to_string(scratch.folder().join("seen")).unwrap();
+    let seen = fs::read_to_string(scratch.home().join("seen")).unwrap();
     assert!(seen.starts_with("a.txt\n"), "{seen}");
     assert_eq!(scratch.issue("a")["status"], "blocked");
     assert_eq!(first_parents(&scratch).len(), 0);

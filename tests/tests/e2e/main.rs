@@ -8,6 +8,7 @@
 
 mod boots;
 mod commands;
+mod confinement;
 mod example;
 mod gate;
 mod governance;

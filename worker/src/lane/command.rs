@@ -2,6 +2,7 @@
 //! witnessed (`contracts.md` 7, `agents.md`).
 
 use super::Lane;
+use super::confine::ConfineError;
 use super::watch::LeaseWatch;
 use crate::environment;
 use crate::interrupt::Level;
@@ -132,6 +133,8 @@ pub(super) enum CommandError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Tree(#[from] premath_worktree::tree::TreeError),
+    #[error(transparent)]
+    Confine(#[from] ConfineError),
 }
 
 impl CommandError {
@@ -140,6 +143,7 @@ impl CommandError {
             Self::Supervisor(error) => error.class(),
             Self::Store(_) => FailureClass::ProjectionStoreIo,
             Self::Tree(error) => error.class(),
+            Self::Confine(error) => error.class(),
         }
     }
 }
@@ -182,6 +186,7 @@ impl Lane {
         };
         spec.grace = limits.grace;
         spec.output_cap = limits.output_cap;
+        let sandbox_ref = self.confine(phase, occasion.step_id, &mut spec)?;
         let names = spec
             .env
             .iter()
@@ -250,6 +255,7 @@ impl Lane {
                 classes,
                 cut,
                 names: &names,
+                sandbox_ref,
                 started_at,
                 finished_at,
                 before: &before,
@@ -286,6 +292,7 @@ impl Lane {
             phase: phase.name().to_owned(),
             command_digest: command_digest.clone(),
             workdir: workdir.clone(),
+            sandbox_ref: outcome.sandbox_ref.clone(),
             environment_names: outcome.names.to_vec(),
             exit: witness::end(exit),
             duration_ms: exit.duration_ms,
@@ -321,6 +328,7 @@ impl Lane {
                 phase: phase.name(),
                 command_digest,
                 workdir,
+                sandbox_ref: outcome.sandbox_ref.clone(),
                 exit_code: exit.code,
                 signal: exit.signal,
                 stdout_sha256: exit.stdout.sha256.clone(),
@@ -342,6 +350,7 @@ struct Outcome<'a> {
     classes: Vec<String>,
     cut: Option<Cut>,
     names: &'a [String],
+    sandbox_ref: Option<String>,
     started_at: jiff::Timestamp,
     finished_at: jiff::Timestamp,
     before: &'a TreeState,

@@ -4,6 +4,7 @@
 use super::governance::GovernanceTable;
 use super::protect::Protect;
 use super::reader::Reader;
+use super::sandbox::SandboxTable;
 use super::{EnvironmentRules, Limits};
 use premath_kernel::landing::{LandingMode, Strategy};
 use premath_kernel::retry::BackoffTable;
@@ -86,6 +87,7 @@ pub struct FileSettings {
     pub worktrees: WorktreesTable,
     pub(super) protect: Protect,
     pub(super) governance: GovernanceTable,
+    pub(super) sandbox: SandboxTable,
     /// By how many hundredths a wait for a retry may be longer.
     pub(super) jitter_percent: Option<u32>,
 }
@@ -273,6 +275,8 @@ impl FileSettings {
                 self.protect = Protect::of(&patterns)
                     .map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))?;
             }
+            ("sandbox", "mode") => self.sandbox.mode = Some(reader.word(key, value)?),
+            ("sandbox", "write") => self.sandbox.write = reader.words(key, value)?,
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),
         }
@@ -281,7 +285,7 @@ impl FileSettings {
 }
 
 /// The tables of the file.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "batch",
     "coordinator",
     "supervision",
@@ -292,6 +296,7 @@ const TABLES: [&str; 10] = [
     "worktrees",
     "protect",
     "governance",
+    "sandbox",
 ];
 
 /// More lanes than any machine works on are a slip of the finger.
@@ -333,6 +338,7 @@ fn keys_of(table: &str) -> &'static [&'static str] {
         "worktrees" => &["count", "root", "setup_cmd", "setup_inputs"],
         "protect" => &["paths"],
         "governance" => &["package", "package_ref", "expected_digest"],
+        "sandbox" => &["mode", "write"],
         _ => &[],
     }
 }

@@ -10,6 +10,8 @@ mod instruction;
 mod policy;
 mod protect;
 mod reader;
+mod sandbox;
+mod tool_state;
 
 pub use error::SettingsError;
 pub use file::{ConfigError, FileSettings, WorktreesTable};
@@ -18,6 +20,7 @@ pub use gate::{GateFlags, GateSettings};
 pub use governance::GovernanceError;
 pub use instruction::InstructionError;
 pub use protect::{PatternError, Protect};
+pub use sandbox::Sandbox;
 
 use file::LandingTable;
 use premath_kernel::authority::MutationMode;
@@ -144,6 +147,8 @@ pub struct Settings {
     pub protect: Protect,
     /// The governance profile, where the repository claims it.
     pub governance: Option<GovernanceProfile>,
+    /// How commands are confined.
+    pub sandbox: Sandbox,
 }
 
 /// What makes a worktree ready to work in, such as the install of what a
@@ -165,6 +170,7 @@ impl Settings {
     pub fn resolve(flags: &LoopFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
         let roots = roots_of(flags)?;
         let file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;
+        let sandbox = Sandbox::resolve(flags, &file, &roots.repository)?;
         let batch = file.batch;
         let text = |flag: &Option<String>, variable: &str, key: &Option<String>| {
             [flag.clone(), variable_of(variable), key.clone()]
@@ -286,6 +292,7 @@ impl Settings {
             setup,
             protect: file.protect,
             governance,
+            sandbox,
         })
     }
 

@@ -24,6 +24,13 @@ pub struct CommandSpec {
     ///
     /// The supervisor holds up to half of it in memory for each stream.
     pub output_cap: u64,
+    /// The paths that it may write, enforced by Landlock; any where absent.
+    ///
+    /// A path that is not there opens nothing.
+    pub writable: Option<Vec<PathBuf>>,
+    /// A folder of its own, which the supervisor removes where the lane is gone
+    /// and cannot.
+    pub scratch: Option<PathBuf>,
 }
 
 impl CommandSpec {
@@ -45,6 +52,8 @@ impl CommandSpec {
             limit: Self::LIMIT,
             grace: Self::GRACE,
             output_cap: Self::OUTPUT_CAP,
+            writable: None,
+            scratch: None,
         }
     }
 }

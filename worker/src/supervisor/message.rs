@@ -47,6 +47,10 @@ pub(super) struct Begin {
     pub(super) limit_ms: u64,
     pub(super) grace_ms: u64,
     pub(super) output_cap: u64,
+    #[serde(default)]
+    pub(super) writable: Option<Vec<OsText>>,
+    #[serde(default)]
+    pub(super) scratch: Option<OsText>,
 }
 
 impl Begin {
@@ -64,6 +68,10 @@ impl Begin {
             limit_ms: milliseconds(spec.limit),
             grace_ms: milliseconds(spec.grace),
             output_cap: spec.output_cap,
+            writable: spec
+                .writable
+                .map(|paths| paths.into_iter().map(|p| OsText(p.into())).collect()),
+            scratch: spec.scratch.map(|path| OsText(path.into())),
         }
     }
 }
@@ -141,6 +149,8 @@ pub enum SpawnFailure {
     PermissionDenied,
     /// The working directory is missing or is no directory.
     WorkingDirectory,
+    /// The command could not be confined as asked for.
+    Confinement,
     /// Anything else, as the message says.
     Other,
 }
