@@ -17,6 +17,7 @@ use premath_kernel::sandbox::SandboxMode;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -139,7 +140,7 @@ fn is_confining() -> bool {
     match confine::works(SandboxMode::Landlock) {
         Ok(()) => true,
         Err(why) => {
-            eprintln!("skipped: {why}");
+            let _ = writeln!(std::io::stderr(), "skipped: {why}");
             false
         }
     }

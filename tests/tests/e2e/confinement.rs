@@ -1,7 +1,7 @@
 //! What the commands of a step may write, and what is found where they are not
 //! kept from it.
 
-use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, until};
+use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, skipped, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -18,8 +18,8 @@ fn works(mode: &str) -> bool {
     if ended.code == Some(0) {
         return true;
     }
-    eprintln!("skipped for {mode}: {}", ended.stderr);
-    ended.exits(3).says("does not work here");
+    let ended = ended.exits(3).says("does not work here");
+    skipped(&format!("confinement by {mode}"), ended.stderr.trim());
     false
 }
 
