@@ -27,8 +27,24 @@ impl Tree {
         }
         for folder in &folders {
             fs::create_dir_all(folder).map_err(self.refused("make", folder))?;
+            // Somebody whose branch lies above could have put a link here.
+            let place = fs::canonicalize(folder).map_err(self.refused("find", folder))?;
+            if !self.leads_straight(folder, &place) {
+                let detail = format!("{} is a link to {}", folder.display(), place.display());
+                return Err(self.error("open the branch's folder", detail));
+            }
         }
         Ok(folders)
+    }
+
+    /// Tells whether a folder below the common one is where it says.
+    fn leads_straight(&self, folder: &Path, place: &Path) -> bool {
+        let common = self.common_folder();
+        let common_place = fs::canonicalize(common).ok();
+        match (folder.strip_prefix(common), common_place) {
+            (Ok(below), Some(common)) => common.join(below) == place,
+            _ => true,
+        }
     }
 
     /// Returns the repository's git folder and every worktree of it but this
@@ -51,5 +67,74 @@ impl Tree {
         let here = fs::canonicalize(&self.worktree).unwrap_or_else(|_| self.worktree.clone());
         found.retain(|path| *path != here);
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use git2::{Repository, Signature};
+
+    fn laid_out() -> (tempfile::TempDir, PathBuf, Tree) {
+        let folder = tempfile::tempdir().unwrap();
+        let above = folder.path().canonicalize().unwrap();
+        let main = above.join("main");
+        let git = Repository::init(&main).unwrap();
+        let author = Signature::now("t", "t@localhost").unwrap();
+        let tree = git.treebuilder(None).unwrap().write().unwrap();
+        let tree = git.find_tree(tree).unwrap();
+        git.commit(Some("HEAD"), &author, &author, "first", &tree, &[])
+            .unwrap();
+        for name in ["one", "two"] {
+            git.worktree(name, &above.join(name), None).unwrap();
+        }
+        let one = Tree::open(&above.join("one")).unwrap();
+        (folder, above, one)
+    }
+
+    #[test]
+    fn a_commit_on_a_steps_branch_writes_neither_the_target_nor_the_settings() {
+        let (_folder, above, tree) = laid_out();
+        let git = above.join("main/.git");
+        let found = tree
+            .written_by_commits(Some("refs/heads/harness/a/1"))
+            .unwrap();
+        let expected = [
+            "worktrees/one",
+            "objects",
+            "refs/heads/harness/a",
+            "logs/refs/heads/harness/a",
+        ];
+        let found: Vec<PathBuf> = found
+            .iter()
+            .map(|path| path.components().collect())
+            .collect();
+        assert_eq!(found, expected.map(|name| git.join(name)));
+        assert!(found.iter().all(|folder| folder.is_dir()));
+        for odd in ["refs/heads/../../hooks/x", "HEAD", "refs/tags/x"] {
+            assert_eq!(
+                tree.written_by_commits(Some(odd)).unwrap().len(),
+                2,
+                "{odd}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_branchs_folder_is_refused() {
+        let (_folder, above, tree) = laid_out();
+        let heads = above.join("main/.git/refs/heads/harness");
+        std::os::unix::fs::symlink(above.join("two"), heads).unwrap();
+        let error = tree.written_by_commits(Some("refs/heads/harness/a/1"));
+        assert!(error.unwrap_err().to_string().contains("is a link to"));
+    }
+
+    #[test]
+    fn the_others_are_every_worktree_but_this_one_and_the_git_folder() {
+        let (_folder, above, tree) = laid_out();
+        let names = ["main", "main/.git", "two"];
+        assert_eq!(tree.others(), names.map(|name| above.join(name)));
+        let main = Tree::open(&above.join("main")).unwrap();
+        assert_eq!(main.others(), ["one", "two"].map(|name| above.join(name)));
     }
 }

@@ -8,6 +8,30 @@ use std::process::{Command, Stdio};
 
 const PROGRAM: &str = "bwrap";
 
+/// What of root's power a command keeps, where the harness runs as root: that
+/// over files and its own processes. With the rest it could mount its way out,
+/// or go through a process outside.
+const KEPT_BY_ROOT: [&str; 7] = [
+    "CAP_CHOWN",
+    "CAP_DAC_OVERRIDE",
+    "CAP_FOWNER",
+    "CAP_FSETID",
+    "CAP_KILL",
+    "CAP_SETGID",
+    "CAP_SETUID",
+];
+
+/// The options that come first: everything is there, and read-only. Its `/dev`
+/// is a new one, with what a program needs of it.
+fn first_options() -> Vec<OsString> {
+    let mut options = vec!["--ro-bind", "/", "/", "--dev", "/dev"];
+    if rustix::process::geteuid().is_root() {
+        options.extend(["--cap-drop", "ALL"]);
+        options.extend(KEPT_BY_ROOT.iter().flat_map(|name| ["--cap-add", *name]));
+    }
+    options.into_iter().map(OsString::from).collect()
+}
+
 /// Finds `bwrap`, and tries that it works for this user.
 ///
 /// # Errors
@@ -24,17 +48,8 @@ pub fn find() -> Result<PathBuf, String> {
         .find(|program| program.is_absolute() && program.is_file())
         .ok_or_else(|| format!("`{PROGRAM}` is not installed"))?;
     let trial = Command::new(&program)
-        .args([
-            "--ro-bind",
-            "/",
-            "/",
-            "--dev",
-            "/dev",
-            "--",
-            "/bin/sh",
-            "-c",
-            ":",
-        ])
+        .args(first_options())
+        .args(["--", "/bin/sh", "-c", ":"])
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("`{PROGRAM}` cannot be started: {error}"))?;
@@ -60,9 +75,7 @@ pub struct View {
 impl View {
     /// Makes a command one that `bwrap` runs in this view.
     pub fn wrap(&self, program: &Path, spec: &mut CommandSpec) {
-        let mut args: Vec<OsString> = ["--ro-bind", "/", "/", "--dev", "/dev"]
-            .map(OsString::from)
-            .into();
+        let mut args = first_options();
         let layers = [
             ("--bind", &self.writable),
             ("--ro-bind", &self.read_only),
@@ -70,7 +83,6 @@ impl View {
         ];
         for (option, paths) in layers {
             for path in paths {
-                // Its `/dev` is a new one, with what a program needs of it.
                 if path.exists() && !path.starts_with("/dev") {
                     args.extend([option.into(), path.into(), path.into()]);
                 }
@@ -102,9 +114,9 @@ mod tests {
         spec.cwd = open.clone();
         view.wrap(Path::new("/usr/bin/bwrap"), &mut spec);
         assert_eq!(spec.program, "/usr/bin/bwrap");
-        let expected: Vec<OsString> = ["--ro-bind", "/", "/", "--dev", "/dev", "--bind"]
-            .map(OsString::from)
+        let expected: Vec<OsString> = first_options()
             .into_iter()
+            .chain(["--bind".into()])
             .chain([open.clone().into(), open.clone().into()])
             .chain(["--ro-bind".into(), shut.clone().into(), shut.into()])
             .chain(["--chdir".into(), open.into()])
