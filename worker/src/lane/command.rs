@@ -268,6 +268,9 @@ impl Lane {
 
     /// Names the classes of an end (`contracts.md` 7); none where it passed.
     fn classify(&self, phase: Phase, exit: &Exit, stdout: &Path, stderr: &Path) -> Vec<String> {
+        if exit.is_unconfined() {
+            return vec![FailureClass::SandboxUnavailable.as_str().to_owned()];
+        }
         let read = |path: &Path| artifact::read(path).ok().flatten().unwrap_or_default();
         let policy = &self.batch.settings.retry;
         let known = |word: &str| policy.knows(word) || word.parse::<FailureClass>().is_ok();

@@ -113,6 +113,18 @@ pub struct Exit {
 }
 
 impl Exit {
+    /// Tells whether the command was not started because it could not be
+    /// confined.
+    pub const fn is_unconfined(&self) -> bool {
+        matches!(
+            self.cause,
+            ExitCause::SpawnFailed {
+                kind: SpawnFailure::Confinement,
+                ..
+            }
+        )
+    }
+
     /// Tells whether the main process ended by itself with code 0, within its
     /// limit.
     pub fn succeeded(&self) -> bool {
