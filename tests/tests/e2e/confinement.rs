@@ -115,6 +115,11 @@ fn work() -> Vec<(&'static str, String)> {
             "commit",
             "rm -f src/soft; git add -A && git commit -qm work && git status --short",
         ),
+        // What git leaves of these is no unfinished work.
+        (
+            "pick",
+            "echo p > p && git add p && git commit -qm p && git revert --no-edit HEAD && git cherry-pick HEAD~1",
+        ),
     ]
     .map(|(name, command)| (name, command.to_owned()))
     .into()
@@ -142,6 +147,7 @@ fn a_confined_command_writes_its_own_and_nothing_else() {
             "outbox",
             "read",
             "commit",
+            "pick",
         ];
         assert_eq!(went(&scratch), expected, "{mode}\n{}", ended.stderr);
         let errors = fs::read_to_string(scratch.home().join("errors")).unwrap();

@@ -37,6 +37,32 @@ impl Tree {
         Ok(folders)
     }
 
+    /// Takes away the marks of a cherry-pick or revert that is over: git removes
+    /// them under the lock of the packed references, which a confined command
+    /// cannot take. One that is not over has its message beside it, or its plan.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`] where a mark cannot be removed.
+    pub fn clear_marks(&self) -> Result<(), TreeError> {
+        let git = self.git_folder();
+        let is_going_on = ["MERGE_MSG", "sequencer"]
+            .iter()
+            .any(|name| git.join(name).symlink_metadata().is_ok());
+        if is_going_on {
+            return Ok(());
+        }
+        for name in ["CHERRY_PICK_HEAD", "REVERT_HEAD"] {
+            match fs::remove_file(git.join(name)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(self.refused("remove", Path::new(name))(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Tells whether a folder below the common one is where it says.
     fn leads_straight(&self, folder: &Path, place: &Path) -> bool {
         let common = self.common_folder();
@@ -127,6 +153,26 @@ mod tests {
         std::os::unix::fs::symlink(above.join("two"), heads).unwrap();
         let error = tree.written_by_commits(Some("refs/heads/harness/a/1"));
         assert!(error.unwrap_err().to_string().contains("is a link to"));
+    }
+
+    #[test]
+    fn the_mark_of_a_cherry_pick_that_is_over_is_taken_away() {
+        let (_folder, _above, tree) = laid_out();
+        let base = tree.base().unwrap();
+        let git = tree.git_folder();
+        let mark = git.join("CHERRY_PICK_HEAD");
+        for going_on in ["MERGE_MSG", "sequencer"] {
+            fs::write(&mark, &base.commit).unwrap();
+            fs::write(git.join(going_on), "").unwrap();
+            tree.clear_marks().unwrap();
+            assert!(mark.exists(), "{going_on}");
+            assert!(tree.departure(&base).unwrap().is_some());
+            fs::remove_file(git.join(going_on)).unwrap();
+        }
+        tree.clear_marks().unwrap();
+        assert!(!mark.exists());
+        assert_eq!(tree.departure(&base).unwrap(), None);
+        tree.clear_marks().unwrap();
     }
 
     #[test]
