@@ -16,7 +16,7 @@ use premath_kernel::event::EndedBy;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::graph::Scope;
 use premath_kernel::trajectory::{StepRow, action};
-use premath_memory::{Claimed, StoreError, clock};
+use premath_memory::{Claimed, OutsideChange, StoreError, clock};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -141,6 +141,7 @@ pub fn run(
         mode: &batch.settings.mode,
         issues_path: batch.memory.path(),
         landing: batch.landing.is_on().then(|| &batch.settings.landing),
+        sandbox: &batch.settings.sandbox.choice,
     });
     let mut shell = Shell {
         left_out: plan.left_out,
@@ -159,6 +160,7 @@ pub fn run(
         due: None,
         is_held: false,
         shortage_said: false,
+        memory_changes: 0,
     };
     shell.begin();
     for (index, worktree) in plan.worktrees.iter().enumerate() {
@@ -202,6 +204,7 @@ struct Shell<'a> {
     is_held: bool,
     /// Whether it was said that there is too little room.
     shortage_said: bool,
+    memory_changes: usize,
 }
 
 impl Shell<'_> {
@@ -304,6 +307,8 @@ impl Shell<'_> {
                     worker_id: &plan.worker_id,
                     report: &report,
                 });
+                let changes = self.batch.outside_changes();
+                self.memory_changed(&changes);
                 if let Some((class, detail)) = &report.lane_lost {
                     self.given_up(lane, *class, detail, None);
                 }
@@ -331,6 +336,14 @@ impl Shell<'_> {
                 })
             }
         }
+    }
+
+    /// Tells of changes of issue memory that came by no transaction.
+    fn memory_changed(&mut self, changes: &[OutsideChange]) {
+        for change in changes {
+            self.reporter.notice(&Notice::MemoryChanged { change });
+        }
+        self.memory_changes += changes.len();
     }
 
     fn given_up(

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// A repository `repo` beside its linked worktrees `lane-1`, `lane-2`, … in a
-/// temporary folder, which is also the home of every process started here.
+/// temporary folder, which also holds the home of every process started here.
 #[derive(Debug)]
 pub struct Scratch {
     folder: TempDir,
@@ -32,6 +32,7 @@ impl Scratch {
         let above = fs::canonicalize(folder.path()).unwrap();
         let root = above.join("repo");
         fs::create_dir_all(above.join("runs")).unwrap();
+        fs::create_dir_all(above.join("home")).unwrap();
         fs::create_dir_all(root.join("src")).unwrap();
         fs::write(root.join("README.md"), "A scratch project.\n").unwrap();
         fs::write(root.join("src/base.txt"), "base\n").unwrap();
@@ -77,6 +78,12 @@ impl Scratch {
     /// Returns the folder that holds everything.
     pub fn folder(&self) -> PathBuf {
         fs::canonicalize(self.folder.path()).unwrap()
+    }
+
+    /// Returns the home of every process that is started here, which its
+    /// commands may write to.
+    pub fn home(&self) -> PathBuf {
+        self.folder().join("home")
     }
 
     /// Writes issue memory, byte for byte.
@@ -190,7 +197,10 @@ impl Scratch {
         Run::new(program, output)
             .within(&self.root)
             .env("PATH", path)
-            .env("HOME", self.folder())
+            .env("HOME", self.home())
+            // The state of tools, which confined commands may write: so a
+            // scripted agent can leave word there.
+            .env("XDG_CACHE_HOME", self.home())
             .env("TMPDIR", self.folder())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_AUTHOR_NAME", "Agent")

@@ -19,7 +19,7 @@ impl Tools {
     pub fn of(scratch: &Scratch) -> Self {
         let mut server = command(&binaries().premath);
         server.arg("mcp-serve").current_dir(&scratch.root);
-        server.env_clear().env("HOME", scratch.folder());
+        server.env_clear().env("HOME", scratch.home());
         server.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = server.stderr(Stdio::null()).spawn().unwrap();
         let mut tools = Self {

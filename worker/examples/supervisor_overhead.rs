@@ -1,17 +1,22 @@
-//! Measures what a command costs through the supervisor, against a plain spawn.
+//! Measures what a command costs through the supervisor, confined or not, against
+//! a plain spawn.
 //!
 //! `cargo run --release -p harness-worker --example supervisor_overhead`
 
-use harness_worker::supervisor::{self, Supervisor, shell};
+use harness_worker::supervisor::{self, Supervisor, confine, shell};
+use premath_kernel::sandbox::SandboxMode;
 use std::error::Error;
 use std::fs::File;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 const RUNS: u32 = 200;
 /// The best of so many rounds counts: the others measure the machine's load.
 const ROUNDS: u32 = 10;
+/// How many paths a confined command may write to, about as in a lane.
+const PATHS: usize = 30;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     if std::env::args_os()
@@ -25,9 +30,15 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         .build()?;
     let mut out = std::io::stdout().lock();
     let (mut plainly, mut supervisedly) = (Duration::MAX, Duration::MAX);
+    let mut confinedly = Duration::MAX;
+    let is_confining = confine::works(SandboxMode::Landlock).is_ok();
     for _ in 0..ROUNDS {
         plainly = plainly.min(plain()?);
-        supervisedly = supervisedly.min(runtime.block_on(supervised())?);
+        supervisedly = supervisedly.min(runtime.block_on(supervised(None))?);
+        if is_confining {
+            let paths = vec![std::env::temp_dir(); PATHS];
+            confinedly = confinedly.min(runtime.block_on(supervised(Some(paths)))?);
+        }
     }
     writeln!(
         out,
@@ -35,6 +46,10 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         supervisedly.saturating_sub(plainly),
         supervisedly.as_secs_f64() / plainly.as_secs_f64(),
     )?;
+    if is_confining {
+        let more = confinedly.saturating_sub(supervisedly);
+        writeln!(out, "confined {confinedly:?} a run: {more:?} more")?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -53,18 +68,16 @@ fn plain() -> Result<Duration, Box<dyn Error>> {
     Ok(started.elapsed() / RUNS)
 }
 
-async fn supervised() -> Result<Duration, Box<dyn Error>> {
+async fn supervised(writable: Option<Vec<PathBuf>>) -> Result<Duration, Box<dyn Error>> {
     let lock = tempfile::tempfile()?;
     let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut supervisor = Supervisor::start(&std::env::current_exe()?, lock.into())?;
     let started = Instant::now();
     for _ in 0..RUNS {
         let (stdout, stderr): (File, File) = (stdout.try_clone()?, stderr.try_clone()?);
-        let exit = supervisor
-            .begin(shell("true"), stdout, stderr)
-            .await?
-            .wait()
-            .await?;
+        let mut spec = shell("true");
+        spec.writable.clone_from(&writable);
+        let exit = supervisor.begin(spec, stdout, stderr).await?.wait().await?;
         assert!(exit.succeeded());
     }
     Ok(started.elapsed() / RUNS)

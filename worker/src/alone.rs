@@ -7,8 +7,9 @@ use harness_worker::lane::{Lane, StepEnding, StepReport};
 use harness_worker::stderr::{baseline_told, failed, say};
 use premath_kernel::deadline::Deadline;
 use premath_kernel::event::EndedBy;
+use premath_kernel::failure::FailureClass;
 use premath_kernel::plain::plain;
-use premath_memory::{Claimed, clock};
+use premath_memory::{Claimed, OutsideChange, clock};
 use std::time::{Duration, Instant};
 
 /// How often a worker that waits looks whether it is to end.
@@ -176,6 +177,7 @@ impl<'a> Alone<'a> {
         ));
         let report = lane.step(claimed);
         say(&told(&report));
+        self.batch.outside_changes().iter().for_each(tell_change);
         self.worked.store_lost |= report.store_lost.is_some();
         match self.batch.step_ended(&self.worker[0], &report) {
             Ok(changes) => {
@@ -193,6 +195,11 @@ impl<'a> Alone<'a> {
         }
         report
     }
+}
+
+pub(crate) fn tell_change(change: &OutsideChange) {
+    let class = FailureClass::MemoryChangedOutside;
+    say(&format!("warning: {class}: {}", plain(&change.told())));
 }
 
 /// Drains at the deadline, whatever runs then.

@@ -3,7 +3,7 @@
 
 mod alone;
 
-use alone::{Alone, Worked};
+use alone::{Alone, Worked, tell_change};
 use clap::{Parser, Subcommand};
 use harness_worker::batch::{Batch, Opening, RecoverAt};
 use harness_worker::exit;
@@ -109,6 +109,7 @@ fn run(arguments: &Arguments) -> u8 {
         Err(error) => return failed(&error, error.hint(), error.exit_code()),
     };
     say(&plain(&batch.settings.mode.told()));
+    say(&plain(&batch.settings.sandbox.choice.told()));
     let booted = Lane::boot(
         batch.clone(),
         &arguments.worker_id,
@@ -135,6 +136,7 @@ fn run(arguments: &Arguments) -> u8 {
         say(&format!("the last session was not written: {error}"));
     }
     if !store_lost {
+        batch.last_outside_changes().iter().for_each(tell_change);
         batch.sweep_shared();
         let _ = batch.recover_rows(RecoverAt::End);
         // Somebody else's batch may be in its middle: only where it pays.

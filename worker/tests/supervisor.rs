@@ -9,13 +9,15 @@
 use fs2::FileExt;
 use harness_worker::supervisor::{
     CommandSpec, Exit, ExitCause, MARKER, MODE, Running, SpawnFailure, Supervisor, SupervisorError,
-    shell,
+    confine, shell,
 };
 use premath_kernel::canonical::sha256_hex;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::sandbox::SandboxMode;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -131,6 +133,73 @@ fn free(lock: &Path) -> bool {
 
 fn signal(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
+}
+
+/// Whether the kernel confines; where it does not, it must say so.
+fn is_confining() -> bool {
+    match confine::works(SandboxMode::Landlock) {
+        Ok(()) => true,
+        Err(why) => {
+            let _ = writeln!(std::io::stderr(), "skipped: {why}");
+            false
+        }
+    }
+}
+
+#[test]
+fn a_confined_command_writes_to_its_paths_alone_and_the_next_one_is_free() {
+    if !is_confining() {
+        return;
+    }
+    on_lane(async {
+        let mut lane = Lane::new();
+        for folder in ["open", "shut"] {
+            fs::create_dir(lane.path(folder)).unwrap();
+        }
+        for file in ["file", "kept"] {
+            fs::write(lane.path(file), "old").unwrap();
+        }
+        let command = "echo x > open/x; echo x > file; mkdir open/a && mv open/x open/a/x
+            echo x > shut/x; true > kept; rm -f kept; mv kept open/kept; ln kept open/kept; echo x > new
+            sh -c 'echo x > shut/y' & wait; cat kept";
+        let mut spec = lane.shell(command);
+        spec.writable = Some(vec![
+            lane.path("open"),
+            lane.path("file"),
+            lane.path("not-there"),
+            "/dev/null".into(),
+        ]);
+        let exit = lane.run(spec).await;
+        assert!(exit.succeeded(), "{exit:?}");
+        assert_eq!(lane.read("out"), "old");
+        assert_eq!(lane.read("file"), "x\n");
+        assert_eq!(lane.read("open/a/x"), "x\n");
+        assert!(lane.read("err").contains("Permission denied"));
+        assert!(!lane.path("open/kept").exists());
+        assert!(!lane.path("new").exists());
+        assert_eq!(fs::read_dir(lane.path("shut")).unwrap().count(), 0);
+
+        let exit = lane.run(lane.shell("echo x > shut/x")).await;
+        assert!(exit.succeeded(), "the supervisor itself is not confined");
+    });
+}
+
+#[test]
+fn a_confined_command_that_cannot_be_started_says_why() {
+    if !is_confining() {
+        return;
+    }
+    on_lane(async {
+        let mut lane = Lane::new();
+        let mut spec = lane.shell("");
+        spec.program = "/no/such/program".into();
+        spec.writable = Some(Vec::new());
+        let exit = lane.run(spec).await;
+        let ExitCause::SpawnFailed { kind, .. } = exit.cause else {
+            panic!("{exit:?}");
+        };
+        assert_eq!(kind, SpawnFailure::NotFound);
+    });
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::{Notice, Reporter, Summary};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
 use harness_worker::stderr::baseline_told;
+use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::LandingMode;
 use premath_kernel::plain::plain;
 use std::io::Write;
@@ -37,6 +38,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 mode,
                 issues_path,
                 landing,
+                sandbox,
             } => {
                 let verb = if *resumed { "goes on" } else { "begins" };
                 self.line(&format!(
@@ -44,6 +46,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
                     issues_path.display()
                 ));
                 self.line(&plain(&mode.told()));
+                self.line(&plain(&sandbox.told()));
                 if let Some(rule) = landing {
                     self.line(&match rule.mode {
                         LandingMode::Merge => {
@@ -118,6 +121,11 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 Level::Kill => "interrupted again: running steps are ended",
                 _ => "interrupted: no new work, running steps finish (once more ends them)",
             }),
+            Notice::MemoryChanged { change } => self.line(&format!(
+                "warning: {}: {}",
+                FailureClass::MemoryChangedOutside,
+                plain(&change.told())
+            )),
             Notice::StoreLost { detail } => self.line(&format!("error: {}", plain(detail))),
         }
     }
@@ -209,6 +217,13 @@ impl<W: Write> Reporter for HumanReporter<W> {
         }
         for line in night::account(summary) {
             self.line(&line);
+        }
+        if summary.memory_changes > 0 {
+            self.line(&format!(
+                "issue memory was changed {} time(s) outside of a transaction; the trajectory has the rows ({})",
+                summary.memory_changes,
+                FailureClass::MemoryChangedOutside
+            ));
         }
         if summary.lanes_lost > 0 {
             self.line(&format!(

@@ -7,6 +7,7 @@ use harness_worker::lane::{StepEnding, StepReport};
 use premath_kernel::breaker::BreakerChange;
 use premath_kernel::canonical::canonical;
 use premath_kernel::event::{EndWish, EndedIssue, EndedStep, Ending, Event, ProviderUse};
+use premath_kernel::failure::FailureClass;
 use premath_kernel::plain::plain_json;
 use premath_kernel::provider::ProviderChange;
 use premath_kernel::stamp::Stamp;
@@ -69,6 +70,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 mode,
                 issues_path,
                 landing,
+                sandbox,
             } => Event::BatchStarted {
                 batch_id,
                 resumed: *resumed,
@@ -77,6 +79,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 issues_path: text(issues_path),
                 landing_mode: landing.map(|rule| rule.mode.as_str()),
                 landing_target: landing.map(|rule| rule.target.as_str()),
+                sandbox: sandbox.mode,
             },
             Notice::LaneBooted {
                 worker_id,
@@ -141,6 +144,14 @@ impl<W: Write> Reporter for JsonReporter<W> {
                     EndWish::Drain
                 },
             },
+            Notice::MemoryChanged { change } => Event::MemoryChanged {
+                failure_class: FailureClass::MemoryChangedOutside,
+                detail: change.told(),
+                added: change.added,
+                altered: change.altered,
+                removed: change.removed,
+                issues: &change.issues,
+            },
             Notice::StoreLost { detail } => Event::StoreLost { detail },
         };
         self.event(&event);
@@ -169,6 +180,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             ended_by: summary.ended_by,
             providers: providers(summary),
             breaker_openings: summary.account.breaker_openings(),
+            memory_changes: summary.memory_changes,
         });
     }
 }

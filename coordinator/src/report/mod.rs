@@ -17,8 +17,9 @@ use premath_kernel::event::{ActsUnder, EndedBy, LandingCheck};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::LandingRule;
 use premath_kernel::room::Shortage;
+use premath_kernel::sandbox::SandboxChoice;
 use premath_kernel::trajectory::Account;
-use premath_memory::Claimed;
+use premath_memory::{Claimed, OutsideChange};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub enum Notice<'a> {
         issues_path: &'a Path,
         /// The branch that steps begin at and, in mode `merge`, land on.
         landing: Option<&'a LandingRule>,
+        /// How commands are confined.
+        sandbox: &'a SandboxChoice,
     },
     /// A lane is ready.
     LaneBooted {
@@ -116,6 +119,11 @@ pub enum Notice<'a> {
         /// How far.
         level: Level,
     },
+    /// Issue memory was changed by no transaction.
+    MemoryChanged {
+        /// What was found.
+        change: &'a OutsideChange,
+    },
     /// Issue memory or trajectory cannot be used any more.
     StoreLost {
         /// Why.
@@ -150,6 +158,8 @@ pub struct Summary {
     pub account: Account,
     /// When it ended.
     pub ended_at: jiff::Timestamp,
+    /// How often issue memory was found changed by no transaction.
+    pub memory_changes: usize,
 }
 
 /// Somebody who is told.

@@ -123,6 +123,7 @@ mod tests {
             cycle: None,
             counts: BTreeMap::new(),
             landing: None,
+            memory_changes: 0,
             ended_by: Some(EndedBy::StopAt),
             account: told,
             ended_at: at(70),

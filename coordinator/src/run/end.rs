@@ -49,6 +49,10 @@ impl Shell<'_> {
         } else {
             exit::OK
         };
+        if !self.machine.store_lost() {
+            let changes = self.batch.last_outside_changes();
+            self.memory_changed(&changes);
+        }
         if !self.machine.store_lost()
             && let Err(error) = self.batch.memory.compact(Compaction::Now)
         {
@@ -89,6 +93,7 @@ impl Shell<'_> {
             ended_by: self.ended_by,
             account: self.batch.account(),
             ended_at: clock::now().wall,
+            memory_changes: self.memory_changes,
         };
         self.reporter.summary(&summary);
         summary

@@ -186,6 +186,7 @@ mod tests {
             phase,
             command_digest: "sha256:c".into(),
             prompt_digest: None,
+            sandbox_ref: None,
             workdir: "/w".into(),
             exit_code: Some(0),
             signal: None,

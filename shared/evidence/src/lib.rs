@@ -11,6 +11,7 @@
 
 mod adapter;
 mod agent;
+mod boundary;
 mod escalation;
 mod event;
 mod file;

@@ -1,6 +1,7 @@
 //! The `shell` adapter: the harness itself ran the work and the verify
 //! command, and both are tool calls (`agents.md`).
 
+use crate::boundary;
 use crate::policy::{Seen, TurnPolicies, evidence_of};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::canonical;
@@ -12,7 +13,7 @@ use serde_json::json;
 
 /// The normaliser that shell evidence is bound to.
 pub const SHELL_NORMALIZER: &str = "premath.harness.shell.v1";
-const TOOL: &str = "shell.exec";
+pub(crate) const TOOL: &str = "shell.exec";
 
 /// One command that the harness ran, as far as the gate needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct ShellCall {
     pub prompt_digest: Option<String>,
     /// The working directory, absolute.
     pub workdir: String,
+    /// The sandbox profile that it ran under; `None` where it was not confined.
+    pub sandbox_ref: Option<String>,
     /// The exit code, where it ended by itself.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
@@ -173,12 +176,16 @@ pub(crate) fn add(evidence: &mut Evidence, rows: &[ShellRow<'_>]) {
             ..RequestRow::new(id, TOOL)
         });
         let Some(end) = &call.end else { continue };
-        evidence.tool_results.push(end.row(id, digest));
+        evidence.tool_results.push(ResultRow {
+            facts: boundary::facts_of(call),
+            ..end.row(id, digest)
+        });
         evidence.tool_use.push(UseRow {
             result_digest: Some(digest.clone()),
             ..UseRow::consumed(id, &call.witness_ref)
         });
     }
+    boundary::bind(evidence, rows.iter().map(|row| row.call));
 }
 
 pub(crate) fn constraints(policies: &TurnPolicies, calls: &[ShellCall]) -> Constraints {
@@ -240,6 +247,7 @@ mod tests {
             command_digest: "sha256:c".into(),
             prompt_digest: None,
             workdir: "/w".into(),
+            sandbox_ref: None,
             exit_code: Some(0),
             signal: None,
             stdout_sha256: "o".into(),

@@ -6,6 +6,7 @@ use crate::authority::MutationMode;
 use crate::bootstrap::Bootstrap;
 use crate::deadline::Reached;
 use crate::failure::FailureClass;
+use crate::sandbox::SandboxMode;
 use crate::stamp::Stamp;
 use crate::trajectory::TokenCounts;
 use schemars::JsonSchema;
@@ -160,6 +161,8 @@ pub enum Event<'a> {
         /// The branch that steps begin at; null where they begin where their
         /// lane is.
         landing_target: Option<&'a str>,
+        /// How commands are confined.
+        sandbox: SandboxMode,
     },
     /// A lane is ready.
     #[serde(rename = "lane.booted")]
@@ -295,6 +298,23 @@ pub enum Event<'a> {
         /// How far.
         level: EndWish,
     },
+    /// Issue memory was changed by no transaction: by an editor, by git, or by a
+    /// command that was not confined.
+    #[serde(rename = "memory.changed")]
+    MemoryChanged {
+        /// Always `memory_changed_outside`.
+        failure_class: FailureClass,
+        /// What was found, for a person.
+        detail: String,
+        /// How many issues are there that were not, as far as it could be told.
+        added: usize,
+        /// How many have another row.
+        altered: usize,
+        /// How many are gone.
+        removed: usize,
+        /// Their ids, the first few.
+        issues: &'a [String],
+    },
     /// Issue memory or trajectory cannot be used any more.
     #[serde(rename = "store.lost")]
     StoreLost {
@@ -329,6 +349,8 @@ pub enum Event<'a> {
         providers: Vec<ProviderUse<'a>>,
         /// How often dispatch paused for what failed alike.
         breaker_openings: u64,
+        /// How often issue memory was found changed by no transaction.
+        memory_changes: usize,
     },
 }
 

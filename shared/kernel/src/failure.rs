@@ -232,6 +232,8 @@ classes! {
     WorktreeRepository = "worktree_repository", "HARNESS-RUNTIME 3.2", "Git refused an operation in the worktree.";
     LanePanicked = "lane_panicked", "HARNESS-RUNTIME 7", "A lane's thread panicked; its issue is released by the guard.";
     SupervisorLost = "supervisor_lost", "HARNESS-RUNTIME 3.2", "The lane's supervisor process ended while a command ran.";
+    SandboxUnavailable = "sandbox_unavailable", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "The confinement of commands that was asked for does not work here, or could not be applied; nothing runs unconfined instead.";
+    MemoryChangedOutside = "memory_changed_outside", "HARNESS-RUNTIME 2", "Rows of issue memory were changed by no transaction: by an editor, by git, or by a command that was not confined.";
     StepInterrupted = "step_interrupted", "HARNESS-RUNTIME 3.3", "The step was cut by an interrupt of the batch; it uses up no attempt.";
     LandingConflict = "landing_conflict", "HARNESS-RUNTIME 3.2", "The work and what landed since the step began change the same lines; the target is as it was.";
     LandingCheckFailed = "landing_check_failed", "HARNESS-RUNTIME 3.2", "The work passed by itself, but not together with what landed since the step began, or not the check after the landing; the target is without it.";

@@ -35,6 +35,7 @@ pub mod provider;
 pub mod reference;
 pub mod retry;
 pub mod room;
+pub mod sandbox;
 pub mod schema;
 pub mod session;
 pub mod silence;

@@ -55,6 +55,8 @@ pub mod action {
     pub const GATE_TAKE_OVER: &str = "gate.take_over";
     /// A step's turn was handed to another world.
     pub const WORLD_SUBMIT: &str = "world.submit";
+    /// Issue memory was changed by no transaction while a batch ran.
+    pub const MEMORY_CHANGED: &str = "coordinator.memory_changed";
     /// A lane was given up.
     pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
     /// A provider refused more work, and no lane works with it for a while.

@@ -105,6 +105,9 @@ pub struct CommandFacts {
     pub command_digest: String,
     /// The folder that it ran in.
     pub workdir: String,
+    /// The sandbox profile that it ran under; absent where it was not confined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_ref: Option<String>,
     /// The names of the variables that it got; values are never recorded.
     pub environment_names: Vec<String>,
     /// How it ended.

@@ -26,7 +26,7 @@ pub use error::{ChangeError, StoreError};
 pub use inspect::{Fault, Inspection, inspect_issues, inspect_trajectory, repair_issues};
 pub use issues::{
     ClaimScope, Claimed, Compaction, DependencyEdit, IssueChange, IssueEdit, IssueMemory, NewIssue,
-    OpenOptions, View,
+    OpenOptions, OutsideChange, View,
 };
 pub use lock::{
     CommandLock, Hold, LOCK_WAIT, LandingLock, WorktreeLock, WorktreesLock, landing_lock, lane_lock,

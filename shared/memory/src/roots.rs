@@ -138,11 +138,12 @@ impl LaneRoots {
 }
 
 /// Names of ours that git is to pass over, in every worktree.
-const PASSED_OVER: [&str; 7] = [
+const PASSED_OVER: [&str; 8] = [
     "/.premath/harness_session.json",
     "/.premath/harness_feature_ledger.json",
     "/.premath/step/",
     "/.premath/issues.jsonl.flock",
+    "/.premath/issues.jsonl.seal",
     "/.premath/harness_trajectory.jsonl.flock",
     "/.premath/*.torn-*",
     "/artifacts/streams/",

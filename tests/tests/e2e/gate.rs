@@ -34,7 +34,7 @@ fn gate(scratch: &Scratch, options: &[&str], line: &str) -> Run {
 }
 
 fn runs(scratch: &Scratch) -> usize {
-    let text = fs::read_to_string(scratch.folder().join("count"));
+    let text = fs::read_to_string(scratch.home().join("count"));
     text.map_or(0, |text| text.lines().count())
 }
 
@@ -186,12 +186,12 @@ fn a_kill_in_an_attempt_ends_the_command_and_uses_up_nothing() {
     let scratch = scratch(QUICK);
     let line = "[ -e \"$HOME/ok\" ] || { touch \"$HOME/up\"; sleep 600; }; exit 75";
     let killed = gate(&scratch, &["--issue", "a"], line).start();
-    let up = scratch.folder().join("up");
+    let up = scratch.home().join("up");
     until(PATIENCE, || up.exists().then_some(())).expect("the command starts");
     killed.signal(Signal::KILL);
     killed.wait();
     scratch.no_process_within(PATIENCE);
-    fs::write(scratch.folder().join("ok"), "").unwrap();
+    fs::write(scratch.home().join("ok"), "").unwrap();
     let ended = gate(&scratch, &["--issue", "a"], line).end().exits(1);
     assert!(
         ended.stderr.contains("was cut by the death of its harness"),
@@ -228,7 +228,7 @@ fn an_interrupt_ends_the_command_and_uses_up_nothing() {
     let scratch = scratch(QUICK);
     let line = "touch \"$HOME/up\"; sleep 600";
     let running = gate(&scratch, &["--issue", "a"], line).start();
-    let up = scratch.folder().join("up");
+    let up = scratch.home().join("up");
     until(PATIENCE, || up.exists().then_some(())).expect("the command starts");
     running.signal(Signal::INT);
     running.wait().exits(1).says("no attempt is used up");
@@ -363,12 +363,12 @@ fn one_command_is_gated_by_one_process_at_a_time() {
     let scratch = scratch(QUICK);
     let line = "touch \"$HOME/up\"; until [ -e \"$HOME/go\" ]; do sleep 0.05; done";
     let first = gate(&scratch, &[], line).start();
-    let up = scratch.folder().join("up");
+    let up = scratch.home().join("up");
     until(PATIENCE, || up.exists().then_some(())).expect("the command starts");
     gate(&scratch, &[], line).end().exits(1).says("was held by");
     // Another command is no business of its.
     gate(&scratch, &[], "true").end().exits(0);
-    fs::write(scratch.folder().join("go"), "").unwrap();
+    fs::write(scratch.home().join("go"), "").unwrap();
     first.wait().exits(0);
     assert_eq!(rows(&scratch, "gate.attempt").len(), 2);
 }

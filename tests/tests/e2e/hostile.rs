@@ -91,7 +91,7 @@ fn harmless(scratch: &Scratch) {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     top.sort();
-    assert_eq!(top, ["lane-1", "lane-2", "repo", "runs"]);
+    assert_eq!(top, ["home", "lane-1", "lane-2", "repo", "runs"]);
     scratch
         .git_command(["fsck", "--strict", "--no-dangling"])
         .end()

@@ -12,7 +12,7 @@ until [ -e "$HOME/go" ]; do sleep 0.05; done"#;
 fn in_the_middle() -> (Scratch, Running) {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
     let batch = scratch.batch(WORK, "true").start();
-    let started = scratch.folder().join("started");
+    let started = scratch.home().join("started");
     until(PATIENCE, || started.exists().then_some(())).expect("the work starts");
     (scratch, batch)
 }
@@ -29,7 +29,7 @@ fn interrupt(batch: &Running, signal: Signal, level: &str) {
 }
 
 fn let_go(scratch: &Scratch) {
-    fs::write(scratch.folder().join("go"), "").unwrap();
+    fs::write(scratch.home().join("go"), "").unwrap();
 }
 
 #[track_caller]
@@ -99,7 +99,7 @@ fn an_interrupt_ends_a_single_worker_too() {
         .worker(0, "w", WORK, "true")
         .args(["--max-steps", "9"])
         .start();
-    let started = scratch.folder().join("started");
+    let started = scratch.home().join("started");
     until(PATIENCE, || started.exists().then_some(())).expect("the work starts");
     worker.signal(Signal::INT);
     let_go(&scratch);

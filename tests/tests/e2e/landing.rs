@@ -157,7 +157,7 @@ fn a_conflict_gets_one_fresh_attempt_that_knows_of_it() {
         .collect();
     assert_eq!(failed.len(), 1, "{failed:#?}");
     assert_eq!(failed[0]["failureClasses"], json!(["landing_conflict"]));
-    let prompts = fs::read_to_string(scratch.folder().join("prompts")).unwrap();
+    let prompts = fs::read_to_string(scratch.home().join("prompts")).unwrap();
     assert!(
         prompts.contains("the work conflicts with what is on harness/integration")
             && prompts.contains("src/shared.txt"),
@@ -177,7 +177,8 @@ git worktree add -q --detach "$HOME/other" $tree && (cd "$HOME/other" &&
   git update-ref refs/heads/harness/integration HEAD)
 git worktree remove --force "$HOME/other"
 echo ours >> src/shared.txt"#;
-    merging(&scratch, work, "true").end().exits(1);
+    let run = merging(&scratch, work, "true").args(["--sandbox", "none"]);
+    run.end().exits(1);
     assert_eq!(scratch.issue("a")["status"], "blocked");
     assert_eq!(scratch.steps_of("a").len(), 2);
     for generation in [1, 2] {
@@ -299,7 +300,8 @@ until
   new=$(git commit-tree -p "$old" -m theirs "$(git write-tree)") &&
   git update-ref refs/heads/harness/integration "$new" "$old"
 do :; done"#;
-    merging(&scratch, OWN, verify).end().exits(0);
+    let run = merging(&scratch, OWN, verify);
+    run.args(["--sandbox", "none"]).end().exits(0);
     for n in 0..count {
         let file = |name: &str| scratch.file_on(TARGET, &format!("src/{name}.txt"));
         assert_eq!(file(&format!("k-{n:02}")).as_deref(), Some("x\n"));
@@ -365,7 +367,7 @@ fn work_that_landed_before_a_death_is_not_done_or_landed_again() {
     merging(&scratch, &work, "true").end().exits(0);
     assert_eq!(scratch.issue("a")["status"], "closed");
     assert_eq!(scratch.steps()[0]["landing"]["commit"], landed);
-    let runs = fs::read_to_string(scratch.folder().join("ran")).unwrap();
+    let runs = fs::read_to_string(scratch.home().join("ran")).unwrap();
     assert_eq!(runs, "run\n");
     assert_eq!(first_parents(&scratch).len(), 1);
     refs_are_accounted_for(&scratch);

@@ -19,7 +19,8 @@ fn last_message(scratch: &Scratch) -> String {
     commit.message().unwrap().to_owned()
 }
 
-/// Somebody else's commit on the target, made by a work command.
+/// Somebody else's commit on the target, made by a command that is not
+/// confined: one that is cannot move the target.
 const THEIRS: &str = r#"git worktree add -q --detach "$HOME/other" harness/integration && (cd "$HOME/other" &&
   echo theirs >> src/theirs.txt && git add -A && git commit -qm theirs &&
   git update-ref refs/heads/harness/integration HEAD)
@@ -61,7 +62,8 @@ fn a_rebase_keeps_the_target_a_line() {
 if [ "$PREMATH_ISSUE_ID" = a ]; then {OWN}; else
 for n in 1 2; do echo $n >> src/b.txt; git add -A; git commit -qm "part $n"; done; fi"#
     );
-    scratch.landing_batch(&work, "true").end().exits(0);
+    let run = scratch.landing_batch(&work, "true");
+    run.args(["--sandbox", "none"]).end().exits(0);
     let git = scratch.git();
     let commits = first_parents(&scratch);
     // theirs, a, theirs, b.
@@ -125,7 +127,8 @@ fn what_others_built_upon_is_reverted_and_not_lost() {
         &scratch,
         &format!("[landing]\ncheck_cmd = \"sh {}\"\n", check.display()),
     );
-    scratch.landing_batch(OWN, "true").end().exits(1);
+    let run = scratch.landing_batch(OWN, "true");
+    run.args(["--sandbox", "none"]).end().exits(1);
     assert_eq!(scratch.issue("a")["status"], "blocked");
     assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
     assert_eq!(
@@ -156,7 +159,7 @@ fn a_landing_that_a_death_left_unchecked_is_taken_back() {
     let look = "echo \"$(ls src)\" >> \"$HOME/seen\"; false";
     settings(&scratch, &format!("[landing]\ncheck_cmd = '{look}'\n"));
     scratch.landing_batch(OWN, "true").end().exits(1);
-    let seen = fs::read_to_string(scratch.folder().join("seen")).unwrap();
+    let seen = fs::read_to_string(scratch.home().join("seen")).unwrap();
     assert!(seen.starts_with("a.txt\n"), "{seen}");
     assert_eq!(scratch.issue("a")["status"], "blocked");
     assert_eq!(first_parents(&scratch).len(), 0);

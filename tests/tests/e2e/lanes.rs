@@ -145,7 +145,7 @@ fn a_lane_that_a_killed_batch_left_is_taken_up() {
     let batch = || scratch.landing_batch(work, "true");
     let running = batch().start();
     premath_tests::until(premath_tests::PATIENCE, || {
-        scratch.folder().join("begun").exists().then_some(())
+        scratch.home().join("begun").exists().then_some(())
     })
     .unwrap();
     running.signal(Signal::KILL);
@@ -153,7 +153,7 @@ fn a_lane_that_a_killed_batch_left_is_taken_up() {
     scratch.no_process_left();
     // And its folder, meanwhile, lost its link to the repository.
     fs::remove_file(lane(&scratch, 1).join(".git")).unwrap();
-    fs::write(scratch.folder().join("again"), "").unwrap();
+    fs::write(scratch.home().join("again"), "").unwrap();
     batch().end().exits(0).says("mended: its .git file");
     let rows = scratch.trajectory();
     let row = rows

@@ -9,6 +9,7 @@
 mod agents;
 mod boots;
 mod commands;
+mod confinement;
 mod example;
 mod gate;
 mod governance;

@@ -288,8 +288,8 @@ fn what_an_agent_in_a_lane_asks_for_is_filed_with_step_and_lease() {
         call(3, "issue_update", json!({"id": "b", "title": "Mine"})),
         call(4, "issue_update", json!({"id": "a", "status": "closed"})),
     ];
-    let said = scratch.folder().join("said.jsonl");
-    fs::write(scratch.folder().join("asks.jsonl"), lines.join("\n") + "\n").unwrap();
+    let said = scratch.home().join("said.jsonl");
+    fs::write(scratch.home().join("asks.jsonl"), lines.join("\n") + "\n").unwrap();
     let work = r#"[ "$PREMATH_ISSUE_ID" != a ] ||
         "$E2E_PREMATH" mcp-serve < "$HOME/asks.jsonl" > "$HOME/said.jsonl""#;
     scratch

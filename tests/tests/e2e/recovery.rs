@@ -14,7 +14,7 @@ until [ -e "$HOME/go" ]; do sleep 0.05; done"#;
 fn killed() -> Scratch {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
     let batch = scratch.batch(WORK, "true").start();
-    let started = scratch.folder().join("started");
+    let started = scratch.home().join("started");
     until(PATIENCE, || started.exists().then_some(())).expect("the work starts");
     batch.signal(Signal::KILL);
     batch.wait();
@@ -33,7 +33,7 @@ fn names_in(scratch: &Scratch, part: &str) -> Vec<String> {
 #[test]
 fn a_resumed_batch_leaves_alone_what_had_used_its_attempts_up() {
     let scratch = killed();
-    fs::write(scratch.folder().join("go"), "").unwrap();
+    fs::write(scratch.home().join("go"), "").unwrap();
     let ended = scratch.batch(WORK, "true").end().exits(1);
     assert_eq!(ended.events()[0]["resumed"], true);
     assert_eq!(scratch.steps_of("a").len(), 1, "it was dispatched again");
@@ -43,7 +43,7 @@ fn a_resumed_batch_leaves_alone_what_had_used_its_attempts_up() {
 #[test]
 fn a_new_batch_tries_again_what_an_older_one_had_given_up() {
     let scratch = killed();
-    fs::write(scratch.folder().join("go"), "").unwrap();
+    fs::write(scratch.home().join("go"), "").unwrap();
     scratch
         .batch(WORK, "true")
         .arg("--new-batch")
@@ -56,7 +56,7 @@ fn a_new_batch_tries_again_what_an_older_one_had_given_up() {
 fn a_dead_holders_lease_is_taken_over_at_once_and_that_is_recorded() {
     let scratch = killed();
     assert_eq!(scratch.issue("b")["status"], "in_progress");
-    fs::write(scratch.folder().join("go"), "").unwrap();
+    fs::write(scratch.home().join("go"), "").unwrap();
     scratch.batch(WORK, "true").end().exits(1);
     let row = scratch.issue("b");
     assert_eq!(row["closed_by_step"], "worker.1.b.2");

@@ -259,7 +259,7 @@ esac"#;
     ] {
         assert!(told.contains(event), "{event} was not told: {told:?}");
     }
-    let queued = read(&scratch.folder().join("queued"));
+    let queued = read(&scratch.home().join("queued"));
     forms.admit_answer(&queued);
     forms.admit_ours("outbox-request", &queued["request"]);
 

@@ -150,9 +150,8 @@ fn a_failed_verification_is_retried_with_its_words_in_the_prompt() {
 echo "$PREMATH_LEASE_GENERATION" > src/a.txt"#;
     let verify = "grep -q 2 src/a.txt || { echo 'the flux is inverted' >&2; exit 1; }";
     scratch.batch(work, verify).end().exits(0);
-    let prompt = |number: u32| {
-        fs::read_to_string(scratch.folder().join(format!("prompt-{number}"))).unwrap()
-    };
+    let prompt =
+        |number: u32| fs::read_to_string(scratch.home().join(format!("prompt-{number}"))).unwrap();
     assert!(!prompt(1).contains("flux"));
     assert!(prompt(2).contains("the flux is inverted"), "{}", prompt(2));
     assert!(prompt(2).contains("check_failed"), "{}", prompt(2));
@@ -239,7 +238,7 @@ else
   echo gone > "$HOME/seen"
 fi"#;
     scratch.batch(work, "true").end().exits(0);
-    let seen = fs::read_to_string(scratch.folder().join("seen")).unwrap();
+    let seen = fs::read_to_string(scratch.home().join("seen")).unwrap();
     assert_eq!(seen, "gone\n");
     scratch.no_process_left();
 }
@@ -276,7 +275,7 @@ fn a_step_cannot_change_an_issue_by_itself() {
 "$E2E_PREMATH" issue update b --title changed --json > "$HOME/answer"
 echo $? > "$HOME/code""#;
     scratch.batch(work, "true").end().exits(0);
-    let read = |name: &str| fs::read_to_string(scratch.folder().join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(scratch.home().join(name)).unwrap();
     assert_eq!(read("code"), "1\n");
     let answer: Value = serde_json::from_str(&read("answer")).unwrap();
     assert_eq!(
@@ -293,7 +292,7 @@ fn a_step_cannot_start_a_batch() {
     let work =
         format!("'{coordinator}' --work-cmd true --verify-cmd true; echo $? > \"$HOME/code\"");
     scratch.batch(&work, "true").end().exits(0);
-    let code = fs::read_to_string(scratch.folder().join("code")).unwrap();
+    let code = fs::read_to_string(scratch.home().join("code")).unwrap();
     assert_eq!(code, "2\n");
 }
 
@@ -302,7 +301,7 @@ fn commands_read_nothing_from_the_harness_stdin() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let work = r#"cat > "$HOME/read"; pwd > "$HOME/where""#;
     scratch.batch(work, "true").end().exits(0);
-    let read = |name: &str| fs::read_to_string(scratch.folder().join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(scratch.home().join(name)).unwrap();
     assert_eq!(read("read"), "");
     assert_eq!(read("where").trim(), scratch.lanes[0].to_str().unwrap());
 }

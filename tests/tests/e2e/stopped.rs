@@ -25,7 +25,7 @@ impl Zombie {
     fn stopped(with_supervisor: bool) -> Self {
         let scratch = Scratch::with_issues(2, &[issue("z-1")]);
         let worker = short(scratch.worker(0, "zombie", WORK, "true")).start();
-        let started = scratch.folder().join("started");
+        let started = scratch.home().join("started");
         until(premath_tests::PATIENCE, || started.exists().then_some(())).unwrap();
         let mut stopped = vec![worker.pid()];
         if with_supervisor {
@@ -55,7 +55,7 @@ impl Zombie {
     /// Lets the worker go on to its end; returns its one row.
     fn goes_on(&mut self) -> (Ended, Value) {
         self.before = self.scratch.issue_bytes();
-        std::fs::write(self.scratch.folder().join("go"), "").unwrap();
+        std::fs::write(self.scratch.home().join("go"), "").unwrap();
         for pid in &self.stopped {
             kill_process(*pid, Signal::CONT).unwrap();
         }
@@ -170,7 +170,7 @@ fn a_worker_whose_work_outlives_the_first_third_of_its_lease_renews_it() {
         let row = scratch.issues().remove("z-1")?;
         row["lease"]["renewed_at"].as_str().map(str::to_owned)
     });
-    std::fs::write(scratch.folder().join("go"), "").unwrap();
+    std::fs::write(scratch.home().join("go"), "").unwrap();
     worker.wait().exits(0);
     assert!(renewed.is_some(), "no renewal was seen");
     assert!(processes_in(&scratch.folder()).is_empty());

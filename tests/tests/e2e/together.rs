@@ -40,7 +40,7 @@ fn a_worktree_that_another_coordinator_works_in_is_left_to_it() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
     let work = r#"touch "$HOME/started"; until [ -e "$HOME/go" ]; do sleep 0.05; done"#;
     let first = scratch.batch(work, "true").start();
-    let started = scratch.folder().join("started");
+    let started = scratch.home().join("started");
     until(PATIENCE, || started.exists().then_some(())).expect("the work starts");
     let second = scratch
         .batch("echo second > src/second.txt", "true")
@@ -52,7 +52,7 @@ fn a_worktree_that_another_coordinator_works_in_is_left_to_it() {
         .find(|event| event["event"] == "lane.given_up")
         .expect("the lane is given up");
     assert_eq!(busy["failureClass"], "worktree_busy");
-    fs::write(scratch.folder().join("go"), "").unwrap();
+    fs::write(scratch.home().join("go"), "").unwrap();
     first.wait().exits(0);
     assert!(!scratch.lanes[0].join("src/second.txt").exists());
     for id in ["a", "b"] {

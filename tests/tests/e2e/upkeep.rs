@@ -40,7 +40,7 @@ fn clean(scratch: &Scratch) -> Vec<String> {
 fn a_clean_up_takes_nothing_that_a_batch_needs_running_or_cut() {
     let scratch = Scratch::with_issues(2, &[issue("a"), issue("b"), issue("c")]);
     let running = batch(&scratch).start();
-    let both = ["at-b", "at-c"].map(|name| scratch.folder().join(name));
+    let both = ["at-b", "at-c"].map(|name| scratch.home().join(name));
     let at = || both.iter().all(|path| path.exists()).then_some(());
     until(PATIENCE, at).expect("two issues are worked on");
     doctor(&scratch, 0, &["its coordinator runs", "checked out in"]);
@@ -56,7 +56,7 @@ fn a_clean_up_takes_nothing_that_a_batch_needs_running_or_cut() {
         gone.iter().all(|name| name.starts_with("worker.")),
         "{gone:?}"
     );
-    fs::write(scratch.folder().join("go"), "").unwrap();
+    fs::write(scratch.home().join("go"), "").unwrap();
     batch(&scratch).end().exits(0);
     for id in ["b", "c"] {
         let salvage = format!("harness/salvage/{id}/1");

@@ -6,6 +6,7 @@ mod error;
 mod failure;
 mod holder;
 mod knowledge;
+mod outside;
 mod providers;
 mod recovery;
 mod room;
@@ -131,6 +132,11 @@ impl Batch {
         let repository = settings.roots.repository.clone();
         let landing = Landing::begin(settings.landing.clone(), repository)?;
         settings.roots.prepare()?;
+        memory.check_seal()?;
+        if resumable.is_none() {
+            // What a person did before the batch is none of its business.
+            drop(memory.take_outside_changes());
+        }
         let (id, mut first) = match &resumable {
             Some(open) => (open.batch_id.clone(), batch_resume_row(open, holder, now)),
             None => {

@@ -88,6 +88,7 @@ impl Gate {
             phase: PHASE.to_owned(),
             command_digest: self.command_digest.clone(),
             workdir: self.workdir.to_string_lossy().into_owned(),
+            sandbox_ref: None,
             environment_names: names,
             exit: witness::end(&exit),
             duration_ms: exit.duration_ms,

@@ -3,6 +3,7 @@
 
 use super::Lane;
 use super::agent::{agent_classes, agent_facts, said_by_agent};
+use super::confine::ConfineError;
 use super::listener::{Listener, Overdue};
 use super::watch::LeaseWatch;
 use crate::environment;
@@ -142,6 +143,8 @@ pub(super) enum CommandError {
         path: PathBuf,
         source: std::io::Error,
     },
+    #[error(transparent)]
+    Confine(#[from] ConfineError),
 }
 
 impl CommandError {
@@ -150,6 +153,7 @@ impl CommandError {
             Self::Supervisor(error) => error.class(),
             Self::Store(_) | Self::Stream { .. } => FailureClass::ProjectionStoreIo,
             Self::Tree(error) => error.class(),
+            Self::Confine(error) => error.class(),
         }
     }
 }
@@ -198,7 +202,8 @@ impl Lane {
             Some(known) => known,
             None => self.tree.state()?,
         };
-        let limits = &self.batch.settings.limits;
+        let batch = self.batch.clone();
+        let limits = &batch.settings.limits;
         let mut spec = shell(command);
         spec.cwd.clone_from(&self.worktree);
         spec.env = environment::of_command(
@@ -220,6 +225,7 @@ impl Lane {
         spec.output_cap = limits.output_cap;
         let agent = occasion.task(phase).and_then(|task| task.agent);
         spec.stream_cap = agent.map(|_| limits.stream_cap);
+        let sandbox_ref = self.confine(phase, occasion.step_id, &mut spec)?;
         let names = spec
             .env
             .iter()
@@ -319,6 +325,7 @@ impl Lane {
                 classes,
                 cut,
                 names: &names,
+                sandbox_ref,
                 started_at,
                 finished_at,
                 before: &before,
@@ -333,6 +340,9 @@ impl Lane {
 
     /// Names the classes of an end (`contracts.md` 7); none where it passed.
     fn classify(&self, phase: Phase, exit: &Exit, stdout: &Path, stderr: &Path) -> Vec<String> {
+        if exit.is_unconfined() {
+            return vec![FailureClass::SandboxUnavailable.as_str().to_owned()];
+        }
         let read = |path: &Path| artifact::read(path).ok().flatten().unwrap_or_default();
         let words = class_words(&read(stderr), &read(stdout), &|word| self.knows(word));
         classes_of(&witness::end(exit), words, phase.class())
@@ -347,6 +357,9 @@ impl Lane {
         stream: &FoldedStream,
         overdue: Option<Overdue>,
     ) -> Vec<String> {
+        if exit.is_unconfined() {
+            return vec![FailureClass::SandboxUnavailable.as_str().to_owned()];
+        }
         let said = artifact::read(stderr).ok().flatten().unwrap_or_default();
         let words = class_words(&said, &[], &|word| self.knows(word));
         agent_classes(&witness::end(exit), words, stream, overdue)
@@ -373,6 +386,7 @@ impl Lane {
             phase: phase.name().to_owned(),
             command_digest: command_digest.clone(),
             workdir: workdir.clone(),
+            sandbox_ref: outcome.sandbox_ref.clone(),
             environment_names: outcome.names.to_vec(),
             exit: witness::end(exit),
             duration_ms: exit.duration_ms,
@@ -413,6 +427,7 @@ impl Lane {
                 command_digest,
                 prompt_digest: occasion.prompt_digest(phase),
                 workdir,
+                sandbox_ref: outcome.sandbox_ref.clone(),
                 exit_code: exit.code,
                 signal: exit.signal,
                 stdout_sha256: exit.stdout.sha256.clone(),
@@ -435,6 +450,7 @@ struct Outcome<'a> {
     classes: Vec<String>,
     cut: Option<Cut>,
     names: &'a [String],
+    sandbox_ref: Option<String>,
     started_at: jiff::Timestamp,
     finished_at: jiff::Timestamp,
     before: &'a TreeState,

@@ -4,6 +4,7 @@
 mod agent;
 mod boot;
 mod command;
+mod confine;
 mod escalate;
 mod land;
 mod landed;
@@ -27,6 +28,7 @@ pub(crate) use command::LAND_ROUNDS;
 
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
+use confine::Confinement;
 use premath_kernel::session::{Session, SessionState, SessionWrite};
 use premath_memory::projection::{ProjectionError, write_session};
 use premath_memory::roots::LaneRoots;
@@ -44,6 +46,7 @@ pub struct Lane {
     worktree: PathBuf,
     roots: LaneRoots,
     tree: Tree,
+    confinement: Confinement,
     supervisor: Supervisor,
     runtime: Runtime,
     session: Option<Session>,

@@ -375,6 +375,7 @@ impl Lane {
     /// Makes sure that the step's work goes on from its base, on the lane's
     /// branch, with nothing unfinished.
     fn on_its_way(&self, base: &Base) -> Result<(), StepError> {
+        self.tree.clear_marks()?;
         let departed = match self.tree.departure(base)? {
             // Work that went on elsewhere comes back to the lane's branch.
             Some(Departure::Branch { .. }) => {

@@ -116,6 +116,7 @@ impl Lane {
             let hooked = self.stop_command(claimed, &mut progress);
             salvage = salvage.or(hooked);
         }
+        self.confinement.end_step();
         let verification = progress
             .verification
             .as_ref()

@@ -5,6 +5,7 @@ use premath_kernel::authority::ModeError;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::reference::RefSet;
 use premath_kernel::retry::PolicyError;
+use premath_kernel::sandbox::SandboxUnavailable;
 use premath_memory::StoreError;
 use std::path::PathBuf;
 
@@ -45,6 +46,9 @@ pub enum SettingsError {
         /// What is wrong.
         source: PolicyError,
     },
+    /// The sandbox that was asked for does not work here.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxUnavailable),
     /// A file cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -61,7 +65,7 @@ impl SettingsError {
             } => crate::exit::REFUSED,
             Self::Instruction(error) => error.exit_code(),
             Self::Governance(GovernanceError::Refused { .. }) => crate::exit::REFUSED,
-            Self::Mode(ModeError::EpochPassed { .. }) => crate::exit::REFUSED,
+            Self::Mode(ModeError::EpochPassed { .. }) | Self::Sandbox(_) => crate::exit::REFUSED,
             _ => crate::exit::USAGE,
         }
     }
@@ -73,6 +77,7 @@ impl SettingsError {
             Self::Instruction(error) => error.classes(),
             Self::Governance(error) => error.classes(),
             Self::Mode(error @ ModeError::EpochPassed { .. }) => vec![error.class()],
+            Self::Sandbox(error) => vec![error.class()],
             Self::Policy { source, .. } if self.exit_code() == crate::exit::REFUSED => {
                 vec![source.class()]
             }
@@ -103,6 +108,10 @@ impl SettingsError {
             Self::Instruction(error) => error.hint(),
             Self::Governance(error) => error.hint(),
             Self::Store(error) => error.hint(),
+            Self::Sandbox(_) => Some(
+                "leave `--sandbox` and `mode` under [sandbox] away to take what works here; `none` runs commands unconfined"
+                    .to_owned(),
+            ),
             Self::Policy {
                 source: PolicyError::DigestMismatch { .. },
                 ..

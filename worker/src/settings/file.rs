@@ -6,6 +6,7 @@ use super::bounds::BoundsTable;
 use super::governance::GovernanceTable;
 use super::protect::Protect;
 use super::reader::Reader;
+use super::sandbox::SandboxTable;
 use super::{EnvironmentRules, Limits};
 use premath_evidence::Agent;
 use premath_kernel::landing::{LandingMode, Strategy};
@@ -91,6 +92,7 @@ pub struct FileSettings {
     pub(super) agent: AgentTable,
     pub(super) governance: GovernanceTable,
     pub(super) bounds: BoundsTable,
+    pub(super) sandbox: SandboxTable,
     /// By how many hundredths a wait for a retry may be longer.
     pub(super) jitter_percent: Option<u32>,
 }
@@ -298,6 +300,8 @@ impl FileSettings {
                 self.protect = Protect::of(&patterns)
                     .map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))?;
             }
+            ("sandbox", "mode") => self.sandbox.mode = Some(reader.word(key, value)?),
+            ("sandbox", "write") => self.sandbox.write = reader.words(key, value)?,
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
             _ if self.bounds.set(reader, table, key, value)? => {}
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),
@@ -325,7 +329,7 @@ fn command_of(key: &str) -> Option<Agent> {
 }
 
 /// The tables of the file.
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 14] = [
     "batch",
     "coordinator",
     "supervision",
@@ -339,6 +343,7 @@ const TABLES: [&str; 13] = [
     "agent",
     "breaker",
     "budget",
+    "sandbox",
 ];
 
 /// More lanes than any machine works on are a slip of the finger.
@@ -413,6 +418,7 @@ fn keys_of(table: &str) -> &'static [&'static str] {
         "worktrees" => &["count", "root", "setup_cmd", "setup_inputs"],
         "protect" => &["paths"],
         "governance" => &["package", "package_ref", "expected_digest"],
+        "sandbox" => &["mode", "write"],
         _ => &[],
     }
 }

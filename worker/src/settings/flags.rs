@@ -68,6 +68,9 @@ pub struct LoopFlags {
     /// The branch that work lands on; made from the main worktree's HEAD where there is none [default: harness/integration]
     #[arg(long, value_name = "BRANCH")]
     pub landing_target: Option<String>,
+    /// How commands are confined: landlock, bubblewrap or none [default: $PREMATH_SANDBOX, else the strongest that works here]
+    #[arg(long, value_name = "MODE")]
+    pub sandbox: Option<String>,
     /// Go on after an issue failed (the default)
     #[arg(long, conflicts_with = "stop_on_failure")]
     pub continue_on_failure: bool,

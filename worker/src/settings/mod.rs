@@ -12,6 +12,8 @@ mod instruction;
 mod policy;
 mod protect;
 mod reader;
+mod sandbox;
+mod tool_state;
 
 pub use agent::{Adapter, Work, Workforce};
 pub use bounds::Bounds;
@@ -22,6 +24,7 @@ pub use gate::{GateFlags, GateSettings};
 pub use governance::GovernanceError;
 pub use instruction::InstructionError;
 pub use protect::{PatternError, Protect};
+pub use sandbox::Sandbox;
 
 use file::LandingTable;
 use premath_kernel::authority::MutationMode;
@@ -157,6 +160,8 @@ pub struct Settings {
     pub governance: Option<GovernanceProfile>,
     /// What bounds the batch beside its commands.
     pub bounds: Bounds,
+    /// How commands are confined.
+    pub sandbox: Sandbox,
 }
 
 /// What makes a worktree ready to work in, such as the install of what a
@@ -178,6 +183,7 @@ impl Settings {
     pub fn resolve(flags: &LoopFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
         let roots = roots_of(flags)?;
         let file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;
+        let sandbox = Sandbox::resolve(flags, &file, &roots.repository)?;
         let batch = file.batch;
         let text = |flag: &Option<String>, variable: &str, key: &Option<String>| {
             [flag.clone(), variable_of(variable), key.clone()]
@@ -307,6 +313,7 @@ impl Settings {
             protect: file.protect,
             governance,
             bounds,
+            sandbox,
         })
     }
 

@@ -27,6 +27,13 @@ pub struct CommandSpec {
     /// Where given, stdout is a stream of events: its file keeps the first
     /// bytes up to this many, and nothing is cut out of the middle.
     pub stream_cap: Option<u64>,
+    /// The paths that it may write, enforced by Landlock; any where absent.
+    ///
+    /// A path that is not there opens nothing.
+    pub writable: Option<Vec<PathBuf>>,
+    /// A folder of its own, which the supervisor removes where the lane is gone
+    /// and cannot.
+    pub scratch: Option<PathBuf>,
 }
 
 impl CommandSpec {
@@ -49,6 +56,8 @@ impl CommandSpec {
             grace: Self::GRACE,
             output_cap: Self::OUTPUT_CAP,
             stream_cap: None,
+            writable: None,
+            scratch: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One command in the supervisor process, from its start to its report.
 
+use super::confine::landlock;
 use super::descendants::Children;
 use super::message::{
     Begin, Exit, ExitCause, Report, Request, SpawnFailure, StreamReport, milliseconds,
@@ -10,7 +11,7 @@ use rustix::process::{Pid, Signal, WaitStatus, kill_process_group, test_kill_pro
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,7 @@ pub(super) fn run(
     children: &Children,
 ) -> Result<(), Gone> {
     let id = begin.id;
+    lane.scratch = begin.scratch.as_ref().map(|path| PathBuf::from(&path.0));
     let exit = match Job::start(begin, files) {
         Ok(mut job) => {
             let pid = job.main.as_raw_nonzero().get();
@@ -247,6 +249,10 @@ fn reached(moment: Option<Instant>, now: Instant) -> bool {
 )]
 fn spawn(begin: Begin, [stdout, stderr]: [Stdio; 2]) -> Result<Pid, ExitCause> {
     let cwd = begin.cwd.0;
+    let writable = begin.writable.map(|paths| {
+        let paths = paths.into_iter().map(|path| path.0.into());
+        paths.collect::<Vec<PathBuf>>()
+    });
     let mut command = Command::new(begin.program.0);
     command
         .args(begin.args.into_iter().map(|text| text.0))
@@ -257,7 +263,12 @@ fn spawn(begin: Begin, [stdout, stderr]: [Stdio; 2]) -> Result<Pid, ExitCause> {
         .stdout(stdout)
         .stderr(stderr)
         .process_group(0);
-    match command.spawn() {
+    let started = match &writable {
+        None => command.spawn(),
+        Some(writable) => landlock::spawn(&mut command, writable)
+            .map_err(|error| spawn_failed(SpawnFailure::Confinement, &error))?,
+    };
+    match started {
         // The handle is not needed: `Children` reaps.
         Ok(child) => Ok(Pid::from_child(&child)),
         Err(error) => {

@@ -49,6 +49,10 @@ pub(super) struct Begin {
     pub(super) output_cap: u64,
     #[serde(default)]
     pub(super) stream_cap: Option<u64>,
+    #[serde(default)]
+    pub(super) writable: Option<Vec<OsText>>,
+    #[serde(default)]
+    pub(super) scratch: Option<OsText>,
 }
 
 impl Begin {
@@ -67,6 +71,10 @@ impl Begin {
             grace_ms: milliseconds(spec.grace),
             output_cap: spec.output_cap,
             stream_cap: spec.stream_cap,
+            writable: spec
+                .writable
+                .map(|paths| paths.into_iter().map(|p| OsText(p.into())).collect()),
+            scratch: spec.scratch.map(|path| OsText(path.into())),
         }
     }
 }
@@ -108,6 +116,18 @@ pub struct Exit {
 }
 
 impl Exit {
+    /// Tells whether the command was not started because it could not be
+    /// confined.
+    pub const fn is_unconfined(&self) -> bool {
+        matches!(
+            self.cause,
+            ExitCause::SpawnFailed {
+                kind: SpawnFailure::Confinement,
+                ..
+            }
+        )
+    }
+
     /// Tells whether the main process ended by itself with code 0, within its
     /// limit.
     pub fn succeeded(&self) -> bool {
@@ -144,6 +164,8 @@ pub enum SpawnFailure {
     PermissionDenied,
     /// The working directory is missing or is no directory.
     WorkingDirectory,
+    /// The command could not be confined as asked for.
+    Confinement,
     /// Anything else, as the message says.
     Other,
 }

@@ -17,14 +17,16 @@
 //!   supervisor could end; the rest is counted in [`Exit::survivors`].
 //! - The lock descriptor is never inherited by a command, so the lock is free
 //!   exactly when the supervisor has ended.
-//! - There is no thread and no runtime in the supervisor process: one poll
-//!   loop, one child at a time.
+//! - There is no runtime in the supervisor process: one poll loop, one child at
+//!   a time. Its only other thread confines itself, starts a confined command
+//!   and ends; the supervisor itself is never confined.
 //! - Nothing that the harness opened reaches a command, its output goes through
 //!   pipes: its environment is the list it was given and [`MARKER`], its input
 //!   is `/dev/null`, and it has no terminal to ask anything of.
 
 mod client;
 mod command;
+pub mod confine;
 mod descendants;
 mod job;
 mod message;

@@ -1,5 +1,6 @@
 //! The supervisor process: one poll loop over its lane and its child.
 
+use super::confine::scratch;
 use super::descendants::Children;
 use super::job;
 use super::message::{Inbox, Report, Request, STREAMS, frame};
@@ -13,6 +14,7 @@ use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,6 +35,10 @@ pub fn main() -> ExitCode {
     // The lock is held for one that dies slowly; another user's process, which
     // we cannot kill, would hold it for ever.
     while !children.reap(None).alone && children.sweep(None, job::PATIENCE).leaked > 0 {}
+    if let Some(folder) = &lane.scratch {
+        // The lane did, unless it was killed.
+        let _ = scratch::remove(folder);
+    }
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
@@ -67,6 +73,7 @@ fn prepare() -> io::Result<(Children, Lane)> {
             inbox: Inbox::default(),
             files: VecDeque::new(),
             buffer: vec![0; CHUNK],
+            scratch: None,
         },
     ))
 }
@@ -84,6 +91,8 @@ pub(super) struct Lane {
     files: VecDeque<File>,
     /// Where everything is read into first.
     pub(super) buffer: Vec<u8>,
+    /// The folder of the latest command's own.
+    pub(super) scratch: Option<PathBuf>,
 }
 
 impl Lane {

@@ -28,6 +28,7 @@ use premath_kernel::instruction::{InstructionEnvelope, InstructionPolicy};
 use premath_kernel::issue::Issue;
 use premath_kernel::outbox::OutboxRequest;
 use premath_kernel::retry::RetryPolicy;
+use premath_kernel::sandbox::SandboxProfile;
 use premath_kernel::schema::require;
 use premath_kernel::session::Session;
 use premath_kernel::trajectory::{Projection, StepRow, Throughput};
@@ -101,6 +102,11 @@ pub(super) const KINDS: &[Kind] = &[
         "answer-harness-join-check",
         "premath harness-join-check --json",
         written::<JoinCheckAnswer>,
+    ),
+    kind(
+        "witness-sandbox",
+        "artifacts/ciwitness/sandbox1_<digest>.json: what commands may write",
+        written::<SandboxProfile>,
     ),
     kind(
         "witness-command",

@@ -121,6 +121,8 @@ impl IssueMemory {
                 return all_failed(changes.len(), error);
             }
             let seen = clock::observe();
+            state.check_seal(clock::now().wall);
+            let mut sum = state.seal.sum();
             let mut lines = Vec::new();
             let outcomes: Vec<_> = changes
                 .iter()
@@ -128,19 +130,25 @@ impl IssueMemory {
                     let (rows, outcome) = change.decide(&mut state, &seen)?;
                     for row in rows {
                         write_line(&mut lines, &row);
+                        sum.replace(state.get(&row.issue.id), &row);
                         state.put(row);
                     }
                     Ok(outcome)
                 })
                 .collect();
             if lines.is_empty() {
+                if state.seal.is_open() {
+                    state.seal.end(sum);
+                }
                 return outcomes;
             }
+            state.seal.begin(sum);
             if let Err(error) = state.journal.append(&lines) {
                 // The rows that were put are not in the file: read it again.
                 return all_failed(changes.len(), error);
             }
             if state.journal.is_current() {
+                state.seal.end(sum);
                 drop(held);
                 return outcomes;
             }

@@ -15,15 +15,18 @@ mod dependency;
 mod edit;
 mod leases;
 mod new_issue;
+mod seal;
 mod state;
 
 pub use change::{ClaimScope, Claimed};
 pub use dependency::DependencyEdit;
 pub use edit::{IssueChange, IssueEdit};
 pub use new_issue::NewIssue;
+pub use seal::OutsideChange;
 pub use state::View;
 pub(crate) use state::read_row;
 
+use crate::clock;
 use crate::error::{ChangeError, StoreError};
 use crate::journal::{Journal, Tail};
 use crate::lock::{LOCK_WAIT, LockFile, refuse_network_filesystem};
@@ -347,7 +350,33 @@ impl IssueMemory {
             state.journal.forget();
         }
         state.refresh(Tail::Repair)?;
-        state.compact(when)
+        state.check_seal(clock::now().wall);
+        let sum = state.seal.sum();
+        let compacted = state.compact(when);
+        state.seal.end(sum);
+        compacted
+    }
+
+    /// Looks, in a transaction that changes nothing, for changes that came by
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    pub fn check_seal(&self) -> Result<(), StoreError> {
+        let _held = self.lock.acquire(self.lock_wait)?;
+        let mut state = self.state();
+        state.refresh(Tail::Repair)?;
+        state.check_seal(clock::now().wall);
+        let sum = state.seal.sum();
+        state.seal.end(sum);
+        Ok(())
+    }
+
+    /// Returns what transactions of this process or another found since the
+    /// last call that had come by none, after this process's first one.
+    pub fn take_outside_changes(&self) -> Vec<OutsideChange> {
+        self.state().seal.take_found()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::Compaction;
 use super::leases::Leases;
+use super::seal::{News, Seal};
 use crate::error::StoreError;
 use crate::journal::{Journal, Line, Refreshed, Tail};
 use crate::row::IssueRow;
@@ -35,11 +36,19 @@ pub(super) struct State {
     /// Bytes of the rows that count, newlines included.
     live: u64,
     diagnosis: Option<(u64, Scope, Diagnosis)>,
+    /// Whether the file was read at all.
+    is_known: bool,
+    /// What was read anew since the last transaction.
+    pub(super) news: News,
+    pub(super) seal: Seal,
 }
 
 impl State {
     pub(super) fn new(journal: Journal) -> Self {
         Self {
+            seal: Seal::beside(journal.path()),
+            is_known: false,
+            news: News::default(),
             journal,
             rows: Rows::new(),
             graph: IssueGraph::default(),
@@ -60,7 +69,11 @@ impl State {
             comments,
             live,
             diagnosis,
+            is_known,
+            news,
+            seal: _,
         } = self;
+        let mut before = Rows::new();
         let path = journal.path().to_path_buf();
         let mut anew = false;
         // The graph of a whole file is built once, not row by row.
@@ -72,7 +85,7 @@ impl State {
             |line| {
                 if fresh.replace(false) {
                     anew = true;
-                    rows.clear();
+                    before = std::mem::take(rows);
                     leases.clear();
                     comments.clear();
                     *live = 0;
@@ -81,7 +94,9 @@ impl State {
                     return Ok(());
                 };
                 if !anew {
-                    changed.insert(row.issue.id.clone());
+                    let id = &row.issue.id;
+                    news.note(id, rows.get(id).map(|row| &**row));
+                    changed.insert(id.clone());
                 }
                 insert(rows, leases, live, row);
                 Ok(())
@@ -90,11 +105,22 @@ impl State {
         if fresh.get() {
             // A file without lines.
             anew = true;
-            rows.clear();
+            before = std::mem::take(rows);
             leases.clear();
             comments.clear();
             *live = 0;
         }
+        if anew && *is_known {
+            for (id, old) in &before {
+                if rows.get(id).is_none_or(|row| row.text != old.text) {
+                    news.note(id, Some(old));
+                }
+            }
+            for id in rows.keys().filter(|id| !before.contains_key(*id)) {
+                news.note(id, None);
+            }
+        }
+        *is_known = result.is_ok();
         if anew {
             *graph = IssueGraph::build(rows.values().map(|row| &row.issue));
             *diagnosis = None;
@@ -111,6 +137,17 @@ impl State {
             }
         }
         result
+    }
+
+    /// Compares what was just read under the lock with what the last
+    /// transaction left, and takes note of what came by none.
+    pub(super) fn check_seal(&mut self, now: jiff::Timestamp) {
+        let Self {
+            seal, rows, news, ..
+        } = self;
+        let all = || rows.values().map(|row| &**row);
+        seal.check(all, |id| rows.get(id).map(|row| &**row), news, now);
+        news.clear();
     }
 
     /// Takes a row over that is about to be written.

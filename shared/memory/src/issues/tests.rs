@@ -1,4 +1,5 @@
 mod instructed;
+mod sealed;
 
 use super::*;
 use premath_kernel::authority::MutationMode;

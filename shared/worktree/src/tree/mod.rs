@@ -15,6 +15,7 @@ mod project;
 mod restore;
 mod salvage;
 mod scan;
+mod writable;
 
 pub use branch::Departure;
 pub use commit::CommitText;

@@ -1,6 +1,7 @@
 //! Why a lane could not be booted.
 
 use super::super::command::Phase;
+use super::super::confine::ConfineError;
 use crate::supervisor::SupervisorError;
 use premath_kernel::failure::FailureClass;
 use premath_memory::projection::ProjectionError;
@@ -30,6 +31,14 @@ pub enum BootError {
     /// The supervisor cannot be started.
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
+    /// Commands cannot be confined.
+    #[error("cannot confine the lane's commands: {detail}")]
+    Unconfined {
+        /// What is in the way.
+        detail: String,
+        /// The class.
+        class: FailureClass,
+    },
     /// The runtime cannot be made.
     #[error("cannot make the lane's runtime")]
     Runtime(#[source] std::io::Error),
@@ -96,6 +105,15 @@ pub enum BootError {
     },
 }
 
+impl From<ConfineError> for BootError {
+    fn from(error: ConfineError) -> Self {
+        Self::Unconfined {
+            class: error.class(),
+            detail: error.to_string(),
+        }
+    }
+}
+
 impl BootError {
     /// Returns the failure class.
     pub fn class(&self) -> FailureClass {
@@ -119,7 +137,7 @@ impl BootError {
                     FailureClass::HookFailed
                 }
             }
-            Self::Unrun { class, .. } => *class,
+            Self::Unrun { class, .. } | Self::Unconfined { class, .. } => *class,
         }
     }
 

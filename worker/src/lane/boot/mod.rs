@@ -8,6 +8,7 @@ mod recovery;
 pub use error::BootError;
 
 use super::command::Phase;
+use super::confine::Confinement;
 use super::{Lane, LaneRoots};
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
@@ -108,6 +109,7 @@ impl Lane {
             source,
         })?;
         let supervisor = Supervisor::start(&batch.program, shared)?;
+        let confinement = Confinement::of(&batch.settings, &tree, &worktree, &roots)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -118,6 +120,7 @@ impl Lane {
             worktree,
             roots,
             tree,
+            confinement,
             supervisor,
             runtime,
             session,
@@ -189,7 +192,7 @@ impl Lane {
         let tracked = issues
             .strip_prefix(&self.worktree)
             .is_ok_and(|path| self.tree.tracks(path));
-        let mut warnings = Vec::new();
+        let mut warnings = self.confinement.warnings.clone();
         if tracked {
             warnings.push(format!(
                 "{} is tracked in the checkout that the lane works in: a `git stash` or `git reset` \

@@ -1,0 +1,311 @@
+//! What a confined command may write: the ways of confining, which of them is
+//! taken, and the profile that a turn is bound to
+//! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.3`).
+
+use crate::canonical;
+use crate::failure::FailureClass;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// The kind of a [`SandboxProfile`].
+pub const SANDBOX_KIND: &str = "premath.harness.sandbox_witness.v1";
+
+/// How commands are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// By the kernel's Landlock: a list of what may be written.
+    Landlock,
+    /// By `bwrap`: a view of the files that is read-only but for a list.
+    Bubblewrap,
+    /// Not at all.
+    None,
+}
+
+impl SandboxMode {
+    /// What is tried where nobody asked for one, the strongest first.
+    pub const BY_STRENGTH: [Self; 2] = [Self::Landlock, Self::Bubblewrap];
+
+    /// Returns the text that stands in settings.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Landlock => "landlock",
+            Self::Bubblewrap => "bubblewrap",
+            Self::None => "none",
+        }
+    }
+}
+
+impl fmt::Display for SandboxMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A word is no way of confining.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not `landlock`, `bubblewrap` or `none`")]
+pub struct UnknownSandbox(pub String);
+
+impl FromStr for SandboxMode {
+    type Err = UnknownSandbox;
+
+    fn from_str(text: &str) -> Result<Self, UnknownSandbox> {
+        [Self::Landlock, Self::Bubblewrap, Self::None]
+            .into_iter()
+            .find(|mode| mode.as_str() == text)
+            .ok_or_else(|| UnknownSandbox(text.to_owned()))
+    }
+}
+
+/// The way that was asked for does not work here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the sandbox `{mode}` does not work here: {why}")]
+pub struct SandboxUnavailable {
+    /// What was asked for.
+    pub mode: SandboxMode,
+    /// What is in its way.
+    pub why: String,
+}
+
+impl SandboxUnavailable {
+    /// Returns the failure class.
+    pub const fn class(&self) -> FailureClass {
+        FailureClass::SandboxUnavailable
+    }
+}
+
+/// The way that is taken, and why no stronger one is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SandboxChoice {
+    /// The way.
+    pub mode: SandboxMode,
+    /// What was tried before it, with what was in its way.
+    pub missing: Vec<SandboxUnavailable>,
+}
+
+impl SandboxChoice {
+    /// Says in a line how commands are confined.
+    pub fn told(&self) -> String {
+        if self.mode != SandboxMode::None {
+            return format!(
+                "commands are confined by {}: they write their worktree, a temporary folder of their own, and the state of known tools",
+                self.mode
+            );
+        }
+        if self.missing.is_empty() {
+            return "commands are not confined, as asked for; a change of issue memory by one is detected and told".to_owned();
+        }
+        let why: Vec<String> = self
+            .missing
+            .iter()
+            .map(|missing| format!("no {}: {}", missing.mode, missing.why))
+            .collect();
+        format!(
+            "commands are NOT confined here ({}); a change of issue memory by one is detected and told",
+            why.join("; ")
+        )
+    }
+}
+
+/// Takes the way that was asked for, or the strongest that works; `works` says
+/// what is in the way of one, and is asked no more often than needed.
+///
+/// # Errors
+///
+/// [`SandboxUnavailable`] where one was asked for that does not work: it is
+/// never exchanged for a weaker one.
+pub fn choose(
+    asked: Option<SandboxMode>,
+    mut works: impl FnMut(SandboxMode) -> Result<(), String>,
+) -> Result<SandboxChoice, SandboxUnavailable> {
+    let taken = |mode, missing| Ok(SandboxChoice { mode, missing });
+    match asked {
+        Some(SandboxMode::None) => return taken(SandboxMode::None, Vec::new()),
+        Some(mode) => {
+            works(mode).map_err(|why| SandboxUnavailable { mode, why })?;
+            return taken(mode, Vec::new());
+        }
+        None => {}
+    }
+    let mut missing = Vec::new();
+    for mode in SandboxMode::BY_STRENGTH {
+        match works(mode) {
+            Ok(()) => return taken(mode, missing),
+            Err(why) => missing.push(SandboxUnavailable { mode, why }),
+        }
+    }
+    taken(SandboxMode::None, missing)
+}
+
+/// Keeps of the paths that are wanted beside a lane's own those that neither
+/// hold nor lie in anything closed: the narrower denial wins, and a list of
+/// what is open cannot say "but not this".
+pub fn admitted(
+    wanted: impl IntoIterator<Item = PathBuf>,
+    closed: &[PathBuf],
+) -> BTreeSet<PathBuf> {
+    let meets = |path: &Path| {
+        closed
+            .iter()
+            .any(|closed| closed.starts_with(path) || path.starts_with(closed))
+    };
+    wanted.into_iter().filter(|path| !meets(path)).collect()
+}
+
+/// Leaves out what lies below another path of the list: it is open with it,
+/// and a command could put a link in its place.
+pub fn outermost(paths: impl IntoIterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
+    // In this order a folder comes before what lies below it.
+    let sorted: BTreeSet<PathBuf> = paths.into_iter().collect();
+    let mut kept: BTreeSet<PathBuf> = BTreeSet::new();
+    for path in sorted {
+        if !path.ancestors().any(|above| kept.contains(above)) {
+            kept.insert(path);
+        }
+    }
+    kept
+}
+
+/// Returns what is closed and yet lies in a path that is open.
+pub fn exposed<'a>(open: &[PathBuf], closed: &'a [PathBuf]) -> Vec<&'a Path> {
+    closed
+        .iter()
+        .filter(|closed| open.iter().any(|open| closed.starts_with(open)))
+        .map(PathBuf::as_path)
+        .collect()
+}
+
+/// What commands may write, as a document; a turn is bound to its reference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxProfile {
+    #[schemars(schema_with = "crate::schema::one")]
+    schema: u8,
+    #[schemars(extend("const" = SANDBOX_KIND))]
+    witness_kind: &'static str,
+    /// How it is enforced.
+    pub mode: SandboxMode,
+    /// What may be written: what changes from lane to lane and from step to
+    /// step by its name, as in `{worktree}`, the rest by its path.
+    pub write: BTreeSet<String>,
+    /// What lies in it and may not be written all the same.
+    pub read_only: BTreeSet<String>,
+}
+
+impl SandboxProfile {
+    /// Makes the profile.
+    pub const fn new(
+        mode: SandboxMode,
+        write: BTreeSet<String>,
+        read_only: BTreeSet<String>,
+    ) -> Self {
+        Self {
+            schema: 1,
+            witness_kind: SANDBOX_KIND,
+            mode,
+            write,
+            read_only,
+        }
+    }
+
+    /// Returns `"sandbox1_" + hex(sha256(canonical(profile)))`.
+    pub fn reference(&self) -> String {
+        let text = canonical::canonical(self);
+        format!("sandbox1_{}", canonical::sha256_hex(text.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(list: &[&str]) -> Vec<PathBuf> {
+        list.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn the_strongest_that_works_is_taken_where_nobody_asked() {
+        let all = choose(None, |_| Ok(())).unwrap();
+        assert_eq!(all.mode, SandboxMode::Landlock);
+        let second = choose(None, |mode| match mode {
+            SandboxMode::Landlock => Err("an old kernel".to_owned()),
+            _ => Ok(()),
+        })
+        .unwrap();
+        assert_eq!(second.mode, SandboxMode::Bubblewrap);
+        assert_eq!(second.missing.len(), 1);
+        let none = choose(None, |mode| Err(format!("{mode} is not there"))).unwrap();
+        assert_eq!(none.mode, SandboxMode::None);
+        assert!(none.told().contains("NOT confined"), "{}", none.told());
+        assert!(none.told().contains("no bubblewrap: bubblewrap is not"));
+    }
+
+    #[test]
+    fn what_was_asked_for_is_never_exchanged_for_less() {
+        let refused = choose(Some(SandboxMode::Landlock), |mode| match mode {
+            SandboxMode::Landlock => Err("an old kernel".to_owned()),
+            _ => Ok(()),
+        });
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "the sandbox `landlock` does not work here: an old kernel"
+        );
+        let none = choose(Some(SandboxMode::None), |_| Err(String::new())).unwrap();
+        assert_eq!(none.mode, SandboxMode::None);
+        assert!(none.told().contains("as asked for"));
+    }
+
+    #[test]
+    fn a_path_that_holds_or_lies_in_what_is_closed_is_not_admitted() {
+        let closed = paths(&["/h/u/.cache/work/repo", "/h/u/lanes/b"]);
+        let wanted = paths(&[
+            "/h/u/.cache",
+            "/h/u/.cargo/registry",
+            "/h/u/lanes/b/target",
+            "/h/u/.cache/work/repo",
+            "/h/u/lanes/bc",
+        ]);
+        assert_eq!(
+            admitted(wanted, &closed),
+            paths(&["/h/u/.cargo/registry", "/h/u/lanes/bc"])
+                .into_iter()
+                .collect()
+        );
+    }
+
+    #[test]
+    fn what_lies_below_another_path_is_left_out() {
+        assert_eq!(
+            outermost(paths(&["/a/b", "/a", "/a.b/c", "/ab", "/a/c/d"])),
+            paths(&["/a", "/a.b/c", "/ab"]).into_iter().collect()
+        );
+    }
+
+    #[test]
+    fn what_is_closed_within_an_open_path_is_exposed() {
+        let closed = paths(&["/w/.premath", "/x"]);
+        assert_eq!(
+            exposed(&paths(&["/w"]), &closed),
+            [Path::new("/w/.premath")]
+        );
+        assert!(exposed(&paths(&["/w2"]), &closed).is_empty());
+    }
+
+    #[test]
+    fn a_profile_is_known_by_what_it_says() {
+        let profile = |mode, path: &str| {
+            SandboxProfile::new(mode, BTreeSet::from([path.to_owned()]), BTreeSet::new())
+                .reference()
+        };
+        let one = profile(SandboxMode::Landlock, "{worktree}");
+        assert!(one.starts_with("sandbox1_") && one.len() == 9 + 64, "{one}");
+        assert_eq!(one, profile(SandboxMode::Landlock, "{worktree}"));
+        assert_ne!(one, profile(SandboxMode::Bubblewrap, "{worktree}"));
+        assert_ne!(one, profile(SandboxMode::Landlock, "/x"));
+    }
+}

@@ -1,0 +1,158 @@
+//! Changes that came by no transaction are found, and nothing else is.
+
+use super::*;
+use crate::issues::OutsideChange;
+use std::io::Write;
+
+fn append(scratch: &Scratch, text: &str) {
+    let mut file = fs::OpenOptions::new()
+        .append(true)
+        .open(&scratch.path)
+        .unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+/// Has a memory look, and returns what it found.
+fn found(memory: &IssueMemory) -> Vec<OutsideChange> {
+    memory.check_seal().unwrap();
+    memory.take_outside_changes()
+}
+
+fn counts(change: &OutsideChange) -> (usize, usize, usize) {
+    (change.added, change.altered, change.removed)
+}
+
+#[test]
+fn transactions_of_several_processes_are_no_change_from_outside() {
+    let scratch = Scratch::new(&rows(3));
+    let (one, two) = (scratch.open(), scratch.open());
+    assert!(found(&one).is_empty());
+    claim_one(&one, "a").unwrap();
+    claim_one(&two, "b").unwrap();
+    claim_one(&one, "c").unwrap();
+    assert!(one.compact(Compaction::Now).unwrap());
+    assert!(found(&two).is_empty());
+    assert!(found(&one).is_empty());
+    assert!(found(&scratch.open()).is_empty());
+}
+
+#[test]
+fn a_row_that_was_appended_is_found_at_the_next_transaction_and_named_once() {
+    let scratch = Scratch::new(&rows(2));
+    let memory = scratch.open();
+    claim_one(&memory, "a").unwrap();
+    append(
+        &scratch,
+        "{\"id\":\"new\",\"title\":\"t\"}\n{\"id\":\"x-0001\",\"title\":\"other\"}\n",
+    );
+    // A look without the lock takes the rows in and says nothing yet.
+    assert!(memory.view(|view| view.row("new").is_some()).unwrap());
+    assert!(memory.take_outside_changes().is_empty());
+    claim_one(&memory, "b").unwrap();
+    let changes = memory.take_outside_changes();
+    assert_eq!(changes.len(), 1);
+    assert_eq!(counts(&changes[0]), (1, 1, 0), "{changes:?}");
+    assert_eq!(changes[0].issues, ["new", "x-0001"]);
+    assert!(
+        changes[0]
+            .told()
+            .contains("1 added, 1 altered, 0 removed (new, x-0001)")
+    );
+    claim_one(&memory, "c").unwrap();
+    assert!(memory.take_outside_changes().is_empty());
+}
+
+#[test]
+fn rows_that_were_rewritten_or_cut_off_are_found() {
+    let scratch = Scratch::new(&rows(3));
+    let memory = scratch.open();
+    assert!(found(&memory).is_empty());
+    let text = scratch.text();
+    fs::write(
+        &scratch.path,
+        text.replace("x-0001\",\"title\":\"t\"", "x-0001\",\"title\":\"T\""),
+    )
+    .unwrap();
+    let changes = found(&memory);
+    assert_eq!(counts(&changes[0]), (0, 1, 0));
+    let last = scratch
+        .text()
+        .lines()
+        .take(1)
+        .map(|l| format!("{l}\n"))
+        .collect::<String>();
+    fs::write(&scratch.path, last).unwrap();
+    let changes = found(&memory);
+    assert_eq!(counts(&changes[0]), (0, 0, 2));
+    assert_eq!((changes.len(), changes[0].number), (1, 2));
+}
+
+#[test]
+fn a_copy_or_a_touch_that_leaves_the_rows_is_no_change() {
+    let scratch = Scratch::new(&rows(2));
+    let memory = scratch.open();
+    claim_one(&memory, "a").unwrap();
+    let text = scratch.text();
+    let copy = scratch.path.with_extension("copy");
+    fs::write(&copy, format!("# a comment\n{text}")).unwrap();
+    fs::rename(&copy, &scratch.path).unwrap();
+    assert!(found(&memory).is_empty());
+    claim_one(&memory, "b").unwrap();
+    assert!(memory.take_outside_changes().is_empty());
+}
+
+#[test]
+fn what_another_process_found_is_told_by_this_one_too() {
+    let scratch = Scratch::new(&rows(2));
+    let memory = scratch.open();
+    assert!(found(&memory).is_empty());
+    append(&scratch, "{\"id\":\"new\",\"title\":\"t\"}\n");
+    // It takes the rows over as they are, and the seal with it.
+    claim_one(&scratch.open(), "b").unwrap();
+    let changes = found(&memory);
+    assert_eq!(changes.len(), 1);
+    assert!(changes[0].told().contains("which rows cannot be told"));
+    // Who comes later has nothing to do with it.
+    assert!(found(&scratch.open()).is_empty());
+}
+
+#[test]
+fn a_seal_that_was_taken_away_or_spoilt_is_as_this_process_left_it() {
+    let scratch = Scratch::new(&rows(2));
+    let memory = scratch.open();
+    assert!(found(&memory).is_empty());
+    let seal = scratch.path.with_file_name("issues.jsonl.seal");
+    for (number, spoil) in [None, Some("nonsense")].into_iter().enumerate() {
+        append(
+            &scratch,
+            &format!("{{\"id\":\"new-{number}\",\"title\":\"t\"}}\n"),
+        );
+        match spoil {
+            None => fs::remove_file(&seal).unwrap(),
+            Some(text) => fs::write(&seal, text).unwrap(),
+        }
+        let changes = found(&memory);
+        assert_eq!(counts(&changes[0]), (1, 0, 0));
+        assert_eq!(changes[0].number, number as u64 + 1);
+    }
+}
+
+#[test]
+fn an_append_that_was_cut_before_its_end_was_sealed_is_no_change() {
+    let scratch = Scratch::new(&rows(2));
+    let memory = scratch.open();
+    claim_one(&memory, "a").unwrap();
+    let seal = scratch.path.with_file_name("issues.jsonl.seal");
+    // What stands there between the append and the end of its transaction, and
+    // what stood there before the append.
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&seal).unwrap()).unwrap();
+    record["file"] = serde_json::Value::Null;
+    let ended = record.clone();
+    for other in ["before", "after"] {
+        let mut begun = ended.clone();
+        begun[other] = "00".repeat(32).into();
+        fs::write(&seal, begun.to_string()).unwrap();
+        assert!(found(&scratch.open()).is_empty(), "{other}");
+        assert!(found(&memory).is_empty(), "{other}");
+    }
+}

@@ -1,0 +1,36 @@
+//! Changes of issue memory that came by no transaction: told and recorded.
+
+use super::Batch;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::trajectory::{StepRow, action};
+use premath_memory::{OutsideChange, clock};
+
+impl Batch {
+    /// Returns what transactions found since the last call to have been changed
+    /// by none, each with a row of its own in the trajectory.
+    pub fn outside_changes(&self) -> Vec<OutsideChange> {
+        let found = self.memory.take_outside_changes();
+        for change in &found {
+            let now = clock::now().wall;
+            let id = format!("{}.{}.{}", action::MEMORY_CHANGED, self.id, change.number);
+            let mut row = StepRow::new(id, action::MEMORY_CHANGED, "failed", now);
+            row.batch_id = Some(self.id.clone());
+            row.failure_classes = vec![FailureClass::MemoryChangedOutside.as_str().to_owned()];
+            row.next_step = Some(change.told());
+            row.started_at = Some(now.into());
+            if let Err(error) = self.record(&row) {
+                tracing::error!(%error, "a change of issue memory was not recorded");
+            }
+        }
+        found
+    }
+
+    /// Looks once more whether issue memory was changed by no transaction, for
+    /// the last step may have done it.
+    pub fn last_outside_changes(&self) -> Vec<OutsideChange> {
+        if let Err(error) = self.memory.check_seal() {
+            tracing::error!(%error, "issue memory was not looked at for changes from outside");
+        }
+        self.outside_changes()
+    }
+}

@@ -1,0 +1,107 @@
+//! A temporary folder of a step's own, and its removal whatever lies in it.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counts the folders of this process.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// How many names are tried; somebody who takes them all is in a loop.
+const TRIES: usize = 1_000;
+
+/// A folder in the system's temporary one that nobody else may look into; it
+/// is removed with this value.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes a fresh folder. Its name is short, for a socket's path may not be
+    /// long.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn make() -> io::Result<Self> {
+        let above = fs::canonicalize(std::env::temp_dir())?;
+        let process = std::process::id();
+        for _ in 0..TRIES {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let path = above.join(format!("premath-{process}-{number}"));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(Self(path)),
+                // Of a process that was killed, or somebody else's.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Returns the folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = remove(&self.0) {
+            tracing::warn!(folder = %self.0.display(), %error, "a temporary folder is left");
+        }
+    }
+}
+
+/// Removes a folder with all that lies in it, also in folders that were made
+/// read-only; no link is followed.
+///
+/// # Errors
+///
+/// What the system says; none where it is gone already.
+pub fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            unlock(folder);
+            fs::remove_dir_all(folder)
+        }
+        removed => removed,
+    }
+}
+
+/// Opens every folder to its owner; nobody works in them any more.
+fn unlock(folder: &Path) {
+    let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            unlock(&entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_fresh_private_and_gone_with_its_value() {
+        let [one, two] = [(); 2].map(|()| Scratch::make().unwrap());
+        assert_ne!(one.path(), two.path());
+        let mode = fs::metadata(one.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let shut = one.path().join("a/b");
+        fs::create_dir_all(&shut).unwrap();
+        fs::write(shut.join("file"), "x").unwrap();
+        let outside = two.path().join("kept");
+        fs::write(&outside, "x").unwrap();
+        std::os::unix::fs::symlink(two.path(), one.path().join("link")).unwrap();
+        fs::set_permissions(&shut, Permissions::from_mode(0o500)).unwrap();
+        let path = one.path().to_path_buf();
+        drop(one);
+        assert!(!path.exists());
+        assert!(outside.exists());
+        assert!(remove(&path).is_ok());
+    }
+}
