@@ -155,7 +155,7 @@ pub fn run(
         pass_wanted: false,
         cycle_reported: None,
         reports: BTreeMap::new(),
-        started,
+        started_ms: clock::now().boot_ms,
         ended_by: None,
         due: None,
         is_held: false,
@@ -195,7 +195,8 @@ struct Shell<'a> {
     cycle_reported: Option<Vec<String>>,
     /// The last report of each issue, with the lane.
     reports: BTreeMap<String, (LaneIndex, StepReport)>,
-    started: Instant,
+    /// On CLOCK_BOOTTIME, which counts while the machine sleeps.
+    started_ms: u64,
     /// The bound of its own that ends the batch.
     ended_by: Option<EndedBy>,
     /// A bound that is reached and yet to be acted on.

@@ -31,7 +31,8 @@ pub(crate) struct Worked {
 pub(crate) struct Alone<'a> {
     batch: &'a Batch,
     worker: [String; 1],
-    started: Instant,
+    /// On CLOCK_BOOTTIME, which counts while the machine sleeps.
+    started_ms: u64,
     shortage_said: bool,
     worked: Worked,
 }
@@ -41,7 +42,7 @@ impl<'a> Alone<'a> {
         Self {
             batch,
             worker: [worker.to_owned()],
-            started: Instant::now(),
+            started_ms: clock::now().boot_ms,
             shortage_said: false,
             worked: Worked::default(),
         }
@@ -50,7 +51,7 @@ impl<'a> Alone<'a> {
     /// Takes up to so many steps; one that its provider refused does not count.
     pub(crate) fn work(mut self, lane: &mut Lane, max_steps: u64) -> Worked {
         let deadline = self.batch.settings.bounds.deadline;
-        drain_at(deadline, self.started, self.batch.interrupt.clone());
+        drain_at(deadline, self.started_ms, self.batch.interrupt.clone());
         let mut steps = 0;
         while steps < max_steps && self.goes_on() {
             let turnout = match self.batch.turn_out(&self.worker) {
@@ -93,7 +94,7 @@ impl<'a> Alone<'a> {
             return false;
         }
         let deadline = self.batch.settings.bounds.deadline;
-        let reached = deadline.reached(clock::now().wall, self.started.elapsed());
+        let reached = deadline.reached(clock::now().wall, ran(self.started_ms));
         if let Some(reached) = reached {
             self.ends_by(EndedBy::from(reached));
             return false;
@@ -202,14 +203,18 @@ pub(crate) fn tell_change(change: &OutsideChange) {
     say(&format!("warning: {class}: {}", plain(&change.told())));
 }
 
+fn ran(started_ms: u64) -> Duration {
+    Duration::from_millis(clock::now().boot_ms.saturating_sub(started_ms))
+}
+
 /// Drains at the deadline, whatever runs then.
-fn drain_at(deadline: Deadline, started: Instant, interrupt: Interrupt) {
+fn drain_at(deadline: Deadline, started_ms: u64, interrupt: Interrupt) {
     if deadline == Deadline::default() {
         return;
     }
     let timer = std::thread::Builder::new().name("deadline".to_owned());
     let spawned = timer.spawn(move || {
-        while let Some(left) = deadline.left(clock::now().wall, started.elapsed()) {
+        while let Some(left) = deadline.left(clock::now().wall, ran(started_ms)) {
             if left.is_zero() {
                 interrupt.drain();
                 return;

@@ -1,5 +1,6 @@
 //! One lane: boot, step, stop on one worktree, with the gate in its own process.
 
+pub mod account;
 pub mod batch;
 mod environment;
 pub mod exit;

@@ -5,6 +5,7 @@ mod alone;
 
 use alone::{Alone, Worked, tell_change};
 use clap::{Parser, Subcommand};
+use harness_worker::account;
 use harness_worker::batch::{Batch, Opening, RecoverAt};
 use harness_worker::exit;
 use harness_worker::gate::{self, GateArgs};
@@ -15,7 +16,7 @@ use harness_worker::settings::{LoopFlags, Settings};
 use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
 use premath_kernel::canonical::canonical;
-use premath_kernel::event::{EndedBy, WORKER_ACTION, WorkerReport};
+use premath_kernel::event::{EndedBy, ProviderUse, WORKER_ACTION, WorkerReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::plain::plain;
 use premath_memory::{Compaction, StoreError, clock};
@@ -149,6 +150,10 @@ fn run(arguments: &Arguments) -> u8 {
         exit::OK if is_missing(&batch) || lane_lost || is_cut_short(ended_by) => exit::FAILED,
         code => code,
     };
+    let used = batch.account();
+    for line in account::told(&used, ended_by, clock::now().wall) {
+        say(&line);
+    }
     if arguments.json {
         let document = WorkerReport {
             action: WORKER_ACTION,
@@ -158,6 +163,9 @@ fn run(arguments: &Arguments) -> u8 {
             count: reports.len(),
             items: reports.iter().map(StepReport::outcome).collect(),
             handoff: boot.handoff.as_ref(),
+            ended_by,
+            providers: ProviderUse::all(&used, clock::now().wall),
+            breaker_openings: used.breaker_openings(),
             exit_code: code,
         };
         let _ = writeln!(std::io::stdout(), "{}", canonical(&document));

@@ -1,7 +1,8 @@
 //! Lines for a person, on stderr, and the table at the end.
 
-use super::night;
+use super::bound;
 use super::{Notice, Reporter, Summary};
+use harness_worker::account;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
 use harness_worker::stderr::baseline_told;
@@ -116,7 +117,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
             Notice::Room(Some(short)) => self.line(&format!("no new work: {short}")),
             Notice::Room(None) => self.line("there is enough disk and memory again"),
             Notice::Warning { detail } => self.line(&format!("warning: {}", plain(detail))),
-            Notice::Ending { ended_by, detail } => self.line(&night::ending(*ended_by, detail)),
+            Notice::Ending { ended_by, detail } => self.line(&bound::ending(*ended_by, detail)),
             Notice::Interrupted { level } => self.line(match level {
                 Level::Kill => "interrupted again: running steps are ended",
                 _ => "interrupted: no new work, running steps finish (once more ends them)",
@@ -215,7 +216,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 self.line(&format!("closed, but not on it: {}", plain(&missing)));
             }
         }
-        for line in night::account(summary) {
+        for line in account::told(&summary.account, summary.ended_by, summary.ended_at) {
             self.line(&line);
         }
         if summary.memory_changes > 0 {

@@ -178,24 +178,11 @@ impl<W: Write> Reporter for JsonReporter<W> {
             counts: &summary.counts,
             landing: summary.landing.clone(),
             ended_by: summary.ended_by,
-            providers: providers(summary),
+            providers: ProviderUse::all(&summary.account, summary.ended_at),
             breaker_openings: summary.account.breaker_openings(),
             memory_changes: summary.memory_changes,
         });
     }
-}
-
-fn providers(summary: &Summary) -> Vec<ProviderUse<'_>> {
-    let providers = summary.account.providers().iter();
-    let told = providers.map(|(name, account)| ProviderUse {
-        provider: name,
-        steps: account.steps,
-        tokens: account.tokens,
-        cost_nano_usd: account.cost_nano_usd,
-        parkings: account.parkings,
-        parked_ms: u64::try_from(account.parked(summary.ended_at).as_millis()).unwrap_or(u64::MAX),
-    });
-    told.collect()
 }
 
 fn text(path: &Path) -> String {

@@ -2,9 +2,9 @@
 //!
 //! Notices are a contract; reporters only consume them.
 
+mod bound;
 mod human;
 mod json;
-mod night;
 
 pub use human::HumanReporter;
 pub use json::JsonReporter;

@@ -122,7 +122,7 @@ impl Shell<'_> {
     pub(super) fn bound_reached(&mut self) -> Option<Event<Claimed>> {
         let by = self.due.take().or_else(|| {
             let deadline = self.batch.settings.bounds.deadline;
-            let reached = deadline.reached(clock::now().wall, self.started.elapsed())?;
+            let reached = deadline.reached(clock::now().wall, self.ran())?;
             let goes_on = self.batch.interrupt.level() == Level::None;
             goes_on.then_some(EndedBy::from(reached))
         })?;
@@ -153,8 +153,12 @@ impl Shell<'_> {
         }
         let deadline = self.batch.settings.bounds.deadline;
         deadline
-            .left(clock::now().wall, self.started.elapsed())
+            .left(clock::now().wall, self.ran())
             .unwrap_or(LOOK_AGAIN)
+    }
+
+    fn ran(&self) -> Duration {
+        Duration::from_millis(clock::now().boot_ms.saturating_sub(self.started_ms))
     }
 
     /// Tells whether the batch ended for want of something, with work left.

@@ -8,7 +8,8 @@ use crate::deadline::Reached;
 use crate::failure::FailureClass;
 use crate::sandbox::SandboxMode;
 use crate::stamp::Stamp;
-use crate::trajectory::TokenCounts;
+use crate::trajectory::{Account, ProviderAccount, TokenCounts};
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -407,6 +408,21 @@ pub struct ProviderUse<'a> {
     pub parked_ms: u64,
 }
 
+impl<'a> ProviderUse<'a> {
+    /// Tells what a batch had of each provider by now, by name.
+    pub fn all(account: &'a Account, now: Timestamp) -> Vec<Self> {
+        let of = |(name, account): (&'a String, &'a ProviderAccount)| Self {
+            provider: name,
+            steps: account.steps,
+            tokens: account.tokens,
+            cost_nano_usd: account.cost_nano_usd,
+            parkings: account.parkings,
+            parked_ms: u64::try_from(account.parked(now).as_millis()).unwrap_or(u64::MAX),
+        };
+        account.providers().iter().map(of).collect()
+    }
+}
+
 /// Whether what a batch closed is on the branch that its work lands on, looked
 /// at when it is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -445,6 +461,12 @@ pub struct WorkerReport<'a> {
     pub items: Vec<StepOutcome<'a>>,
     /// The session before, as it was resumed or attached to.
     pub handoff: Option<&'a Bootstrap>,
+    /// The bound of its own that ended it; null where none did.
+    pub ended_by: Option<EndedBy>,
+    /// What it had of each provider that is told of, by name.
+    pub providers: Vec<ProviderUse<'a>>,
+    /// How often work paused for what failed alike.
+    pub breaker_openings: u64,
     /// The exit code.
     pub exit_code: u8,
 }

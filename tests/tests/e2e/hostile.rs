@@ -57,9 +57,7 @@ fn hostile_ids_and_titles_are_harmless_when_steps_close() {
 #[test]
 fn hostile_ids_and_titles_are_harmless_when_steps_fail() {
     let scratch = laid_out();
-    // They all fail alike, and no id shall be spared for it.
-    let config = "[breaker]\nfailures = 0\n";
-    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    spare_none(&scratch);
     scratch
         .batch("echo left > src/left.txt; exit 1", "true")
         .end()
@@ -71,6 +69,12 @@ fn hostile_ids_and_titles_are_harmless_when_steps_fail() {
     assert_eq!(salvage.count(), HOSTILE.len(), "{branches:#?}");
     assert_eq!(branches.len(), HOSTILE.len() + 3, "{branches:#?}");
     harmless(&scratch);
+}
+
+/// They all fail alike, and no id shall be spared for it.
+fn spare_none(scratch: &Scratch) {
+    let config = "[breaker]\nfailures = 0\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
 }
 
 /// Nothing was run, nothing lies outside, git is whole.
@@ -102,6 +106,7 @@ fn harmless(scratch: &Scratch) {
 #[test]
 fn escape_sequences_never_reach_a_terminal_raw() {
     let scratch = laid_out();
+    spare_none(&scratch);
     let people: Vec<_> = [
         scratch.premath(["issue", "list"]),
         scratch.premath(["issue", "ready"]),

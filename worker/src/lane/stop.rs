@@ -254,6 +254,7 @@ impl Lane {
         }
         // The provider is parked for it, not the issue.
         if progress.limit.is_some() {
+            progress.fail(FailureClass::UsageLimit.as_str());
             return match self.release(claimed, progress, None) {
                 Ok(()) => StepEnding::UsageLimit,
                 Err(()) => StepEnding::LeaseLost,

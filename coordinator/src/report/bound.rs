@@ -1,0 +1,35 @@
+//! What a person is told where a bound of the batch's own is reached.
+
+use premath_kernel::event::EndedBy;
+use premath_kernel::plain::plain;
+
+/// That a bound of the batch's own is reached.
+pub(super) fn ending(ended_by: EndedBy, detail: &str) -> String {
+    let what = match ended_by {
+        EndedBy::Budget => "running steps are ended",
+        EndedBy::StopAt | EndedBy::MaxDuration | EndedBy::Room => "running steps finish",
+    };
+    let detail = match detail {
+        "" => String::new(),
+        detail => format!(" ({})", plain(detail)),
+    };
+    let phrase = ended_by.phrase();
+    format!("{phrase} is reached{detail}: no new work, {what}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_says_what_becomes_of_running_steps() {
+        assert_eq!(
+            ending(EndedBy::MaxDuration, ""),
+            "the longest duration is reached: no new work, running steps finish"
+        );
+        assert_eq!(
+            ending(EndedBy::Budget, "12 of 10 tokens"),
+            "the batch's budget is reached (12 of 10 tokens): no new work, running steps are ended"
+        );
+    }
+}
