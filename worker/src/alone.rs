@@ -131,11 +131,11 @@ impl<'a> Alone<'a> {
             }
         }
         let now = clock::now().wall;
-        let until = turnout.look_at.unwrap_or(now);
-        let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
-        let began = Instant::now();
+        let wait = turnout.look_at.map(|at| at.duration_since(now));
+        let wait = wait.and_then(|wait| Duration::try_from(wait).ok());
         // At least one look, so that nothing is asked again at once.
-        std::thread::sleep(wait.min(LOOK));
+        let wait = wait.unwrap_or_default().max(LOOK);
+        let began = Instant::now();
         while began.elapsed() < wait && self.goes_on() {
             std::thread::sleep(wait.saturating_sub(began.elapsed()).min(LOOK));
         }

@@ -83,7 +83,7 @@ impl Batch {
                 now.saturating_add(LOOK_AGAIN).ok()
             } else if let Passage::NoneUntil(until) = passage {
                 Some(until)
-            } else if passage == Passage::All {
+            } else if matches!(passage, Passage::All | Passage::One) {
                 self.providers.next(worker)
             } else {
                 None

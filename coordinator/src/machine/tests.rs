@@ -1,0 +1,235 @@
+use super::*;
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn machine(lanes: usize) -> Machine {
+    Machine::new(
+        lanes,
+        Allowance {
+            rounds: None,
+            steps_per_dispatch: 1,
+            stop_on_failure: false,
+        },
+    )
+}
+
+fn passed(claims: &[(LaneIndex, &'static str)]) -> Event<&'static str> {
+    Event::Passed(Pass {
+        claims: claims.iter().copied().collect(),
+        held: BTreeSet::new(),
+        asks: None,
+        look_at: None,
+    })
+}
+
+fn ended(lane: LaneIndex) -> Event<&'static str> {
+    Event::StepEnded {
+        lane,
+        succeeded: true,
+        lane_lost: false,
+        store_lost: false,
+    }
+}
+
+fn dispatch(lane: LaneIndex, claim: &'static str) -> Effect<&'static str> {
+    Effect::Dispatch { lane, claim }
+}
+
+#[test]
+fn the_first_pass_waits_for_every_boot_and_dispatches_in_order() {
+    let mut m = machine(2);
+    assert_eq!(m.handle::<&str>(Event::Booted(1), NOW), []);
+    assert_eq!(m.handle::<&str>(Event::Booted(0), NOW), [Effect::Pass]);
+    assert_eq!(
+        m.handle(passed(&[(1, "b"), (0, "a")]), NOW),
+        [dispatch(0, "a"), dispatch(1, "b")]
+    );
+}
+
+#[test]
+fn an_idle_lane_never_waits_for_a_busy_one() {
+    let mut m = machine(2);
+    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle::<&str>(Event::Booted(1), NOW);
+    m.handle(passed(&[(0, "a"), (1, "b")]), NOW);
+    assert_eq!(m.handle(ended(1), NOW), [Effect::Pass]);
+    assert_eq!(m.handle(passed(&[(1, "c")]), NOW), [dispatch(1, "c")]);
+}
+
+#[test]
+fn a_lane_without_work_waits_while_another_may_still_make_some() {
+    let mut m = machine(2);
+    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle::<&str>(Event::Booted(1), NOW);
+    assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
+    assert_eq!(m.handle(ended(0), NOW), [Effect::Pass]);
+    assert_eq!(
+        m.handle(passed(&[]), NOW),
+        [Effect::Retire(0), Effect::Retire(1), Effect::Finish]
+    );
+}
+
+#[test]
+fn a_batch_waits_for_a_retry_and_then_passes_again() {
+    let mut m = machine(1);
+    m.handle::<&str>(Event::Booted(0), NOW);
+    let later: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    let waiting = Event::Passed(Pass::<&str> {
+        claims: BTreeMap::new(),
+        held: BTreeSet::new(),
+        asks: None,
+        look_at: Some(later),
+    });
+    assert_eq!(m.handle(waiting, NOW), [Effect::WakeAt(later)]);
+    assert_eq!(m.handle::<&str>(Event::Woke, later), [Effect::Pass]);
+}
+
+#[test]
+fn an_interrupt_retires_the_idle_and_lets_the_busy_finish() {
+    let mut m = machine(2);
+    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle::<&str>(Event::Booted(1), NOW);
+    m.handle(passed(&[(0, "a")]), NOW);
+    assert_eq!(
+        m.handle::<&str>(Event::Interrupted, NOW),
+        [Effect::Retire(1)]
+    );
+    assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0), Effect::Finish]);
+}
+
+#[test]
+fn a_claim_made_while_the_interrupt_came_is_given_back() {
+    let mut m = machine(1);
+    m.handle::<&str>(Event::Booted(0), NOW);
+    assert_eq!(
+        m.handle::<&str>(Event::Interrupted, NOW),
+        [Effect::Retire(0)]
+    );
+    assert_eq!(
+        m.handle(passed(&[(0, "a")]), NOW),
+        [Effect::Release("a"), Effect::Finish]
+    );
+}
+
+#[test]
+fn a_panic_costs_its_lane_and_its_claim_and_never_the_batch() {
+    let mut m = machine(2);
+    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle::<&str>(Event::Booted(1), NOW);
+    m.handle(passed(&[(0, "a"), (1, "b")]), NOW);
+    let effects = m.handle(
+        Event::Panicked {
+            lane: 0,
+            claim: Some("a"),
+        },
+        NOW,
+    );
+    assert_eq!(effects, [Effect::Release("a")]);
+    assert_eq!(m.handle(ended(1), NOW), [Effect::Pass]);
+    assert_eq!(m.handle(passed(&[(1, "a")]), NOW), [dispatch(1, "a")]);
+    assert_eq!(m.lanes_lost(), 1);
+}
+
+#[test]
+fn rounds_and_steps_bound_a_lane() {
+    let mut m = Machine::new(
+        1,
+        Allowance {
+            rounds: Some(2),
+            steps_per_dispatch: 2,
+            stop_on_failure: false,
+        },
+    );
+    m.handle::<&str>(Event::Booted(0), NOW);
+    for _ in 0..3 {
+        assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
+        assert_eq!(m.handle(ended(0), NOW), [Effect::Pass]);
+    }
+    assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
+    assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0), Effect::Finish]);
+}
+
+#[test]
+fn a_lane_that_is_held_keeps_the_rest_of_its_dispatch() {
+    let mut m = Machine::new(
+        1,
+        Allowance {
+            rounds: Some(1),
+            steps_per_dispatch: 2,
+            stop_on_failure: false,
+        },
+    );
+    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle(passed(&[(0, "a")]), NOW);
+    m.handle(ended(0), NOW);
+    let later: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    let held = Event::Passed(Pass::<&str> {
+        claims: BTreeMap::new(),
+        held: [0].into(),
+        asks: None,
+        look_at: Some(later),
+    });
+    assert_eq!(m.handle(held, NOW), [Effect::WakeAt(later)]);
+    assert_eq!(m.handle::<&str>(Event::Woke, later), [Effect::Pass]);
+    assert_eq!(m.handle(passed(&[(0, "a")]), later), [dispatch(0, "a")]);
+    assert!(m.is_busy());
+    assert_eq!(
+        m.handle(ended(0), later),
+        [Effect::Retire(0), Effect::Finish]
+    );
+}
+
+#[test]
+fn a_lane_that_asks_is_busy_until_it_knows() {
+    let mut m = machine(2);
+    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle::<&str>(Event::Booted(1), NOW);
+    let asks = Event::Passed(Pass::<&str> {
+        claims: BTreeMap::new(),
+        held: [0, 1].into(),
+        asks: Some(0),
+        look_at: None,
+    });
+    assert_eq!(m.handle(asks, NOW), [Effect::Ask(0)]);
+    assert_eq!(m.idle(), [1]);
+    let answered = |lane_lost| Event::Answered { lane: 0, lane_lost };
+    assert_eq!(m.handle::<&str>(answered(false), NOW), [Effect::Pass]);
+    let asks = Event::Passed(Pass::<&str> {
+        claims: BTreeMap::new(),
+        held: [1].into(),
+        asks: Some(0),
+        look_at: None,
+    });
+    m.handle(asks, NOW);
+    assert_eq!(
+        m.handle::<&str>(answered(true), NOW),
+        [Effect::Retire(0), Effect::Pass]
+    );
+    assert_eq!(m.lanes_lost(), 1);
+}
+
+#[test]
+fn a_lost_store_ends_the_batch_after_what_runs() {
+    let mut m = machine(2);
+    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle::<&str>(Event::Booted(1), NOW);
+    m.handle(passed(&[(0, "a"), (1, "b")]), NOW);
+    assert_eq!(m.handle::<&str>(Event::StoreLost, NOW), []);
+    assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0)]);
+    assert_eq!(m.handle(ended(1), NOW), [Effect::Retire(1), Effect::Finish]);
+    assert!(m.store_lost());
+}
+
+#[test]
+fn lanes_that_all_fail_to_boot_end_the_batch() {
+    let mut m = machine(1);
+    let effects = m.handle::<&str>(
+        Event::BootFailed {
+            lane: 0,
+            class: FailureClass::StartupCheckFailed,
+        },
+        NOW,
+    );
+    assert_eq!(effects, [Effect::Finish]);
+    assert!(m.refused_at_startup());
+}
