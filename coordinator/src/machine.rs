@@ -31,6 +31,8 @@ pub enum Event<C> {
         lane: LaneIndex,
         /// Whether the issue ended well.
         succeeded: bool,
+        /// Whether its provider refused: the step does not count.
+        refused: bool,
         /// Whether the lane cannot go on.
         lane_lost: bool,
         /// Whether issue memory or trajectory cannot be used any more.
@@ -209,13 +211,16 @@ impl Machine {
             Event::StepEnded {
                 lane,
                 succeeded,
+                refused,
                 lane_lost,
                 store_lost,
             } => {
                 self.lanes[lane].state = LaneState::Idle;
+                self.lanes[lane].steps_left += u64::from(refused);
                 self.stale = true;
                 self.store_lost |= store_lost;
-                self.draining |= store_lost || (!succeeded && self.allowance.stop_on_failure);
+                self.draining |=
+                    store_lost || (!succeeded && !refused && self.allowance.stop_on_failure);
                 if lane_lost {
                     self.lose(lane);
                     effects.push(Effect::Retire(lane));

@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use harness_worker::batch::{Batch, BatchError, Opening};
 use harness_worker::exit;
 use harness_worker::interrupt::Interrupt;
-use harness_worker::lane::{BootError, StepReport};
+use harness_worker::lane::{BootError, StepEnding, StepReport};
 use harness_worker::settings::Settings;
 use premath_kernel::event::EndedBy;
 use premath_kernel::failure::FailureClass;
@@ -321,6 +321,7 @@ impl Shell<'_> {
                 let event = Event::StepEnded {
                     lane,
                     succeeded: report.succeeded(),
+                    refused: report.ending == StepEnding::UsageLimit,
                     lane_lost: report.lane_lost.is_some(),
                     store_lost: report.store_lost.is_some(),
                 };

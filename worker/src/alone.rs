@@ -76,10 +76,11 @@ impl<'a> Alone<'a> {
                 break;
             };
             let report = self.step(lane, &claimed);
-            steps += u64::from(report.limit.is_none());
+            let refused = report.ending == StepEnding::UsageLimit;
+            steps += u64::from(!refused);
             let over = self.worked.store_lost
                 || report.lane_lost.is_some()
-                || (!report.succeeded() && self.batch.settings.stop_on_failure);
+                || (!report.succeeded() && !refused && self.batch.settings.stop_on_failure);
             self.worked.reports.push(report);
             if over {
                 break;

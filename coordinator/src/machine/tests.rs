@@ -26,6 +26,7 @@ fn ended(lane: LaneIndex) -> Event<&'static str> {
     Event::StepEnded {
         lane,
         succeeded: true,
+        refused: false,
         lane_lost: false,
         store_lost: false,
     }
@@ -177,6 +178,30 @@ fn a_lane_that_is_held_keeps_the_rest_of_its_dispatch() {
         m.handle(ended(0), later),
         [Effect::Retire(0), Effect::Finish]
     );
+}
+
+#[test]
+fn a_step_that_its_provider_refused_does_not_count() {
+    let mut m = Machine::new(
+        1,
+        Allowance {
+            rounds: Some(1),
+            steps_per_dispatch: 1,
+            stop_on_failure: true,
+        },
+    );
+    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle(passed(&[(0, "a")]), NOW);
+    let refused = Event::<&str>::StepEnded {
+        lane: 0,
+        succeeded: false,
+        refused: true,
+        lane_lost: false,
+        store_lost: false,
+    };
+    assert_eq!(m.handle(refused, NOW), [Effect::Pass]);
+    assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
+    assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0), Effect::Finish]);
 }
 
 #[test]
