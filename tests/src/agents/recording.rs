@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// How long an agent may take.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What an agent made of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -40,11 +40,11 @@ gemini refused 144 · ok · failed result_error · protocol.stop_reason_unhandle
 gemini turn-limit 53 · ok ok ok ok ok ok ok ok ok ok ok ok · failed turn_limit · protocol.stop_reason_unhandled
 gemini work 0 · ok ok command_failed ok · end_turn ·
 gemini wrong-call 0 · tool_not_registered file_not_found · end_turn ·
-opencode broken stopped · ok · none · agent_stream_invalid protocol.stop_reason_unhandled
+opencode broken 1 · ok · failed APIError · protocol.stop_reason_unhandled
 opencode cut 0 · ok ok · end_turn ·
 opencode cut-call 0 · ok ok · end_turn ·
-opencode cut-off stopped · ok · none · agent_stream_invalid protocol.stop_reason_unhandled
-opencode exhausted stopped · ok · none · agent_stream_invalid protocol.stop_reason_unhandled
+opencode cut-off 1 · ok · failed APIError · protocol.stop_reason_unhandled
+opencode exhausted 1 · ok · failed APIError · usage_limit protocol.stop_reason_unhandled
 opencode hiccup 0 · ok · end_turn ·
 opencode limited 0 · ok ok · end_turn ·
 opencode loop 0 · ok ok ok ok ok ok ok · end_turn ·
