@@ -47,7 +47,7 @@ impl OpenCode {
                 }
             }
             "step_finish" => self.finish(&line.needed("part")?, out)?,
-            "error" => error(&line.needed("error")?, out)?,
+            "error" => error(line, &line.needed("error")?, out)?,
             other => return unknown(other, line, out),
         }
         Ok(())
@@ -176,7 +176,7 @@ fn usage(part: &Object<'_>) -> Result<Usage, Flaw> {
     })
 }
 
-fn error(error: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+fn error(line: &Object<'_>, error: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     let data = error.object("data")?;
     let (message, status) = match &data {
         Some(data) => (data.excerpt("message")?, data.count("statusCode")?),
@@ -185,7 +185,7 @@ fn error(error: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     if status == Some(429) || speaks_of_limit(&message) {
         out(EventKind::Limit(Limit {
             status: LimitStatus::Rejected,
-            resets_at: None,
+            resets_at: resets_at(line, data.as_ref())?,
         }));
     }
     let name = error.optional_name("name")?;
@@ -194,4 +194,23 @@ fn error(error: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         message,
     }));
     Ok(())
+}
+
+/// Returns when a limit resets: the provider says after how many seconds, and
+/// the line says when that was.
+fn resets_at(line: &Object<'_>, data: Option<&Object<'_>>) -> Result<Option<i64>, Flaw> {
+    let headers = match data {
+        Some(data) => data.object("responseHeaders")?,
+        None => None,
+    };
+    let after = match headers {
+        Some(headers) => headers.text("retry-after")?,
+        None => None,
+    };
+    let seconds = after.and_then(|after| after.trim().parse::<i64>().ok());
+    let now = line.count("timestamp")?;
+    Ok(now.zip(seconds).and_then(|(now, seconds)| {
+        let now = i64::try_from(now / 1000).ok()?;
+        now.checked_add(seconds.max(0))
+    }))
 }

@@ -329,6 +329,25 @@ fn a_codex_or_gemini_usage_limit_is_told_in_words() {
 }
 
 #[test]
+fn an_opencode_limit_resets_when_the_provider_says_counted_from_the_line() {
+    for (header, resets_at) in [
+        (r#""retry-after":"90""#, Some(1_800_000_090)),
+        (r#""retry-after":"Fri, 15 Jan 2027 08:01:30 GMT""#, None),
+        (r#""content-length":"90""#, None),
+    ] {
+        let said = format!(
+            r#"{{"type":"error","timestamp":1800000000123,"sessionID":"o-1","error":{{"name":"APIError","data":{{"message":"no","statusCode":429,"responseHeaders":{{{header}}}}}}}}}"#
+        );
+        let stream = fold(
+            Agent::OpenCode,
+            format!("{}{said}\n", good(Agent::OpenCode)),
+        );
+        assert_eq!(stream.classes(), [FailureClass::UsageLimit]);
+        assert_eq!(stream.rejected().unwrap().resets_at, resets_at, "{header}");
+    }
+}
+
+#[test]
 fn a_cancelled_gemini_call_that_bears_an_error_failed() {
     let stream = good(Agent::Gemini).replace(
         r#""tool_id":"c-3","status":"success""#,
