@@ -7,7 +7,7 @@
 
 mod surface;
 
-pub use surface::{InstructedChange, InstructedSurface, LeaseOperation};
+pub use surface::{InstructedChange, InstructedRecord, InstructedSurface, LeaseOperation};
 
 use crate::canonical;
 use crate::claim::ClaimSet;
@@ -251,13 +251,21 @@ fn is_epoch(text: &str) -> bool {
 /// by [`InstructedSurface::lease_authority`].
 #[derive(Clone, Debug)]
 pub struct LeaseAuthority {
-    only: Option<LeaseOperation>,
+    /// The one operation that an instruction claims; all where absent.
+    only: Option<(LeaseOperation, InstructedRecord)>,
 }
 
 impl LeaseAuthority {
     /// Tells whether an operation is covered.
     pub fn covers(&self, operation: LeaseOperation) -> bool {
-        self.only.is_none_or(|only| only == operation)
+        let only = self.only.as_ref();
+        only.is_none_or(|(only, _)| *only == operation)
+    }
+
+    /// Returns what the row says of the operation, where it was asked for under
+    /// an instruction.
+    pub fn record(&self) -> Option<&InstructedRecord> {
+        self.only.as_ref().map(|(_, record)| record)
     }
 }
 

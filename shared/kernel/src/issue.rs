@@ -361,7 +361,9 @@ impl RowChange {
         if *status == Status::Closed {
             self.set("closed_at", crate::time::micros(now));
         } else if !status.is_terminal() {
-            self.remove("closed_at").remove("closed_by_step");
+            self.remove("closed_at")
+                .remove("closed_by_step")
+                .remove("closed_under");
         }
         self.touch(now)
     }

@@ -117,10 +117,21 @@ fn a_repository_that_was_laid_out_runs_under_its_instruction_at_once() {
     assert_eq!(&events[0]["instructionRef"], reference);
     let scratch = &laid.scratch;
     for row in scratch.trajectory() {
-        if row["action"] != "coordinator.batch_end" {
-            assert_eq!(row["instructionRefs"], json!([reference]), "{row:#}");
-        }
+        assert_eq!(row["instructionRefs"], json!([reference]), "{row:#}");
     }
+    // So does a row that a killed worker could not write any more.
+    let kept = scratch.trajectory().into_iter();
+    let kept = kept.filter(|row| row["action"] != "worker.loop");
+    let kept: String = kept.map(|row| format!("{row}\n")).collect();
+    let whole = fs::read(scratch.trajectory_path()).unwrap();
+    fs::write(scratch.trajectory_path(), kept).unwrap();
+    // What landed is known by the rows that are gone.
+    laid.batch("true").end().exits(1);
+    for step in scratch.steps() {
+        assert_eq!(step["recovered"], true);
+        assert_eq!(step["instructionRefs"], json!([reference]), "{step:#}");
+    }
+    fs::write(scratch.trajectory_path(), whole).unwrap();
     let steps = scratch.steps();
     assert_eq!(steps.len(), 2);
     for step in &steps {

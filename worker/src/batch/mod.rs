@@ -142,15 +142,19 @@ impl Batch {
             knowledge: Mutex::new(knowledge),
         };
         if recorded {
-            let stale: Vec<String> = batch
+            let stale: Vec<StepRow> = batch
                 .knowledge()
                 .history
                 .abandoned(Some(&batch.id), &is_alive)
                 .iter()
-                .map(|open| open.batch_id.clone())
+                .map(|open| {
+                    let mut row = batch_end_row(&open.batch_id, "abandoned", now);
+                    row.instruction_refs.clone_from(&open.instruction_refs);
+                    row
+                })
                 .collect();
-            for id in stale {
-                batch.record(&batch_end_row(&id, "abandoned", now))?;
+            for row in &stale {
+                batch.record(row)?;
             }
             batch.record(&first)?;
         } else {
@@ -218,7 +222,9 @@ impl Batch {
     /// [`TrajectoryFileError`].
     pub fn end(&self, result_class: &str) -> Result<(), TrajectoryFileError> {
         if self.recorded {
-            self.record(&batch_end_row(&self.id, result_class, clock::now().wall))?;
+            let mut row = batch_end_row(&self.id, result_class, clock::now().wall);
+            row.instruction_refs = self.settings.mode.instruction_refs();
+            self.record(&row)?;
         }
         Ok(())
     }

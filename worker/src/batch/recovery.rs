@@ -99,6 +99,8 @@ impl Batch {
                         assignee: row.issue.assignee.to_string(),
                         status: row.issue.status.as_str().to_owned(),
                         generation: row.issue.lease_generation,
+                        instruction_ref: Some(row.text_of("closed_under"))
+                            .filter(|instruction| !instruction.is_empty()),
                     })
                 })
                 .collect()

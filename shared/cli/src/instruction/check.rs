@@ -52,12 +52,11 @@ pub(super) fn perform(path: &Path, active: &ActivePolicy) -> Result<Answer, CliE
     let instruction = read(path)?;
     let envelope = instruction.envelope();
     let kind = envelope.instruction_type.as_deref();
-    let needed = if kind == Some(BATCH_KIND) {
-        BATCH_CHANGES
+    let faults = if kind == Some(BATCH_KIND) {
+        instruction.faults_to_act(&active.policy, BATCH_CHANGES)
     } else {
-        &[]
+        instruction.faults(&active.policy, &[])
     };
-    let faults = instruction.faults(&active.policy, needed);
     let classification = active.policy.classify(kind);
     let mut failure_classes = Vec::new();
     for fault in &faults {

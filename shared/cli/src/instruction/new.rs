@@ -34,7 +34,7 @@ pub(crate) struct NewArgs {
     /// The last part of its name, behind the timestamp
     #[arg(long, value_name = "ID", default_value = FIRST_ID)]
     id: String,
-    /// The kind of thing that it is about
+    /// The kind of thing that it is about; recorded, and restricts nothing
     #[arg(long, value_name = "KIND", default_value = "repo")]
     scope_kind: String,
     /// Which one [default: the name of the repository root's folder]
@@ -53,7 +53,7 @@ pub(crate) struct NewArgs {
     /// and issue_discover]
     #[arg(long = "claim", value_name = "CLAIM")]
     claims: Vec<String>,
-    /// A check that it requests (repeatable) [default: verify]
+    /// A check that it requests: verify or startup (repeatable) [default: verify]
     #[arg(long = "check", value_name = "CHECK")]
     checks: Vec<String>,
 }
@@ -104,7 +104,11 @@ impl NewArgs {
             instruction_digest: instruction.digest().to_owned(),
             policy_digest: envelope.policy_digest.clone(),
         };
-        let faults = instruction.faults(&active.policy, &[]);
+        let faults = if envelope.instruction_type.as_deref() == Some(BATCH_KIND) {
+            instruction.faults_to_act(&active.policy, &[])
+        } else {
+            instruction.faults(&active.policy, &[])
+        };
         let answer = Answer::new(document, text);
         Ok(faults.into_iter().fold(answer, |answer, fault| {
             answer.note(format!("warning: it is refused as it is: {fault}"))

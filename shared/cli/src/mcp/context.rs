@@ -69,7 +69,7 @@ impl Context {
             (Perform::Discover(_), Some(bound)) => bound.discover(&*memory()?, arguments),
             (_, Some(bound)) => Err(bound.refusal(&arguments)),
             (Perform::Lease(operation, perform), None) => {
-                let authority = self.surface()?.lease_authority(*operation)?;
+                let authority = self.surface()?.lease_authority(*operation, asked_by)?;
                 perform(&*memory()?, &authority, arguments)
             }
             (Perform::Change(kind, perform), None) => {

@@ -6,7 +6,7 @@ use super::server::Server;
 use crate::answer::tell;
 use crate::error::CliError;
 use crate::paths::variable;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
@@ -17,18 +17,28 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::convert::Infallible;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
 
 /// The one path that is served.
 const PATH: &str = "/mcp";
+/// The header by which a client says which session is its own.
+const SESSION_ID: &str = "mcp-session-id";
 /// The fewest characters of a token: less can be guessed.
 const TOKEN_LEAST: usize = 16;
+/// The bits of a file's mode that let others than its owner at it.
+const OTHERS: u32 = 0o077;
+/// The most clients that are served at a time; one that is silent for five
+/// minutes is one no more.
+const SESSIONS_MOST: usize = 64;
 /// How long a client may take to say what it wants.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
 
@@ -48,7 +58,7 @@ impl Token {
     fn read(file: Option<&Path>) -> Result<Self, CliError> {
         let (text, from) = match file {
             Some(path) => {
-                let text = fs::read_to_string(path).map_err(CliError::file("read", path))?;
+                let text = read_private(path)?;
                 (text, path.display().to_string())
             }
             None => match variable("PREMATH_MCP_TOKEN") {
@@ -92,6 +102,25 @@ impl Token {
     }
 }
 
+/// Reads a file that nobody but its owner may read.
+fn read_private(path: &Path) -> Result<String, CliError> {
+    let mut file = File::open(path).map_err(CliError::file("read", path))?;
+    let meta = file.metadata().map_err(CliError::file("read", path))?;
+    let mode = meta.permissions().mode();
+    if mode & OTHERS != 0 {
+        return Err(CliError::Usage(format!(
+            "others than its owner have rights to {} (mode {:03o}), and it holds the token; \
+             `chmod 600` it",
+            path.display(),
+            mode & 0o777
+        )));
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text)
+        .map_err(CliError::file("read", path))?;
+    Ok(text)
+}
+
 impl Endpoint {
     /// # Errors
     ///
@@ -121,9 +150,15 @@ impl Endpoint {
         let config = StreamableHttpServerConfig::default()
             .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
             .enforce_origin_validation();
-        let sessions = Arc::new(LocalSessionManager::default());
-        let service = Service::new(move || Ok(server.clone()), sessions, config);
-        let token = Arc::new(self.token);
+        let manager = Arc::new(LocalSessionManager::default());
+        let served = Arc::new(Served {
+            service: Service::new(move || Ok(server.clone()), Arc::clone(&manager), config),
+            sessions: Sessions {
+                manager,
+                opening: AtomicUsize::new(0),
+            },
+            token: self.token,
+        });
         loop {
             let (stream, _) = match listener.accept().await {
                 Ok(accepted) => accepted,
@@ -134,10 +169,10 @@ impl Endpoint {
                     continue;
                 }
             };
-            let (service, token) = (service.clone(), Arc::clone(&token));
+            let served = Arc::clone(&served);
             let answer = service_fn(move |request| {
-                let (service, token) = (service.clone(), Arc::clone(&token));
-                async move { Ok::<_, Infallible>(answer(&service, &token, request).await) }
+                let served = Arc::clone(&served);
+                async move { Ok::<_, Infallible>(served.answer(request).await) }
             });
             tokio::spawn(async move {
                 // A client that goes in the middle is its own affair.
@@ -151,20 +186,69 @@ impl Endpoint {
     }
 }
 
-async fn answer(service: &Service, token: &Token, request: Request<Incoming>) -> Response<Body> {
-    if !token.borne(request.headers()) {
-        let mut refused = said(
-            StatusCode::UNAUTHORIZED,
-            "the bearer token is missing or wrong\n",
-        );
-        let challenge = HeaderValue::from_static("Bearer");
-        refused.headers_mut().insert(WWW_AUTHENTICATE, challenge);
-        return refused;
+/// What every connection shares.
+struct Served {
+    service: Service,
+    sessions: Sessions,
+    token: Token,
+}
+
+impl Served {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        if !self.token.borne(request.headers()) {
+            let mut refused = said(
+                StatusCode::UNAUTHORIZED,
+                "the bearer token is missing or wrong\n",
+            );
+            let challenge = HeaderValue::from_static("Bearer");
+            refused.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+            return refused;
+        }
+        if request.uri().path() != PATH {
+            return said(StatusCode::NOT_FOUND, "the server is at /mcp\n");
+        }
+        if request.headers().contains_key(SESSION_ID) {
+            return self.service.handle(request).await;
+        }
+        let Some(_opening) = self.sessions.open().await else {
+            let mut full = said(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "as many clients as this server takes are there; one that is silent for five \
+                 minutes makes room\n",
+            );
+            let later = HeaderValue::from_static("60");
+            full.headers_mut().insert(RETRY_AFTER, later);
+            return full;
+        };
+        self.service.handle(request).await
     }
-    if request.uri().path() != PATH {
-        return said(StatusCode::NOT_FOUND, "the server is at /mcp\n");
+}
+
+/// The clients that are there.
+struct Sessions {
+    manager: Arc<LocalSessionManager>,
+    /// Requests that may open a session, and have not been answered.
+    opening: AtomicUsize,
+}
+
+/// The right to open one session, while the request for it is answered.
+struct Opening<'a>(&'a AtomicUsize);
+
+impl Sessions {
+    /// Makes room for a session; `None` where there is none. One that is being
+    /// opened may count twice, so that there are never too many.
+    async fn open(&self) -> Option<Opening<'_>> {
+        let open = self.manager.sessions.read().await.len();
+        let before = self.opening.fetch_add(1, Ordering::Relaxed);
+        let opening = Opening(&self.opening);
+        (open + before < SESSIONS_MOST).then_some(opening)
     }
-    service.handle(request).await
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 fn said(status: StatusCode, text: &'static str) -> Response<Body> {

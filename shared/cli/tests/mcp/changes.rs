@@ -88,6 +88,28 @@ fn a_change_says_in_its_row_what_it_rests_on_and_who_asked() {
 }
 
 #[test]
+fn a_lease_says_in_the_row_which_instruction_it_was_asked_for_under() {
+    let project = Project::claiming(&["all"]);
+    let mut client = project.serve(&[]);
+    let claimed = client.accepted("issue_claim", json!({"id": "a", "assignee": "w"}));
+    let lease = claimed["issue"]["lease"]["leaseId"].clone();
+    let held = json!({"id": "a", "assignee": "w", "leaseId": lease});
+    let renewed = client.accepted("issue_lease_renew", held.clone());
+    let released = client.accepted("issue_lease_release", held);
+    for (answer, change) in [
+        (claimed, "issue_claim"),
+        (renewed, "issue_lease_renew"),
+        (released, "issue_lease_release"),
+    ] {
+        let said = &answer["issue"]["instructedChange"];
+        assert_eq!(said["change"], change, "{answer}");
+        assert_eq!(said["askedBy"], "mcp:by-hand");
+        let reference = said["instructionRef"].as_str().unwrap();
+        assert!(reference.starts_with("instruction://"), "{reference}");
+    }
+}
+
+#[test]
 fn an_issue_under_a_lease_is_changed_by_whoever_names_the_lease_whole() {
     let project = Project::claiming(&["all"]);
     let mut client = project.serve(&[]);

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
 const TOKEN: &str = "correct-horse-battery";
@@ -17,7 +18,7 @@ struct Http {
 
 impl Http {
     fn start(project: &Project) -> Self {
-        fs::write(project.root.join("token"), format!("{TOKEN}\n")).unwrap();
+        private(project, "token", TOKEN);
         let mut command = project.command(&["mcp-serve", "--http", "127.0.0.1:0"]);
         command.args(["--token-file", "token"]);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -34,10 +35,20 @@ impl Http {
 
     /// Asks once; returns the status, the head and the body.
     fn ask(&self, path: &str, headers: &[&str], message: &Value) -> (u16, String, String) {
+        self.send("POST", path, headers, message)
+    }
+
+    fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[&str],
+        message: &Value,
+    ) -> (u16, String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let body = message.to_string();
         let mut request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAccept: application/json, \
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAccept: application/json, \
              text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
             self.address,
             body.len()
@@ -60,6 +71,13 @@ impl Drop for Http {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Writes a file that its owner alone may read.
+fn private(project: &Project, name: &str, text: &str) {
+    let path = project.root.join(name);
+    fs::write(&path, format!("{text}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 fn request(id: u64, method: &str, params: Value) -> Value {
@@ -116,8 +134,8 @@ fn whoever_bears_the_token_is_served_and_nobody_else() {
 #[test]
 fn a_server_that_others_could_reach_or_that_asks_for_no_token_does_not_start() {
     let project = Project::claiming(&["all"]);
-    fs::write(project.root.join("token"), TOKEN).unwrap();
-    fs::write(project.root.join("short"), "abc\n").unwrap();
+    private(&project, "token", TOKEN);
+    private(&project, "short", "abc");
     for (args, told) in [
         (
             &["--http", "0.0.0.0:0", "--token-file", "token"][..],
@@ -142,4 +160,60 @@ fn a_server_that_others_could_reach_or_that_asks_for_no_token_does_not_start() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains(told), "{args:?}: {said}");
     }
+}
+
+#[test]
+fn a_token_that_others_may_read_is_refused_with_what_mends_it() {
+    let project = Project::claiming(&["all"]);
+    private(&project, "token", TOKEN);
+    for mode in [0o640, 0o604, 0o620, 0o610] {
+        let path = project.root.join("token");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let args = [
+            "mcp-serve",
+            "--http",
+            "127.0.0.1:0",
+            "--token-file",
+            "token",
+        ];
+        let output = project.premath(&args);
+        assert_eq!(output.status.code(), Some(2), "{mode:o}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("`chmod 600` it"), "{said}");
+        assert!(said.contains(&format!("mode {mode:03o}")), "{said}");
+    }
+}
+
+#[test]
+fn no_more_clients_are_taken_than_there_is_room_for_until_one_goes() {
+    let project = Project::claiming(&["all"]);
+    let server = Http::start(&project);
+    let bearer = format!("Authorization: Bearer {TOKEN}");
+    let first = request(1, "initialize", hello());
+    let open = || {
+        let (status, head, _) = server.ask("/mcp", &[&bearer], &first);
+        let session = head
+            .lines()
+            .find(|line| line.starts_with("mcp-session-id:"))
+            .map(str::to_owned);
+        (status, session, head)
+    };
+    let sessions: Vec<String> = (0..64)
+        .map(|_| {
+            let (status, session, head) = open();
+            assert_eq!(status, 200, "{head}");
+            session.unwrap()
+        })
+        .collect();
+    let (status, session, head) = open();
+    assert_eq!((status, session), (503, None), "{head}");
+    assert!(head.contains("retry-after:"), "{head}");
+    // Who is there is served all the same.
+    let known = [&*bearer, &*sessions[1], "MCP-Protocol-Version: 2025-06-18"];
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(server.ask("/mcp", &known, &ready).0, 202);
+    let gone = [&*bearer, &*sessions[0], "MCP-Protocol-Version: 2025-06-18"];
+    let (status, head, _) = server.send("DELETE", "/mcp", &gone, &Value::Null);
+    assert!((200..300).contains(&status), "{head}");
+    assert_eq!(open().0, 200);
 }

@@ -75,15 +75,20 @@ impl InstructedSurface {
         kind: ChangeMorphism,
         asked_by: &str,
     ) -> Result<InstructedChange, BindingFault> {
-        self.covers(kind)?;
+        let InstructedRecord {
+            kind,
+            instruction_ref,
+            asked_by,
+        } = self.record(kind, asked_by)?;
         Ok(InstructedChange {
             kind,
-            instruction_ref: self.instruction_ref().to_owned(),
-            asked_by: asked_by.to_owned(),
+            instruction_ref,
+            asked_by,
         })
     }
 
-    /// Grants one operation on leases.
+    /// Grants one operation on leases; `asked_by` is who asks, as they call
+    /// themselves.
     ///
     /// # Errors
     ///
@@ -91,19 +96,53 @@ impl InstructedSurface {
     pub fn lease_authority(
         &self,
         operation: LeaseOperation,
+        asked_by: &str,
     ) -> Result<LeaseAuthority, BindingFault> {
-        self.covers(operation.change())?;
+        let record = self.record(operation.change(), asked_by)?;
         Ok(LeaseAuthority {
-            only: Some(operation),
+            only: Some((operation, record)),
         })
     }
 
-    fn covers(&self, kind: ChangeMorphism) -> Result<(), BindingFault> {
-        if self.link.claims().covers(kind.claim()) {
-            Ok(())
-        } else {
-            Err(BindingFault::Claim(kind))
+    fn record(
+        &self,
+        kind: ChangeMorphism,
+        asked_by: &str,
+    ) -> Result<InstructedRecord, BindingFault> {
+        if !self.link.claims().covers(kind.claim()) {
+            return Err(BindingFault::Claim(kind));
         }
+        Ok(InstructedRecord {
+            kind,
+            instruction_ref: self.instruction_ref().to_owned(),
+            asked_by: asked_by.to_owned(),
+        })
+    }
+}
+
+/// What a row says of a change that an instruction claims: which, under which
+/// instruction, and who asked. It authorises nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstructedRecord {
+    kind: ChangeMorphism,
+    instruction_ref: String,
+    asked_by: String,
+}
+
+impl InstructedRecord {
+    /// Returns the kind of change.
+    pub const fn kind(&self) -> ChangeMorphism {
+        self.kind
+    }
+
+    /// Returns the instruction that it rests on.
+    pub fn instruction_ref(&self) -> &str {
+        &self.instruction_ref
+    }
+
+    /// Returns who asked, as they call themselves.
+    pub fn asked_by(&self) -> &str {
+        &self.asked_by
     }
 }
 
@@ -124,14 +163,13 @@ impl InstructedChange {
         self.kind
     }
 
-    /// Returns the instruction that it rests on.
-    pub fn instruction_ref(&self) -> &str {
-        &self.instruction_ref
-    }
-
-    /// Returns who asked, as they call themselves.
-    pub fn asked_by(&self) -> &str {
-        &self.asked_by
+    /// Returns what the row says of it.
+    pub fn record(&self) -> InstructedRecord {
+        InstructedRecord {
+            kind: self.kind,
+            instruction_ref: self.instruction_ref.clone(),
+            asked_by: self.asked_by.clone(),
+        }
     }
 }
 
@@ -179,11 +217,15 @@ mod tests {
         use LeaseOperation::{Claim, Release, Renew};
         let claims = json!(["capabilities.change_morphisms.issue_lease_renew"]);
         let surface = surface(claims, |_| ()).unwrap();
-        let authority = surface.lease_authority(Renew).unwrap();
+        let authority = surface.lease_authority(Renew, "editor").unwrap();
         let covered = [Claim, Renew, Release].map(|operation| authority.covers(operation));
         assert_eq!(covered, [false, true, false]);
-        assert!(surface.lease_authority(Claim).is_err());
-        assert!(surface.lease_authority(Release).is_err());
+        let record = authority.record().unwrap();
+        assert_eq!(record.instruction_ref(), surface.instruction_ref());
+        assert_eq!(record.kind(), ChangeMorphism::IssueLeaseRenew);
+        assert_eq!(record.asked_by(), "editor");
+        assert!(surface.lease_authority(Claim, "editor").is_err());
+        assert!(surface.lease_authority(Release, "editor").is_err());
     }
 
     #[test]

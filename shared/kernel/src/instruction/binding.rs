@@ -1,11 +1,13 @@
 //! The binding of an instruction to the policy that is active.
 
+use super::KNOWN_CHECKS;
 use super::classification::Classification;
 use super::envelope::Instruction;
 use super::policy::InstructionPolicy;
 use crate::claim::{ChangeMorphism, ClaimSet};
 use crate::failure::FailureClass;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// One thing that keeps an instruction from authorising changes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +39,15 @@ pub enum BindingFault {
         /// Those of the policy.
         allowed: String,
     },
+    /// It requests a check that the policy allows and the harness does not run.
+    #[error(
+        "it requests the check `{found}`, and the harness runs {} alone",
+        quoted(KNOWN_CHECKS)
+    )]
+    CheckUnknown {
+        /// The check.
+        found: String,
+    },
     /// Its claims do not cover a change.
     #[error("its capabilityClaims do not cover `{}`", .0.claim())]
     Claim(ChangeMorphism),
@@ -50,6 +61,7 @@ impl BindingFault {
             Self::Unknown(_) => FailureClass::InstructionUnknownUnroutable,
             Self::Normalizer { .. } => FailureClass::InstructionNormalizerNotAllowed,
             Self::Check { .. } => FailureClass::InstructionCheckNotAllowed,
+            Self::CheckUnknown { .. } => FailureClass::InstructionCheckUnbound,
             Self::Claim(_) => FailureClass::MutationCapabilityClaimMissing,
         }
     }
@@ -187,6 +199,24 @@ impl Instruction {
         faults
     }
 
+    /// Returns what keeps the harness from acting under the instruction: all of
+    /// [`Instruction::faults`], and checks that it would pass over in silence.
+    pub fn faults_to_act(
+        &self,
+        policy: &InstructionPolicy,
+        needed: &[ChangeMorphism],
+    ) -> Vec<BindingFault> {
+        let mut faults = self.faults(policy, needed);
+        let allowed = policy.allowed_checks();
+        for check in self.envelope().requested_checks.intersection(allowed) {
+            if !KNOWN_CHECKS.contains(&check.as_str()) {
+                let found = check.clone();
+                faults.push(BindingFault::CheckUnknown { found });
+            }
+        }
+        faults
+    }
+
     /// Binds the instruction to the active policy, for some changes.
     ///
     /// # Errors
@@ -197,7 +227,7 @@ impl Instruction {
         policy: &InstructionPolicy,
         needed: &[ChangeMorphism],
     ) -> Result<InstructionLink, BindingError> {
-        let faults = self.faults(policy, needed);
+        let faults = self.faults_to_act(policy, needed);
         if !faults.is_empty() {
             return Err(BindingError {
                 id: self.id().to_owned(),
@@ -218,7 +248,11 @@ impl Instruction {
     }
 }
 
-fn listed(words: &std::collections::BTreeSet<String>) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+fn listed(words: &BTreeSet<String>) -> String {
+    quoted(words.iter().map(String::as_str))
+}
+
+fn quoted<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
     quoted.join(", ")
 }

@@ -21,7 +21,8 @@ pub struct InstructionEnvelope {
     /// What it is for, in a person's words.
     #[schemars(regex(pattern = r"\S"))]
     pub intent: String,
-    /// What it is about.
+    /// What it is about: recorded with the instruction's digest, and restricts
+    /// nothing.
     pub scope: InstructionScope,
     /// Its type, as the active policy knows it; unknown where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,12 +39,14 @@ pub struct InstructionEnvelope {
     /// The changes that it claims.
     #[schemars(default, inner(regex(pattern = r"\S")))]
     pub capability_claims: BTreeSet<String>,
-    /// The checks that it asks for.
+    /// The checks that it asks for, each one that the policy allows; the harness
+    /// acts on `verify` and `startup`, and under no envelope that asks for another.
     #[schemars(length(min = 1), inner(regex(pattern = r"\S")))]
     pub requested_checks: BTreeSet<String>,
 }
 
-/// What an instruction is about.
+/// What an instruction is about, for people and for who reads the record: no
+/// change is held against it. What an instruction restricts are its claims.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstructionScope {

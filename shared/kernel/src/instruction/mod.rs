@@ -41,6 +41,9 @@ pub const VERIFY_CHECK: &str = "verify";
 /// The check that is a batch's startup verification.
 pub const STARTUP_CHECK: &str = "startup";
 
+/// The checks that the harness can be asked for; it runs no other.
+pub const KNOWN_CHECKS: [&str; 2] = [STARTUP_CHECK, VERIFY_CHECK];
+
 /// The kind of an instruction that authorises a batch.
 pub const BATCH_KIND: &str = "harness.batch";
 

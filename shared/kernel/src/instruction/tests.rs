@@ -310,6 +310,28 @@ fn a_policy_of_another_implementation_is_read_and_knows_the_usual_types() {
 }
 
 #[test]
+fn a_check_that_the_policy_allows_and_nobody_runs_binds_nothing() {
+    let mut document = json!({
+        "schema": 1,
+        "policyKind": INSTRUCTION_POLICY_KIND,
+        "policyId": "p",
+        "allowedChecks": ["lint", "verify"],
+        "allowedNormalizers": ["premath.harness.shell.v1"],
+    });
+    document["policyDigest"] = canonical::policy_digest(document.as_object().unwrap()).into();
+    let policy = InstructionPolicy::parse(document.to_string().as_bytes()).unwrap();
+    let instruction = edited(|d| {
+        d["policyDigest"] = policy.policy_digest().into();
+        d["requestedChecks"] = json!(["lint", "verify"]);
+    });
+    assert_eq!(instruction.faults(&policy, &[]), []);
+    let refused = instruction.bind(&policy, &[]).unwrap_err();
+    assert_eq!(refused.classes(), [FailureClass::InstructionCheckUnbound]);
+    let said = "it requests the check `lint`, and the harness runs `startup`, `verify` alone";
+    assert_eq!(refused.faults[0].to_string(), said);
+}
+
+#[test]
 fn a_mode_binds_a_turn_to_policy_claims_normaliser_and_instruction() {
     let claims = BATCH_CHANGES.iter().map(|kind| kind.claim());
     let instruction = edited(|d| d["capabilityClaims"] = claims.collect());

@@ -7,13 +7,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
 /// Texts of a row that no rule looks at.
-const TEXTS: [(&str, &str); 7] = [
+const TEXTS: [(&str, &str); 8] = [
     ("title", "What it is about, in a line."),
     ("description", "What is to be done."),
     ("design", "How it is to be done."),
     ("acceptance_criteria", "When it counts as done."),
     ("notes", "What was noted; an escalation adds to it."),
     ("owner", "Who answers for it."),
+    (
+        "closed_under",
+        "The instruction that the step which closed it acted under (ours).",
+    ),
     (
         "mol_type",
         "What another tracker says of it; part of the snapshot's digest.",

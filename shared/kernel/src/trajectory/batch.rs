@@ -4,6 +4,7 @@ use super::{BatchHolder, StepRow, action};
 use crate::canonical::ref_digest;
 use crate::failure::FailureClass;
 use crate::field::some_text;
+use crate::reference::RefSet;
 use crate::retry::RetryVerdict;
 use crate::stamp::{Stamp, compact};
 use jiff::Timestamp;
@@ -215,6 +216,8 @@ pub struct OpenBatch {
     pub started_at: Stamp,
     /// How many times it was taken up again.
     pub resumptions: u32,
+    /// The instructions that it acts under, by its last start or resume row.
+    pub instruction_refs: RefSet,
     issues: BTreeMap<String, IssueRecord>,
 }
 
@@ -307,6 +310,7 @@ impl BatchHistory {
                     Some(batch) => {
                         batch.holder = record.holder.clone();
                         batch.settings_digest.clone_from(&record.settings_digest);
+                        batch.instruction_refs.clone_from(&row.instruction_refs);
                         batch.resumptions = batch.resumptions.saturating_add(1);
                     }
                     None => self.open.push(OpenBatch {
@@ -315,6 +319,7 @@ impl BatchHistory {
                         holder: record.holder.clone(),
                         started_at: row.started_at.clone().unwrap_or(row.finished_at.clone()),
                         resumptions: 0,
+                        instruction_refs: row.instruction_refs.clone(),
                         issues: BTreeMap::new(),
                     }),
                 }

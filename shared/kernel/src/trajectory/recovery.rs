@@ -47,6 +47,8 @@ pub struct ClosedIssue {
     pub status: String,
     /// The generation of its newest lease.
     pub generation: u64,
+    /// The instruction that the step acted under, where there was one.
+    pub instruction_ref: Option<String>,
 }
 
 impl ClosedIssue {
@@ -63,6 +65,7 @@ impl ClosedIssue {
         let mut row = StepRow::new(&self.step_id, action::WORKER_LOOP, "completed", now);
         row.started_at = Some(now.into());
         row.recovered = true;
+        row.instruction_refs = self.instruction_ref.iter().collect();
         row.generation = Some(self.generation);
         row.batch_id = Some(batch_id.to_owned());
         row.next_step = Some("release_closed".to_owned());
@@ -104,6 +107,7 @@ mod tests {
             assignee: "somebody".into(),
             status: "closed".into(),
             generation: 3,
+            instruction_ref: Some("instruction://a/b".into()),
         }
     }
 
@@ -139,6 +143,7 @@ mod tests {
         assert_eq!(row.generation, Some(3));
         assert_eq!(row.batch_id.as_deref(), Some("hb1_x"));
         assert_eq!(row.witness_refs.iter().count(), 2);
+        assert!(row.instruction_refs.contains("instruction://a/b"));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The changes that issue memory can make, each decided by the kernel's rules.
 
-use super::edit::{IssueChange, instruct, operate};
+use super::edit::{IssueChange, Signer, instruct, operate};
 use super::new_issue::{NewIssue, add, filed_already};
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
-use premath_kernel::authority::{InstructedChange, OperatorOverride, StepIdentity};
+use premath_kernel::authority::{
+    InstructedChange, InstructedRecord, OperatorOverride, StepIdentity,
+};
 use premath_kernel::escalation::append_notes;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::{RowChange, Selection};
@@ -47,20 +49,24 @@ pub(super) enum Change {
     ClaimNext {
         request: ClaimRequest,
         scope: ClaimScope,
+        asked: Option<InstructedRecord>,
     },
     Claim {
         issue_id: String,
         request: ClaimRequest,
+        asked: Option<InstructedRecord>,
     },
     Renew {
         issue_id: String,
         key: LeaseKey,
         term: Term,
+        asked: Option<InstructedRecord>,
     },
     Release {
         issue_id: String,
         key: LeaseKey,
         retry_at: Option<jiff::Timestamp>,
+        asked: Option<InstructedRecord>,
     },
     Close(MutationReady<Close>),
     Block {
@@ -95,29 +101,43 @@ impl Change {
     /// Decides the change on what is there now.
     pub(super) fn decide(&self, state: &mut State, seen: &Observation<'_>) -> Decided {
         match self {
-            Self::ClaimNext { request, scope } => claim_next(state, request, scope, seen),
-            Self::Claim { issue_id, request } => claim(state, issue_id, request, seen),
+            Self::ClaimNext {
+                request,
+                scope,
+                asked,
+            } => claim_next(state, request, scope, asked.as_ref(), seen),
+            Self::Claim {
+                issue_id,
+                request,
+                asked,
+            } => claim(state, issue_id, request, asked.as_ref(), seen),
             Self::Renew {
                 issue_id,
                 key,
                 term,
+                asked,
             } => {
                 let row = find(state, issue_id)?;
-                changed(row, &lease::renew(&row.issue, key, *term, seen)?)
+                let change = lease::renew(&row.issue, key, *term, seen)?;
+                changed(row, &signed(change, asked.as_ref(), seen))
             }
             Self::Release {
                 issue_id,
                 key,
                 retry_at,
+                asked,
             } => {
                 let row = find(state, issue_id)?;
                 let change = lease::release(&row.issue, key, *retry_at, seen.moment.wall)?;
-                changed(row, &change)
+                changed(row, &signed(change, asked.as_ref(), seen))
             }
             Self::Close(ready) => {
                 let step = ready.step();
                 let row = find(state, &step.issue_id)?;
-                let change = lease::close(&row.issue, &key_of(step), &step.step_id(), seen)?;
+                let mut change = lease::close(&row.issue, &key_of(step), &step.step_id(), seen)?;
+                if let Some(instruction) = &ready.witness().instruction_ref {
+                    change.set("closed_under", instruction.as_str());
+                }
                 changed(row, &change)
             }
             Self::Block { ready, notes } => {
@@ -147,6 +167,19 @@ impl Change {
             } => instruct(state, authority, edit, key, seen),
         }
     }
+}
+
+/// Writes what a lease operation rests on, where it was asked for under an
+/// instruction.
+fn signed(
+    mut change: RowChange,
+    asked: Option<&InstructedRecord>,
+    seen: &Observation<'_>,
+) -> RowChange {
+    if let Some(record) = asked {
+        Signer::Instruction(record).sign(&mut change, seen.moment.wall);
+    }
+    change
 }
 
 /// Marks an issue with the step that filed it and the lease it ran under.
@@ -218,11 +251,17 @@ fn claimed(row: &IssueRow, change: &RowChange, claim: Claim) -> Decided {
     Ok((vec![row], outcome))
 }
 
-fn claim(state: &State, id: &str, request: &ClaimRequest, seen: &Observation<'_>) -> Decided {
+fn claim(
+    state: &State,
+    id: &str,
+    request: &ClaimRequest,
+    asked: Option<&InstructedRecord>,
+    seen: &Observation<'_>,
+) -> Decided {
     let row = find(state, id)?;
     let ready = state.graph().is_ready(id);
     let (change, claim) = lease::claim(&row.issue, ready, request, seen)?;
-    claimed(row, &change, claim)
+    claimed(row, &signed(change, asked, seen), claim)
 }
 
 /// The next issue: ready ones and stale leases together, by priority, then id.
@@ -230,6 +269,7 @@ fn claim_next(
     state: &State,
     request: &ClaimRequest,
     scope: &ClaimScope,
+    asked: Option<&InstructedRecord>,
     seen: &Observation<'_>,
 ) -> Decided {
     request.validate(seen.moment)?;
@@ -261,7 +301,7 @@ fn claim_next(
                 generation_floor: floor.max(request.generation_floor),
                 ..request.clone()
             };
-            claim(state, id, &request, seen)
+            claim(state, id, &request, asked, seen)
         }
     }
 }

@@ -7,7 +7,7 @@ use super::new_issue::{NewIssue, add};
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
-use premath_kernel::authority::{InstructedChange, OperatorOverride};
+use premath_kernel::authority::{InstructedChange, InstructedRecord, OperatorOverride};
 use premath_kernel::claim::ChangeMorphism;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::{RowChange, Status};
@@ -93,14 +93,14 @@ impl IssueChange {
 #[derive(Clone, Copy)]
 pub(super) enum Signer<'a> {
     Operator(&'a OperatorOverride),
-    Instruction(&'a InstructedChange),
+    Instruction(&'a InstructedRecord),
 }
 
 impl Signer<'_> {
     fn name(&self) -> &str {
         match self {
             Self::Operator(authority) => authority.operator(),
-            Self::Instruction(change) => change.asked_by(),
+            Self::Instruction(record) => record.asked_by(),
         }
     }
 
@@ -169,7 +169,7 @@ pub(super) fn instruct(
             }));
         }
     }
-    edit_by(state, Signer::Instruction(authority), edit, seen)
+    edit_by(state, Signer::Instruction(&authority.record()), edit, seen)
 }
 
 pub(super) fn operate(

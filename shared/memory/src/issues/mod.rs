@@ -165,6 +165,7 @@ impl IssueMemory {
             .map(|request| Change::ClaimNext {
                 request,
                 scope: scope.clone(),
+                asked: authority.record().cloned(),
             })
             .collect();
         self.commit(changes)
@@ -194,6 +195,7 @@ impl IssueMemory {
         let change = Change::Claim {
             issue_id: issue_id.to_owned(),
             request,
+            asked: authority.record().cloned(),
         };
         match self.commit_one(change)? {
             Outcome::Claimed(Some(claimed)) => Ok(*claimed),
@@ -220,6 +222,7 @@ impl IssueMemory {
             issue_id: issue_id.to_owned(),
             key,
             term,
+            asked: authority.record().cloned(),
         })
     }
 
@@ -240,6 +243,7 @@ impl IssueMemory {
             issue_id: issue_id.to_owned(),
             key,
             retry_at,
+            asked: authority.record().cloned(),
         })
     }
 
