@@ -6,6 +6,7 @@ use crate::authority::MutationMode;
 use crate::bootstrap::Bootstrap;
 use crate::failure::FailureClass;
 use crate::stamp::Stamp;
+use crate::world::WorldRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -50,6 +51,9 @@ pub struct StepOutcome<'a> {
     pub commit: Option<&'a str>,
     /// The branch on which what the step left is kept.
     pub salvage: Option<&'a str>,
+    /// The other world that it worked in, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub world: Option<&'a WorldRecord>,
     /// Issues that were filed.
     pub discovered: &'a [String],
     /// From claim to row, in milliseconds.

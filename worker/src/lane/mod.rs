@@ -16,6 +16,7 @@ mod step;
 mod stop;
 mod turn;
 mod watch;
+mod world;
 
 pub use boot::{BootError, BootReport};
 pub use report::{StepEnding, StepReport};
@@ -32,6 +33,7 @@ use premath_worktree::tree::Tree;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
+use world::Away;
 
 /// A worktree that is locked and booted, ready for steps.
 #[derive(Debug)]
@@ -44,6 +46,8 @@ pub struct Lane {
     supervisor: Supervisor,
     runtime: Runtime,
     session: Option<Session>,
+    /// Where the lane is instead, while a step works in another world.
+    away: Option<Away>,
     /// Counts the steps of this run, from 1.
     step_index: u64,
     /// Held as long as the lane; the supervisor shares it. Last, so that it is

@@ -1,6 +1,7 @@
 //! Where a step is while it runs.
 
 use super::command::Cut;
+use super::world::Abroad;
 use premath_evidence::ShellCall;
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::failure::FailureClass;
@@ -43,6 +44,8 @@ pub(super) struct Progress {
     pub(super) said: Option<(String, PathBuf)>,
     /// Whether the verification left something in the tree.
     pub(super) untidy: bool,
+    /// The other world that the step works in.
+    pub(super) abroad: Option<Abroad>,
 }
 
 impl Progress {
@@ -70,6 +73,7 @@ impl Progress {
             restored: true,
             untidy: false,
             said: None,
+            abroad: None,
         }
     }
 
@@ -89,6 +93,7 @@ impl Progress {
             lease_owner: self.identity.owner.clone(),
             base_commit: base.commit.clone(),
             base_branch: base.branch.clone(),
+            world: self.abroad.as_ref().and_then(Abroad::step_world),
         }
     }
 }

@@ -62,6 +62,7 @@ impl Lane {
         {
             self.leave_branch(&progress.session_step(&base), progress.closed);
         }
+        self.settle_abroad(&mut progress, &mut salvage);
         let attempt = self.batch.attempts(&claimed.claim.issue_id) + 1;
         let (handoff, lease_ref) = match self.batch.handoff(&claimed.claim, end, &self.worker_id) {
             Ok((handoff, reference)) => (handoff, Some(reference)),
@@ -339,6 +340,10 @@ impl Lane {
         row.retry = decision.map(RetryRecord::from);
         row.instruction_refs = self.batch.settings.mode.instruction_refs();
         row.lineage_refs = self.lineage(issue_id);
+        if let Some(abroad) = &progress.abroad {
+            row.lineage_refs.extend(&abroad.mapped_context);
+            row.world = Some(abroad.record.clone());
+        }
         row.witness_refs = progress.witnesses.clone();
         row.landing = progress.landing.clone().filter(|_| progress.closed);
         let outcome = if progress.closed {
@@ -389,6 +394,7 @@ impl Lane {
             summary: Some(summary),
             next_step: Some(handoff.action.to_owned()),
             witness_refs: Some(row.witness_refs.clone()),
+            lineage_refs: Some(row.lineage_refs.clone()),
             step,
             ..SessionWrite::default()
         })
@@ -428,6 +434,7 @@ impl Lane {
             attempt,
             commit: progress.commit.filter(|_| progress.closed),
             salvage,
+            world: progress.abroad.map(|abroad| abroad.record),
             discovered: progress.discovered,
             said: progress.said,
             duration_ms: clock::now().boot_ms.saturating_sub(progress.started_ms),

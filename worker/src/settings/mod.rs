@@ -10,6 +10,7 @@ mod instruction;
 mod policy;
 mod protect;
 mod reader;
+mod world;
 
 pub use error::SettingsError;
 pub use file::{ConfigError, FileSettings, WorktreesTable};
@@ -18,6 +19,7 @@ pub use gate::{GateFlags, GateSettings};
 pub use governance::GovernanceError;
 pub use instruction::InstructionError;
 pub use protect::{PatternError, Protect};
+pub use world::{WorldSettings, worlds_root};
 
 use file::LandingTable;
 use premath_kernel::authority::MutationMode;
@@ -31,7 +33,7 @@ use premath_kernel::turn::GovernanceProfile;
 use premath_memory::roots::{self, MemoryRoots};
 use premath_memory::{StoreError, artifact};
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -144,6 +146,8 @@ pub struct Settings {
     pub protect: Protect,
     /// The governance profile, where the repository claims it.
     pub governance: Option<GovernanceProfile>,
+    /// Other repositories that steps may work in, by name.
+    pub worlds: BTreeMap<String, PathBuf>,
 }
 
 /// What makes a worktree ready to work in, such as the install of what a
@@ -257,6 +261,9 @@ impl Settings {
             command,
             inputs: file.worktrees.setup_inputs,
         });
+        let worlds = file.worlds.into_iter();
+        let worlds = worlds.map(|(name, path)| (name, roots.repository.join(path)));
+        let worlds = worlds.collect();
         let witness_prefix = text(
             &flags.witness_ref_prefix,
             "PREMATH_WITNESS_REF_PREFIX",
@@ -286,6 +293,7 @@ impl Settings {
             setup,
             protect: file.protect,
             governance,
+            worlds,
         })
     }
 
@@ -342,6 +350,7 @@ impl Settings {
             "setup": self.setup.as_ref().map(|setup| &setup.command),
             "protect": self.protect.patterns(),
             "governance": self.governance,
+            "worlds": self.worlds,
         }))
     }
 
