@@ -443,6 +443,45 @@ fn a_step_that_was_killed_there_is_taken_up_and_done_again() {
 }
 
 #[test]
+fn a_step_that_was_killed_after_its_close_leaves_its_branch_there() {
+    let worlds = Worlds::new(1, &[wishing("a", &["world:there"])]);
+    let hook = r#"touch litter.txt "$HOME/started"; until [ -e "$HOME/go" ]; do sleep 0.05; done"#;
+    let batch = worlds.batch(WORK).env("PREMATH_STOP_CMD", hook).start();
+    let started = worlds.here.folder().join("started");
+    until(PATIENCE, || started.exists().then_some(())).expect("the hook starts");
+    batch.signal(Signal::KILL);
+    batch.wait();
+    worlds.here.no_process_left();
+    assert_eq!(worlds.here.issue("a")["status"], "closed");
+    assert_eq!(worlds.session(0)["step"]["world"]["name"], "there");
+    fs::write(worlds.here.folder().join("go"), "").unwrap();
+    let ended = worlds.batch(WORK).env("PREMATH_STOP_CMD", hook).end();
+    let salvage = ended.exits(0).events()[1]["salvage"].clone();
+    assert_eq!(salvage, "harness/salvage/a/1 (in world there)");
+    let work = worlds.there.file_on("harness/a/1", "src/a.txt");
+    assert_eq!(work.as_deref(), Some("there\n"));
+    assert_eq!(worlds.there.file_on("harness/a/1", "litter.txt"), None);
+    assert_eq!(worlds.session(0)["step"], Value::Null);
+    worlds.is_tidy_there();
+}
+
+#[test]
+fn what_is_found_there_is_filed_here() {
+    let worlds = Worlds::new(1, &[wishing("a", &["world:there"])]);
+    let work = "\"$E2E_PREMATH\" issue discover a found > /dev/null";
+    let work = format!("[ \"$PREMATH_ISSUE_ID\" != a ] || {work}");
+    worlds.batch(&work).end().exits(0);
+    let filed: Vec<Value> = worlds.here.issues().into_values().collect();
+    assert_eq!(filed.len(), 2);
+    let found = filed.iter().find(|row| row["title"] == "found").unwrap();
+    assert_eq!(found["discovered_by"]["step_id"], "worker.1.a.1");
+    assert_eq!(
+        worlds.here.steps_of("a")[0]["world"]["crossing"],
+        "accepted"
+    );
+}
+
+#[test]
 fn two_lanes_work_in_one_world_at_a_time() {
     let rows = ["a", "b"].map(|id| wishing(id, &["world:there"]));
     let worlds = Worlds::new(2, &rows);

@@ -1,7 +1,7 @@
 //! One worktree beside the lanes of a repository's own, for work that comes
 //! from elsewhere.
 
-use super::{Provision, ProvisionError, WAIT};
+use super::{Fate, Provision, ProvisionError, WAIT};
 use git2::Repository;
 use premath_memory::{StoreError, WorktreeLock, WorktreesLock};
 use std::path::PathBuf;
@@ -66,10 +66,14 @@ impl Provision {
             worktree: worktree.clone(),
             detail,
         };
-        self.lane(&git, name, &worktree, start).map_err(refused)?;
-        let lock = match held {
-            Ok(lock) => lock,
-            Err(_) => WorktreeLock::acquire(&worktree, patience)?,
+        let fate = self.lane(&git, name, &worktree, start).map_err(refused)?;
+        let lock = match (held, fate) {
+            (Ok(lock), Fate::Kept) => lock,
+            // What was mended may have had its lock elsewhere.
+            (held, _) => {
+                drop(held);
+                WorktreeLock::acquire(&worktree, patience)?
+            }
         };
         Ok(Single {
             start: start.to_string(),

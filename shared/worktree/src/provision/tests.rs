@@ -233,6 +233,13 @@ fn a_worktree_for_others_leaves_the_repository_s_own_lanes_alone_and_has_one_hol
     let again = elsewhere.single("other-01", Duration::ZERO).unwrap();
     assert_eq!(again.worktree, path);
     assert!(path.join(".git").exists());
+    drop(again);
+    // A link that leads to another worktree is mended, and so is whose lock it is.
+    fs::copy(scratch.lane(1).join(".git"), path.join(".git")).unwrap();
+    let mended = elsewhere.single("other-01", Duration::ZERO).unwrap();
+    WorktreeLock::acquire(&scratch.lane(1), Duration::ZERO).unwrap();
+    assert!(WorktreeLock::acquire(&path, Duration::ZERO).is_err());
+    drop(mended);
 }
 
 #[test]
