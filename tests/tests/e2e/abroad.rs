@@ -1,11 +1,12 @@
 //! Steps that work in another repository, whose own gate admits their turns or
 //! refuses them.
 
-use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, until};
+use premath_tests::{Dice, Length, PATIENCE, Run, Scratch, binaries, issue, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const WORLD_FILE: &str = "policies/control/harness-world-v1.json";
 const POLICY_FILE: &str = "policies/control/harness-instruction-policy-v1.json";
@@ -479,6 +480,54 @@ fn what_is_found_there_is_filed_here() {
         worlds.here.steps_of("a")[0]["world"]["crossing"],
         "accepted"
     );
+}
+
+#[test]
+fn a_batch_that_is_killed_again_and_again_leaves_each_work_there_once() {
+    let length = Length::asked("40 kills of a batch that works in another world");
+    let (kills, count) = length.pick((4, 10), (40, 100));
+    let mut dice = Dice::from_environment();
+    let ids: Vec<String> = (0..count).map(|n| format!("k-{n:03}")).collect();
+    let rows: Vec<Value> = ids.iter().map(|id| wishing(id, &["world:there"])).collect();
+    let worlds = Worlds::new(2, &rows);
+    let closed = || {
+        let issues = worlds.here.issues();
+        issues.values().filter(|r| r["status"] == "closed").count()
+    };
+    for part in 0..kills {
+        let goal = count * part / (kills + 1);
+        let mut running = worlds.batch(WORK).start();
+        until(PATIENCE, || {
+            (closed() > goal || running.is_over()).then_some(())
+        })
+        .expect("the batch makes progress");
+        // The moment within a step: chance, not a wait for anything.
+        std::thread::sleep(Duration::from_micros(dice.below(150_000)));
+        if !running.is_over() {
+            running.signal(Signal::KILL);
+        }
+        running.wait();
+        worlds.here.no_process_left();
+    }
+    worlds.batch(WORK).end().exits(0);
+    let mut expected = vec!["main".to_owned()];
+    for id in &ids {
+        let issue = worlds.here.issue(id);
+        let branch = format!("harness/{id}/{}", issue["lease_generation"]);
+        let said = format!("{branch}: seed {}", dice.seed());
+        let work = worlds.there.file_on(&branch, &format!("src/{id}.txt"));
+        assert_eq!(work.as_deref(), Some("there\n"), "{said}");
+        let closing = worlds.here.steps_of(id).pop().unwrap();
+        assert_eq!(closing["stepId"], issue["closed_by_step"], "{said}");
+        assert_eq!(closing["world"]["crossing"], "accepted", "{said}");
+        expected.push(branch);
+    }
+    let mut branches = worlds.there.branches();
+    branches.retain(|name| !name.starts_with("harness/salvage/"));
+    expected.sort();
+    assert_eq!(branches, expected, "seed {}", dice.seed());
+    assert_eq!(worlds.here.leftovers(), [""; 0]);
+    worlds.is_tidy_there();
 }
 
 #[test]
