@@ -84,7 +84,7 @@ impl Batch {
                     crossing: Some(CrossingResult::Accepted),
                     ..WorldRecord::named(name)
                 }),
-                Wish::Here | Wish::Unclear(_) => None,
+                Wish::Here | Wish::Unclear { .. } => None,
             }
         })
     }

@@ -114,7 +114,7 @@ impl Lane {
         // The row is written: what the hook does costs the step nothing.
         if progress.cut != Some(Cut::Interrupt) && progress.lane_lost.is_none() {
             let hooked = self.stop_command(claimed, &mut progress);
-            salvage = salvage.or(hooked);
+            salvage = salvage.or(hooked.map(|kept| self.kept(kept)));
         }
         let verification = progress
             .verification

@@ -108,7 +108,7 @@ impl Lane {
         let (name, found) = match Wish::of(labels) {
             Wish::Here => return Ok(true),
             Wish::There(name) => (name.to_owned(), self.world_named(name)),
-            Wish::Unclear(detail) => (String::new(), Err(detail)),
+            Wish::Unclear { asked, detail } => (asked, Err(detail)),
         };
         progress.abroad = Some(Abroad {
             record: WorldRecord::named(&*name),

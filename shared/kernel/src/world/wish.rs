@@ -13,8 +13,13 @@ pub enum Wish<'a> {
     Here,
     /// In the world that the settings know by this name.
     There(&'a str),
-    /// In several places at once, or in one without a name; in words.
-    Unclear(String),
+    /// In several places at once, or in one without a name.
+    Unclear {
+        /// What it asks for, as the labels have it.
+        asked: String,
+        /// What is wrong with that, in words.
+        detail: String,
+    },
 }
 
 impl<'a> Wish<'a> {
@@ -30,14 +35,17 @@ impl<'a> Wish<'a> {
         match (each.next(), each.next()) {
             (None, _) => Self::Here,
             (Some(name), None) if !name.is_empty() => Self::There(name),
-            (Some(_), None) => Self::Unclear(format!("the label `{WORLD_LABEL}` names no world")),
+            (Some(_), None) => Self::Unclear {
+                asked: WORLD_LABEL.to_owned(),
+                detail: format!("the label `{WORLD_LABEL}` names no world"),
+            },
             (Some(_), Some(_)) => {
-                let labels = names.iter().map(|name| format!("`{WORLD_LABEL}{name}`"));
-                let labels: Vec<String> = labels.collect();
-                Self::Unclear(format!(
-                    "the issue asks for several worlds at once: {}",
-                    labels.join(", ")
-                ))
+                let labels = names.iter().map(|name| format!("{WORLD_LABEL}{name}"));
+                let asked = labels.collect::<Vec<String>>().join(", ");
+                Self::Unclear {
+                    detail: format!("the issue asks for several worlds at once: {asked}"),
+                    asked,
+                }
             }
         }
     }
@@ -61,12 +69,13 @@ mod tests {
             let wish = Wish::of(labels.iter().copied());
             match expected {
                 Some(expected) => assert_eq!(wish, expected, "{labels:?}"),
-                None => assert!(matches!(wish, Wish::Unclear(_)), "{labels:?}: {wish:?}"),
+                None => assert!(matches!(wish, Wish::Unclear { .. }), "{labels:?}: {wish:?}"),
             }
         }
-        let Wish::Unclear(said) = Wish::of(["world:b", "world:a"]) else {
+        let Wish::Unclear { asked, detail } = Wish::of(["world:b", "world:a"]) else {
             panic!("several worlds are no wish");
         };
-        assert!(said.ends_with("`world:a`, `world:b`"), "{said}");
+        assert_eq!(asked, "world:a, world:b");
+        assert!(detail.ends_with(&asked), "{detail}");
     }
 }
