@@ -3,6 +3,7 @@
 
 mod boot;
 mod command;
+mod crossing;
 mod escalate;
 mod land;
 mod landed;

@@ -14,26 +14,17 @@ use super::{BootError, Lane};
 use crate::refusal::chain;
 use crate::settings::{Protect, Setup, WorldSettings, worlds_root};
 use crate::supervisor::Supervisor;
-use crate::witness;
 use premath_kernel::canonical::sha256_hex;
-use premath_kernel::failure::FailureClass;
-use premath_kernel::feature::FeatureStatus;
 use premath_kernel::landing::{LandingMode, LandingRule};
 use premath_kernel::lease::Claim;
-use premath_kernel::reference::RefSet;
 use premath_kernel::session::{SessionStep, StepWorld};
 use premath_kernel::token;
-use premath_kernel::trajectory::{StepRow, Verification, action};
-use premath_kernel::turn::{Close, MutationReady};
-use premath_kernel::world::{
-    Crossing, CrossingResult, Wish, WorkContext, WorldRecord, may_be_placed,
-};
-use premath_memory::world::{LocalWorld, cross_to, keep_crossing};
-use premath_memory::{Claimed, StoreError, WorktreeLock, artifact, clock};
+use premath_kernel::world::{Wish, WorldRecord, may_be_placed};
+use premath_memory::world::LocalWorld;
+use premath_memory::{Claimed, StoreError, WorktreeLock};
 use premath_worktree::landing::Landing;
 use premath_worktree::provision::{Provision, Single, is_provisioned};
 use premath_worktree::tree::{Base, Tree};
-use serde_json::Value;
 use std::ffi::OsString;
 use std::mem::swap;
 use std::path::{Path, PathBuf};
@@ -143,7 +134,13 @@ impl Lane {
         }
     }
 
-    fn own_world(&self) -> Result<LocalWorld, String> {
+    /// Returns the world that the lane is in now, where that is another one.
+    pub(super) fn world_it_is_in(&self) -> Option<Result<LocalWorld, String>> {
+        let away = self.away.as_ref()?;
+        Some(LocalWorld::find(&away.repository))
+    }
+
+    pub(super) fn own_world(&self) -> Result<LocalWorld, String> {
         LocalWorld::find(&self.batch.settings.roots.repository)
     }
 
@@ -306,111 +303,6 @@ impl Lane {
         }
     }
 
-    /// Judges the turn by the gate here, and where the step works in another
-    /// world by the gate there.
-    pub(super) fn judge_where_it_is(
-        &self,
-        progress: &mut Progress,
-    ) -> Result<Option<MutationReady<Close>>, StepError> {
-        let Some(ready) = self.judge(progress)? else {
-            return Ok(None);
-        };
-        let Some(away) = &self.away else {
-            return Ok(Some(ready));
-        };
-        // As both are now: what changed while the work was done counts.
-        let (from, to) = (self.own_world(), LocalWorld::find(&away.repository));
-        let crossing = self.take_across(progress, &from, &to)?;
-        Ok((crossing == CrossingResult::Accepted).then_some(ready))
-    }
-
-    /// Records a step that was not begun, because its work cannot be placed:
-    /// the transport says why, and no gate is asked.
-    fn not_placed(
-        &mut self,
-        claimed: &Claimed,
-        progress: &mut Progress,
-        from: &Result<LocalWorld, String>,
-        to: &Result<LocalWorld, String>,
-    ) -> Result<(), StepError> {
-        let base = self.tree.base()?;
-        self.begin_session(progress, &base)?;
-        self.feature(claimed, FeatureStatus::InProgress, None)?;
-        let before = progress.classes.clone();
-        drop(self.judge(progress)?);
-        // What a gate says of a turn in which nothing was done says nothing.
-        progress.classes = before;
-        self.take_across(progress, from, to).map(drop)
-    }
-
-    /// Takes the step's turn across, and records what both sides say.
-    fn take_across(
-        &self,
-        progress: &mut Progress,
-        from: &Result<LocalWorld, String>,
-        to: &Result<LocalWorld, String>,
-    ) -> Result<CrossingResult, StepError> {
-        let step_id = progress.identity.step_id();
-        let folder = &self.batch.settings.roots.witnesses;
-        let context = match self.context(progress, &step_id, folder)? {
-            Ok(context) => context,
-            Err(detail) => {
-                let class = FailureClass::TransportWitnessUnverifiable;
-                progress.fail(class.as_str());
-                progress.said = Some((detail, folder.clone()));
-                progress.crossed(CrossingResult::TransportFailed, None);
-                return Ok(CrossingResult::TransportFailed);
-            }
-        };
-        let crossing = cross_to(context, from, to);
-        let mut witnesses = keep_crossing(&crossing, from, to)?;
-        if from.is_err() {
-            let kept = witness::write(folder, &step_id, "transport", &crossing.transport)?;
-            witnesses.insert(kept.reference);
-        }
-        progress.witnesses.extend(&witnesses);
-        let result = crossing.result();
-        progress.crossed(result, crossing.transport.mapped_context_ref.clone());
-        if result != CrossingResult::Accepted {
-            let classes = crossing.failure_classes();
-            progress.verification = Some(Verification {
-                class: classes
-                    .first()
-                    .map_or(result.as_str(), |class| class.as_str())
-                    .to_owned(),
-                witness_ref: last_witness(&crossing, &witnesses),
-            });
-            classes
-                .iter()
-                .for_each(|class| progress.fail(class.as_str()));
-            progress.said = Some((told(&crossing), folder.clone()));
-        }
-        Ok(result)
-    }
-
-    /// Computes the context of the turn from its witness as it was written, and
-    /// the lineage that the step's row will have; says what is no witness.
-    fn context(
-        &self,
-        progress: &Progress,
-        step_id: &str,
-        folder: &Path,
-    ) -> Result<Result<WorkContext, String>, StepError> {
-        let file = witness::file(folder, step_id, "turn", "json");
-        let document = artifact::read(&file)?.unwrap_or_default();
-        let document: Value = match serde_json::from_slice(&document) {
-            Ok(document) => document,
-            Err(error) => return Ok(Err(format!("{}: {error}", file.display()))),
-        };
-        let now = clock::now().wall;
-        let mut row = StepRow::new(step_id, action::WORKER_LOOP, "crossing", now);
-        row.issue_id = Some(progress.identity.issue_id.clone());
-        row.lineage_refs = self.lineage(&progress.identity.issue_id);
-        row.witness_refs = progress.witnesses.clone();
-        let context = WorkContext::compute(document, Some(&row));
-        Ok(context.map_err(|error| format!("{}: {error}", file.display())))
-    }
-
     /// Takes the lane off a step's branch in another world, and the branch away
     /// where nothing is on it.
     pub(super) fn leave_branch_abroad(&self, step: &SessionStep) {
@@ -437,43 +329,6 @@ impl Lane {
         if let Some(abroad) = &mut progress.abroad {
             abroad.record.branch = branch.filter(|_| commit.is_some());
             abroad.record.commit = commit;
-        }
-    }
-}
-
-impl Progress {
-    fn crossed(&mut self, result: CrossingResult, mapped_context: Option<String>) {
-        if let Some(abroad) = &mut self.abroad {
-            abroad.record.crossing = Some(result);
-            abroad.mapped_context = mapped_context;
-        }
-    }
-}
-
-/// Returns the witness of whoever spoke last: the gate, where it was asked.
-fn last_witness(crossing: &Crossing, witnesses: &RefSet) -> Option<String> {
-    let phase = match crossing.gate {
-        Some(_) => "/gate/",
-        None => "/transport/",
-    };
-    let mut of_phase = witnesses.iter().filter(|witness| witness.contains(phase));
-    of_phase.next().map(str::to_owned)
-}
-
-/// What a person is told of a crossing that did not end well.
-fn told(crossing: &Crossing) -> String {
-    match &crossing.gate {
-        None => {
-            let detail = crossing.transport.detail.as_deref();
-            format!(
-                "the transport failed: {}",
-                detail.unwrap_or("it does not say why")
-            )
-        }
-        Some(gate) => {
-            let classes: Vec<&str> = gate.failure_classes.iter().map(|c| c.as_str()).collect();
-            let detail = gate.detail.clone().unwrap_or_else(|| classes.join(", "));
-            format!("the gate of {} refuses the turn: {detail}", gate.world)
         }
     }
 }
