@@ -242,5 +242,12 @@ fn told(report: &StepReport) -> String {
             text
         }
     };
-    format!("{} {}", plain(&report.issue_id), plain(&outcome))
+    let world = report.world.as_ref();
+    let world = world.map_or_else(String::new, |world| format!(" ({world})"));
+    format!(
+        "{} {}{}",
+        plain(&report.issue_id),
+        plain(&outcome),
+        plain(&world)
+    )
 }

@@ -78,7 +78,7 @@ fn record(flags: &LoopFlags, error: &SettingsError, lanes: &[RefusedLane]) {
 }
 
 /// The error with all its causes, in one line.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

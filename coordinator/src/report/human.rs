@@ -143,12 +143,16 @@ impl<W: Write> Reporter for HumanReporter<W> {
         let mut issues: Vec<_> = summary.issues.iter().collect();
         issues.sort_by(|a, b| a.2.issue_id.cmp(&b.2.issue_id));
         for (worker, attempts, report) in issues {
-            let place = report
-                .commit
-                .as_ref()
-                .map(|id| format!("commit {}", &id[..id.len().min(10)]))
-                .or_else(|| report.salvage.clone())
-                .unwrap_or_else(|| "-".to_owned());
+            let commit = report.commit.as_ref();
+            let commit = commit.map(|id| format!("commit {}", &id[..id.len().min(10)]));
+            let world = report.world.as_ref();
+            let world = world.map(|world| plain(&world.to_string()).into_owned());
+            let places = [world, commit.or_else(|| report.salvage.clone())];
+            let place = places
+                .into_iter()
+                .flatten()
+                .reduce(|a, b| format!("{a}, {b}"));
+            let place = place.unwrap_or_else(|| "-".to_owned());
             rows.push([
                 plain(&report.issue_id).into_owned(),
                 ending(report),
@@ -279,6 +283,9 @@ fn reasons(report: &StepReport) -> String {
     }
     if let Some((said, _)) = &report.said {
         text.push_str(&format!(": {}", plain(&shortened(said))));
+    }
+    if let Some(world) = &report.world {
+        text.push_str(&format!(", {}", plain(&world.to_string())));
     }
     if let Some(branch) = &report.salvage {
         text.push_str(&format!(", kept on {branch}"));

@@ -194,7 +194,10 @@ impl QueryArgs {
                     row.finished_at.as_str().to_owned(),
                     row.step_id.clone(),
                     row.action.clone(),
-                    row.result_class.clone(),
+                    match &row.world {
+                        Some(world) => format!("{} ({world})", row.result_class),
+                        None => row.result_class.clone(),
+                    },
                     row.failure_classes.join(", "),
                 ]
             })

@@ -9,6 +9,7 @@ use crate::failure::FailureClass;
 use crate::sandbox::SandboxMode;
 use crate::stamp::Stamp;
 use crate::trajectory::{Account, ProviderAccount, TokenCounts};
+use crate::world::WorldRecord;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,6 +57,9 @@ pub struct StepOutcome<'a> {
     pub commit: Option<&'a str>,
     /// The branch on which what the step left is kept.
     pub salvage: Option<&'a str>,
+    /// The other world that it worked in, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub world: Option<&'a WorldRecord>,
     /// Issues that were filed.
     pub discovered: &'a [String],
     /// From claim to row, in milliseconds.

@@ -73,6 +73,20 @@ pub struct SessionStep {
     /// The branch that the worktree was on, `None` where HEAD was detached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_branch: Option<String>,
+    /// The other world that it works in, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub world: Option<StepWorld>,
+}
+
+/// The worktree of another world that a step works in (ours); base commit and
+/// branch are those there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepWorld {
+    /// The name that the issue asked for it by.
+    pub name: String,
+    /// The worktree there.
+    pub worktree: String,
 }
 
 /// A session document, `premath.harness.session.v1`.
@@ -211,6 +225,13 @@ fn read_step(mut fields: Fields) -> Result<SessionStep, FieldError> {
         lease_owner: fields.text("leaseOwner")?,
         base_commit: fields.text("baseCommit")?,
         base_branch: fields.text_opt("baseBranch")?,
+        world: match fields.object_opt("world")? {
+            None => None,
+            Some(mut world) => Some(StepWorld {
+                name: world.text("name")?,
+                worktree: world.text("worktree")?,
+            }),
+        },
     })
 }
 

@@ -21,6 +21,7 @@ pub mod roots;
 mod row;
 mod snapshot;
 mod trajectory;
+pub mod world;
 
 pub use error::{ChangeError, StoreError};
 pub use inspect::{Fault, Inspection, inspect_issues, inspect_trajectory, repair_issues};

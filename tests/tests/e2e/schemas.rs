@@ -326,7 +326,8 @@ esac"#;
         let run = scratch.premath(args).args(["--payload", payload]);
         forms.admit_ours("answer-transport-dispatch", &run.end().exits(0).json());
     }
-    for (kind, document) in super::worlds::documents() {
+    let worlds = super::worlds::documents();
+    for (kind, document) in worlds.into_iter().chain(super::abroad::documents()) {
         forms.admit_ours(kind, &document);
     }
     turns(&mut forms, &scratch);

@@ -65,6 +65,11 @@ impl Knowledge {
         }
         if row.succeeded() {
             self.failures.remove(issue_id);
+            // What was done in another world lands there, or not.
+            if row.world.is_some() {
+                self.landings.remove(issue_id);
+                return;
+            }
             let landing = (row.batch_id.clone(), row.landing.clone());
             self.landings.insert(issue_id.clone(), landing);
         } else if !row.is_limited() {

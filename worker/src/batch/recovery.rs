@@ -4,6 +4,7 @@ use super::holder::is_alive;
 use super::{Batch, BatchError};
 use premath_kernel::token;
 use premath_kernel::trajectory::{ClosedIssue, RecoverAt, is_settled};
+use premath_kernel::world::{CrossingResult, Wish, WorldRecord};
 use premath_memory::{StoreError, clock};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -74,6 +75,20 @@ impl Batch {
         })
     }
 
+    /// Returns the other world that a closed issue was worked on in.
+    fn world_of(&self, issue_id: &str) -> Result<Option<WorldRecord>, StoreError> {
+        self.memory.view(|view| {
+            let issue = view.issue(issue_id)?;
+            match Wish::of(issue.labels.iter().map(|label| &**label)) {
+                Wish::There(name) => Some(WorldRecord {
+                    crossing: Some(CrossingResult::Accepted),
+                    ..WorldRecord::named(name)
+                }),
+                Wish::Here | Wish::Unclear { .. } => None,
+            }
+        })
+    }
+
     fn recover(&self, at: RecoverAt) -> Result<(), BatchError> {
         let others = self
             .knowledge()
@@ -113,6 +128,10 @@ impl Batch {
             let mut row = closed.recovered_row(&self.id, prefix, clock::now().wall);
             let landed = self.landing.landed(&closed.issue_id).ok().flatten();
             row.landing = landed.map(|commit| self.landing.record(&commit));
+            // It closed because the other world had admitted its turn.
+            if row.landing.is_none() {
+                row.world = self.world_of(&closed.issue_id)?;
+            }
             self.record(&row)?;
         }
         Ok(())

@@ -201,6 +201,8 @@ impl Lane {
             .and_then(|session| session.step.as_ref());
         let branch = step.and_then(|step| step.base_branch.as_deref());
         writable.extend(self.tree.written_by_commits(branch)?);
+        // A step in another world leaves its evidence and requests at home.
+        writable.push(self.roots.step.clone());
         writable.push(scratch.clone());
         writable.extend(self.confinement.open.iter().cloned());
         let writable: Vec<PathBuf> = outermost(writable).into_iter().collect();
@@ -255,7 +257,7 @@ fn profile(
 ) -> SandboxProfile {
     let text = |path: &PathBuf| path.to_string_lossy().into_owned();
     let mut write: BTreeSet<String> = open.iter().map(text).collect();
-    for own in ["{worktree}", "{git:commit}", "{temporary}"] {
+    for own in ["{worktree}", "{step}", "{git:commit}", "{temporary}"] {
         write.insert(own.to_owned());
     }
     let shut = shut.iter().map(|path| match path.strip_prefix(worktree) {

@@ -36,6 +36,9 @@ impl Lane {
     /// Returns where a step begins: at the target's tip on a branch of its
     /// own, or where the lane is.
     pub(super) fn starting_point(&self, claim: &Claim) -> Result<Base, StepError> {
+        if let Some(away) = &self.away {
+            return away.starting_point(claim);
+        }
         let landing = &self.batch.landing;
         if !landing.is_on() {
             return Ok(self.tree.base()?);
@@ -53,7 +56,7 @@ impl Lane {
 
     /// Puts the lane where the step begins.
     pub(super) fn set_out(&self, claim: &Claim, base: &Base) -> Result<(), StepError> {
-        if self.batch.landing.is_on() {
+        if self.away.is_some() || self.batch.landing.is_on() {
             let alone = self.batch.landing.branches();
             self.tree.make_branch(base)?;
             drop(alone);
@@ -66,6 +69,10 @@ impl Lane {
     /// Takes the lane off a step's branch, and the branch away where nothing
     /// is on it that the target or the base does not hold.
     pub(super) fn leave_branch(&self, step: &SessionStep, closed: bool) {
+        if step.world.is_some() {
+            self.leave_branch_abroad(step);
+            return;
+        }
         let landing = &self.batch.landing;
         let Some(branch) = &step.base_branch else {
             return;

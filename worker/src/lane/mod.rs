@@ -5,6 +5,7 @@ mod agent;
 mod boot;
 mod command;
 mod confine;
+mod crossing;
 mod escalate;
 mod land;
 mod landed;
@@ -20,6 +21,7 @@ mod step;
 mod stop;
 mod turn;
 mod watch;
+mod world;
 
 pub use boot::{BootError, BootReport};
 pub use report::{StepEnding, StepReport};
@@ -37,6 +39,7 @@ use premath_worktree::tree::Tree;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
+use world::Away;
 
 /// A worktree that is locked and booted, ready for steps.
 #[derive(Debug)]
@@ -50,6 +53,8 @@ pub struct Lane {
     supervisor: Supervisor,
     runtime: Runtime,
     session: Option<Session>,
+    /// Where the lane is instead, while a step works in another world.
+    away: Option<Away>,
     /// Counts the steps of this run, from 1.
     step_index: u64,
     /// Held as long as the lane; the supervisor shares it. Last, so that it is

@@ -2,6 +2,7 @@
 
 use super::command::Cut;
 use super::listener::spent;
+use super::world::Abroad;
 use premath_evidence::{FoldedStream, ShellCall};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::budget::Spent;
@@ -69,6 +70,8 @@ pub(super) struct Progress {
     pub(super) agent: Option<AgentRecord>,
     /// The figures, where the issue used up what it may.
     pub(super) used_up: Option<String>,
+    /// The other world that the step works in.
+    pub(super) abroad: Option<Abroad>,
 }
 
 impl Progress {
@@ -102,6 +105,7 @@ impl Progress {
             told: None,
             agent: None,
             used_up: None,
+            abroad: None,
         }
     }
 
@@ -149,6 +153,7 @@ impl Progress {
             lease_owner: self.identity.owner.clone(),
             base_commit: base.commit.clone(),
             base_branch: base.branch.clone(),
+            world: self.abroad.as_ref().and_then(Abroad::step_world),
         }
     }
 }

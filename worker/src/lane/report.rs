@@ -4,6 +4,7 @@ use premath_kernel::budget::Spent;
 use premath_kernel::event::StepOutcome;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::provider::UsageLimit;
+use premath_kernel::world::WorldRecord;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -77,6 +78,8 @@ pub struct StepReport {
     pub commit: Option<String>,
     /// The branch on which what the step left is kept.
     pub salvage: Option<String>,
+    /// The other world that it worked in, where it did.
+    pub world: Option<WorldRecord>,
     /// Issues that were filed.
     pub discovered: Vec<String>,
     /// What the command that failed said last, and where all of it is.
@@ -111,6 +114,7 @@ impl StepReport {
             attempt: self.attempt,
             commit: self.commit.as_deref(),
             salvage: self.salvage.as_deref(),
+            world: self.world.as_ref(),
             discovered: &self.discovered,
             duration_ms: self.duration_ms,
         }

@@ -18,7 +18,7 @@ impl Lane {
         occasion: &Occasion<'_>,
         watch: Option<&mut LeaseWatch>,
     ) -> Result<Option<Ran>, CommandError> {
-        let Some(setup) = self.batch.settings.setup.clone() else {
+        let Some(setup) = self.setup().cloned() else {
             return Ok(None);
         };
         let mut inputs = Map::new();

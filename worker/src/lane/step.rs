@@ -91,7 +91,12 @@ impl Lane {
             return self.not_begun(claimed, progress);
         }
         let mut watch = LeaseWatch::new(self.batch.clone(), claim.clone(), progress.started_ms);
-        if let Err(error) = self.attempt(claimed, &mut progress, &mut watch) {
+        let tried = match self.depart(claimed, &mut progress) {
+            Ok(true) => self.attempt(claimed, &mut progress, &mut watch),
+            Ok(false) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = tried {
             let class = error.class();
             progress.fail(class.as_str());
             match &error {
@@ -109,7 +114,9 @@ impl Lane {
                 }
             }
         }
-        self.stop(claimed, progress)
+        let report = self.stop(claimed, progress);
+        self.come_home();
+        report
     }
 
     /// Starts another supervisor where nothing of the lost one's command is
@@ -202,9 +209,8 @@ impl Lane {
                 return Err(StepError::Unproven(detail.to_owned()));
             }
         }
-        let hooks = batch.settings.hooks.clone();
         // Work that landed before a harness died is not done a second time.
-        let landed = batch.landing.landed(&claim.issue_id)?;
+        let landed = self.landed(&claim.issue_id)?;
         let worked = if landed.is_some() {
             clean.clone()
         } else {
@@ -242,7 +248,7 @@ impl Lane {
         }
         let verify = self.run(
             Phase::Verify,
-            &hooks.verify,
+            &self.verify_command(),
             &occasion,
             Some(worked.clone()),
             Some(&mut *watch),
@@ -305,7 +311,7 @@ impl Lane {
             return self.judge(progress).map(drop);
         }
         // Held until the issue is closed: one lands at a time.
-        let mut turn = batch.landing.merges().then(in_turn);
+        let mut turn = self.lands().then(in_turn);
         let ready = match (&landed, &mut turn) {
             (Some(commit), _) => {
                 let ready = self.adopt(progress, watch, &occasion, &base, commit)?;
@@ -326,7 +332,7 @@ impl Lane {
                 after = work.verified;
                 ready
             }
-            (None, None) => self.judge(progress)?,
+            (None, None) => self.judge_where_it_is(progress)?,
         };
         let Some(ready) = ready else {
             return Ok(());
@@ -394,7 +400,7 @@ impl Lane {
     /// Tells whether the work changed what it must not; says so.
     fn is_protected(&self, progress: &mut Progress) -> bool {
         let settings = &self.batch.settings;
-        let touched = settings.protect.touched(&progress.changed_paths);
+        let touched = self.protect().touched(&progress.changed_paths);
         if touched.is_empty() {
             return false;
         }
@@ -456,7 +462,7 @@ impl Lane {
     ) -> Vec<(&'static str, OsString)> {
         let claim = &claimed.claim;
         let provider = self.batch.providers.of(&self.worker_id).unwrap_or_default();
-        vec![
+        let mut variables = vec![
             ("PREMATH_ISSUE_ID", claim.issue_id.clone().into()),
             ("PREMATH_ISSUE_TITLE", line(&claimed.row.text_of("title"))),
             ("PREMATH_ISSUE_FILE", files.issue.clone().into()),
@@ -477,7 +483,9 @@ impl Lane {
             ("PREMATH_EVIDENCE_PATH", files.evidence.clone().into()),
             ("PREMATH_OUTBOX", files.outbox.clone().into()),
             ("PREMATH_ISSUES_PATH", self.batch.memory.path().into()),
-        ]
+        ];
+        variables.extend(self.world_variable());
+        variables
     }
 }
 

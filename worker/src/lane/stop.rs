@@ -62,6 +62,7 @@ impl Lane {
         {
             self.leave_branch(&progress.session_step(&base), progress.closed);
         }
+        self.settle_abroad(&mut progress, &mut salvage);
         let attempt = self.batch.attempts(&claimed.claim.issue_id) + 1;
         let (handoff, lease_ref) = match self.batch.handoff(&claimed.claim, end, &self.worker_id) {
             Ok((handoff, reference)) => (handoff, Some(reference)),
@@ -114,7 +115,7 @@ impl Lane {
         // The row is written: what the hook does costs the step nothing.
         if progress.cut != Some(Cut::Interrupt) && progress.lane_lost.is_none() {
             let hooked = self.stop_command(claimed, &mut progress);
-            salvage = salvage.or(hooked);
+            salvage = salvage.or(hooked.map(|kept| self.kept(kept)));
         }
         self.confinement.end_step();
         let verification = progress
@@ -350,6 +351,10 @@ impl Lane {
         row.retry = decision.map(RetryRecord::from);
         row.instruction_refs = self.batch.settings.mode.instruction_refs();
         row.lineage_refs = self.lineage(issue_id);
+        if let Some(abroad) = &progress.abroad {
+            row.lineage_refs.extend(&abroad.mapped_context);
+            row.world = Some(abroad.record.clone());
+        }
         row.witness_refs = progress.witnesses.clone();
         row.agent.clone_from(&progress.agent);
         row.landing = progress.landing.clone().filter(|_| progress.closed);
@@ -401,6 +406,7 @@ impl Lane {
             summary: Some(summary),
             next_step: Some(handoff.action.to_owned()),
             witness_refs: Some(row.witness_refs.clone()),
+            lineage_refs: Some(row.lineage_refs.clone()),
             step,
             ..SessionWrite::default()
         })
@@ -440,6 +446,7 @@ impl Lane {
             attempt,
             commit: progress.commit.filter(|_| progress.closed),
             salvage,
+            world: progress.abroad.map(|abroad| abroad.record),
             discovered: progress.discovered,
             said: progress.said,
             provider: progress.provider,

@@ -11,7 +11,7 @@ use super::{EnvironmentRules, Limits};
 use premath_evidence::Agent;
 use premath_kernel::landing::{LandingMode, Strategy};
 use premath_kernel::retry::BackoffTable;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
@@ -93,6 +93,9 @@ pub struct FileSettings {
     pub(super) governance: GovernanceTable,
     pub(super) bounds: BoundsTable,
     pub(super) sandbox: SandboxTable,
+    /// Other repositories, from the repository root, by the names that issues
+    /// ask for them by.
+    pub(super) worlds: BTreeMap<String, PathBuf>,
     /// By how many hundredths a wait for a retry may be longer.
     pub(super) jitter_percent: Option<u32>,
 }
@@ -302,6 +305,15 @@ impl FileSettings {
             }
             ("sandbox", "mode") => self.sandbox.mode = Some(reader.word(key, value)?),
             ("sandbox", "write") => self.sandbox.write = reader.words(key, value)?,
+            ("worlds", name) => {
+                let path = reader.text(key, value)?;
+                if path.trim().is_empty() || name.trim() != name || name.is_empty() {
+                    let detail = "a world is a name and the path of a repository, such as \
+                                  docs = \"../docs\"";
+                    return Err(reader.at(key_at, detail.to_owned()));
+                }
+                self.worlds.insert(name.to_owned(), path.into());
+            }
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
             _ if self.bounds.set(reader, table, key, value)? => {}
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),
@@ -329,7 +341,7 @@ fn command_of(key: &str) -> Option<Agent> {
 }
 
 /// The tables of the file.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 15] = [
     "batch",
     "coordinator",
     "supervision",
@@ -344,6 +356,7 @@ const TABLES: [&str; 14] = [
     "breaker",
     "budget",
     "sandbox",
+    "worlds",
 ];
 
 /// More lanes than any machine works on are a slip of the finger.
@@ -520,6 +533,18 @@ allow = ["PATH"]
         for part in ["h", "3", "`merg`", "`merge`, `branch` or `none`"] {
             assert!(said.contains(part), "{said}");
         }
+    }
+
+    #[test]
+    fn worlds_are_names_and_paths() {
+        let parse = |text: &str| FileSettings::parse(text, Path::new("h"));
+        let worlds = parse("[worlds]\ndocs = \"../docs\"\n").unwrap().worlds;
+        assert_eq!(worlds["docs"], PathBuf::from("../docs"));
+        for text in ["docs = \" \"", "\"\" = \"../docs\"", "\" a\" = \"../docs\""] {
+            let error = error(&format!("[worlds]\n{text}\n"));
+            assert!(error.starts_with("h.toml:2: a world is a name"), "{error}");
+        }
+        assert!(error("[worlds]\ndocs = 1\n").contains("a text in quotes"));
     }
 
     #[test]

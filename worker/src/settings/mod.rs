@@ -14,6 +14,7 @@ mod protect;
 mod reader;
 mod sandbox;
 mod tool_state;
+mod world;
 
 pub use agent::{Adapter, Work, Workforce};
 pub use bounds::Bounds;
@@ -25,6 +26,7 @@ pub use governance::GovernanceError;
 pub use instruction::InstructionError;
 pub use protect::{PatternError, Protect};
 pub use sandbox::Sandbox;
+pub use world::{WorldSettings, worlds_root};
 
 use file::LandingTable;
 use premath_kernel::authority::MutationMode;
@@ -39,7 +41,7 @@ use premath_kernel::turn::GovernanceProfile;
 use premath_memory::roots::{self, MemoryRoots};
 use premath_memory::{StoreError, artifact};
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -162,6 +164,8 @@ pub struct Settings {
     pub bounds: Bounds,
     /// How commands are confined.
     pub sandbox: Sandbox,
+    /// Other repositories that steps may work in, by name.
+    pub worlds: BTreeMap<String, PathBuf>,
 }
 
 /// What makes a worktree ready to work in, such as the install of what a
@@ -282,6 +286,9 @@ impl Settings {
             command,
             inputs: file.worktrees.setup_inputs,
         });
+        let worlds = file.worlds.into_iter();
+        let worlds = worlds.map(|(name, path)| (name, roots.repository.join(path)));
+        let worlds = worlds.collect();
         let witness_prefix = text(
             &flags.witness_ref_prefix,
             "PREMATH_WITNESS_REF_PREFIX",
@@ -314,6 +321,7 @@ impl Settings {
             governance,
             bounds,
             sandbox,
+            worlds,
         })
     }
 
@@ -370,6 +378,7 @@ impl Settings {
             "setup": self.setup.as_ref().map(|setup| &setup.command),
             "protect": self.protect.patterns(),
             "governance": self.governance,
+            "worlds": self.worlds,
         }))
     }
 

@@ -1,6 +1,5 @@
 //! `premath world …`: what crosses to other worlds (HARNESS-RUNTIME 1.2).
 
-mod local;
 mod submit;
 
 pub(crate) use submit::CrossingAnswer;

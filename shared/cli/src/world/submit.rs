@@ -1,6 +1,5 @@
 //! `premath world submit`: the chain from the turn's context to the record.
 
-use super::local::{LocalRoot, LocalWorld};
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::operator::step_id;
@@ -12,10 +11,9 @@ use premath_kernel::reference::RefSet;
 use premath_kernel::session::{self, SessionState, SessionWrite};
 use premath_kernel::stamp::Stamp;
 use premath_kernel::trajectory::{StepRow, action};
-use premath_kernel::world::{
-    Crossing, CrossingResult, GateWitness, TransportWitness, WorkContext, cross,
-};
+use premath_kernel::world::{Crossing, CrossingResult, GateWitness, TransportWitness, WorkContext};
 use premath_memory::roots::MemoryRoots;
+use premath_memory::world::{LocalWorld, cross_to, keep_crossing};
 use premath_memory::{Trajectory, artifact, clock, projection};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -79,30 +77,12 @@ impl SubmitArgs {
         let turn_ref = context.turn_ref().to_owned();
         let from = LocalWorld::find(&home);
         let to = LocalWorld::find(&self.world);
-        let source = from.as_ref().map(|world| &world.profile);
-        let policy = from
-            .as_ref()
-            .map_or("", |world| world.policy.policy_digest());
-        let source = source.map_err(String::as_str);
-        let crossing = cross(context, source, policy, &LocalRoot(&to));
+        let crossing = cross_to(context, &from, &to);
         let mut witnesses: RefSet = [turn_ref].into_iter().collect();
         lineage.extend(&crossing.transport.mapped_context_ref);
-        let there = crossing.transport.to_world.as_deref().unwrap_or("unknown");
-        let here = crossing.transport.from_world.as_deref();
         // What has no world of its own to be kept in stands in the answer.
-        if let Ok(from) = &from {
-            witnesses.insert(from.keep(&step, "transport", there, &crossing.transport)?);
-        }
-        if let Some(gate) = &crossing.gate {
-            for world in [&from, &to].into_iter().flatten() {
-                let other = if world.profile.world_id == there {
-                    here.unwrap_or("unknown")
-                } else {
-                    there
-                };
-                witnesses.insert(world.keep(&step, "gate", other, gate)?);
-            }
-        }
+        witnesses.extend(&keep_crossing(&crossing, &from, &to)?);
+        let there = crossing.transport.to_world.as_deref().unwrap_or("unknown");
         let row_id = format!("{step}.world.{there}");
         let result = crossing.result();
         let mut row = StepRow::new(

@@ -161,6 +161,10 @@ fn a_step_survives_the_file_and_is_cleared_on_demand() {
         lease_owner: "w".into(),
         base_commit: "abc".into(),
         base_branch: None,
+        world: Some(StepWorld {
+            name: "docs".into(),
+            worktree: "../docs-lanes/w".into(),
+        }),
     };
     let set = SessionWrite {
         step: StepWrite::Set(step.clone()),

@@ -11,6 +11,7 @@ use crate::landing::LandingRecord;
 use crate::reference::RefSet;
 use crate::retry::{Decision, EscalationAction, Outcome, RetryVerdict};
 use crate::stamp::Stamp;
+use crate::world::WorldRecord;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -183,6 +184,9 @@ pub struct StepRow {
     /// Where the step's work landed (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub landing: Option<LandingRecord>,
+    /// The other world that the step worked in (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub world: Option<WorldRecord>,
     /// Where what the step left is kept: branches, and a folder for what git
     /// cannot hold (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -251,6 +255,7 @@ impl StepRow {
             batch: None,
             retry: None,
             landing: None,
+            world: None,
             salvage: None,
             agent: None,
             supervision: None,
@@ -304,6 +309,7 @@ impl StepRow {
             batch: fields.take_if("batch", BatchRecord::read),
             retry: fields.take_if("retry", RetryRecord::read),
             landing: fields.take_if("landing", LandingRecord::read),
+            world: fields.take_if("world", WorldRecord::read),
             salvage: fields.take_if("salvage", |value| value.as_str().map(str::to_owned)),
             agent: fields.take_if("agent", AgentRecord::read),
             supervision: fields.take_if("supervision", SupervisionRecord::read),

@@ -138,7 +138,7 @@ impl WorkContext {
         }
         faults.extend(self.unverifiable());
         if let (Ok(from), Ok(to)) = (from, to) {
-            faults.extend(self.uncomposable(from, to, policy_digest));
+            faults.extend(uncomposable(&self.lineage, from, to, policy_digest));
         }
         let [from_world, to_world] =
             [from, to].map(|world| world.ok().map(|world| world.world_id.clone()));
@@ -207,35 +207,48 @@ impl WorkContext {
             Err(error) => Some(Fault(class, format!("the turn cannot be read: {error}"))),
         }
     }
+}
 
-    fn uncomposable(
-        &self,
-        from: &WorldProfile,
-        to: &WorldProfile,
-        policy_digest: &str,
-    ) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        let back = format!("world://{}/", encode(&to.world_id));
-        if from.world_id == to.world_id {
-            let detail = format!("both worlds are {}", to.world_id);
-            faults.push(Fault(FailureClass::TransportNonComposable, detail));
-        } else if self.lineage.iter().any(|part| part.starts_with(&back)) {
-            let detail = format!("the turn came from {} in the first place", to.world_id);
-            faults.push(Fault(FailureClass::TransportNonComposable, detail));
-        }
-        if !to.offers.contains(TURN_ADMISSION) {
-            let detail = format!("{} does not offer {TURN_ADMISSION}", to.world_id);
-            faults.push(Fault(FailureClass::WorldCapabilityMismatch, detail));
-        }
-        if !to.takes(&from.world_id, policy_digest) {
-            let detail = format!(
-                "{} takes no turns of {} that were made under {policy_digest}",
-                to.world_id, from.world_id
-            );
-            faults.push(Fault(FailureClass::WorldPolicyMismatch, detail));
-        }
-        faults
+/// What keeps two worlds from being joined by a map.
+fn uncomposable(
+    lineage: &RefSet,
+    from: &WorldProfile,
+    to: &WorldProfile,
+    policy_digest: &str,
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let back = format!("world://{}/", encode(&to.world_id));
+    if from.world_id == to.world_id {
+        let detail = format!("both worlds are {}", to.world_id);
+        faults.push(Fault(FailureClass::TransportNonComposable, detail));
+    } else if lineage.iter().any(|part| part.starts_with(&back)) {
+        let detail = format!("the turn came from {} in the first place", to.world_id);
+        faults.push(Fault(FailureClass::TransportNonComposable, detail));
     }
+    if !to.offers.contains(TURN_ADMISSION) {
+        let detail = format!("{} does not offer {TURN_ADMISSION}", to.world_id);
+        faults.push(Fault(FailureClass::WorldCapabilityMismatch, detail));
+    }
+    if !to.takes(&from.world_id, policy_digest) {
+        let detail = format!(
+            "{} takes no turns of {} that were made under {policy_digest}",
+            to.world_id, from.world_id
+        );
+        faults.push(Fault(FailureClass::WorldPolicyMismatch, detail));
+    }
+    faults
+}
+
+/// Tells whether work that is done in another world could come to its gate:
+/// what a step looks at before any of it is done. Its own crossing asks again,
+/// and has the classes.
+pub fn may_be_placed(
+    lineage: &RefSet,
+    from: &WorldProfile,
+    to: &WorldProfile,
+    policy_digest: &str,
+) -> bool {
+    uncomposable(lineage, from, to, policy_digest).is_empty()
 }
 
 fn digest(input: JoinCheckInput) -> Result<String, crate::turn::EvidenceError> {

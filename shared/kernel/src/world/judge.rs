@@ -83,6 +83,13 @@ impl CrossingResult {
             Self::TransportFailed => "transport_failed",
         }
     }
+
+    /// Reads what [`CrossingResult::as_str`] says.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        [Self::Accepted, Self::Rejected, Self::TransportFailed]
+            .into_iter()
+            .find(|result| result.as_str() == text)
+    }
 }
 
 /// What the harness records of a crossing.

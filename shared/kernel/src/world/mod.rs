@@ -10,6 +10,10 @@
 //!                                                Crossing       what the harness records
 //! ```
 //!
+//! Where a step itself works in another world, [`Wish`] is what its issue asks
+//! for, [`may_be_placed`] what is looked at before any work is done, and
+//! [`WorldRecord`] what its row says.
+//!
 //! Each state has one way in, from the state before it, which is used up. So
 //! nothing is judged that was not carried, and nothing is carried whose
 //! context was not computed. A transport that fails never comes to a gate: its
@@ -19,9 +23,13 @@ mod carry;
 mod context;
 mod judge;
 mod profile;
+mod record;
 mod transport;
+mod wish;
 
-pub use carry::{Carried, NotCarried, TRANSPORT_WITNESS_KIND, TransportOutcome, TransportWitness};
+pub use carry::{
+    Carried, NotCarried, TRANSPORT_WITNESS_KIND, TransportOutcome, TransportWitness, may_be_placed,
+};
 pub use context::{ContextError, WorkContext};
 pub use judge::{
     Crossing, CrossingResult, DestinationGate, GATE_WITNESS_KIND, GateWitness, Judged,
@@ -29,8 +37,9 @@ pub use judge::{
 pub use profile::{
     Acceptance, Demand, TURN_ADMISSION, WORLD_FILE, WORLD_KIND, WorldError, WorldProfile,
 };
-
+pub use record::WorldRecord;
 pub use transport::{Transport, cross};
+pub use wish::{WORLD_LABEL, Wish};
 
 #[cfg(test)]
 mod tests;

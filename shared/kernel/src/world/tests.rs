@@ -205,6 +205,25 @@ fn a_witness_that_was_changed_is_not_carried() {
 }
 
 #[test]
+fn work_is_placed_where_its_turn_could_be_carried_and_nowhere_else() {
+    let edits: [fn(&mut Value); 5] = [
+        |_| (),
+        |world| world["worldId"] = "here".into(),
+        |world| world["offers"] = json!(["notes.read"]),
+        |world| world["accepts"] = json!([]),
+        |world| world["accepts"][0]["policyDigest"] = "pol1_0".into(),
+    ];
+    for (index, edit) in edits.into_iter().enumerate() {
+        let to = world(edit);
+        let context = context();
+        let policy = policy();
+        let placed = may_be_placed(context.lineage(), &here(), &to, policy.policy_digest());
+        assert_eq!(placed, index == 0, "{index}");
+        assert_eq!(carry(context, &to).is_ok(), placed, "{index}");
+    }
+}
+
+#[test]
 fn a_turn_does_not_cross_back() {
     let witness = witness(turn());
     let mut row = row(&witness);

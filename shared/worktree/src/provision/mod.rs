@@ -5,7 +5,10 @@
 //! and of that nothing that holds work which nothing else holds.
 
 mod lane;
+mod single;
 mod surplus;
+
+pub use single::{Single, SingleError};
 
 use git2::{Oid, Repository};
 use premath_memory::{StoreError, WorktreesLock};

@@ -204,3 +204,50 @@ fn lanes_inside_the_checkout_are_refused() {
     let made = scratch.repository.join("lanes");
     assert!(!made.exists(), "what is refused leaves nothing");
 }
+
+#[test]
+fn a_worktree_for_others_leaves_the_repository_s_own_lanes_alone_and_has_one_holder() {
+    let (scratch, git) = Scratch::new();
+    scratch.ready(2);
+    let elsewhere = Provision {
+        root: scratch.root.with_file_name("repo-worlds"),
+        ..scratch.provision(0)
+    };
+    let single = elsewhere.single("other-01", Duration::ZERO).unwrap();
+    let head = git.head().unwrap().peel_to_commit().unwrap();
+    assert_eq!(single.start, head.id().to_string());
+    assert!(single.worktree.join("a.txt").exists());
+    let lane = Repository::open(&single.worktree).unwrap();
+    assert!(lane.head_detached().unwrap());
+    let busy = elsewhere.single("other-01", Duration::ZERO).unwrap_err();
+    assert!(matches!(busy, SingleError::Lock(_)), "{busy}");
+    let second = elsewhere.single("other-02", Duration::ZERO).unwrap();
+    assert_ne!(second.worktree, single.worktree);
+    // Who works in it is not one too many.
+    let fates = scratch.ready(2);
+    let stays = |fate: &Fate| matches!(fate, Fate::Surplus(why) if why.contains("pid"));
+    assert!(fates[2..].iter().all(stays), "{fates:?}");
+    let path = single.worktree.clone();
+    drop(single);
+    fs::remove_file(path.join(".git")).unwrap();
+    let again = elsewhere.single("other-01", Duration::ZERO).unwrap();
+    assert_eq!(again.worktree, path);
+    assert!(path.join(".git").exists());
+    drop(again);
+    // A link that leads to another worktree is mended, and so is whose lock it is.
+    fs::copy(scratch.lane(1).join(".git"), path.join(".git")).unwrap();
+    let mended = elsewhere.single("other-01", Duration::ZERO).unwrap();
+    WorktreeLock::acquire(&scratch.lane(1), Duration::ZERO).unwrap();
+    assert!(WorktreeLock::acquire(&path, Duration::ZERO).is_err());
+    drop(mended);
+}
+
+#[test]
+fn a_place_that_is_somebody_s_is_refused() {
+    let (scratch, _git) = Scratch::new();
+    fs::create_dir_all(scratch.root.join("other-01")).unwrap();
+    fs::write(scratch.root.join("other-01/mine.txt"), "mine").unwrap();
+    let refused = scratch.provision(0).single("other-01", Duration::ZERO);
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("move it away"), "{refused}");
+}

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// How long a boot waits for a dying predecessor to let go of the worktree:
 /// its supervisor kills what it runs within a second.
-const PREDECESSOR: Duration = Duration::from_secs(3);
+pub(super) const PREDECESSOR: Duration = Duration::from_secs(3);
 
 /// What a session says while a step that was cut is taken up.
 const TAKING_UP: &str = "take up the step that was cut";
@@ -124,6 +124,7 @@ impl Lane {
             supervisor,
             runtime,
             session,
+            away: None,
             step_index: 0,
             lock,
         };

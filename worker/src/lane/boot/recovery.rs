@@ -20,12 +20,25 @@ impl Lane {
         let Some(step) = cut else {
             return Ok(None);
         };
+        if let Some(world) = &step.world
+            && !self.go_back_abroad(world)?
+        {
+            // Nothing of it is left to be taken up.
+            return Ok(None);
+        }
+        let taken = self.take_up_here(&step);
+        self.come_home();
+        taken
+    }
+
+    /// Takes up a step in the worktree that it worked in.
+    fn take_up_here(&mut self, step: &SessionStep) -> Result<Option<String>, BootError> {
         let closed = self.batch.memory.view(|view| {
             view.issue(&step.issue_id)
                 .is_some_and(|issue| issue.closed_by_step.as_deref() == Some(&step.step_id))
         })?;
         if self.session.as_ref().and_then(|s| s.next_step.as_deref()) != Some(TAKING_UP) {
-            self.refuse_moved(&step)?;
+            self.refuse_moved(step)?;
         }
         let base = if closed {
             self.tree.base()?
@@ -41,11 +54,12 @@ impl Lane {
             next_step: Some(TAKING_UP.to_owned()),
             ..SessionWrite::default()
         })?;
-        let salvage = self.back_to(&base, &step)?;
+        let salvage = self.back_to(&base, step)?;
+        let salvage = salvage.map(|salvage| self.kept(salvage));
         if let Some(salvage) = &salvage {
-            self.record_salvage(&step.step_id, salvage, Some(&step))?;
+            self.record_salvage(&step.step_id, salvage, Some(step))?;
         }
-        self.leave_branch(&step, closed);
+        self.leave_branch(step, closed);
         Ok(salvage)
     }
 
@@ -116,7 +130,7 @@ impl Lane {
 
     /// Clears a worktree that the harness made: what somebody left in it is
     /// kept like a step's work, and no reason to give the lane up.
-    pub(super) fn clear(&self) -> Result<Option<String>, BootError> {
+    pub(in crate::lane) fn clear(&self) -> Result<Option<String>, BootError> {
         if self.tree.changes()?.is_empty() {
             return Ok(None);
         }
@@ -129,7 +143,7 @@ impl Lane {
         };
         let base = self.tree.base()?;
         let salvage = self.tree.take_back(&base, 0, &text, None)?;
-        let salvage = salvage.map(|salvage| salvage.to_string());
+        let salvage = salvage.map(|salvage| self.kept(salvage.to_string()));
         if let Some(salvage) = &salvage {
             let stamp = clock::now().wall.as_microsecond();
             self.record_salvage(&format!("{}.{stamp}", self.worker_id), salvage, None)?;

@@ -1,14 +1,19 @@
-//! The transport to another repository on this machine.
+//! The transport to another repository on this machine, and what a crossing
+//! leaves in both.
 
+use crate::artifact;
+use crate::error::StoreError;
+use crate::instruction::ActivePolicy;
+use crate::projection;
+use crate::roots::MemoryRoots;
 use premath_kernel::canonical::{canonical_value, sha256_hex, value_of};
 use premath_kernel::instruction::InstructionPolicy;
+use premath_kernel::reference::RefSet;
 use premath_kernel::token::encode;
 use premath_kernel::world::{
-    Carried, DestinationGate, Judged, NotCarried, Transport, WORLD_FILE, WorldProfile,
+    Carried, Crossing, DestinationGate, Judged, NotCarried, Transport, WORLD_FILE, WorkContext,
+    WorldProfile, cross,
 };
-use premath_memory::instruction::ActivePolicy;
-use premath_memory::roots::MemoryRoots;
-use premath_memory::{StoreError, artifact, projection};
 use serde::Serialize;
 use std::error::Error;
 use std::path::Path;
@@ -17,7 +22,8 @@ use std::path::Path;
 const TRANSPORT_ID: &str = "transport.local_root.v1";
 
 /// The way to another repository; `Err` is why that is no world.
-pub(super) struct LocalRoot<'a>(pub(super) &'a Result<LocalWorld, String>);
+#[derive(Debug)]
+pub struct LocalRoot<'a>(pub &'a Result<LocalWorld, String>);
 
 impl Transport for LocalRoot<'_> {
     fn id(&self) -> &str {
@@ -43,10 +49,14 @@ impl Transport for LocalRoot<'_> {
 }
 
 /// A repository as a world.
-pub(super) struct LocalWorld {
-    pub(super) roots: MemoryRoots,
-    pub(super) profile: WorldProfile,
-    pub(super) policy: InstructionPolicy,
+#[derive(Debug)]
+pub struct LocalWorld {
+    /// Where its memory is.
+    pub roots: MemoryRoots,
+    /// What it says of itself.
+    pub profile: WorldProfile,
+    /// The instruction policy that is active in it.
+    pub policy: InstructionPolicy,
 }
 
 impl LocalWorld {
@@ -55,7 +65,7 @@ impl LocalWorld {
     /// # Errors
     ///
     /// Why it is none, in a line.
-    pub(super) fn find(folder: &Path) -> Result<Self, String> {
+    pub fn find(folder: &Path) -> Result<Self, String> {
         if !folder.is_dir() {
             return Err(format!("{} is no folder", folder.display()));
         }
@@ -77,7 +87,7 @@ impl LocalWorld {
     }
 
     /// Writes a crossing's witness into the world; returns its reference.
-    pub(super) fn keep(
+    fn keep(
         &self,
         step_id: &str,
         phase: &str,
@@ -96,6 +106,59 @@ impl LocalWorld {
         projection::write_value(&self.roots.witnesses.join(name), &document)?;
         Ok(format!("ciwitness://{}/{phase}/{digest}", encode(step_id)))
     }
+}
+
+/// Takes a turn from a repository to another one; a side that is no world is
+/// given with the reason.
+pub fn cross_to(
+    context: WorkContext,
+    from: &Result<LocalWorld, String>,
+    to: &Result<LocalWorld, String>,
+) -> Crossing {
+    let policy = from
+        .as_ref()
+        .map_or("", |world| world.policy.policy_digest());
+    let source = from.as_ref().map(|world| &world.profile);
+    cross(
+        context,
+        source.map_err(String::as_str),
+        policy,
+        &LocalRoot(to),
+    )
+}
+
+/// Writes what a crossing came to: the transport's witness into the world that
+/// the turn comes from, the gate's into both. Returns their references.
+///
+/// What has no world of its own to be kept in is kept by the caller.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub fn keep_crossing(
+    crossing: &Crossing,
+    from: &Result<LocalWorld, String>,
+    to: &Result<LocalWorld, String>,
+) -> Result<RefSet, StoreError> {
+    let transport = &crossing.transport;
+    let step = &transport.step_id;
+    let there = transport.to_world.as_deref().unwrap_or("unknown");
+    let here = transport.from_world.as_deref().unwrap_or("unknown");
+    let mut references = RefSet::new();
+    if let Ok(from) = from {
+        references.insert(from.keep(step, "transport", there, transport)?);
+    }
+    if let Some(gate) = &crossing.gate {
+        for world in [from, to].into_iter().flatten() {
+            let other = if world.profile.world_id == there {
+                here
+            } else {
+                there
+            };
+            references.insert(world.keep(step, "gate", other, gate)?);
+        }
+    }
+    Ok(references)
 }
 
 fn chain(error: &dyn Error) -> String {

@@ -1,0 +1,84 @@
+//! One worktree beside the lanes of a repository's own, for work that comes
+//! from elsewhere.
+
+use super::{Fate, Provision, ProvisionError, WAIT};
+use git2::Repository;
+use premath_memory::{StoreError, WorktreeLock, WorktreesLock};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A worktree that was made sure of and is locked.
+#[derive(Debug)]
+pub struct Single {
+    /// Where it is.
+    pub worktree: PathBuf,
+    /// The commit that work begins at.
+    pub start: String,
+    /// Held until the work is over.
+    pub lock: WorktreeLock,
+}
+
+/// There is no worktree for the work.
+#[derive(Debug, thiserror::Error)]
+pub enum SingleError {
+    /// None can be made.
+    #[error(transparent)]
+    Provision(#[from] ProvisionError),
+    /// The one that is there cannot be used.
+    #[error("cannot use {worktree}: {detail}")]
+    Refused {
+        /// The worktree.
+        worktree: PathBuf,
+        /// What stands against it.
+        detail: String,
+    },
+    /// Another process holds it.
+    #[error(transparent)]
+    Lock(#[from] StoreError),
+}
+
+impl Provision {
+    /// Makes sure of one worktree by its name and locks it, before anybody
+    /// could take it for one too many; the repository's own lanes stay as they
+    /// are. `patience` is how long its holder is waited for.
+    ///
+    /// # Errors
+    ///
+    /// [`SingleError`].
+    pub fn single(&self, name: &str, patience: Duration) -> Result<Single, SingleError> {
+        let git = Repository::open(&self.repository)
+            .map_err(ProvisionError::git("open the repository"))?;
+        let root = self.made_root(&git)?;
+        let _alone = WorktreesLock::acquire(git.commondir(), WAIT).map_err(ProvisionError::from)?;
+        let start = self.start(&git)?;
+        let worktree = root.join(name);
+        // One that is there is not mended under the hands of who works in it.
+        let held = match worktree.join(".git").exists() {
+            true => WorktreeLock::acquire(&worktree, patience),
+            false => Err(StoreError::Missing {
+                path: worktree.clone(),
+            }),
+        };
+        if let Err(busy @ StoreError::LockBusy { .. }) = held {
+            return Err(busy.into());
+        }
+        let refused = |detail| SingleError::Refused {
+            worktree: worktree.clone(),
+            detail,
+        };
+        let fate = self.lane(&git, name, &worktree, start).map_err(refused)?;
+        let lock = match (held, fate) {
+            (Ok(lock), Fate::Kept) => lock,
+            // What was mended may have had its lock elsewhere.
+            (held, _) => {
+                drop(held);
+                WorktreeLock::acquire(&worktree, patience)?
+            }
+        };
+        Ok(Single {
+            start: start.to_string(),
+            worktree,
+            lock,
+        })
+    }
+}
