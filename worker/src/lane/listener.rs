@@ -96,7 +96,7 @@ impl Listener {
             AgentPhase::Starting
         } else if so_far.is_over() {
             AgentPhase::Over
-        } else if so_far.is_in_call() {
+        } else if self.stream.is_in_call() {
             AgentPhase::Calling
         } else {
             AgentPhase::Thinking
@@ -176,6 +176,40 @@ mod tests {
             .unwrap();
         listener.look().unwrap();
         assert_eq!(listener.phase(), AgentPhase::Over);
+    }
+
+    /// Its calls are told when they are over: while a step is open, one may run.
+    #[test]
+    fn an_open_step_of_opencode_may_be_a_call() {
+        let mut file = tempfile::tempfile().unwrap();
+        let limits = Limits::default();
+        let mut listener = Listener::new(Agent::OpenCode, file.try_clone().unwrap(), &limits);
+        for (line, phase) in [
+            (
+                r#"{"type":"step_start","sessionID":"s"}"#,
+                AgentPhase::Calling,
+            ),
+            (
+                r#"{"type":"tool_use","sessionID":"s","part":{"callID":"c","tool":"bash","state":{"status":"completed","input":{},"output":""}}}"#,
+                AgentPhase::Calling,
+            ),
+            (
+                r#"{"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls"}}"#,
+                AgentPhase::Thinking,
+            ),
+            (
+                r#"{"type":"step_start","sessionID":"s"}"#,
+                AgentPhase::Calling,
+            ),
+            (
+                r#"{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}"#,
+                AgentPhase::Over,
+            ),
+        ] {
+            file.write_all(format!("{line}\n").as_bytes()).unwrap();
+            listener.look().unwrap();
+            assert_eq!(listener.phase(), phase, "{line}");
+        }
     }
 
     #[test]
