@@ -20,6 +20,7 @@ mod landing;
 mod landing_settings;
 mod lanes;
 mod mcp;
+mod misbehaviour;
 mod mise;
 mod namespace;
 mod night;
