@@ -3,7 +3,7 @@
 
 use premath_evidence::Agent;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -26,6 +26,23 @@ pub(super) fn refused_until(folder: &Path, agent: Agent) -> Option<u64> {
     let text = fs::read_to_string(folder.join(agent.as_str())).ok()?;
     let until = text.trim().parse().ok()?;
     (until > now()).then_some(until)
+}
+
+/// Writes down that an attempt was refused before it began.
+pub(super) fn refuse(folder: &Path, issue: &str) -> io::Result<()> {
+    let file = folder.join(format!("{issue}.refused"));
+    let mut file = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(file)?;
+    file.write_all(b"refused\n")
+}
+
+/// Returns how many attempts at an issue were refused.
+pub(super) fn refusals(folder: &Path, issue: &str) -> u64 {
+    let file = folder.join(format!("{issue}.refused"));
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().map(|_| 1).sum()
 }
 
 fn now() -> u64 {

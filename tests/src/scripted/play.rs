@@ -49,21 +49,30 @@ pub struct Stage {
 ///
 /// Nobody listens any more, or the work cannot be done.
 pub fn play(stage: &Stage) -> io::Result<ExitCode> {
-    let misdeed = stage.wish.at(stage.attempt);
-    let mut voice = Voice::new(format(stage.agent), misdeed);
-    if misdeed == Misdeed::HangStart {
-        hang();
-    }
+    // An attempt that was refused did not begin.
+    let refusals = stage
+        .limits
+        .as_deref()
+        .map(|folder| limit::refusals(folder, &stage.issue));
+    let misdeed = stage
+        .wish
+        .at(stage.attempt.saturating_sub(refusals.unwrap_or_default()));
     if let Some(folder) = &stage.limits {
         if let Misdeed::Limit(seconds) = stage.wish.misdeed {
             limit::begin(folder, stage.agent, &stage.issue, seconds)?;
         }
         if let Some(until) = limit::refused_until(folder, stage.agent) {
+            limit::refuse(folder, &stage.issue)?;
+            let mut voice = Voice::new(format(stage.agent), Misdeed::None);
             voice.say(&Beat::Begin)?;
             voice.say(&Beat::Refused(until))?;
             return Ok(ExitCode::FAILURE);
         }
     }
+    if misdeed == Misdeed::HangStart {
+        hang();
+    }
+    let mut voice = Voice::new(format(stage.agent), misdeed);
     voice.say(&Beat::Begin)?;
     voice.say(&Beat::Say("I look."))?;
     let mut calls = Calls::default();

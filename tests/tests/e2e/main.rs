@@ -30,6 +30,7 @@ mod recovery;
 mod refusals;
 mod schemas;
 mod shims;
+mod simulated_night;
 mod steps;
 mod stopped;
 mod together;

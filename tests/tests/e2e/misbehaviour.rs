@@ -2,7 +2,7 @@
 //! of the issue, that it takes a bounded time and leaves nothing behind, and
 //! that the batch goes on.
 
-mod expected;
+pub(super) mod expected;
 
 use expected::{AFTER_END, CALL_SILENCE, End, FIRST_EVENT, GRACE, SILENCE, STEP, expected};
 use premath_evidence::Agent;
@@ -59,11 +59,12 @@ impl Form {
         };
         let [step, first, silence, call, after] = limits.map(|limit| limit.as_millis());
         format!(
-            "[agent]\nuse = [\"{agent}\"]\n{agent}_cmd = '''{command}'''\n\
+            "[agent]\nuse = [\"{agent}\"]\n{agent}_cmd = '''{command}'''\nlimit_pause = \"2s\"\n\
              [supervision]\nstep_limit = \"{step}ms\"\nfirst_event_limit = \"{first}ms\"\n\
              silence = \"{silence}ms\"\ncall_silence = \"{call}ms\"\nafter_end = \"{after}ms\"\n\
              grace = \"{}ms\"\nstream_cap_bytes = 1_000_000\n\
-             [backoff]\nfixed_short = \"1ms\"\nexponential_short = \"1ms\"\n",
+             [backoff]\nfixed_short = \"1ms\"\nexponential_short = \"1ms\"\n\
+             [breaker]\nfailures = 0\n",
             GRACE.as_millis(),
             agent = agent.as_str(),
         )
@@ -75,7 +76,7 @@ fn id_of(misdeed: Misdeed) -> String {
     format!("m-{misdeed}")
 }
 
-fn titled(id: &str, title: &str, priority: u32) -> Value {
+pub(super) fn titled(id: &str, title: &str, priority: u32) -> Value {
     let mut row = issue(id);
     row["title"] = title.into();
     row["priority"] = priority.into();
@@ -281,7 +282,7 @@ impl Batch {
             if good && row["status"] != "closed" {
                 faults.push(format!("{id} is {}", row["status"]));
             }
-            if row.get("lease").is_some_and(|lease| !lease.is_null()) {
+            if row.get("lease").is_some() {
                 faults.push(format!("{id} is still leased"));
             }
         }

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 /// The limits of the table's batches. Each is another one, so that what is said
 /// of a silence tells which of them ended it.
-pub(super) const FIRST_EVENT: Duration = Duration::from_millis(3_000);
-pub(super) const SILENCE: Duration = Duration::from_millis(3_200);
-pub(super) const CALL_SILENCE: Duration = Duration::from_millis(3_600);
-pub(super) const AFTER_END: Duration = Duration::from_millis(2_000);
-pub(super) const STEP: Duration = Duration::from_millis(2_800);
-pub(super) const GRACE: Duration = Duration::from_millis(500);
+pub(crate) const FIRST_EVENT: Duration = Duration::from_millis(3_000);
+pub(crate) const SILENCE: Duration = Duration::from_millis(3_200);
+pub(crate) const CALL_SILENCE: Duration = Duration::from_millis(3_600);
+pub(crate) const AFTER_END: Duration = Duration::from_millis(2_000);
+pub(crate) const STEP: Duration = Duration::from_millis(2_800);
+pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
 /// How an issue ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// It is closed.
     Closed,
     /// It is blocked, with notes.
@@ -28,15 +28,15 @@ pub(super) enum End {
 
 /// What a misdeed comes to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Expected {
+pub(crate) struct Expected {
     /// The classes of its first step, the one that decides first.
-    pub(super) classes: &'static [&'static str],
-    pub(super) end: End,
-    pub(super) attempts: u64,
+    pub(crate) classes: &'static [&'static str],
+    pub(crate) end: End,
+    pub(crate) attempts: u64,
     /// The limit that ends it, where one does.
-    pub(super) limit: Option<Duration>,
+    pub(crate) limit: Option<Duration>,
     /// What is said of it.
-    pub(super) said: Option<&'static str>,
+    pub(crate) said: Option<&'static str>,
 }
 
 const fn ends(classes: &'static [&'static str], end: End, attempts: u64) -> Expected {
@@ -70,7 +70,7 @@ const WELL: Expected = ends(&[], End::Closed, 1);
 const INVALID: Expected = ends(&["agent_stream_invalid"], End::FollowUp, 2);
 
 /// Returns what a misdeed of an agent comes to.
-pub(super) fn expected(misdeed: Misdeed, agent: Agent) -> Expected {
+pub(crate) fn expected(misdeed: Misdeed, agent: Agent) -> Expected {
     match misdeed {
         Misdeed::None => WELL,
         // Nothing was said: it was not up.
