@@ -76,7 +76,9 @@ impl Listener {
             return Ok(Some(Overdue::TooLong));
         }
         let spent = spent(self.stream.so_far().spent());
-        if self.budget.is_used_up(spent, self.begun_at.elapsed()) {
+        // What is done costs no more: then it counts by its evidence.
+        let goes_on = !self.stream.so_far().is_over();
+        if goes_on && self.budget.is_used_up(spent, self.begun_at.elapsed()) {
             return Ok(Some(Overdue::OverBudget));
         }
         let phase = self.phase();
@@ -183,7 +185,12 @@ mod tests {
     fn an_open_step_of_opencode_may_be_a_call() {
         let mut file = tempfile::tempfile().unwrap();
         let limits = Limits::default();
-        let mut listener = Listener::new(Agent::OpenCode, file.try_clone().unwrap(), &limits);
+        let mut listener = Listener::new(
+            Agent::OpenCode,
+            file.try_clone().unwrap(),
+            &limits,
+            Budget::default(),
+        );
         for (line, phase) in [
             (
                 r#"{"type":"step_start","sessionID":"s"}"#,
@@ -229,6 +236,8 @@ mod tests {
         assert_eq!(listener.look().unwrap(), None);
         file.write_all(b"{\"type\":\"turn.started\"}\n").unwrap();
         file.write_all(used(91).as_bytes()).unwrap();
+        assert_eq!(listener.look().unwrap(), None, "it is done");
+        file.write_all(CALL).unwrap();
         assert_eq!(listener.look().unwrap(), Some(Overdue::OverBudget));
     }
 
