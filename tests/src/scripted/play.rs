@@ -19,7 +19,7 @@ const SLEEPERS: u32 = 30;
 const HUGE_BYTES: usize = 400 << 20;
 
 /// How often tokens are used up, and how many at a time.
-const SPREES: u64 = 200;
+const SPREES: u64 = 500;
 const SPREE_TOKENS: u64 = 1_000_000;
 
 /// Where the agent works, and what it was told.
@@ -157,11 +157,12 @@ fn astray(voice: &mut Voice, calls: &mut Calls, stage: &Stage, misdeed: Misdeed)
             voice.say(&Beat::Call(&call))?;
             told(voice, &call, close_by_hand(stage))
         }
-        Misdeed::Budget => {
+        // The others tell it in one sum at the end.
+        Misdeed::Budget if matches!(stage.agent, Agent::Claude | Agent::OpenCode) => {
             for spree in 1..=SPREES {
                 // Each answer has its own figure, by which messages are told apart.
                 voice.say(&Beat::Used(SPREE_TOKENS + spree))?;
-                std::thread::sleep(Duration::from_millis(5));
+                std::thread::sleep(Duration::from_millis(20));
             }
             Ok(())
         }

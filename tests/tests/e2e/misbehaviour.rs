@@ -64,7 +64,7 @@ impl Form {
              silence = \"{silence}ms\"\ncall_silence = \"{call}ms\"\nafter_end = \"{after}ms\"\n\
              grace = \"{}ms\"\nstream_cap_bytes = 1_000_000\n\
              [backoff]\nfixed_short = \"1ms\"\nexponential_short = \"1ms\"\n\
-             [breaker]\nfailures = 0\n",
+             [breaker]\nfailures = 0\n[budget]\nissue_tokens = 50_000_000\n",
             GRACE.as_millis(),
             agent = agent.as_str(),
         )
