@@ -117,6 +117,7 @@ struct Batch {
     scratch: Scratch,
     events: Vec<Value>,
     agent: Agent,
+    form: Form,
     strict: bool,
 }
 
@@ -157,6 +158,7 @@ impl Batch {
             scratch,
             events,
             agent,
+            form,
             strict,
         }
     }
@@ -276,6 +278,24 @@ impl Batch {
         let lost = &self.events.last().unwrap()["lanesLost"];
         if *lost != 0 {
             faults.push(format!("{lost} lanes were lost"));
+        }
+        // Where work is not confined it can be done, and the batch says so.
+        let mode = self.events[0]["sandbox"].as_str();
+        let confined = mode.is_some_and(|mode| mode != "none");
+        if self.form == Form::Silences {
+            for folder in [&self.scratch.root, &self.scratch.lanes[LANES]] {
+                if folder.join("escaped.txt").exists() == confined {
+                    faults.push(format!("{} by an agent that escaped", folder.display()));
+                }
+            }
+            let by_hand = self.scratch.issue("victim")["status"] == "closed";
+            let told = self
+                .events
+                .iter()
+                .any(|event| event["event"] == "memory.changed");
+            if by_hand == confined || mode == Some("none") && !told {
+                faults.push(format!("the victim: by hand {by_hand}, told {told}"));
+            }
         }
         for (id, row) in self.scratch.issues() {
             let good = row["title"] == "ok";
