@@ -37,6 +37,13 @@ pub(super) fn command_line(agent: Agent, flags: &str) -> String {
     )
 }
 
+/// The settings by which agents may write down which provider refuses.
+pub(super) fn may_write_limits(scratch: &Scratch) -> String {
+    let folder = scratch.folder().join("limits");
+    fs::create_dir_all(&folder).unwrap();
+    format!("[sandbox]\nwrite = [\"{}\"]\n", folder.display())
+}
+
 /// A batch with the limits of the table, or with a step's limit alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -133,6 +140,7 @@ impl Batch {
             scratch.folder().display()
         );
         let settings = form.settings(agent, &command_line(agent, &flags));
+        let settings = format!("{settings}{}", may_write_limits(&scratch));
         fs::write(scratch.root.join("harness.toml"), settings).unwrap();
         let mut run = scratch.run(&binaries().coordinator).args([
             "--json",

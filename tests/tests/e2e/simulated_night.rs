@@ -4,7 +4,7 @@
 
 use crate::landing::every_close_is_on_the_target;
 use crate::misbehaviour::expected::{End, Expected, expected};
-use crate::misbehaviour::{VERIFY, command_line, titled};
+use crate::misbehaviour::{VERIFY, command_line, may_write_limits, titled};
 use premath_evidence::Agent;
 use premath_tests::scripted::Misdeed;
 use premath_tests::{Dice, Ended, Length, Scratch, binaries};
@@ -200,7 +200,8 @@ fn what_a_night_tells_of_each_issue_is_what_its_script_was() {
         .map(|(id, (title, _))| titled(id, title, 2))
         .collect();
     let scratch = Scratch::with_issues(0, &rows);
-    fs::write(scratch.root.join("harness.toml"), settings(&scratch)).unwrap();
+    let settings = format!("{}{}", settings(&scratch), may_write_limits(&scratch));
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
     let ended = scratch
         .run(&binaries().coordinator)
         .args(["--json", "--override-reason", "test"])

@@ -85,6 +85,7 @@ fn own(phase: &'static str) -> ShellCall {
         command_digest: "sha256:c".into(),
         prompt_digest: None,
         workdir: "/w".into(),
+        sandbox_ref: None,
         exit_code: Some(0),
         signal: None,
         stdout_sha256: "o".into(),
