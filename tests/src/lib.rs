@@ -24,6 +24,7 @@ pub mod model;
 mod processes;
 mod run;
 mod scratch;
+pub mod scripted;
 pub mod surface;
 mod tools;
 mod tracker;

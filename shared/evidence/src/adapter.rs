@@ -95,6 +95,14 @@ impl Adapter {
         }
     }
 
+    /// Tells whether a call may run that is told only when it is over.
+    pub(crate) const fn may_be_in_call(&self) -> bool {
+        match self {
+            Self::OpenCode(opencode) => opencode.is_in_step(),
+            Self::Claude | Self::Codex(_) | Self::Gemini(_) => false,
+        }
+    }
+
     pub(crate) fn retained_bytes(&self) -> usize {
         match self {
             Self::Codex(codex) => codex.retained_bytes(),

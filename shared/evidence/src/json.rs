@@ -213,21 +213,18 @@ fn is_canonical_text(json: &str) -> bool {
     let Some(text) = json.strip_prefix('"') else {
         return false;
     };
-    text.split('\\').skip(1).try_fold(false, |escaped, part| {
-        // An escaped backslash leaves an empty part, and what follows it is plain.
-        match (escaped, part.as_bytes()) {
-            (true, _) => Some(false),
-            (false, []) => Some(true),
-            (false, [b'"' | b'b' | b'f' | b'n' | b'r' | b't', ..]) => Some(false),
-            (false, [b'u', b'0', b'0', b'0', low, ..]) => {
-                matches!(low, b'0'..=b'7' | b'b' | b'e' | b'f').then_some(false)
-            }
-            (false, [b'u', b'0', b'0', b'1', low, ..]) => {
-                matches!(low, b'0'..=b'9' | b'a'..=b'f').then_some(false)
-            }
-            _ => None,
-        }
-    }) == Some(false)
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+        let escaped = &rest[at + 1..];
+        let length = match escaped {
+            [b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't', ..] => 1,
+            [b'u', b'0', b'0', b'0', b'0'..=b'7' | b'b' | b'e' | b'f', ..] => 5,
+            [b'u', b'0', b'0', b'1', b'0'..=b'9' | b'a'..=b'f', ..] => 5,
+            _ => return false,
+        };
+        rest = &escaped[length..];
+    }
+    true
 }
 
 /// Returns `D` of a member, and of null where it is absent.

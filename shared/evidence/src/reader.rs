@@ -81,6 +81,11 @@ impl StreamReader {
         self.log
     }
 
+    /// Tells whether a call may run that is told only when it is over.
+    pub const fn may_be_in_call(&self) -> bool {
+        self.adapter.may_be_in_call()
+    }
+
     /// Returns how many bytes the reader holds.
     pub fn retained_bytes(&self) -> usize {
         size_of::<Self>() + self.line.capacity() + self.adapter.retained_bytes()

@@ -31,6 +31,12 @@ impl AgentStream {
         &self.fold
     }
 
+    /// Tells whether a tool call runs, as far as can be told: some agents tell
+    /// of a call only when it is over.
+    pub const fn is_in_call(&self) -> bool {
+        self.fold.is_in_call() || self.reader.may_be_in_call()
+    }
+
     /// Ends the stream.
     pub fn finish(mut self) -> FoldedStream {
         let fold = &mut self.fold;

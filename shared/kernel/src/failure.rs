@@ -5,6 +5,7 @@
 //! the variant.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -286,6 +287,33 @@ classes! {
     IssueGraphDependencySelfLoop = "issue_graph.dependency.self_loop", "contracts 3", "An issue waits for itself.";
 }
 
+impl FailureClass {
+    /// Returns the classes that it follows from where one of them is there too.
+    const fn causes(self) -> &'static [Self] {
+        match self {
+            Self::ToolJoinIncomplete => &[
+                Self::ToolResultMissing,
+                Self::ToolResultOrphan,
+                Self::ToolUseMissing,
+                Self::ToolUseWithoutResult,
+            ],
+            // An output without a call comes before its call, too.
+            Self::ProtocolParallelTransportOrderInvalid => &[Self::ToolResultOrphan],
+            _ => &[],
+        }
+    }
+}
+
+/// Puts what follows from another class behind the rest: the first one is what
+/// a person reads, and what is decided by.
+pub fn causes_first(classes: &BTreeSet<FailureClass>) -> Vec<FailureClass> {
+    let follows = |class: &FailureClass| class.causes().iter().any(|one| classes.contains(one));
+    let (following, mut first): (Vec<_>, Vec<_>) =
+        classes.iter().copied().partition(|one| follows(one));
+    first.extend(following);
+    first
+}
+
 impl Ord for FailureClass {
     /// Orders by text, as every answer lists them.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
@@ -339,7 +367,6 @@ impl<'de> Deserialize<'de> for FailureClass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
 
     #[test]
     fn every_class_has_one_text_that_reads_back() {
@@ -347,6 +374,38 @@ mod tests {
         assert_eq!(texts.len(), FailureClass::ALL.len());
         for class in FailureClass::ALL {
             assert_eq!(class.as_str().parse(), Ok(*class));
+        }
+    }
+
+    #[test]
+    fn what_follows_from_another_class_comes_behind_it() {
+        use FailureClass as Class;
+        for (classes, first) in [
+            (
+                &[
+                    Class::ToolResultOrphan,
+                    Class::ToolJoinIncomplete,
+                    Class::ProtocolParallelTransportOrderInvalid,
+                ][..],
+                Class::ToolResultOrphan,
+            ),
+            (
+                &[Class::ToolJoinIncomplete, Class::ToolResultMissing],
+                Class::ToolResultMissing,
+            ),
+            (
+                &[
+                    Class::ToolJoinIncomplete,
+                    Class::ProtocolParallelTransportOrderInvalid,
+                ],
+                Class::ProtocolParallelTransportOrderInvalid,
+            ),
+            (&[Class::ToolJoinIncomplete], Class::ToolJoinIncomplete),
+        ] {
+            let set: BTreeSet<_> = classes.iter().copied().collect();
+            let ordered = causes_first(&set);
+            assert_eq!(ordered[0], first, "{classes:?}");
+            assert_eq!(ordered.len(), classes.len());
         }
     }
 

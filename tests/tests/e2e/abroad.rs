@@ -404,7 +404,7 @@ fn a_world_that_changes_its_mind_while_work_is_done_is_asked_again() {
     let work = format!("{WORK}; rm '{}'", file.display());
     worlds
         .batch(&work)
-        .args(&["--sandbox", "none"])
+        .args(["--sandbox", "none"])
         .end()
         .exits(1);
     let row = worlds.here.steps()[0].clone();

@@ -13,8 +13,9 @@ use std::path::Path;
 /// is whole.
 ///
 /// What made us end it comes first, for what the stream lacks then follows from
-/// that; a limit of its provider before anything that followed from it; an agent
-/// that ended badly without a word was not up at all.
+/// that; so does a signal that was not ours. A limit of its provider comes before
+/// anything that followed from it; an agent that ended badly without a word was
+/// not up at all.
 pub(super) fn agent_classes(
     end: &CommandEnd,
     words: Vec<String>,
@@ -38,6 +39,9 @@ pub(super) fn agent_classes(
         let own = classes_of(end, words, FailureClass::ExecutorUnavailable);
         own.iter().for_each(|class| add(class));
         return classes;
+    }
+    if end.cause == EndCause::Exited && end.signal.is_some() {
+        add(FailureClass::FlakyExecution.as_str());
     }
     if !cut_short {
         of_stream.iter().for_each(|class| add(class.as_str()));
@@ -156,6 +160,7 @@ mod tests {
     fn the_cause_comes_first() {
         let exited = |code| (EndCause::Exited, Some(code), None);
         let stopped = (EndCause::Stopped, None, Some(15));
+        let killed = (EndCause::Exited, None, Some(9));
         let limit = (EndCause::Limit, None, Some(15));
         let silent = Overdue::Silent(AgentPhase::Thinking, Duration::ZERO);
         for ((cause, code, signal), lines, overdue, expected) in [
@@ -178,6 +183,19 @@ mod tests {
             (exited(1), &[], None, &["executor_unavailable"]),
             (exited(127), &[], None, &["executor_unavailable"]),
             (exited(0), &[], None, &["agent_stream_invalid"]),
+            (
+                killed,
+                &[INIT],
+                None,
+                &["flaky_execution", "agent_stream_invalid"],
+            ),
+            (killed, &[INIT, DONE], None, &["flaky_execution"]),
+            (
+                killed,
+                &[INIT, LIMIT],
+                None,
+                &["usage_limit", "flaky_execution", "agent_stream_invalid"],
+            ),
             (limit, &[INIT], None, &["gate_timeout"]),
             (stopped, &[INIT], Some(silent), &["flaky_execution"]),
             (stopped, &[INIT, DONE], Some(Overdue::Lingering), &[]),

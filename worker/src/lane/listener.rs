@@ -76,7 +76,9 @@ impl Listener {
             return Ok(Some(Overdue::TooLong));
         }
         let spent = spent(self.stream.so_far().spent());
-        if self.budget.is_used_up(spent, self.begun_at.elapsed()) {
+        // What is done costs no more: then it counts by its evidence.
+        let goes_on = !self.stream.so_far().is_over();
+        if goes_on && self.budget.is_used_up(spent, self.begun_at.elapsed()) {
             return Ok(Some(Overdue::OverBudget));
         }
         let phase = self.phase();
@@ -96,7 +98,7 @@ impl Listener {
             AgentPhase::Starting
         } else if so_far.is_over() {
             AgentPhase::Over
-        } else if so_far.is_in_call() {
+        } else if self.stream.is_in_call() {
             AgentPhase::Calling
         } else {
             AgentPhase::Thinking
@@ -178,6 +180,45 @@ mod tests {
         assert_eq!(listener.phase(), AgentPhase::Over);
     }
 
+    /// Its calls are told when they are over: while a step is open, one may run.
+    #[test]
+    fn an_open_step_of_opencode_may_be_a_call() {
+        let mut file = tempfile::tempfile().unwrap();
+        let limits = Limits::default();
+        let mut listener = Listener::new(
+            Agent::OpenCode,
+            file.try_clone().unwrap(),
+            &limits,
+            Budget::default(),
+        );
+        for (line, phase) in [
+            (
+                r#"{"type":"step_start","sessionID":"s"}"#,
+                AgentPhase::Calling,
+            ),
+            (
+                r#"{"type":"tool_use","sessionID":"s","part":{"callID":"c","tool":"bash","state":{"status":"completed","input":{},"output":""}}}"#,
+                AgentPhase::Calling,
+            ),
+            (
+                r#"{"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls"}}"#,
+                AgentPhase::Thinking,
+            ),
+            (
+                r#"{"type":"step_start","sessionID":"s"}"#,
+                AgentPhase::Calling,
+            ),
+            (
+                r#"{"type":"step_finish","sessionID":"s","part":{"reason":"stop"}}"#,
+                AgentPhase::Over,
+            ),
+        ] {
+            file.write_all(format!("{line}\n").as_bytes()).unwrap();
+            listener.look().unwrap();
+            assert_eq!(listener.phase(), phase, "{line}");
+        }
+    }
+
     #[test]
     fn what_an_issue_may_use_is_counted_while_the_agent_works() {
         let budget = Budget {
@@ -195,6 +236,8 @@ mod tests {
         assert_eq!(listener.look().unwrap(), None);
         file.write_all(b"{\"type\":\"turn.started\"}\n").unwrap();
         file.write_all(used(91).as_bytes()).unwrap();
+        assert_eq!(listener.look().unwrap(), None, "it is done");
+        file.write_all(CALL).unwrap();
         assert_eq!(listener.look().unwrap(), Some(Overdue::OverBudget));
     }
 

@@ -6,7 +6,7 @@ use super::progress::{Progress, Told};
 use super::step::StepError;
 use crate::witness;
 use premath_evidence::{AgentTurn, FileTurn, ShellTurn, agent_turn, file_turn, shell_turn};
-use premath_kernel::failure::FailureClass;
+use premath_kernel::failure::{FailureClass, causes_first};
 use premath_kernel::turn::{
     CallSpec, Change, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationReady, ToolUse,
 };
@@ -79,9 +79,9 @@ impl Lane {
         progress.turn_witness = Some(witness.reference);
         // A command that failed is the cause; what the gate says of it follows.
         if progress.classes.is_empty() {
-            classes
-                .iter()
-                .for_each(|class| progress.fail(class.as_str()));
+            for class in causes_first(&classes) {
+                progress.fail(class.as_str());
+            }
         }
         Ok(judged.ok())
     }

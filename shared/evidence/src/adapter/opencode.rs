@@ -53,6 +53,11 @@ impl OpenCode {
         Ok(())
     }
 
+    /// A step is open from the model's first word until its calls are over.
+    pub(super) const fn is_in_step(&self) -> bool {
+        self.open
+    }
+
     pub(super) fn retained_bytes(&self) -> usize {
         self.session.as_ref().map_or(0, String::capacity)
     }

@@ -1,0 +1,50 @@
+//! What happens to an agent, whatever its format.
+
+/// One thing that happens.
+pub(super) enum Beat<'a> {
+    /// The agent is up.
+    Begin,
+    /// The model says something.
+    Say(&'a str),
+    /// The model asks for a call.
+    Call(&'a Call),
+    /// A call ends.
+    Done(&'a Call, End<'a>),
+    /// The model goes on, and the end of its call is never told.
+    Lost,
+    /// So many tokens were used up by one answer of the model.
+    Used(u64),
+    /// The agent is done; so many tokens in all.
+    Finished(u64),
+    /// The agent failed, and says why.
+    Failed(&'a str),
+    /// The provider refuses until a time, in seconds since 1970.
+    Refused(u64),
+}
+
+/// How a call ends.
+#[derive(Clone, Copy)]
+pub(super) enum End<'a> {
+    Ok(&'a str),
+    Error(&'a str),
+    /// A command is over, and nobody knows how.
+    NoCode,
+}
+
+/// A call of the agent.
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) deed: Deed,
+}
+
+/// What a call does.
+pub(super) enum Deed {
+    Command(String),
+    Write { path: String, content: String },
+}
+
+/// How an agent says what happens.
+pub(super) trait Format {
+    /// Returns the lines that say it; none where the format does not.
+    fn lines(&mut self, beat: &Beat<'_>) -> Vec<String>;
+}

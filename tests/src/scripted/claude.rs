@@ -1,0 +1,87 @@
+//! As Claude Code says it.
+
+use super::beat::{Beat, Call, Deed, End, Format};
+use serde_json::{Value, json};
+
+const SESSION: &str = "scripted-claude";
+
+pub(super) struct Claude;
+
+impl Format for Claude {
+    fn lines(&mut self, beat: &Beat<'_>) -> Vec<String> {
+        let line = match beat {
+            Beat::Begin => json!({
+                "type": "system", "subtype": "init", "session_id": SESSION,
+                "model": "scripted", "tools": ["Bash", "Write"],
+            }),
+            Beat::Say(text) => assistant(json!({"type": "text", "text": text}), None),
+            Beat::Call(call) => assistant(request(call), None),
+            Beat::Done(call, end) => {
+                let (content, failed) = match end {
+                    End::Ok(output) => (*output, false),
+                    End::Error(error) => (*error, true),
+                    End::NoCode => ("", false),
+                };
+                let mut block = json!({
+                    "type": "tool_result", "tool_use_id": call.id, "content": content,
+                });
+                if failed {
+                    block["is_error"] = true.into();
+                }
+                json!({
+                    "type": "user", "session_id": SESSION, "parent_tool_use_id": null,
+                    "message": {"role": "user", "content": [block]},
+                })
+            }
+            Beat::Lost => return Vec::new(),
+            Beat::Used(tokens) => {
+                assistant(json!({"type": "thinking", "thinking": "…"}), Some(*tokens))
+            }
+            Beat::Finished(tokens) => json!({
+                "type": "result", "subtype": "success", "is_error": false, "num_turns": 3,
+                "session_id": SESSION, "result": "Done.", "permission_denials": [],
+                "usage": {"input_tokens": tokens, "output_tokens": 10},
+            }),
+            Beat::Failed(why) => json!({
+                "type": "result", "subtype": "error_during_execution", "is_error": true,
+                "num_turns": 3, "session_id": SESSION, "result": why,
+            }),
+            Beat::Refused(resets_at) => {
+                return vec![
+                    json!({
+                        "type": "rate_limit_event", "session_id": SESSION,
+                        "rate_limit_info": {"status": "rejected", "resetsAt": resets_at},
+                    })
+                    .to_string(),
+                    json!({
+                        "type": "result", "subtype": "success", "is_error": true,
+                        "api_error_status": 429, "num_turns": 1, "session_id": SESSION,
+                        "result": "You've hit your session limit",
+                    })
+                    .to_string(),
+                ];
+            }
+        };
+        vec![line.to_string()]
+    }
+}
+
+fn request(call: &Call) -> Value {
+    let (name, input) = match &call.deed {
+        Deed::Command(command) => ("Bash", json!({"command": command})),
+        Deed::Write { path, content } => ("Write", json!({"file_path": path, "content": content})),
+    };
+    json!({"type": "tool_use", "id": call.id, "name": name, "input": input})
+}
+
+fn assistant(block: Value, tokens: Option<u64>) -> Value {
+    let mut line = json!({
+        "type": "assistant", "session_id": SESSION, "parent_tool_use_id": null,
+        "message": {"content": [block], "stop_reason": null},
+    });
+    if let Some(tokens) = tokens {
+        line["message"]["id"] = format!("m-{tokens}").into();
+        line["message"]["usage"] = json!({"input_tokens": tokens, "output_tokens": 1});
+    }
+    line
+}

@@ -1,0 +1,237 @@
+//! A night in a minute: many issues, eight lanes, two providers in turn, of the
+//! issues three in ten misbehave, and twice a provider refuses for a while. What
+//! the batch says of each issue is what its script was.
+
+use crate::landing::every_close_is_on_the_target;
+use crate::misbehaviour::expected::{End, Expected, expected};
+use crate::misbehaviour::{VERIFY, command_line, may_write_limits, titled};
+use premath_evidence::Agent;
+use premath_tests::scripted::Misdeed;
+use premath_tests::{Dice, Ended, Length, Scratch, binaries};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+const PROVIDERS: [Agent; 2] = [Agent::Claude, Agent::Codex];
+
+const LANES: &str = "8";
+
+/// Of a hundred issues so many misbehave.
+const MISBEHAVING: u64 = 30;
+
+/// How long a night may take until it is given up.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// What an issue of the night may do, and whether only at first. All of it can
+/// be said by both agents, and comes to the same.
+const MISDEEDS: [(Misdeed, bool); 20] = [
+    (Misdeed::Crash(0), true),
+    (Misdeed::Crash(0), false),
+    (Misdeed::Crash(2), true),
+    (Misdeed::Crash(4), false),
+    (Misdeed::Kill(3), true),
+    (Misdeed::HangStart, true),
+    (Misdeed::HangTool, true),
+    (Misdeed::HangThink, true),
+    (Misdeed::HangAfter, false),
+    (Misdeed::Orphan, false),
+    (Misdeed::Missing, true),
+    (Misdeed::Duplicate, false),
+    (Misdeed::Truncated, true),
+    (Misdeed::Garbage, false),
+    (Misdeed::NoTerminal, true),
+    (Misdeed::Failed, false),
+    (Misdeed::Huge, true),
+    (Misdeed::Sleepers, false),
+    (Misdeed::WrongClaim, false),
+    (Misdeed::WrongWork, false),
+];
+
+/// What an issue comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Outcome {
+    status: &'static str,
+    ending: &'static str,
+    attempts: u64,
+    /// The classes of each attempt, in their order.
+    classes: Vec<Vec<String>>,
+}
+
+impl Outcome {
+    /// What a script comes to: a misdeed at the first attempt or at all of them.
+    fn of(misdeed: Misdeed, once: bool) -> Self {
+        let [wanted, other] = PROVIDERS.map(|agent| expected(misdeed, agent));
+        assert_eq!(
+            wanted.classes, other.classes,
+            "{misdeed} depends on the agent"
+        );
+        let Expected { end, attempts, .. } = wanted;
+        let (end, attempts) = match once && end != End::Closed {
+            true => (End::Closed, 2),
+            false => (end, attempts),
+        };
+        let (status, ending) = match end {
+            End::Closed => ("closed", "closed"),
+            End::Blocked => ("blocked", "blocked"),
+            End::FollowUp => ("open", "discovered"),
+            End::Open => ("open", "stopped"),
+        };
+        let failed: Vec<String> = wanted.classes.iter().map(|c| (*c).to_owned()).collect();
+        let mut classes = vec![failed; usize::try_from(attempts).unwrap()];
+        if end == End::Closed
+            && let Some(last) = classes.last_mut()
+        {
+            last.clear();
+        }
+        Self {
+            status,
+            ending,
+            attempts,
+            classes,
+        }
+    }
+}
+
+/// The night's issues, by id: what each does, and what it comes to.
+type Script = BTreeMap<String, (String, Outcome)>;
+
+fn script(dice: &mut Dice, issues: u64) -> Script {
+    let windows = [issues / 3, issues * 2 / 3];
+    (0..issues)
+        .map(|number| {
+            let (misdeed, once) = if windows.contains(&number) {
+                (Misdeed::Limit(2), false)
+            } else if dice.below(100) < MISBEHAVING {
+                let count = u64::try_from(MISDEEDS.len()).unwrap();
+                MISDEEDS[usize::try_from(dice.below(count)).unwrap()]
+            } else {
+                (Misdeed::None, false)
+            };
+            let outcome = match misdeed {
+                // A refusal is no attempt.
+                Misdeed::Limit(_) => Outcome::of(Misdeed::None, false),
+                _ => Outcome::of(misdeed, once),
+            };
+            let title = format!("{misdeed}{}", if once { " once" } else { "" });
+            (format!("n-{number:03}"), (title, outcome))
+        })
+        .collect()
+}
+
+fn settings(scratch: &Scratch) -> String {
+    let limits = format!("--limits \"{}/limits\"", scratch.folder().display());
+    let [claude, codex] = PROVIDERS.map(|agent| command_line(agent, &limits));
+    format!(
+        r#"[agent]
+use = ["claude", "codex"]
+claude_cmd = '''{claude}'''
+codex_cmd = '''{codex}'''
+limit_pause = "2s"
+[worktrees]
+count = {LANES}
+[supervision]
+step_limit = "60s"
+first_event_limit = "4s"
+silence = "4s"
+call_silence = "4s"
+after_end = "1s"
+grace = "300ms"
+stream_cap_bytes = 1_000_000
+[backoff]
+fixed_short = "1ms"
+exponential_short = "1ms"
+[breaker]
+pause = "500ms"
+"#
+    )
+}
+
+/// What the batch left of each issue, by its three accounts.
+fn found(scratch: &Scratch, ended: &Ended) -> BTreeMap<String, Outcome> {
+    let events = ended.events();
+    let told = events.last().unwrap()["issues"].as_array().unwrap();
+    let issues = scratch.issues();
+    let steps = scratch.steps();
+    let status = |id: &str| match issues[id]["status"].as_str() {
+        Some("closed") => "closed",
+        Some("blocked") => "blocked",
+        Some("open") => "open",
+        other => panic!("{id} is {other:?}"),
+    };
+    let of_issue = |one: &Value| {
+        let id = one["issueId"].as_str().unwrap().to_owned();
+        let rows = steps.iter().filter(|row| row["issueId"] == *id);
+        let classes = rows
+            .map(|row| words(&row["failureClasses"]))
+            .filter(|classes| !classes.iter().any(|class| class == "usage_limit"))
+            .collect();
+        let ending = match one["ending"].as_str().unwrap() {
+            "closed" => "closed",
+            "blocked" => "blocked",
+            "discovered" => "discovered",
+            "stopped" => "stopped",
+            other => panic!("{id} ended {other}"),
+        };
+        let outcome = Outcome {
+            status: status(&id),
+            ending,
+            attempts: one["attempts"].as_u64().unwrap(),
+            classes,
+        };
+        (id, outcome)
+    };
+    told.iter().map(of_issue).collect()
+}
+
+fn words(list: &Value) -> Vec<String> {
+    let list = list.as_array().into_iter().flatten();
+    list.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_a_night_tells_of_each_issue_is_what_its_script_was() {
+    let issues = Length::asked("a night of 300 issues").pick(40, 300);
+    let mut dice = Dice::from_environment();
+    let seed = dice.seed();
+    let script = script(&mut dice, issues);
+    let rows: Vec<Value> = script
+        .iter()
+        .map(|(id, (title, _))| titled(id, title, 2))
+        .collect();
+    let scratch = Scratch::with_issues(0, &rows);
+    let settings = format!("{}{}", settings(&scratch), may_write_limits(&scratch));
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    let ended = scratch
+        .run(&binaries().coordinator)
+        .args(["--json", "--override-reason", "test"])
+        .args(["--verify-cmd", VERIFY])
+        .start()
+        .wait_within(PATIENCE);
+    scratch.no_process_left();
+    assert_eq!(ended.code, Some(1), "seed {seed}: {ended:?}");
+    let found = found(&scratch, &ended);
+    let mut wrong = Vec::new();
+    for (id, (title, outcome)) in &script {
+        if found.get(id) != Some(outcome) {
+            wrong.push(format!(
+                "{id} `{title}`: {outcome:?}\n  found {:?}",
+                found.get(id)
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "seed {seed}:\n{}", wrong.join("\n"));
+    let follow_ups = |outcome: &Outcome| outcome.ending == "discovered";
+    let filed = scratch.issues().len() - script.len();
+    let wanted = script.values().filter(|(_, one)| follow_ups(one)).count();
+    assert_eq!(filed, wanted, "seed {seed}: follow-ups");
+    let mut parked = scratch.trajectory();
+    parked.retain(|row| row["action"] == "coordinator.provider_parked");
+    assert!(parked.len() >= 2, "seed {seed}: {parked:#?}");
+    assert_eq!(
+        ended.events().last().unwrap()["lanesLost"],
+        0,
+        "seed {seed}"
+    );
+    every_close_is_on_the_target(&scratch);
+}
