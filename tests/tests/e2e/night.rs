@@ -52,12 +52,12 @@ fn await_event(running: &Running, name: &str) -> Value {
 }
 
 fn await_file(scratch: &Scratch, name: &str) {
-    let file = scratch.folder().join(name);
+    let file = scratch.home().join(name);
     until(PATIENCE, || file.exists().then_some(())).unwrap_or_else(|| panic!("no {name}"));
 }
 
 fn let_go(scratch: &Scratch, name: &str) {
-    fs::write(scratch.folder().join(name), "").unwrap();
+    fs::write(scratch.home().join(name), "").unwrap();
 }
 
 fn time(value: &Value) -> jiff::Timestamp {
@@ -382,7 +382,7 @@ fn a_worker_alone_stops_at_its_hour() {
     await_file(&scratch, "started");
     until(PATIENCE, || {
         let began = scratch
-            .folder()
+            .home()
             .join("started")
             .metadata()
             .ok()?

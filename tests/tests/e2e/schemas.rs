@@ -173,6 +173,7 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         "harness-join-check --input nowhere.json",
         "instruction new --intent work --id two",
         "doctrine check",
+        "agents check",
         "instruction show nowhere.json",
         "retry decide --class check_failed",
         "kpi",
