@@ -3,33 +3,63 @@
 # where a coding agent would: it reads the issue and the prompt that the harness
 # wrote, edits files in the worktree it was started in, and ends. What it knows
 # to write for an issue is in tools/edits/<id>.sh; whether that is right is for
-# the verify command to say.
+# the verify command to say. It tells what it does as Codex does (`codex exec
+# --json`): a line of JSON an event, which the harness makes evidence of.
 set -eu
 LC_ALL=C
 export LC_ALL
 
+# text WORDS: words as a JSON string.
+text() {
+    printf '"%s"' "$(printf '%s' "$1" | tr '\t' ' ' | sed 's/[\\"]/\\&/g')"
+}
+
+# An edit may stand at the end of a pipe, in a shell of its own: what is counted
+# is counted in a file.
+count=$(mktemp)
+trap 'rm -f "$count"' EXIT
+
+# next: begins another item.
+next() {
+    echo >>"$count"
+    items=$(($(wc -l <"$count")))
+}
+
+# item TYPE STATUS FIELDS: an event of the latest item.
+item() {
+    printf '{"type":"item.%s","item":{"id":"item_%d","type":"%s",%s}}\n' "$2" "$items" "$1" "$3"
+}
+
 # give_up WHY: ends the work with an error of its own class.
 give_up() {
+    printf '{"type":"turn.failed","error":{"message":%s}}\n' "$(text "$1")"
     printf 'work_failed: %s\n' "$1" >&2
     exit 1
 }
 
+# say WORDS: a message of the agent.
 say() {
-    printf 'agent: %s\n' "$1"
+    next
+    item agent_message completed "\"text\":$(text "$1")"
 }
+
+printf '{"type":"thread.started","thread_id":%s}\n{"type":"turn.started"}\n' "$(text "${PREMATH_STEP_ID:-}")"
 
 # think: a short pause; none where sleep knows whole seconds only.
 think() {
     sleep 0.05 2>/dev/null || :
 }
 
-# edit FILE: puts its standard input in FILE.
+# edit FILE: puts its standard input in FILE; a tool call of the agent.
 edit() {
     mkdir -p "$(dirname -- "$1")"
-    if [ -f "$1" ]; then verb=changing; else verb=writing; fi
+    if [ -f "$1" ]; then kind=update; else kind=add; fi
+    next
+    change="\"changes\":[{\"path\":$(text "$1"),\"kind\":\"$kind\"}]"
+    item file_change started "$change,\"status\":\"in_progress\""
     cat >"$1.tmp"
     mv -f "$1.tmp" "$1"
-    say "$verb $1 ($(awk 'END { print NR }' "$1") lines)"
+    item file_change completed "$change,\"status\":\"completed\""
     case $1 in
     *.sh) sh -n "$1" || give_up "$1 is not valid shell" ;;
     esac
@@ -57,7 +87,7 @@ feedback=$(awk '
     on' "$prompt")
 if [ -n "$feedback" ]; then
     say 'reading what failed last time:'
-    printf '%s\n' "$feedback" | sed -n '/expected/s/^/agent: | /p'
+    say "$(printf '%s\n' "$feedback" | grep expected | head -n 1)"
 else
     say 'first attempt'
 fi
@@ -68,3 +98,4 @@ think
 # From now on the project's tests hold this change too.
 printf '%s (%s)\n' "${PREMATH_ISSUE_TITLE:-$id}" "$id" | edit "changes/$id.md"
 say 'done'
+printf '{"type":"turn.completed"}\n'
