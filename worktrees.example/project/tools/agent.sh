@@ -98,4 +98,4 @@ think
 # From now on the project's tests hold this change too.
 printf '%s (%s)\n' "${PREMATH_ISSUE_TITLE:-$id}" "$id" | edit "changes/$id.md"
 say 'done'
-printf '{"type":"turn.completed"}\n'
+printf '{"type":"turn.completed","usage":{}}\n'

@@ -49,13 +49,15 @@ impl Codex {
             "turn.completed" => {
                 self.end_turn()?;
                 let usage = line.needed("usage")?;
+                let told = usage.has("input_tokens") || usage.has("output_tokens");
+                let tokens = Tokens {
+                    input: usage.count("input_tokens")?.unwrap_or_default(),
+                    cached: usage.count("cached_input_tokens")?.unwrap_or_default(),
+                    output: usage.count("output_tokens")?.unwrap_or_default(),
+                };
                 out(EventKind::Usage(Usage {
                     basis: UsageBasis::RunningTotal,
-                    tokens: Some(Tokens {
-                        input: usage.count("input_tokens")?.unwrap_or_default(),
-                        cached: usage.count("cached_input_tokens")?.unwrap_or_default(),
-                        output: usage.count("output_tokens")?.unwrap_or_default(),
-                    }),
+                    tokens: told.then_some(tokens),
                     cost_nano_usd: None,
                 }));
                 out(EventKind::Terminal(Terminal::Finished {

@@ -544,3 +544,14 @@ fn work_and_verification_of_the_harness_stay_in_the_evidence() {
         }
     }
 }
+
+#[test]
+fn codex_that_tells_no_usage_used_nothing_that_is_known() {
+    let begin = "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.started\"}\n";
+    let ended = |usage: &str| {
+        let text = format!("{begin}{{\"type\":\"turn.completed\",\"usage\":{usage}}}\n");
+        fold(Agent::Codex, text.as_bytes()).spent().tokens
+    };
+    assert_eq!(ended("{}"), None);
+    assert_eq!(ended("{\"output_tokens\":2}").unwrap().output, 2);
+}
