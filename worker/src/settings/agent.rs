@@ -1,11 +1,15 @@
 //! Who works: a command, or coding agents whose event streams are read
 //! (`agents.md`).
 
+use super::file::ConfigError;
+use super::reader::Reader;
 use super::{LoopFlags, SettingsError, variable_of};
 use premath_evidence::{AGENT_NORMALIZER, Agent, FILE_NORMALIZER, SHELL_NORMALIZER};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
+use toml::Spanned;
+use toml::de::DeValue;
 
 /// How what a work command did becomes evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +120,41 @@ pub(super) struct AgentTable {
     pub(super) adapter: Option<Adapter>,
     /// Command lines in place of the ready ones.
     pub(super) commands: BTreeMap<Agent, String>,
+}
+
+impl AgentTable {
+    /// Takes a key in; tells whether it is one of these.
+    pub(super) fn set(
+        &mut self,
+        reader: &Reader<'_>,
+        table: &str,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<bool, ConfigError> {
+        let unknown = |what, name: &str| reader.at(value.span().start, unknown(what, name));
+        match (table, key) {
+            ("agent", "use") => {
+                let names = reader.words(key, value)?;
+                let agent =
+                    |name: &String| Agent::named(name).ok_or_else(|| unknown("agent", name));
+                self.agents = names.iter().map(agent).collect::<Result<_, _>>()?;
+            }
+            ("agent", "adapter") => {
+                let name = reader.text(key, value)?;
+                let adapter = Adapter::named(&name).ok_or_else(|| unknown("adapter", &name))?;
+                self.adapter = Some(adapter);
+            }
+            ("agent", key) => {
+                // As in `codex_cmd`.
+                let Some(agent) = key.strip_suffix("_cmd").and_then(Agent::named) else {
+                    return Ok(false);
+                };
+                self.commands.insert(agent, reader.text(key, value)?);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
 }
 
 /// What the workforce is decided by.
@@ -238,7 +277,7 @@ impl Wish<'_> {
 }
 
 /// Says which names are known.
-pub(super) fn unknown(what: &str, name: &str) -> String {
+fn unknown(what: &str, name: &str) -> String {
     let agents = Agent::ALL.iter().map(|agent| agent.as_str());
     let known: Vec<&str> = match what {
         "adapter" => ["shell", "evidence-file"]

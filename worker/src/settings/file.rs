@@ -1,14 +1,14 @@
 //! `harness.toml`: read, checked key by key, with the near key suggested for
 //! one that is unknown.
 
-use super::agent::{Adapter, AgentTable, unknown};
+use super::agent::AgentTable;
 use super::bounds::BoundsTable;
 use super::governance::GovernanceTable;
+use super::keys::{TABLES, keys_of};
 use super::protect::Protect;
 use super::reader::Reader;
 use super::sandbox::SandboxTable;
 use super::{EnvironmentRules, Limits};
-use premath_evidence::Agent;
 use premath_kernel::landing::{LandingMode, Strategy};
 use premath_kernel::retry::BackoffTable;
 use std::collections::{BTreeMap, BTreeSet};
@@ -240,19 +240,6 @@ impl FileSettings {
             ("supervision", "call_silence") => limits.silence.call = reader.span(key, value)?,
             ("supervision", "silence") => limits.silence.otherwise = reader.span(key, value)?,
             ("supervision", "after_end") => limits.silence.after_end = reader.span(key, value)?,
-            ("agent", "use") => self.agent.agents = agents(reader, key, value)?,
-            ("agent", "adapter") => {
-                let name = reader.text(key, value)?;
-                let adapter = Adapter::named(&name)
-                    .ok_or_else(|| reader.at(value.span().start, unknown("adapter", &name)))?;
-                self.agent.adapter = Some(adapter);
-            }
-            ("agent", key) if command_of(key).is_some() => {
-                let command = reader.text(key, value)?;
-                self.agent
-                    .commands
-                    .extend(command_of(key).map(|agent| (agent, command)));
-            }
             ("backoff", "jitter_percent") => {
                 let percent = reader.number(key, value, 100)?;
                 self.jitter_percent = u32::try_from(percent).ok();
@@ -316,125 +303,15 @@ impl FileSettings {
             }
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
             _ if self.bounds.set(reader, table, key, value)? => {}
+            _ if self.agent.set(reader, table, key, value)? => {}
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),
         }
         Ok(())
     }
 }
 
-/// Reads a list of agents.
-fn agents(
-    reader: &Reader<'_>,
-    key: &str,
-    value: &Spanned<DeValue<'_>>,
-) -> Result<Vec<Agent>, ConfigError> {
-    let names = reader.words(key, value)?;
-    let agent = |name: &String| {
-        Agent::named(name).ok_or_else(|| reader.at(value.span().start, unknown("agent", name)))
-    };
-    names.iter().map(agent).collect()
-}
-
-/// Returns the agent whose command line a key holds, as in `codex_cmd`.
-fn command_of(key: &str) -> Option<Agent> {
-    key.strip_suffix("_cmd").and_then(Agent::named)
-}
-
-/// The tables of the file.
-const TABLES: [&str; 15] = [
-    "batch",
-    "coordinator",
-    "supervision",
-    "backoff",
-    "env",
-    "prompt",
-    "landing",
-    "worktrees",
-    "protect",
-    "governance",
-    "agent",
-    "breaker",
-    "budget",
-    "sandbox",
-    "worlds",
-];
-
 /// More lanes than any machine works on are a slip of the finger.
 const LANES_MAX: usize = 1_000;
-
-/// The keys of a table, for suggestions.
-fn keys_of(table: &str) -> &'static [&'static str] {
-    match table {
-        "batch" => &[
-            "work_cmd",
-            "verify_cmd",
-            "boot_cmd",
-            "stop_cmd",
-            "startup_cmd",
-            "instruction",
-            "mutation_mode",
-            "override_reason",
-            "support_until",
-            "retry_policy",
-            "issue_types",
-            "labels",
-            "assignee",
-            "lease_ttl",
-            "on_failure",
-            "on_no_change",
-            "witness_ref_prefix",
-        ],
-        "coordinator" => &[
-            "worktrees",
-            "worker_prefix",
-            "max_steps_per_worker",
-            "rounds",
-            "drain_grace",
-            "stop_at",
-            "max_duration",
-        ],
-        "supervision" => &[
-            "step_limit",
-            "verify_limit",
-            "grace",
-            "output_cap_bytes",
-            "stream_cap_bytes",
-            "first_event_limit",
-            "call_silence",
-            "silence",
-            "after_end",
-            "free_disk",
-            "free_memory",
-            "room_wait",
-        ],
-        "agent" => &[
-            "use",
-            "fallback",
-            "limit_pause",
-            "adapter",
-            "claude_cmd",
-            "codex_cmd",
-            "gemini_cmd",
-            "opencode_cmd",
-        ],
-        "breaker" => &["failures", "pause"],
-        "budget" => &[
-            "batch_tokens",
-            "batch_usd",
-            "issue_tokens",
-            "issue_usd",
-            "issue_time",
-        ],
-        "env" => &["drop", "allow"],
-        "prompt" => &["template"],
-        "landing" => &["mode", "target", "strategy", "check_cmd", "push"],
-        "worktrees" => &["count", "root", "setup_cmd", "setup_inputs"],
-        "protect" => &["paths"],
-        "governance" => &["package", "package_ref", "expected_digest"],
-        "sandbox" => &["mode", "write"],
-        _ => &[],
-    }
-}
 
 #[cfg(test)]
 mod tests {

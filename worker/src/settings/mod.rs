@@ -9,6 +9,7 @@ mod flags;
 mod gate;
 mod governance;
 mod instruction;
+mod keys;
 mod policy;
 mod protect;
 mod reader;
