@@ -46,61 +46,29 @@ pub(crate) fn bind<'a>(evidence: &mut Evidence, calls: impl Iterator<Item = &'a 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::CallEnd;
-    use crate::{ShellTurn, TurnPolicies, shell_turn};
-    use premath_kernel::authority::StepIdentity;
+    use crate::case::{own, policies, step, verdict};
+    use crate::{ShellTurn, shell_turn};
     use premath_kernel::failure::FailureClass;
-    use premath_kernel::turn::{CallSpec, JoinCheckInput};
+    use premath_kernel::turn::JoinCheckInput;
 
     fn call(phase: &'static str, sandbox: Option<&str>) -> ShellCall {
         ShellCall {
-            phase,
-            prompt_digest: None,
-            command_digest: format!("sha256:{phase}"),
-            workdir: "/w".into(),
             sandbox_ref: sandbox.map(str::to_owned),
-            exit_code: Some(0),
-            signal: None,
-            stdout_sha256: "o".into(),
-            stderr_sha256: "e".into(),
-            truncated: false,
-            end: Some(CallEnd::Ok),
-            witness_ref: format!("ciwitness://{phase}"),
+            ..own(phase)
         }
     }
 
     fn turn(calls: &[ShellCall]) -> JoinCheckInput {
-        let step = StepIdentity {
-            issue_id: "x".into(),
-            worker_id: "w".into(),
-            owner: "w".into(),
-            lease_id: "l".into(),
-            generation: 1,
-            session_id: "hs1_20260101T000000Z_x".into(),
-        };
-        let policies = TurnPolicies {
-            mutation: "pol1_m".into(),
-            governance: "pol1_g".into(),
-            profile: None,
-        };
         shell_turn(&ShellTurn {
-            step: &step,
-            policies: &policies,
+            step: &step(),
+            policies: &policies(),
             calls,
         })
     }
 
     fn violates(input: &JoinCheckInput) -> bool {
-        let joined = CallSpec::bind(input)
-            .unwrap()
-            .requests()
-            .results()
-            .tool_use()
-            .join();
-        joined.is_err_and(|refused| {
-            let classes = refused.into_parts().1;
-            classes.contains(&FailureClass::RuntimeShellBoundaryViolation)
-        })
+        let violation = FailureClass::RuntimeShellBoundaryViolation;
+        verdict(input).is_err_and(|classes| classes.contains(&violation))
     }
 
     #[test]

@@ -128,23 +128,11 @@ fn result(turn: &FileTurn<'_>, row: &ResultRow) -> ResultRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::CallEnd;
-    use premath_kernel::authority::MutationMode;
+    use crate::case::{self, own, policies, step};
     use premath_kernel::failure::FailureClass;
-    use premath_kernel::turn::{CallSpec, Close, MutationBinding, ParsedInput};
+    use premath_kernel::turn::ParsedInput;
     use serde_json::json;
     use std::collections::BTreeSet;
-
-    fn step() -> StepIdentity {
-        StepIdentity {
-            issue_id: "x".into(),
-            worker_id: "worker.1".into(),
-            owner: "worker.1".into(),
-            lease_id: "l".into(),
-            generation: 1,
-            session_id: "hs1_20260101T000000Z_x".into(),
-        }
-    }
 
     /// What a command may write down: of the call spec its model alone counts.
     fn told() -> Value {
@@ -176,40 +164,13 @@ mod tests {
     fn verdict(told: &Value) -> Result<(), BTreeSet<FailureClass>> {
         let bytes = told.to_string();
         let told = ParsedInput::from_slice(bytes.as_bytes()).unwrap().input;
-        let mode = MutationMode::human_override("test", None, jiff::Timestamp::UNIX_EPOCH).unwrap();
-        let policies = TurnPolicies {
-            profile: None,
-            mutation: mode.policy_digest(),
-            governance: "pol1_x".into(),
-        };
-        let call = |phase| ShellCall {
-            phase,
-            command_digest: "sha256:c".into(),
-            prompt_digest: None,
-            sandbox_ref: None,
-            workdir: "/w".into(),
-            exit_code: Some(0),
-            signal: None,
-            stdout_sha256: "o".into(),
-            stderr_sha256: "e".into(),
-            truncated: false,
-            end: Some(CallEnd::Ok),
-            witness_ref: format!("ciwitness://{phase}"),
-        };
-        let step = step();
-        let input = file_turn(&FileTurn {
-            step: &step,
-            policies: &policies,
+        let calls = [own("work"), own("verify")];
+        case::verdict(&file_turn(&FileTurn {
+            step: &step(),
+            policies: &policies(),
             told: &told,
-            calls: &[call("work"), call("verify")],
-        });
-        let verification = format!("{}/verify", step.step_id());
-        let binding = MutationBinding::of_mode(step, &mode, Some(verification));
-        let turn = CallSpec::bind(&input).unwrap().requests().results();
-        let joined = turn.tool_use().join();
-        let joined = joined.map_err(|refused| refused.into_parts().1)?;
-        let admitted = joined.admit::<Close>(&binding);
-        admitted.map(drop).map_err(|refused| refused.into_parts().1)
+            calls: &calls,
+        }))
     }
 
     #[test]

@@ -9,9 +9,16 @@
 //! Invariant: values in, values out. Nothing here spawns, reads a file or
 //! knows the time.
 
+// What tests begin with names the crate as others do.
+#[cfg(test)]
+extern crate self as premath_evidence;
+
 mod adapter;
 mod agent;
 mod boundary;
+#[cfg(test)]
+#[path = "../tests/case/mod.rs"]
+mod case;
 mod escalation;
 mod event;
 mod file;

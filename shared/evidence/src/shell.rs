@@ -221,74 +221,20 @@ fn result_digest(call: &ShellCall) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use premath_kernel::authority::MutationMode;
+    use crate::case::{self, own, policies, step};
     use premath_kernel::failure::FailureClass;
-    use premath_kernel::turn::{CallSpec, Close, JoinClosed, MutationBinding};
     use std::collections::BTreeSet;
 
-    fn step() -> StepIdentity {
-        StepIdentity {
-            issue_id: "x".into(),
-            worker_id: "worker.1".into(),
-            owner: "worker.1".into(),
-            lease_id: "l".into(),
-            generation: 1,
-            session_id: "hs1_20260101T000000Z_x".into(),
-        }
+    fn ended(phase: &'static str, end: Option<CallEnd>) -> ShellCall {
+        ShellCall { end, ..own(phase) }
     }
 
-    fn mode() -> MutationMode {
-        MutationMode::human_override("test", None, jiff::Timestamp::UNIX_EPOCH).unwrap()
-    }
-
-    fn call(phase: &'static str, end: Option<CallEnd>) -> ShellCall {
-        ShellCall {
-            phase,
-            command_digest: "sha256:c".into(),
-            prompt_digest: None,
-            workdir: "/w".into(),
-            sandbox_ref: None,
-            exit_code: Some(0),
-            signal: None,
-            stdout_sha256: "o".into(),
-            stderr_sha256: "e".into(),
-            truncated: false,
-            end,
-            witness_ref: format!("ciwitness://{phase}"),
-        }
-    }
-
-    fn join(calls: &[ShellCall]) -> Result<JoinClosed, BTreeSet<FailureClass>> {
-        let policies = TurnPolicies {
-            profile: None,
-            mutation: mode().policy_digest(),
-            governance: "pol1_x".into(),
-        };
-        let step = step();
-        let turn = ShellTurn {
-            step: &step,
-            policies: &policies,
+    fn verdict(calls: &[ShellCall]) -> Result<(), BTreeSet<FailureClass>> {
+        case::verdict(&shell_turn(&ShellTurn {
+            step: &step(),
+            policies: &policies(),
             calls,
-        };
-        CallSpec::bind(&shell_turn(&turn))
-            .unwrap()
-            .requests()
-            .results()
-            .tool_use()
-            .join()
-            .map_err(|refused| refused.into_parts().1)
-    }
-
-    fn admit(joined: JoinClosed) -> Result<(), BTreeSet<FailureClass>> {
-        let binding = MutationBinding::of_mode(
-            step(),
-            &mode(),
-            Some(format!("{}/verify", step().step_id())),
-        );
-        joined
-            .admit::<Close>(&binding)
-            .map(drop)
-            .map_err(|refused| refused.into_parts().1)
+        }))
     }
 
     #[test]
@@ -299,12 +245,7 @@ mod tests {
 
     #[test]
     fn work_and_verification_that_passed_may_close() {
-        let joined = join(&[
-            call("work", Some(CallEnd::Ok)),
-            call("verify", Some(CallEnd::Ok)),
-        ])
-        .unwrap();
-        assert_eq!(admit(joined), Ok(()));
+        assert_eq!(verdict(&[own("work"), own("verify")]), Ok(()));
     }
 
     #[test]
@@ -315,20 +256,17 @@ mod tests {
             message: "no".into(),
         };
         for calls in [
-            vec![
-                call("work", Some(CallEnd::Ok)),
-                call("verify", Some(failed)),
-            ],
-            vec![call("work", Some(CallEnd::Ok))],
+            vec![own("work"), ended("verify", Some(failed))],
+            vec![own("work")],
         ] {
-            let classes = admit(join(&calls).unwrap()).unwrap_err();
-            assert!(classes.contains(&FailureClass::CheckFailed), "{classes:?}");
+            let classes = verdict(&calls).unwrap_err();
+            assert_eq!(classes, BTreeSet::from([FailureClass::CheckFailed]));
         }
     }
 
     #[test]
     fn a_call_whose_end_was_not_seen_fails_closed() {
-        let classes = join(&[call("work", None)]).unwrap_err();
+        let classes = verdict(&[ended("work", None)]).unwrap_err();
         assert!(classes.contains(&FailureClass::ToolResultMissing));
         assert!(classes.contains(&FailureClass::ToolJoinIncomplete));
     }

@@ -1,6 +1,7 @@
 //! Programs of agents: where they are, and what they say.
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::env;
 use std::fs;
 use std::io::{self, Read};
@@ -14,6 +15,12 @@ use std::time::Duration;
 
 /// The most that is read of a program's output.
 const MOST: u64 = 64 << 20;
+
+/// How long a program may take to end that said its last.
+const FAREWELL: Timespec = Timespec {
+    tv_sec: 2,
+    tv_nsec: 0,
+};
 
 /// Finds a program on PATH, as a shell would.
 pub(super) fn find(program: &str) -> Option<PathBuf> {
@@ -83,8 +90,9 @@ pub(super) fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
     };
     // Its output is closed: it ends now, or is made to.
     if !overdue && child.try_wait()?.is_none() {
-        thread::sleep(Duration::from_millis(200));
-        if child.try_wait()?.is_none() {
+        let ending = pidfd_open(group, PidfdFlags::empty())?;
+        let ended = poll(&mut [PollFd::new(&ending, PollFlags::IN)], Some(&FAREWELL))?;
+        if ended == 0 {
             let _ = kill_process_group(group, Signal::KILL);
         }
     }

@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
+#[path = "../case/mod.rs"]
+mod case;
 mod faults;
 mod folds;
 mod judge;
