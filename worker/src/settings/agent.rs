@@ -1,6 +1,7 @@
 //! Who works: a command, or coding agents whose event streams are read
 //! (`agents.md`).
 
+use super::bounds::BoundsTable;
 use super::file::ConfigError;
 use super::reader::Reader;
 use super::{LoopFlags, SettingsError, variable_of};
@@ -162,7 +163,7 @@ pub(super) struct Wish<'a> {
     pub(super) flags: &'a LoopFlags,
     pub(super) table: &'a AgentTable,
     /// Who takes the place of an agent whose provider refuses.
-    pub(super) fallback: &'a [String],
+    pub(super) bounds: &'a BoundsTable,
     /// `work_cmd` of the file.
     pub(super) command: Option<&'a str>,
 }
@@ -219,7 +220,8 @@ impl Wish<'_> {
             }
         };
         let fallback: Result<Vec<Work>, SettingsError> = self
-            .fallback
+            .bounds
+            .fallback()
             .iter()
             .map(|name| match (Agent::named(name), lanes.as_slice()) {
                 // One command, which is told by PREMATH_PROVIDER.
@@ -228,10 +230,7 @@ impl Wish<'_> {
                     ..work.clone()
                 }),
                 (Some(agent), _) => Ok(self.work(agent, None, None)),
-                (None, _) => Err(SettingsError::Value {
-                    name: "fallback",
-                    detail: unknown("agent", name),
-                }),
+                (None, _) => Err(self.bounds.wrong_fallback(unknown("agent", name)).into()),
             })
             .collect();
         let fallback = fallback?;
@@ -305,6 +304,15 @@ fn layered(flag: Option<String>, variable: &str, file: Option<String>) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::FileSettings;
+    use std::path::Path;
+
+    /// The bounds of a file that names who takes others' places.
+    fn bounds(fallback: &str) -> BoundsTable {
+        let text = format!("[agent]\nfallback = [\"{fallback}\"]\n");
+        let file = FileSettings::parse(&text, Path::new("h.toml"));
+        file.unwrap().bounds
+    }
 
     fn workforce(
         agents: &[Agent],
@@ -319,7 +327,7 @@ mod tests {
         Wish {
             flags,
             table: &table,
-            fallback: &["gemini".to_owned()],
+            bounds: &bounds("gemini"),
             command,
         }
         .workforce()
@@ -374,6 +382,21 @@ mod tests {
             agent: Some("codx".to_owned()),
             ..LoopFlags::default()
         };
+        let table = AgentTable {
+            agents: vec![Agent::Codex],
+            ..AgentTable::default()
+        };
+        let wish = Wish {
+            flags: &none,
+            table: &table,
+            bounds: &bounds("gemni"),
+            command: None,
+        };
+        let said = wish.workforce().unwrap_err().to_string();
+        assert!(
+            said.starts_with("h.toml:2: `fallback`: `gemni` is no agent"),
+            "{said}"
+        );
         let said = error(&[], None, &flags);
         assert!(
             said.contains("`codx` is no agent; known are claude, codex"),

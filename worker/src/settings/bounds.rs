@@ -11,6 +11,7 @@ use premath_kernel::deadline::{Deadline, StopAt};
 use premath_kernel::provider::ProviderRule;
 use premath_kernel::room::RoomRule;
 use premath_kernel::size::Size;
+use std::path::PathBuf;
 use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -39,6 +40,8 @@ pub struct Bounds {
 #[derive(Clone, Debug, Default)]
 pub(super) struct BoundsTable {
     fallback: Vec<String>,
+    /// Where that stands, for whoever finds that a name of it is none.
+    fallback_at: Option<(PathBuf, usize)>,
     limit_pause: Option<Duration>,
     breaker: BreakerRule,
     room: RoomRule,
@@ -58,7 +61,10 @@ impl BoundsTable {
         value: &Spanned<DeValue<'_>>,
     ) -> Result<bool, ConfigError> {
         match (table, key) {
-            ("agent", "fallback") => self.fallback = reader.words(key, value)?,
+            ("agent", "fallback") => {
+                self.fallback = reader.words(key, value)?;
+                self.fallback_at = Some(reader.place(value.span().start));
+            }
             ("agent", "limit_pause") => self.limit_pause = Some(reader.span(key, value)?),
             ("breaker", "failures") => {
                 let failures = reader.number(key, value, 1_000)?;
@@ -83,6 +89,13 @@ impl BoundsTable {
     /// Returns who takes a lane whose own provider is parked.
     pub(super) fn fallback(&self) -> &[String] {
         &self.fallback
+    }
+
+    /// Returns the error of a name there that is none.
+    pub(super) fn wrong_fallback(&self, detail: String) -> ConfigError {
+        let (path, line) = self.fallback_at.clone().unwrap_or_default();
+        let detail = format!("`fallback`: {detail}");
+        ConfigError::Line { path, line, detail }
     }
 
     /// Puts flags and keys together; a deadline counts from now.
@@ -204,7 +217,7 @@ mod tests {
         let work = crate::settings::agent::Wish {
             flags,
             table: &Default::default(),
-            fallback: keys.fallback(),
+            bounds: &keys,
             command: Some("work"),
         };
         let work = work.workforce()?;

@@ -199,7 +199,7 @@ impl Settings {
         let work = agent::Wish {
             flags,
             table: &file.agent,
-            fallback: file.bounds.fallback(),
+            bounds: &file.bounds,
             command: batch.work_cmd.as_deref(),
         };
         let work = work.workforce()?;

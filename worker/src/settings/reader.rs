@@ -3,7 +3,7 @@
 use super::file::ConfigError;
 use premath_kernel::retry::Backoff;
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 use toml::Spanned;
@@ -17,12 +17,15 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     pub(super) fn at(&self, offset: usize, detail: String) -> ConfigError {
+        let (path, line) = self.place(offset);
+        ConfigError::Line { path, line, detail }
+    }
+
+    /// Returns the file and the line, from 1, of an offset.
+    pub(super) fn place(&self, offset: usize) -> (PathBuf, usize) {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        ConfigError::Line {
-            path: self.path.to_path_buf(),
-            line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
-            detail,
-        }
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        (self.path.to_path_buf(), line)
     }
 
     pub(super) fn unknown(&self, offset: usize, key: &str, known: &[&str]) -> ConfigError {
