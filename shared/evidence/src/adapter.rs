@@ -10,7 +10,7 @@ mod opencode;
 
 use crate::event::EventKind;
 use crate::flaw::Flaw;
-use crate::json::{Object, cut};
+use crate::json::{Object, Shape, cut};
 
 /// The normaliser that agents' evidence is bound to: one for all of them, for
 /// they are read into one model of events. Which agent it was says `modelRef`.
@@ -56,6 +56,16 @@ impl Agent {
         }
     }
 
+    /// Returns what lies within the agent's lines that its adapter asks for.
+    pub(crate) const fn shape(self) -> &'static Shape {
+        match self {
+            Self::Claude => &claude::SHAPE,
+            Self::Codex => &codex::SHAPE,
+            Self::Gemini => &Shape::FLAT,
+            Self::OpenCode => &opencode::SHAPE,
+        }
+    }
+
     /// Tells whether the agent says that it is up before it does anything.
     pub(crate) const fn says_begin(self) -> bool {
         // OpenCode's first event is that of a step.
@@ -63,8 +73,11 @@ impl Agent {
     }
 }
 
+/// The most calls that may be open at once, as an adapter needs to know them.
+const MAX_OPEN: usize = 4096;
+
 /// What takes the events of a line.
-pub(crate) type Out<'a> = &'a mut dyn FnMut(EventKind);
+pub(crate) type Out<'a> = &'a mut dyn FnMut(EventKind<'_>);
 
 /// One agent's reader of lines.
 #[derive(Debug)]
@@ -115,11 +128,11 @@ impl Adapter {
 
 /// Passes over a type that nobody knows, unless it could be a call.
 fn unknown(kind: &str, within: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
-    let kind = cut(kind).to_owned();
+    let kind = cut(kind);
     if within.bears_call() {
-        return Err(Flaw::UnknownCall(kind));
+        return Err(Flaw::UnknownCall(kind.into()));
     }
-    out(EventKind::Unknown(kind));
+    out(EventKind::Unknown(kind.to_owned()));
     Ok(())
 }
 

@@ -90,15 +90,12 @@ impl AgentTurn<'_> {
 pub fn agent_turn(turn: &AgentTurn<'_>) -> JoinCheckInput {
     let stream = turn.stream;
     let own = shell::rows(turn.step, turn.calls);
-    let ids: Vec<String> = stream
-        .calls()
-        .iter()
-        .map(|call| turn.agent_call_id(&call.id))
-        .collect();
-    let of_agent = stream.calls().iter().zip(&ids).filter_map(|(call, id)| {
+    let ids = stream.calls().map(|call| turn.agent_call_id(&call.id));
+    let ids: Vec<String> = ids.collect();
+    let of_agent = stream.calls().zip(&ids).filter_map(|(call, call_id)| {
         Some(Seen {
-            call_id: id,
-            result_digest: &call.result.as_ref()?.digest,
+            call_id,
+            result_digest: call.result.as_ref()?.digest.digest().into(),
             failure: call.failure(),
         })
     });
@@ -116,7 +113,7 @@ pub fn agent_turn(turn: &AgentTurn<'_>) -> JoinCheckInput {
         &seen,
     );
     evidence.protocol_state.stop_reason = turn.stop_reason();
-    for (call, id) in stream.calls().iter().zip(&ids) {
+    for (call, id) in stream.calls().zip(&ids) {
         add(&mut evidence, turn, call, id);
     }
     shell::add(&mut evidence, &own);
@@ -137,18 +134,19 @@ fn add(evidence: &mut Evidence, turn: &AgentTurn<'_>, call: &CallRecord, id: &st
         evidence.tool_requests.push(RequestRow {
             caller_id: parent.clone(),
             facts: Some(Box::new(RequestFacts {
-                call_group: request.speaker.round.clone(),
-                input_digest: Some(request.input_digest.clone()),
+                call_group: request.speaker.round.as_deref().map(str::to_owned),
+                input_digest: Some(request.input_digest.digest()),
                 parent_call_id: parent,
                 source_ref: Some(request.source.reference()),
                 synthesized: request.synthesized,
                 ..RequestFacts::default()
             })),
-            ..RequestRow::new(id, &request.tool)
+            ..RequestRow::new(id, &*request.tool)
         });
     }
     let Some(result) = &call.result else { return };
-    let mut row = result.end.row(id, &result.digest);
+    let digest = result.digest.digest();
+    let mut row = result.end.row(id, &digest);
     row.facts = Some(Box::new(ResultFacts {
         parent_call_id: turn.parent(result.caller.as_deref()),
         payload_bytes: Some(result.bytes),
@@ -161,7 +159,7 @@ fn add(evidence: &mut Evidence, turn: &AgentTurn<'_>, call: &CallRecord, id: &st
         None => UseRow::observed(id),
     };
     evidence.tool_use.push(UseRow {
-        result_digest: Some(result.digest.clone()),
+        result_digest: Some(digest),
         ..used
     });
 }

@@ -53,7 +53,7 @@ pub fn escalation_turn(facts: &EscalationFacts<'_>) -> JoinCheckInput {
         facts.policies,
         &[Seen {
             call_id: &call_id,
-            result_digest: &digest,
+            result_digest: digest.as_str().into(),
             failure: None,
         }],
     );

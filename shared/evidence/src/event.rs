@@ -7,42 +7,44 @@
 
 use crate::flaw::Flaw;
 use crate::shell::CallEnd;
+use premath_kernel::canonical::Sum;
+use std::borrow::Cow;
 use std::sync::Arc;
 
-/// One thing that a line of a stream says.
+/// One thing that a line of a stream says; names may be borrowed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct Event<'a> {
     /// Where it stands.
     pub source: Source,
     /// What it says.
-    pub kind: EventKind,
+    pub kind: EventKind<'a>,
 }
 
 /// The line that an event was read from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     /// Its number, counted from 1.
     pub line: u64,
-    /// The SHA-256 of its bytes, without the line feed, in hexadecimal.
-    pub sha256: Arc<str>,
+    /// The SHA-256 of its bytes, without the line feed.
+    pub sha256: Sum,
 }
 
 impl Source {
     /// Returns `stream://line/<number>/<sha256>`, by which evidence names the line.
     pub fn reference(&self) -> String {
-        format!("stream://line/{}/{}", self.line, self.sha256)
+        format!("stream://line/{}/{}", self.line, self.sha256.hex())
     }
 }
 
 /// The kinds of things that are said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EventKind {
+pub enum EventKind<'a> {
     /// The agent is up.
     Begun(Begun),
     /// The model asked for a tool call.
-    Request(CallRequest),
+    Request(CallRequest<'a>),
     /// A tool call ended.
-    Result(CallResult),
+    Result(CallResult<'a>),
     /// The model said something that is no call.
     Message(Speaker),
     /// Tokens and money were used.
@@ -74,21 +76,21 @@ pub struct Begun {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Speaker {
     /// The call that the sub-agent runs in; none for the agent itself.
-    pub caller: Option<String>,
+    pub caller: Option<Arc<str>>,
     /// The answer of the model that it belongs to, where the format says so:
     /// what stands in one answer cannot have read results of its own calls.
-    pub round: Option<String>,
+    pub round: Option<Arc<str>>,
 }
 
 /// A requested tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallRequest {
+pub struct CallRequest<'a> {
     /// The agent's id of the call.
-    pub call_id: String,
+    pub call_id: Cow<'a, str>,
     /// The tool.
-    pub tool: String,
+    pub tool: Cow<'a, str>,
     /// `D` of what it was called with.
-    pub input_digest: String,
+    pub input_digest: Sum,
     /// Who asked.
     pub speaker: Speaker,
     /// Whether the agent reports finished calls only, and the request was
@@ -98,17 +100,17 @@ pub struct CallRequest {
 
 /// The end of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallResult {
+pub struct CallResult<'a> {
     /// The agent's id of the call.
-    pub call_id: String,
+    pub call_id: Cow<'a, str>,
     /// The sub-agent that the result was given to; none for the agent itself.
-    pub caller: Option<String>,
+    pub caller: Option<Arc<str>>,
     /// `D` of what it was called with, where the result says so again.
-    pub input_digest: Option<String>,
+    pub input_digest: Option<Sum>,
     /// How it ended.
     pub end: CallEnd,
     /// `D` of what it gave.
-    pub digest: String,
+    pub digest: Sum,
     /// How many bytes that is, as it stands in the line.
     pub bytes: u64,
 }
@@ -136,7 +138,7 @@ pub enum UsageBasis {
     /// One step: it adds to what was said before.
     Step,
     /// One message, which may be told in several lines: it adds once.
-    Message(String),
+    Message(Arc<str>),
 }
 
 /// Tokens of a model.

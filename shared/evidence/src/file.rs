@@ -58,7 +58,7 @@ pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
     let results: Vec<ResultRow> = told.tool_results.iter().map(|r| result(turn, r)).collect();
     let of_file = results.iter().map(|row| Seen {
         call_id: &row.tool_call_id,
-        result_digest: row.result_digest.as_deref().unwrap_or_default(),
+        result_digest: row.result_digest.as_deref().unwrap_or_default().into(),
         failure: (row.status == Some(ResultStatus::Error))
             .then(|| row.error_code.as_deref().unwrap_or("tool_error")),
     });

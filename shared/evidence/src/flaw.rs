@@ -1,7 +1,13 @@
 //! What makes a stream no evidence.
 
+use std::sync::Arc;
+
 /// The most bytes that a line may have.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// The most bytes that are kept of a stream's calls: ids, names, digests and
+/// what errors say. With ids of a usual length they are about 40,000 calls.
+pub const MAX_CALL_BYTES: usize = 20 << 20;
 
 /// One fault of a stream, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,28 +41,31 @@ pub enum Flaw {
     },
     /// An unknown type that may be a tool call.
     #[error("is of the unknown type `{0}` and carries an id or a status: it could be a tool call")]
-    UnknownCall(String),
+    UnknownCall(Arc<str>),
     /// A command was abandoned: it is said to be over, and has no exit code.
     #[error("ends call `{0}` without an exit code or a terminal status")]
-    Abandoned(String),
+    Abandoned(Arc<str>),
+    /// There are more calls than are kept.
+    #[error("has one call too many: what is kept of the calls would be over {} MiB", MAX_CALL_BYTES >> 20)]
+    TooManyCalls,
     /// A call is requested twice.
     #[error("requests call `{0}` again")]
-    RequestAgain(String),
+    RequestAgain(Arc<str>),
     /// A call ends twice.
     #[error("ends call `{0}` again")]
-    ResultAgain(String),
+    ResultAgain(Arc<str>),
     /// The end of a call speaks of another input than its request.
     #[error("ends call `{0}`, but tells another input than was requested")]
-    CallChanged(String),
+    CallChanged(Arc<str>),
     /// The end of a call is given to somebody else than asked for it.
     #[error("ends call `{0}` for another caller than asked for it")]
-    CallerChanged(String),
+    CallerChanged(Arc<str>),
     /// A step or turn ends that never began.
     #[error("ends a turn that never began")]
     TurnUnopened,
     /// A call is told outside of the steps that calls are made in.
     #[error("tells call `{0}` outside of a step")]
-    CallOutside(String),
+    CallOutside(Arc<str>),
     /// A step ended by tool calls, and none was reported.
     #[error("ends a step by tool calls, and none was reported")]
     StepCallsMissing,

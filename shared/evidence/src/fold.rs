@@ -2,9 +2,11 @@
 //!
 //! Nothing but the events enters it, so it is the same on every run, and
 //! wherever the stream was cut. What is kept grows with the number of calls
-//! (ids, names, digests, an excerpt of each error), never with their payloads.
+//! (ids, names, digests, an excerpt of each error), never with their payloads,
+//! and no further than [`MAX_CALL_BYTES`].
 
 mod call;
+mod unread;
 mod usage;
 
 pub use call::{CallRecord, RequestRecord, ResultRecord};
@@ -14,14 +16,17 @@ use crate::adapter::Agent;
 use crate::event::{
     Begun, CallRequest, CallResult, Event, EventKind, Limit, LimitStatus, Source, Speaker, Terminal,
 };
-use crate::flaw::{Flaw, StreamFault};
+use crate::flaw::{Flaw, MAX_CALL_BYTES, StreamFault};
 use crate::reader::StreamLog;
 use crate::shell::CallEnd;
+use indexmap::IndexMap;
 use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::word::TransportEvent;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use unread::Unread;
 use usage::UsageFold;
 
 /// How many faults are kept; all are counted.
@@ -30,20 +35,19 @@ const KEPT_FAULTS: usize = 32;
 /// How many unknown types are kept by name; all are counted.
 const KEPT_TYPES: usize = 64;
 
-/// Calls by the round that asked for them.
-type Rounds = BTreeMap<Option<String>, Vec<usize>>;
+/// How many names of tools are kept once each, however often they are called.
+const KEPT_TOOLS: usize = 256;
 
 /// Takes events and folds them.
 #[derive(Debug)]
 pub struct StreamFold {
     stream: FoldedStream,
-    /// Where a call's record is.
-    places: HashMap<String, usize>,
-    /// Results that nobody could have read yet: by who they were given to, and
-    /// by the round that asked for them.
-    unread: BTreeMap<Option<String>, Rounds>,
+    unread: Unread,
     /// How many calls have begun and not ended.
     open: usize,
+    tools: BTreeSet<Arc<str>>,
+    /// How many bytes are kept of calls.
+    call_bytes: usize,
     usage: UsageFold,
 }
 
@@ -53,9 +57,11 @@ pub struct FoldedStream {
     agent: Agent,
     log: StreamLog,
     begun: Option<Begun>,
-    calls: Vec<CallRecord>,
+    /// By the agent's id of them, in the order in which they were first
+    /// spoken of. Boxed, so that room for more of them costs little.
+    calls: IndexMap<Arc<str>, Box<CallRecord>>,
     /// Calls and outputs in their order, by the place of the call.
-    transport: Vec<(TransportEvent, usize)>,
+    transport: Vec<(TransportEvent, u32)>,
     messages: u64,
     notices: u64,
     retries: u64,
@@ -77,7 +83,7 @@ impl StreamFold {
                 agent,
                 log: StreamLog::default(),
                 begun: None,
-                calls: Vec::new(),
+                calls: IndexMap::new(),
                 transport: Vec::new(),
                 messages: 0,
                 notices: 0,
@@ -91,31 +97,32 @@ impl StreamFold {
                 fault_count: 0,
                 spent: Spent::default(),
             },
-            places: HashMap::new(),
-            unread: BTreeMap::new(),
+            unread: Unread::default(),
             open: 0,
+            tools: BTreeSet::new(),
+            call_bytes: 0,
             usage: UsageFold::default(),
         }
     }
 
     /// Takes the next event.
-    pub fn apply(&mut self, event: Event) {
+    pub fn apply(&mut self, event: Event<'_>) {
         let Event { source, kind } = event;
         match kind {
             EventKind::Begun(begun) => {
                 self.stream.begun.get_or_insert(begun);
             }
             EventKind::Request(request) => {
-                self.spoke(&source, &request.speaker);
+                self.spoke(source, &request.speaker);
                 self.request(source, request);
             }
             EventKind::Result(result) => {
-                self.active(&source);
+                self.active(source);
                 self.result(source, result);
             }
             EventKind::Message(speaker) => {
                 self.stream.messages += 1;
-                self.spoke(&source, &speaker);
+                self.spoke(source, &speaker);
             }
             EventKind::Usage(usage) => {
                 self.usage.take(usage);
@@ -127,7 +134,7 @@ impl StreamFold {
                 self.stream.notices += 1;
                 self.stream.last_notice = Some(said);
             }
-            EventKind::Terminal(terminal) => self.end(&source, terminal),
+            EventKind::Terminal(terminal) => self.end(source, terminal),
             EventKind::Unknown(kind) => self.stream.count_unknown(kind),
             EventKind::Invalid(flaw) => self.stream.fault(Some(source.line), flaw),
         }
@@ -167,27 +174,12 @@ impl StreamFold {
 
     /// Returns about how many bytes the fold holds.
     pub fn retained_bytes(&self) -> usize {
-        let stream = &self.stream;
-        let calls: usize = stream.calls.iter().map(CallRecord::retained_bytes).sum();
-        let ids: usize = self.places.keys().map(String::capacity).sum();
-        let types: usize = stream.unknown.keys().map(String::capacity).sum();
-        size_of::<Self>()
-            + calls
-            + ids * 2
-            + types
-            + self.places.capacity() * size_of::<(String, usize)>()
-            + stream.transport.capacity() * size_of::<(TransportEvent, usize)>()
-            + self.unread_bytes()
-            + self.usage.retained_bytes()
-    }
-
-    fn unread_bytes(&self) -> usize {
-        let places = self.unread.values().flat_map(BTreeMap::values);
-        places.map(Vec::capacity).sum::<usize>() * size_of::<usize>()
+        let types: usize = self.stream.unknown.keys().map(String::capacity).sum();
+        size_of::<Self>() + self.call_bytes + types + self.usage.retained_bytes()
     }
 
     /// Something happened that only a running agent does.
-    fn active(&mut self, source: &Source) {
+    fn active(&mut self, source: Source) {
         let stream = &mut self.stream;
         // What comes after a terminal event needs another one.
         stream.terminal = None;
@@ -198,85 +190,88 @@ impl StreamFold {
     }
 
     /// The model spoke: it had read what it was given in earlier rounds.
-    fn spoke(&mut self, source: &Source, speaker: &Speaker) {
+    fn spoke(&mut self, source: Source, speaker: &Speaker) {
         self.active(source);
         // A provider that answers refuses no more.
         self.stream.limit = None;
-        let Some(unread) = self.unread.get_mut(&speaker.caller) else {
-            return;
-        };
-        let own = match &speaker.round {
-            None => None,
-            own => unread.remove_entry(own),
-        };
-        for place in unread.values().flatten() {
-            let call = self.stream.calls.get_mut(*place);
-            if let Some(result) = call.and_then(|call| call.result.as_mut()) {
-                result.read_at = Some(source.clone());
-            }
-        }
-        unread.clear();
-        unread.extend(own);
-        if unread.is_empty() {
-            self.unread.remove(&speaker.caller);
-        }
+        let calls = &mut self.stream.calls;
+        self.unread
+            .read_by(&speaker.caller, &speaker.round, |place| {
+                let call = calls.get_index_mut(place);
+                if let Some(result) = call.and_then(|(_, call)| call.result.as_mut()) {
+                    result.read_at = Some(source);
+                }
+            });
     }
 
-    fn request(&mut self, source: Source, request: CallRequest) {
-        let place = self.place(&request.call_id);
-        self.stream.transport.push((TransportEvent::Call, place));
-        let call = &mut self.stream.calls[place];
-        if call.request.is_some() {
-            self.stream
-                .fault(Some(source.line), Flaw::RequestAgain(request.call_id));
-            return;
-        }
-        self.open += usize::from(call.result.is_none());
-        call.request = Some(RequestRecord {
-            tool: request.tool,
+    fn request(&mut self, source: Source, request: CallRequest<'_>) {
+        let tool = self.tool(&request.tool);
+        let record = RequestRecord {
+            tool,
             input_digest: request.input_digest,
             speaker: request.speaker,
             synthesized: request.synthesized,
             source,
-        });
-    }
-
-    fn result(&mut self, source: Source, result: CallResult) {
-        let place = self.place(&result.call_id);
-        self.stream.transport.push((TransportEvent::Output, place));
+        };
+        let Some(place) = self.place(source, &request.call_id, record.retained_bytes()) else {
+            return;
+        };
+        self.tell(TransportEvent::Call, place);
         let call = &mut self.stream.calls[place];
-        let line = Some(source.line);
-        if call.result.is_some() {
-            self.stream.fault(line, Flaw::ResultAgain(result.call_id));
+        if call.request.is_some() {
+            self.stream.fault(
+                Some(source.line),
+                Flaw::RequestAgain(request.call_id.into()),
+            );
             return;
         }
-        let asked = call.request.as_ref();
-        let caller_changed = asked.is_some_and(|asked| asked.speaker.caller != result.caller);
-        let input_changed = asked
-            .zip(result.input_digest.as_ref())
-            .is_some_and(|(asked, again)| asked.input_digest != *again);
-        self.open -= usize::from(asked.is_some());
-        let round = asked.and_then(|asked| asked.speaker.round.clone());
-        let unread = self.unread.entry(result.caller.clone()).or_default();
-        unread.entry(round).or_default().push(place);
-        call.result = Some(ResultRecord {
+        self.open += usize::from(call.result.is_none());
+        call.request = Some(record);
+    }
+
+    fn result(&mut self, source: Source, result: CallResult<'_>) {
+        let line = Some(source.line);
+        let record = ResultRecord {
             caller: result.caller,
             end: result.end,
             digest: result.digest,
             bytes: result.bytes,
             source,
             read_at: None,
-        });
+        };
+        let of_caller = record.caller.as_ref().map_or(0, |_| Unread::CALLER_COST);
+        let cost = record.retained_bytes() + Unread::COST + of_caller;
+        let Some(place) = self.place(source, &result.call_id, cost) else {
+            return;
+        };
+        self.tell(TransportEvent::Output, place);
+        let call = &mut self.stream.calls[place];
+        if call.result.is_some() {
+            self.stream
+                .fault(line, Flaw::ResultAgain(result.call_id.into()));
+            return;
+        }
+        let asked = call.request.as_ref();
+        let caller_changed = asked.is_some_and(|asked| asked.speaker.caller != record.caller);
+        let input_changed = asked
+            .zip(result.input_digest)
+            .is_some_and(|(asked, again)| asked.input_digest != again);
+        self.open -= usize::from(asked.is_some());
+        let round = asked.and_then(|asked| asked.speaker.round.clone());
+        self.unread
+            .push(record.caller.clone(), round, number(place));
+        call.result = Some(record);
         if caller_changed {
-            let flaw = Flaw::CallerChanged(result.call_id.clone());
+            let flaw = Flaw::CallerChanged((&*result.call_id).into());
             self.stream.fault(line, flaw);
         }
         if input_changed {
-            self.stream.fault(line, Flaw::CallChanged(result.call_id));
+            self.stream
+                .fault(line, Flaw::CallChanged(result.call_id.into()));
         }
     }
 
-    fn end(&mut self, source: &Source, terminal: Terminal) {
+    fn end(&mut self, source: Source, terminal: Terminal) {
         // A failure that nothing happened after stays one.
         let failed = matches!(self.stream.terminal, Some(Terminal::Failed { .. }));
         let before = self.stream.terminal.take();
@@ -284,15 +279,44 @@ impl StreamFold {
         self.stream.terminal = if failed { before } else { Some(terminal) };
     }
 
-    fn place(&mut self, call_id: &str) -> usize {
-        if let Some(place) = self.places.get(call_id) {
-            return *place;
-        }
-        let place = self.stream.calls.len();
-        self.stream.calls.push(CallRecord::new(call_id));
-        self.places.insert(call_id.to_owned(), place);
-        place
+    fn tell(&mut self, event: TransportEvent, place: usize) {
+        self.stream.transport.push((event, number(place)));
     }
+
+    /// Returns the place of a call of which more is to be kept, a new one where
+    /// it is not known; none where that would be too much.
+    fn place(&mut self, source: Source, call_id: &str, bytes: usize) -> Option<usize> {
+        let known = self.stream.calls.get_index_of(call_id);
+        let new = known.map_or(CallRecord::COST + call_id.len(), |_| 0);
+        let bytes = bytes + new + size_of::<(TransportEvent, u32)>();
+        if self.call_bytes + bytes > MAX_CALL_BYTES {
+            self.stream.fault(Some(source.line), Flaw::TooManyCalls);
+            return None;
+        }
+        self.call_bytes += bytes;
+        Some(known.unwrap_or_else(|| {
+            let id: Arc<str> = call_id.into();
+            let record = Box::new(CallRecord::new(id.clone()));
+            self.stream.calls.insert_full(id, record).0
+        }))
+    }
+
+    /// Returns a tool's name, the same one each time.
+    fn tool(&mut self, tool: &str) -> Arc<str> {
+        if let Some(known) = self.tools.get(tool) {
+            return known.clone();
+        }
+        let tool: Arc<str> = tool.into();
+        if self.tools.len() < KEPT_TOOLS {
+            self.tools.insert(tool.clone());
+        }
+        tool
+    }
+}
+
+/// A place as it is kept. No stream has more calls than [`MAX_CALL_BYTES`] has bytes.
+const fn number(place: usize) -> u32 {
+    place as u32
 }
 
 impl FoldedStream {
@@ -317,15 +341,16 @@ impl FoldedStream {
     }
 
     /// Returns every call, in the order in which they were first spoken of.
-    pub fn calls(&self) -> &[CallRecord] {
-        &self.calls
+    pub fn calls(&self) -> impl ExactSizeIterator<Item = &CallRecord> + Clone {
+        self.calls.values().map(|call| &**call)
     }
 
     /// Returns what went to tools and came from them, in its order.
     pub fn transport(&self) -> impl Iterator<Item = (TransportEvent, &CallRecord)> {
-        self.transport
-            .iter()
-            .filter_map(|(event, place)| Some((*event, self.calls.get(*place)?)))
+        self.transport.iter().filter_map(|(event, place)| {
+            let (_, call) = self.calls.get_index(*place as usize)?;
+            Some((*event, &**call))
+        })
     }
 
     /// Returns how the agent ended, where it said so.
@@ -387,9 +412,8 @@ impl FoldedStream {
     /// its id, and how the agent did.
     pub fn state_view(&self) -> Value {
         let ends: BTreeMap<&str, &str> = self
-            .calls
-            .iter()
-            .map(|call| (call.id.as_str(), call.end_word()))
+            .calls()
+            .map(|call| (&*call.id, call.end_word()))
             .collect();
         json!({
             "agent": self.agent.as_str(),

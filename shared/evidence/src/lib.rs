@@ -39,7 +39,7 @@ pub use event::{
     Terminal, Tokens, Usage, UsageBasis,
 };
 pub use file::{FILE_NORMALIZER, FileTurn, file_turn};
-pub use flaw::{Flaw, MAX_LINE_BYTES, StreamFault};
+pub use flaw::{Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamFault};
 pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, Spent, StreamFold};
 pub use policy::TurnPolicies;
 pub use reader::{StreamLog, StreamReader};

@@ -8,6 +8,7 @@ use premath_kernel::turn::{
     ProtocolState, QueueRow, RenderRow, StateViewRow,
 };
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The digests that stand in a turn's call spec, each over the text of the
@@ -95,7 +96,7 @@ fn decomposition_policy() -> String {
 /// One call as the folds over a turn see it.
 pub(crate) struct Seen<'a> {
     pub(crate) call_id: &'a str,
-    pub(crate) result_digest: &'a str,
+    pub(crate) result_digest: Cow<'a, str>,
     pub(crate) failure: Option<&'a str>,
 }
 
@@ -129,7 +130,7 @@ pub(crate) fn evidence_of(
         .iter()
         .map(|call| RenderRow {
             tool_call_id: call.call_id.to_owned(),
-            operator_payload_digest: call.result_digest.to_owned(),
+            operator_payload_digest: call.result_digest.clone().into_owned(),
             reminder_render_digest: canonical::digest(&json!({"failureClass": call.failure})),
             injection_point: "tool_response".to_owned(),
             policy_digest: render_policy(),

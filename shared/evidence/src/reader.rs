@@ -6,10 +6,10 @@
 use crate::adapter::{Adapter, Agent};
 use crate::event::{Event, EventKind, Source};
 use crate::flaw::{Flaw, MAX_LINE_BYTES};
-use crate::json::Object;
-use premath_kernel::canonical;
-use std::io::BufRead;
-use std::sync::Arc;
+use crate::json::{Object, Shape};
+use memchr::memchr;
+use premath_kernel::canonical::Sum;
+use sha2::{Digest, Sha256};
 
 /// How much of the buffer is kept after a long line.
 const KEPT_BYTES: usize = 64 << 10;
@@ -18,10 +18,13 @@ const KEPT_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub struct StreamReader {
     adapter: Adapter,
-    line: Vec<u8>,
+    shape: &'static Shape,
+    /// The begin of a line whose end is yet to come.
+    begun: Vec<u8>,
     /// The digest of the first bytes of a line that is over the bound, whose
     /// rest is passed over.
-    too_long: Option<Arc<str>>,
+    too_long: Option<Sum>,
+    lines: Sha256,
     log: StreamLog,
 }
 
@@ -34,9 +37,9 @@ pub struct StreamLog {
     pub lines: u64,
     /// Lines with nothing on them.
     pub blank_lines: u64,
-    /// The digest over the digests of all lines, each taken up into the one
-    /// before it; empty where there was none. Of a line that is too long, its
-    /// first bytes count.
+    /// The SHA-256 over the SHA-256 of every line (32 bytes each, in their
+    /// order), in hexadecimal; empty where there was none. Of a line that is
+    /// too long, its first bytes count.
     pub digest: String,
 }
 
@@ -45,8 +48,10 @@ impl StreamReader {
     pub fn new(agent: Agent) -> Self {
         Self {
             adapter: Adapter::new(agent),
-            line: Vec::new(),
+            shape: agent.shape(),
+            begun: Vec::new(),
             too_long: None,
+            lines: Sha256::new(),
             log: StreamLog::default(),
         }
     }
@@ -56,27 +61,28 @@ impl StreamReader {
     /// A line that is no evidence is an [`EventKind::Invalid`], and reading
     /// goes on: what comes after it (usage, limits) still counts, but the
     /// stream as a whole stays invalid.
-    pub fn feed(&mut self, mut piece: &[u8], each: &mut dyn FnMut(Event)) {
+    pub fn feed(&mut self, piece: &[u8], each: &mut dyn FnMut(Event<'_>)) {
         self.log.bytes += piece.len() as u64;
-        while !piece.is_empty() {
-            let ended = if self.too_long.is_some() {
-                pass_over(&mut piece)
-            } else {
-                self.take(&mut piece)
-            };
-            if ended {
-                self.end_line(each);
-            }
+        let mut rest = piece;
+        while let Some(end) = memchr(b'\n', rest) {
+            self.end_line(&rest[..end], each);
+            rest = &rest[end + 1..];
         }
+        self.hold(rest);
     }
 
     /// Ends the stream. A last line without a line feed counts where it is whole.
-    pub fn finish(mut self, each: &mut dyn FnMut(Event)) -> StreamLog {
-        if self.too_long.is_some() || is_whole(&self.line) {
-            self.end_line(each);
-        } else if !self.line.trim_ascii().is_empty() {
-            let source = self.log_line(sha256(&self.line));
-            each(invalid(&source, Flaw::Cut));
+    pub fn finish(mut self, each: &mut dyn FnMut(Event<'_>)) -> StreamLog {
+        let line = std::mem::take(&mut self.begun);
+        if self.too_long.is_some() || is_whole(&line) {
+            self.end_line(&line, each);
+        } else if !line.trim_ascii().is_empty() {
+            let source = self.log_line(Sum::of(&line));
+            each(invalid(source, Flaw::Cut));
+        }
+        if self.log.lines > 0 {
+            let digest: [u8; 32] = self.lines.finalize().into();
+            self.log.digest = Sum::from(digest).hex();
         }
         self.log
     }
@@ -88,64 +94,67 @@ impl StreamReader {
 
     /// Returns how many bytes the reader holds.
     pub fn retained_bytes(&self) -> usize {
-        size_of::<Self>() + self.line.capacity() + self.adapter.retained_bytes()
+        size_of::<Self>() + self.begun.capacity() + self.adapter.retained_bytes()
     }
 
-    /// Takes bytes up to the end of a line; tells whether it was reached.
-    fn take(&mut self, piece: &mut &[u8]) -> bool {
-        let room = MAX_LINE_BYTES + 1 - self.line.len();
-        let mut within = piece.get(..room).unwrap_or(piece);
-        // Reading from a slice cannot fail.
-        let taken = within.read_until(b'\n', &mut self.line);
-        *piece = &piece[taken.unwrap_or(piece.len())..];
-        if self.line.last() == Some(&b'\n') {
-            self.line.pop();
-            return true;
-        }
-        if self.line.len() > MAX_LINE_BYTES {
-            self.too_long = Some(sha256(&self.line));
-            self.clear();
-        }
-        false
-    }
-
-    fn end_line(&mut self, each: &mut dyn FnMut(Event)) {
-        if let Some(digest) = self.too_long.take() {
-            let source = self.log_line(digest);
-            each(invalid(&source, Flaw::TooLong));
+    /// Holds the begin of a line, or more of it.
+    fn hold(&mut self, bytes: &[u8]) {
+        if self.too_long.is_some() {
             return;
         }
-        if self.line.trim_ascii().is_empty() {
-            self.log.blank_lines += 1;
-        } else {
-            let source = self.log_line(sha256(&self.line));
-            let text = std::str::from_utf8(&self.line).ok();
-            let read = match text.and_then(Object::read) {
-                None => Err(Flaw::NotJson),
-                Some(object) => self.adapter.read(&object, &mut |kind| {
-                    each(Event {
-                        source: source.clone(),
-                        kind,
-                    });
-                }),
-            };
-            if let Err(flaw) = read {
-                each(invalid(&source, flaw));
-            }
+        let room = MAX_LINE_BYTES - self.begun.len();
+        if bytes.len() <= room {
+            self.begun.extend_from_slice(bytes);
+            return;
         }
-        self.clear();
+        let begin = Sha256::new_with_prefix(&self.begun).chain_update(&bytes[..=room]);
+        let digest: [u8; 32] = begin.finalize().into();
+        self.too_long = Some(digest.into());
+        self.begun = Vec::new();
     }
 
-    fn clear(&mut self) {
-        self.line.clear();
-        self.line.shrink_to(KEPT_BYTES);
+    /// Takes the end of a line.
+    fn end_line(&mut self, end: &[u8], each: &mut dyn FnMut(Event<'_>)) {
+        if self.begun.is_empty() && self.too_long.is_none() && end.len() <= MAX_LINE_BYTES {
+            self.read(end, each);
+            return;
+        }
+        self.hold(end);
+        if let Some(digest) = self.too_long.take() {
+            let source = self.log_line(digest);
+            each(invalid(source, Flaw::TooLong));
+            return;
+        }
+        let mut line = std::mem::take(&mut self.begun);
+        self.read(&line, each);
+        line.clear();
+        line.shrink_to(KEPT_BYTES);
+        self.begun = line;
+    }
+
+    /// Reads a whole line.
+    fn read(&mut self, line: &[u8], each: &mut dyn FnMut(Event<'_>)) {
+        if line.trim_ascii().is_empty() {
+            self.log.blank_lines += 1;
+            return;
+        }
+        let source = self.log_line(Sum::of(line));
+        let text = std::str::from_utf8(line).ok();
+        let read = match text.and_then(|text| Object::read(text, self.shape)) {
+            None => Err(Flaw::NotJson),
+            Some(object) => self
+                .adapter
+                .read(&object, &mut |kind| each(Event { source, kind })),
+        };
+        if let Err(flaw) = read {
+            each(invalid(source, flaw));
+        }
     }
 
     /// Writes a line into the log, and returns its place.
-    fn log_line(&mut self, sha256: Arc<str>) -> Source {
+    fn log_line(&mut self, sha256: Sum) -> Source {
         self.log.lines += 1;
-        let before = std::mem::take(&mut self.log.digest);
-        self.log.digest = canonical::sha256_hex(format!("{before}{sha256}").as_bytes());
+        self.lines.update(sha256.as_bytes());
         Source {
             line: self.log.lines + self.log.blank_lines,
             sha256,
@@ -153,25 +162,14 @@ impl StreamReader {
     }
 }
 
-/// Passes over the rest of a line; tells whether its end was reached.
-fn pass_over(piece: &mut &[u8]) -> bool {
-    let end = piece.iter().position(|byte| *byte == b'\n');
-    *piece = end.map_or(&[], |end| &piece[end + 1..]);
-    end.is_some()
-}
-
 fn is_whole(line: &[u8]) -> bool {
     let text = std::str::from_utf8(line).ok();
-    text.and_then(Object::read).is_some()
+    text.is_some_and(|text| Object::read(text, &Shape::FLAT).is_some())
 }
 
-fn sha256(line: &[u8]) -> Arc<str> {
-    canonical::sha256_hex(line).into()
-}
-
-fn invalid(source: &Source, flaw: Flaw) -> Event {
+fn invalid(source: Source, flaw: Flaw) -> Event<'static> {
     Event {
-        source: source.clone(),
+        source,
         kind: EventKind::Invalid(flaw),
     }
 }

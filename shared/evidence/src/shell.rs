@@ -154,7 +154,7 @@ pub(crate) fn seen<'a>(rows: &'a [ShellRow<'a>]) -> Vec<Seen<'a>> {
         };
         Some(Seen {
             call_id: &row.id,
-            result_digest: &row.digest,
+            result_digest: row.digest.as_str().into(),
             failure,
         })
     };

@@ -11,6 +11,7 @@
     reason = "a program for a person at a terminal, which starts itself"
 )]
 
+mod answer;
 mod figure;
 mod peak;
 
@@ -74,7 +75,7 @@ fn measure(calls: usize, runs: usize) -> Result<(), Wrong> {
     );
     let document = serde_json::to_vec(&turn(calls * 10))?.len() as u64;
     let mut process = Command::new(std::env::current_exe()?);
-    let peak = peak::of_command(process.arg(JUDGE).arg((calls * 10).to_string()))?;
+    let peak = answer::peak_of(process.arg(JUDGE).arg((calls * 10).to_string()))?;
     figure::show(
         &format!(
             "peak of a process that judges {} calls, against the input",

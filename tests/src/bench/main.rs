@@ -10,6 +10,7 @@
     reason = "a program for a person at a terminal"
 )]
 
+mod answer;
 mod batch;
 mod claims;
 mod figure;

@@ -1,6 +1,7 @@
 //! What a process that holds all issues needs of memory, beside the file.
 
 use crate::Sizes;
+use crate::answer;
 use crate::figure::{self, Wrong};
 use crate::peak;
 use crate::programs::{Programs, command, run};
@@ -49,5 +50,5 @@ fn peak_of_holder(path: &Path) -> Result<u64, Wrong> {
 
 fn peak_of_ready(programs: &Programs, path: &Path) -> Result<u64, Wrong> {
     let mut premath = programs.command("premath");
-    peak::of_command(premath.args(["issue", "ready", "--issues"]).arg(path))
+    answer::peak_of(premath.args(["issue", "ready", "--issues"]).arg(path))
 }

@@ -1,5 +1,6 @@
 //! The stream of each agent, read and folded, beside the plain digest of its
-//! bytes; and what is held of it at the end.
+//! bytes; what is held of it at the end, and what a process that reads a long
+//! one needs of memory.
 
 #![expect(
     clippy::print_stdout,
@@ -8,11 +9,12 @@
 )]
 
 mod figure;
+mod peak;
 
 use figure::{Wrong, median, timed};
-use premath_evidence::{Agent, AgentStream};
+use premath_evidence::{Agent, AgentStream, Flaw};
 use premath_kernel::canonical::sha256_hex;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -20,49 +22,154 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// How much is read from a pipe at once.
 const PIECE: usize = 64 << 10;
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let measured = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => measure(256 << 20, 5),
-        ["--quick"] => measure(16 << 20, 3),
-        _ => {
-            eprintln!("usage: premath-bench-stream [--quick]");
-            return ExitCode::from(2);
-        }
-    };
-    figure::ended(measured)
+/// The hidden mode in which this program reads a stream that it makes up
+/// meanwhile, and tells its own peak.
+const READ: &str = "--read";
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    runs: usize,
+    /// Bytes of the streams whose speed is measured.
+    speed: usize,
+    /// Bytes of those whose memory is.
+    memory: usize,
 }
 
-fn measure(bytes: usize, runs: usize) -> Result<(), Wrong> {
-    figure::head();
-    for payload in [200, 8 << 10] {
-        for &agent in Agent::ALL {
-            let stream = stream(agent, bytes, payload);
-            let (mut read, mut plain, mut held) = (vec![], vec![], 0);
-            for _ in 0..runs {
-                let (_, hashing) = timed(|| Ok(std::hint::black_box(sha256_hex(&stream))))?;
-                let (size, reading) = timed(|| fold(agent, &stream))?;
-                held = size;
-                plain.push(hashing.as_secs_f64());
-                read.push(reading.as_secs_f64());
+const FULL: Sizes = Sizes {
+    runs: 5,
+    speed: 64 << 20,
+    memory: 1_000_000_000,
+};
+
+const QUICK: Sizes = Sizes {
+    runs: 3,
+    speed: 8 << 20,
+    memory: 64 << 20,
+};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    figure::ended(
+        match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            [] => measure(FULL),
+            ["--quick"] => measure(QUICK),
+            [READ, agent, bytes, payload] => read(agent, bytes, payload),
+            _ => {
+                eprintln!("usage: premath-bench-stream [--quick]");
+                return ExitCode::from(2);
             }
-            let (read, plain) = (median(read), median(plain));
-            let rate = |seconds: f64| format!("{:.0} MB/s", stream.len() as f64 / seconds / 1e6);
-            figure::show(
-                &format!(
-                    "{} stream of {}, results of {payload} bytes",
-                    agent.as_str(),
-                    figure::size(stream.len() as u64)
-                ),
-                &rate(read),
-                &rate(plain),
-                plain / read,
-                ">= 200 MB/s",
-            );
-            figure::note("  held at its end", &figure::size(held as u64));
-            figure::note("  a MB in", &figure::time(read * 1e6 / stream.len() as f64));
+        },
+    )
+}
+
+fn measure(sizes: Sizes) -> Result<(), Wrong> {
+    figure::head();
+    for payload in [200, 2 << 10, 8 << 10] {
+        for &agent in Agent::ALL {
+            speed(sizes, agent, payload)?;
         }
     }
+    for payload in [200, 32 << 10] {
+        for &agent in Agent::ALL {
+            memory(sizes, agent, payload)?;
+        }
+    }
+    Ok(())
+}
+
+fn speed(sizes: Sizes, agent: Agent, payload: usize) -> Result<(), Wrong> {
+    let mut stream = begin(agent).to_owned();
+    let output = output(payload);
+    let mut calls = 0;
+    while stream.len() < sizes.speed {
+        stream += &call(agent, calls, &output);
+        calls += 1;
+        // What is kept of more calls has a bound, and reading on is no work.
+        if calls == 30_000 {
+            break;
+        }
+    }
+    stream += end(agent);
+    let stream = stream.into_bytes();
+    let (mut read, mut plain, mut held) = (vec![], vec![], 0);
+    for _ in 0..sizes.runs {
+        let (_, hashing) = timed(|| Ok(std::hint::black_box(sha256_hex(&stream))))?;
+        let (size, reading) = timed(|| fold(agent, &stream))?;
+        held = size;
+        plain.push(hashing.as_secs_f64());
+        read.push(reading.as_secs_f64());
+    }
+    let (read, plain) = (median(read), median(plain));
+    let rate = |seconds: f64| format!("{:.0} MB/s", stream.len() as f64 / seconds / 1e6);
+    figure::show(
+        &format!(
+            "{}, {calls} results of {payload} bytes, against SHA-256",
+            agent.as_str()
+        ),
+        &rate(read),
+        &rate(plain),
+        plain / read,
+        ">= 200 MB/s",
+    );
+    figure::note("  a call", &figure::time(read / f64::from(calls)));
+    let each = held as f64 / f64::from(calls);
+    figure::note("  held at its end, a call", &format!("{each:.0} B"));
+    Ok(())
+}
+
+/// Has a process of its own read a long stream; prints its peak.
+fn memory(sizes: Sizes, agent: Agent, payload: usize) -> Result<(), Wrong> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "its peak is the answer, so the reader is a process"
+    )]
+    let mut reader = Command::new(std::env::current_exe()?);
+    reader.args([READ, agent.as_str()]);
+    reader.args([sizes.memory.to_string(), payload.to_string()]);
+    let output = reader.output()?;
+    if !output.status.success() {
+        return Err(Wrong::because(String::from_utf8_lossy(&output.stderr)));
+    }
+    let peak: u64 = String::from_utf8_lossy(&output.stdout).trim().parse()?;
+    figure::show(
+        &format!(
+            "peak of a process, {} stream, results of {payload} bytes",
+            agent.as_str()
+        ),
+        &figure::size(peak),
+        &figure::size(sizes.memory as u64),
+        peak as f64 / sizes.memory as f64,
+        "< 32 MB",
+    );
+    Ok(())
+}
+
+/// Reads a stream that is never there as a whole, and prints this process's peak.
+fn read(agent: &str, bytes: &str, payload: &str) -> Result<(), Wrong> {
+    let agent = Agent::named(agent).ok_or_else(|| Wrong::because("no such agent"))?;
+    let (bytes, output) = (bytes.parse::<usize>()?, output(payload.parse()?));
+    let mut stream = AgentStream::new(agent);
+    stream.feed(begin(agent).as_bytes());
+    let (mut fed, mut calls) = (0, 0);
+    while fed < bytes {
+        let call = call(agent, calls, &output);
+        stream.feed(call.as_bytes());
+        fed += call.len();
+        calls += 1;
+    }
+    stream.feed(end(agent).as_bytes());
+    let folded = stream.finish();
+    let told = folded.calls().len();
+    let whole = match folded.faults().first() {
+        None => told == calls as usize,
+        // More than is kept: refused, and every call that is kept is there.
+        Some(fault) => fault.flaw == Flaw::TooManyCalls && told > 0,
+    };
+    if !whole {
+        return Err(Wrong::because(format!("{told} of {calls} calls were read")));
+    }
+    println!("{}", peak::of("self")?);
     Ok(())
 }
 
@@ -80,59 +187,55 @@ fn fold(agent: Agent, bytes: &[u8]) -> Result<usize, Wrong> {
     }
 }
 
-/// A stream of calls, each with a result of so many bytes.
-fn stream(agent: Agent, bytes: usize, payload: usize) -> Vec<u8> {
-    let output: String = "fn main() {\\n    let x = 1;\\n}\\n"
-        .chars()
-        .cycle()
-        .take(payload / 31 * 31)
-        .collect();
-    let (begin, end) = match agent {
-        Agent::Claude => (
-            r#"{"type":"system","subtype":"init","session_id":"s"}"#,
-            r#"{"type":"result","subtype":"success","is_error":false}"#,
-        ),
-        Agent::Codex => (
-            "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.started\"}",
-            r#"{"type":"turn.completed","usage":{}}"#,
-        ),
-        Agent::Gemini => (
-            r#"{"type":"init","session_id":"g"}"#,
-            r#"{"type":"result","status":"success"}"#,
-        ),
-        Agent::OpenCode => (
-            r#"{"type":"step_start","sessionID":"o"}"#,
-            r#"{"type":"step_finish","sessionID":"o","part":{"reason":"stop"}}"#,
-        ),
-    };
-    let mut stream = format!("{begin}\n");
-    for number in 0.. {
-        if stream.len() > bytes {
-            break;
+/// What a tool gave, of about so many bytes, with a line end every few.
+fn output(bytes: usize) -> String {
+    let line = "fn main() {\\n    let x = 1;\\n}\\n";
+    line.repeat(bytes / line.len())
+}
+
+fn begin(agent: Agent) -> &'static str {
+    match agent {
+        Agent::Claude => "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}\n",
+        Agent::Codex => {
+            "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.started\"}\n"
         }
-        stream += &match agent {
-            Agent::Claude => format!(
-                r#"{{"type":"assistant","message":{{"id":"m{number}","content":[{{"type":"tool_use","id":"toolu_{number}","name":"Bash","input":{{"command":"cat {number}"}}}}]}},"parent_tool_use_id":null,"session_id":"s"}}
+        Agent::Gemini => "{\"type\":\"init\",\"session_id\":\"g\"}\n",
+        Agent::OpenCode => "{\"type\":\"step_start\",\"sessionID\":\"o\"}\n",
+    }
+}
+
+fn end(agent: Agent) -> &'static str {
+    match agent {
+        Agent::Claude => "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false}\n",
+        Agent::Codex => "{\"type\":\"turn.completed\",\"usage\":{}}\n",
+        Agent::Gemini => "{\"type\":\"result\",\"status\":\"success\"}\n",
+        Agent::OpenCode => {
+            "{\"type\":\"step_finish\",\"sessionID\":\"o\",\"part\":{\"reason\":\"stop\"}}\n"
+        }
+    }
+}
+
+/// The lines of a call.
+fn call(agent: Agent, number: u32, output: &str) -> String {
+    match agent {
+        Agent::Claude => format!(
+            r#"{{"type":"assistant","message":{{"id":"m{number}","content":[{{"type":"tool_use","id":"toolu_{number}","name":"Bash","input":{{"command":"cat {number}"}}}}]}},"parent_tool_use_id":null,"session_id":"s"}}
 {{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"toolu_{number}","content":"{output}"}}]}},"parent_tool_use_id":null,"session_id":"s"}}
 "#
-            ),
-            Agent::Codex => format!(
-                r#"{{"type":"item.started","item":{{"id":"item_{number}","type":"command_execution","command":"cat {number}","aggregated_output":"","exit_code":null,"status":"in_progress"}}}}
+        ),
+        Agent::Codex => format!(
+            r#"{{"type":"item.started","item":{{"id":"item_{number}","type":"command_execution","command":"cat {number}","aggregated_output":"","exit_code":null,"status":"in_progress"}}}}
 {{"type":"item.completed","item":{{"id":"item_{number}","type":"command_execution","command":"cat {number}","aggregated_output":"{output}","exit_code":0,"status":"completed"}}}}
 "#
-            ),
-            Agent::Gemini => format!(
-                r#"{{"type":"tool_use","tool_name":"shell","tool_id":"c{number}","parameters":{{"command":"cat {number}"}}}}
+        ),
+        Agent::Gemini => format!(
+            r#"{{"type":"tool_use","tool_name":"shell","tool_id":"c{number}","parameters":{{"command":"cat {number}"}}}}
 {{"type":"tool_result","tool_id":"c{number}","status":"success","output":"{output}"}}
 "#
-            ),
-            Agent::OpenCode => format!(
-                r#"{{"type":"tool_use","timestamp":{number},"sessionID":"o","part":{{"type":"tool","callID":"c{number}","tool":"bash","state":{{"status":"completed","input":{{"command":"cat {number}"}},"output":"{output}","metadata":{{"exit":0}}}}}}}}
+        ),
+        Agent::OpenCode => format!(
+            r#"{{"type":"tool_use","timestamp":{number},"sessionID":"o","part":{{"type":"tool","callID":"c{number}","tool":"bash","state":{{"status":"completed","input":{{"command":"cat {number}"}},"output":"{output}","metadata":{{"exit":0}}}}}}}}
 "#
-            ),
-        };
+        ),
     }
-    stream += end;
-    stream.push('\n');
-    stream.into_bytes()
 }

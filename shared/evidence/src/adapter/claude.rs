@@ -10,8 +10,13 @@ use crate::event::{
     Tokens, Usage, UsageBasis,
 };
 use crate::flaw::Flaw;
-use crate::json::{Object, digest_of, is_text, list};
+use crate::json::{Object, Shape, digest_of, list};
 use crate::shell::CallEnd;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A message has blocks.
+pub(super) const SHAPE: Shape = Shape(&[("message", Shape(&[("content", Shape::FLAT)]))]);
 
 /// Subtypes of `system` that tell of no call, though some bear ids.
 const NOTICES: [&str; 12] = [
@@ -49,8 +54,8 @@ pub(super) fn read(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
 fn system(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     match &*line.word("subtype")? {
         "init" => out(EventKind::Begun(Begun {
-            session_id: line.optional_name("session_id")?,
-            model: line.optional_name("model")?,
+            session_id: line.optional_name("session_id")?.map(Cow::into_owned),
+            model: line.optional_name("model")?.map(Cow::into_owned),
         })),
         "api_retry" => out(EventKind::Retry(Retry {
             attempt: line.count("attempt")?,
@@ -66,11 +71,13 @@ fn system(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
 fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     let message = line.needed("message")?;
     let speaker = Speaker {
-        caller: line.optional_name("parent_tool_use_id")?,
-        round: message.optional_name("id")?,
+        caller: line.optional_name("parent_tool_use_id")?.map(Arc::from),
+        round: message.optional_name("id")?.map(Arc::from),
     };
     if message.text("model")?.as_deref() == Some(SYNTHETIC) {
-        out(EventKind::Notice(message.excerpt("content")?));
+        let block = message.objects("content")?.next();
+        let said = block.map(|block| block.excerpt("text"));
+        out(EventKind::Notice(said.transpose()?.unwrap_or_default()));
         return Ok(());
     }
     for block in message.objects("content")? {
@@ -85,8 +92,8 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
                     synthesized: false,
                 }));
             }
-            kind if kind.ends_with("tool_result") => ended(&block, &speaker, out)?,
-            other => unknown(other, &block, out)?,
+            kind if kind.ends_with("tool_result") => ended(block, &speaker, out)?,
+            other => unknown(other, block, out)?,
         }
     }
     if let Some(usage) = message.object("usage")? {
@@ -102,18 +109,18 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
 fn user(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     let message = line.needed("message")?;
     let speaker = Speaker {
-        caller: line.optional_name("parent_tool_use_id")?,
+        caller: line.optional_name("parent_tool_use_id")?.map(Arc::from),
         round: None,
     };
     // A prompt is a text; what it says is no evidence.
-    if message.get("content")?.is_some_and(is_text) {
+    if message.is_text("content")? {
         return Ok(());
     }
     for block in message.objects("content")? {
         match &*block.word("type")? {
-            "tool_result" => ended(&block, &speaker, out)?,
+            "tool_result" => ended(block, &speaker, out)?,
             "text" | "image" | "document" => {}
-            other => unknown(other, &block, out)?,
+            other => unknown(other, block, out)?,
         }
     }
     Ok(())
@@ -143,7 +150,7 @@ fn result(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     let usage = line.object("usage")?;
     out(EventKind::Usage(Usage {
         basis: UsageBasis::Turn,
-        tokens: usage.as_ref().map(tokens).transpose()?,
+        tokens: usage.as_deref().map(tokens).transpose()?,
         cost_nano_usd: line.nano_usd("total_cost_usd")?,
     }));
     let denied = line.get("permission_denials")?.and_then(list);
@@ -169,7 +176,7 @@ fn result(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     } else {
         let reason = line.optional_name("stop_reason")?;
         Terminal::Finished {
-            stop_reason: reason.unwrap_or_else(|| "end_turn".to_owned()),
+            stop_reason: reason.map_or_else(|| "end_turn".to_owned(), Cow::into_owned),
         }
     }));
     Ok(())

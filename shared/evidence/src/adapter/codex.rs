@@ -7,25 +7,30 @@
 //! whole turn, and each change of it is a call. Usage is a running total, an
 //! `error` may be a warning, and a launch that failed prints nothing.
 
-use super::{Out, speaks_of_limit, unknown};
+use super::{MAX_OPEN, Out, speaks_of_limit, unknown};
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Retry, Speaker, Terminal,
     Tokens, Usage, UsageBasis,
 };
 use crate::flaw::Flaw;
-use crate::json::{Object, digest_of, said};
+use crate::json::{Object, Shape, digest_of, said};
 use crate::shell::CallEnd;
-use premath_kernel::canonical;
-use serde_json::json;
+use premath_kernel::canonical::{self, Sum};
+use serde::Serialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A line of an item has it within.
+pub(super) const SHAPE: Shape = Shape(&[("item", Shape::FLAT)]);
 
 /// What is open.
 #[derive(Debug, Default)]
 pub(crate) struct Codex {
     turn_open: bool,
     /// Items that began, with how many changes of a plan were seen.
-    open: BTreeMap<String, u64>,
+    open: BTreeMap<Arc<str>, u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,7 +44,7 @@ impl Codex {
     pub(super) fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         match &*line.word("type")? {
             "thread.started" => out(EventKind::Begun(Begun {
-                session_id: Some(line.name("thread_id")?),
+                session_id: Some(line.name("thread_id")?.into_owned()),
                 model: None,
             })),
             "turn.started" => self.turn_open = true,
@@ -93,8 +98,16 @@ impl Codex {
     }
 
     pub(super) fn retained_bytes(&self) -> usize {
-        let ids: usize = self.open.keys().map(String::capacity).sum();
-        ids + self.open.len() * size_of::<(String, u64)>() * 2
+        let ids: usize = self.open.keys().map(|id| id.len()).sum();
+        ids + self.open.len() * size_of::<(Arc<str>, u64)>() * 2
+    }
+
+    fn open(&mut self, id: &str) -> Result<(), Flaw> {
+        if self.open.len() >= MAX_OPEN {
+            return Err(Flaw::TooManyCalls);
+        }
+        self.open.insert(id.into(), 0);
+        Ok(())
     }
 
     fn end_turn(&mut self) -> Result<(), Flaw> {
@@ -142,13 +155,13 @@ impl Codex {
             "mcp_tool_call" => {
                 let tool = format!("mcp.{}.{}", item.name("server")?, item.name("tool")?);
                 let input = digest_of(item.get("arguments")?);
-                self.call(Call::of(id, &tool, input), &item, phase, out)
+                self.call(Call::of(id, tool, input), &item, phase, out)
             }
             "collab_tool_call" => {
                 let tool = format!("collab.{}", item.name("tool")?);
                 let call = Call {
                     input_again: None,
-                    ..Call::of(id, &tool, digest_of(item.get("prompt")?))
+                    ..Call::of(id, tool, digest_of(item.get("prompt")?))
                 };
                 self.call(call, &item, phase, out)
             }
@@ -158,28 +171,28 @@ impl Codex {
 
     fn call(
         &mut self,
-        call: Call,
+        call: Call<'_>,
         item: &Object<'_>,
         phase: Phase,
         out: Out<'_>,
     ) -> Result<(), Flaw> {
-        let known = self.open.contains_key(&call.id);
+        let known = self.open.contains_key(&*call.id);
         match phase {
             // A call that began already is the fold's to refuse.
             Phase::Started => {
-                self.open.insert(call.id.clone(), 0);
+                self.open(&call.id)?;
                 out(call.request(false));
                 return Ok(());
             }
             // Some file changes begin with what is known of them so far.
             Phase::Updated if !known && call.may_end_only => {
-                self.open.insert(call.id.clone(), 0);
+                self.open(&call.id)?;
                 out(call.request(false));
                 return Ok(());
             }
             Phase::Updated => return Ok(()),
             Phase::Completed => {
-                self.open.remove(&call.id);
+                self.open.remove(&*call.id);
             }
         }
         if !known && call.may_end_only {
@@ -194,11 +207,11 @@ impl Codex {
         out(EventKind::Result(CallResult {
             caller: None,
             end,
-            digest: canonical::digest(&json!({
-                "exitCode": item.integer("exit_code")?,
-                "output": digest_of(output),
-                "status": item.text("status")?,
-            })),
+            digest: canonical::sum_ordered(&Given {
+                exit_code: item.integer("exit_code")?,
+                output: digest_of(output).digest(),
+                status: item.text("status")?,
+            }),
             bytes: output.map_or(0, |output| output.get().len() as u64),
             input_digest: call.input_again,
             call_id: call.id,
@@ -209,24 +222,24 @@ impl Codex {
     /// Every change of the plan is a call of the model that is over at once.
     fn plan(
         &mut self,
-        id: String,
+        id: Cow<'_, str>,
         item: &Object<'_>,
         phase: Phase,
         out: Out<'_>,
     ) -> Result<(), Flaw> {
         if phase == Phase::Started {
-            self.open.insert(id.clone(), 0);
+            self.open(&id)?;
         }
-        let Some(changes) = self.open.get_mut(&id) else {
+        let Some(changes) = self.open.get_mut(&*id) else {
             return Err(Flaw::TurnUnopened);
         };
         if phase == Phase::Completed {
-            self.open.remove(&id);
+            self.open.remove(&*id);
             return Ok(());
         }
         *changes += 1;
         let input = digest_of(item.get("items")?);
-        let call = Call::of(format!("{id}.{changes}"), "update_plan", input.clone());
+        let call = Call::of(format!("{id}.{changes}").into(), "update_plan", input);
         out(call.request(true));
         out(EventKind::Result(CallResult {
             call_id: call.id,
@@ -240,32 +253,41 @@ impl Codex {
     }
 }
 
-struct Call {
-    id: String,
-    tool: String,
-    input: String,
+/// What a call gave, as it is digested.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Given<'a> {
+    exit_code: Option<i64>,
+    output: String,
+    status: Option<Cow<'a, str>>,
+}
+
+struct Call<'a> {
+    id: Cow<'a, str>,
+    tool: Cow<'a, str>,
+    input: Sum,
     /// The input as the end of the call tells it, where both ends tell it.
-    input_again: Option<String>,
+    input_again: Option<Sum>,
     /// Some versions say only that it is over.
     may_end_only: bool,
 }
 
-impl Call {
-    fn of(id: String, tool: &str, input: String) -> Self {
+impl<'a> Call<'a> {
+    fn of(id: Cow<'a, str>, tool: impl Into<Cow<'a, str>>, input: Sum) -> Self {
         Self {
             id,
-            tool: tool.to_owned(),
-            input_again: Some(input.clone()),
+            tool: tool.into(),
+            input_again: Some(input),
             input,
             may_end_only: false,
         }
     }
 
-    fn request(&self, synthesized: bool) -> EventKind {
+    fn request(&self, synthesized: bool) -> EventKind<'_> {
         EventKind::Request(CallRequest {
-            call_id: self.id.clone(),
-            tool: self.tool.clone(),
-            input_digest: self.input.clone(),
+            call_id: Cow::Borrowed(&self.id),
+            tool: Cow::Borrowed(&self.tool),
+            input_digest: self.input,
             speaker: Speaker::default(),
             synthesized,
         })
@@ -279,16 +301,21 @@ impl Call {
             Some("declined") => return Ok(failed("declined", said_in("aggregated_output")?)),
             Some("failed") | Some("completed") => {}
             // A search has no status: it is over when it is said to be.
-            None if self.tool == "web_search" => return Ok(CallEnd::Ok),
-            _ => return Err(Flaw::Abandoned(self.id.clone())),
+            None if &*self.tool == "web_search" => return Ok(CallEnd::Ok),
+            _ => return Err(Flaw::Abandoned((&*self.id).into())),
         }
-        let failure = match self.tool.as_str() {
+        let failure = match &*self.tool {
             "command_execution" => {
                 let Some(code) = item.integer("exit_code")? else {
-                    return Err(Flaw::Abandoned(self.id.clone()));
+                    return Err(Flaw::Abandoned((&*self.id).into()));
                 };
-                let output = said_in("aggregated_output")?;
-                (code != 0).then(|| failed("command_failed", format!("exit code {code}: {output}")))
+                if code == 0 {
+                    None
+                } else {
+                    let output = said_in("aggregated_output")?;
+                    let said = format!("exit code {code}: {output}");
+                    Some(failed("command_failed", said))
+                }
             }
             "file_change" => None,
             _ => item
@@ -304,13 +331,14 @@ impl Call {
 }
 
 fn message_of(error: &RawValue) -> String {
-    let message = Object::read(error.get()).and_then(|error| error.excerpt("message").ok());
+    let message =
+        Object::read(error.get(), &Shape::FLAT).and_then(|error| error.excerpt("message").ok());
     message
         .filter(|message| !message.is_empty())
         .unwrap_or_else(|| said(error))
 }
 
-fn limit() -> EventKind {
+fn limit() -> EventKind<'static> {
     EventKind::Limit(Limit {
         status: LimitStatus::Rejected,
         resets_at: None,

@@ -5,7 +5,7 @@
 //! that failed: only one that printed nothing says so, in words. A run that the
 //! agent stopped itself (a loop, the turns) ends as a success after an `error`.
 
-use super::{Out, speaks_of_limit, unknown};
+use super::{MAX_OPEN, Out, speaks_of_limit, unknown};
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Speaker, Terminal, Tokens,
     Usage, UsageBasis,
@@ -13,7 +13,9 @@ use crate::event::{
 use crate::flaw::Flaw;
 use crate::json::{Object, digest_of};
 use crate::shell::CallEnd;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The tool that runs commands.
 const SHELL: &str = "run_shell_command";
@@ -25,9 +27,11 @@ const LOOP: &str = "Loop detected, stopping execution";
 #[derive(Debug, Default)]
 pub(crate) struct Gemini {
     round: u64,
+    /// The same as text.
+    round_name: Option<Arc<str>>,
     answered: bool,
     /// Commands that run.
-    commands: BTreeSet<String>,
+    commands: BTreeSet<Arc<str>>,
     /// Why the agent stops, where it said so and did nothing since.
     stopped: Option<Stop>,
 }
@@ -42,8 +46,8 @@ impl Gemini {
     pub(super) fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         match &*line.word("type")? {
             "init" => out(EventKind::Begun(Begun {
-                session_id: line.optional_name("session_id")?,
-                model: line.optional_name("model")?,
+                session_id: line.optional_name("session_id")?.map(Cow::into_owned),
+                model: line.optional_name("model")?.map(Cow::into_owned),
             })),
             "message" => {
                 if &*line.word("role")? == "assistant" {
@@ -53,9 +57,13 @@ impl Gemini {
             }
             "tool_use" => {
                 self.stopped = None;
-                let (call_id, tool) = (line.name("tool_id")?, line.name("tool_name")?);
+                let call_id = line.name("tool_id")?;
+                let tool = line.name("tool_name")?;
                 if tool == SHELL {
-                    self.commands.insert(call_id.clone());
+                    if self.commands.len() >= MAX_OPEN {
+                        return Err(Flaw::TooManyCalls);
+                    }
+                    self.commands.insert((&*call_id).into());
                 }
                 out(EventKind::Request(CallRequest {
                     call_id,
@@ -86,8 +94,8 @@ impl Gemini {
     }
 
     pub(super) fn retained_bytes(&self) -> usize {
-        let ids: usize = self.commands.iter().map(String::capacity).sum();
-        ids + self.commands.len() * size_of::<String>() * 2
+        let ids: usize = self.commands.iter().map(|id| id.len()).sum();
+        ids + self.commands.len() * size_of::<Arc<str>>() * 2
     }
 
     fn ended(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
@@ -96,7 +104,7 @@ impl Gemini {
         let call_id = line.name("tool_id")?;
         let output = line.get("output")?;
         let mut end = end(line)?;
-        if self.commands.remove(&call_id) && matches!(end, CallEnd::Ok) {
+        if self.commands.remove(&*call_id) && matches!(end, CallEnd::Ok) {
             let said = line.excerpt("output")?;
             if command_failed(&said) {
                 end = CallEnd::failed("command_failed", said);
@@ -117,10 +125,13 @@ impl Gemini {
     fn speaker(&mut self) -> Speaker {
         if std::mem::take(&mut self.answered) {
             self.round += 1;
+            self.round_name = None;
         }
+        let name = || self.round.to_string().into();
+        let name: &Arc<str> = self.round_name.get_or_insert_with(name);
         Speaker {
             caller: None,
-            round: Some(self.round.to_string()),
+            round: Some(name.clone()),
         }
     }
 }

@@ -11,18 +11,25 @@ use crate::event::{
     Usage, UsageBasis,
 };
 use crate::flaw::Flaw;
-use crate::json::{Object, digest_of};
+use crate::json::{Object, Shape, digest_of};
 use crate::shell::CallEnd;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The tool in whose place a call stands that could not be made; it is said to
 /// have gone well.
 const INVALID: &str = "invalid";
+
+/// A part has a state.
+pub(super) const SHAPE: Shape = Shape(&[("part", Shape(&[("state", Shape::FLAT)]))]);
 
 /// The session and the step that is open.
 #[derive(Debug, Default)]
 pub(crate) struct OpenCode {
     session: Option<String>,
     steps: u64,
+    /// The step as text.
+    step: Option<Arc<str>>,
     open: bool,
     calls: u64,
 }
@@ -34,6 +41,7 @@ impl OpenCode {
         match &*kind {
             "step_start" => {
                 self.steps += 1;
+                self.step = Some(self.steps.to_string().into());
                 self.open = true;
                 self.calls = 0;
             }
@@ -43,11 +51,11 @@ impl OpenCode {
                 let part = line.needed("part")?;
                 self.call(&part, out)?;
                 if !self.open {
-                    return Err(Flaw::CallOutside(part.name("callID")?));
+                    return Err(Flaw::CallOutside(part.name("callID")?.into()));
                 }
             }
-            "step_finish" => self.finish(&line.needed("part")?, out)?,
-            "error" => error(line, &line.needed("error")?, out)?,
+            "step_finish" => self.finish(&*line.needed("part")?, out)?,
+            "error" => error(line, &*line.needed("error")?, out)?,
             other => return unknown(other, line, out),
         }
         Ok(())
@@ -65,12 +73,12 @@ impl OpenCode {
     fn same_session(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         let session = line.optional_name("sessionID")?;
         if self.session.is_none() {
-            self.session.clone_from(&session);
+            self.session = session.map(Cow::into_owned);
             out(EventKind::Begun(Begun {
-                session_id: session,
+                session_id: self.session.clone(),
                 model: None,
             }));
-        } else if session.is_some() && session != self.session {
+        } else if session.is_some() && session.as_deref() != self.session.as_deref() {
             return Err(Flaw::OtherSession);
         }
         Ok(())
@@ -79,7 +87,7 @@ impl OpenCode {
     fn speaker(&self) -> Speaker {
         Speaker {
             caller: None,
-            round: Some(self.steps.to_string()),
+            round: self.step.clone(),
         }
     }
 
@@ -108,13 +116,13 @@ impl OpenCode {
                 CallEnd::failed("invalid_call", state.excerpt("output")?)
             }
             ("error", _) => CallEnd::failed("tool_error", state.excerpt("error")?),
-            ("completed", _) if killed => return Err(Flaw::Abandoned(call_id)),
+            ("completed", _) if killed => return Err(Flaw::Abandoned(call_id.into())),
             ("completed", None | Some(0)) => CallEnd::Ok,
             ("completed", Some(code)) => {
                 let output = state.excerpt("output")?;
                 CallEnd::failed("command_failed", format!("exit code {code}: {output}"))
             }
-            _ => return Err(Flaw::Abandoned(call_id)),
+            _ => return Err(Flaw::Abandoned(call_id.into())),
         };
         out(EventKind::Result(CallResult {
             call_id,
@@ -141,7 +149,7 @@ impl OpenCode {
             "stop" => out(finished("end_turn")),
             "length" => out(finished("max_tokens")),
             _ => out(EventKind::Terminal(Terminal::Failed {
-                reason: part.name("reason")?,
+                reason: part.name("reason")?.into_owned(),
                 message: String::new(),
             })),
         }
@@ -149,7 +157,7 @@ impl OpenCode {
     }
 }
 
-fn finished(stop_reason: &str) -> EventKind {
+fn finished(stop_reason: &str) -> EventKind<'static> {
     EventKind::Terminal(Terminal::Finished {
         stop_reason: stop_reason.to_owned(),
     })
@@ -190,12 +198,12 @@ fn error(line: &Object<'_>, error: &Object<'_>, out: Out<'_>) -> Result<(), Flaw
     if status == Some(429) || speaks_of_limit(&message) {
         out(EventKind::Limit(Limit {
             status: LimitStatus::Rejected,
-            resets_at: resets_at(line, data.as_ref())?,
+            resets_at: resets_at(line, data.as_deref())?,
         }));
     }
     let name = error.optional_name("name")?;
     out(EventKind::Terminal(Terminal::Failed {
-        reason: name.unwrap_or_else(|| "error".to_owned()),
+        reason: name.map_or_else(|| "error".to_owned(), Cow::into_owned),
         message,
     }));
     Ok(())

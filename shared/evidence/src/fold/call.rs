@@ -3,12 +3,17 @@
 use super::word;
 use crate::event::{Source, Speaker};
 use crate::shell::CallEnd;
+use premath_kernel::canonical::Sum;
+use std::sync::Arc;
+
+/// The counts that stand before a shared text, in bytes.
+const COUNTS: usize = 16;
 
 /// One call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRecord {
     /// The agent's id of it.
-    pub id: String,
+    pub id: Arc<str>,
     /// Its request; none where a result came alone.
     pub request: Option<RequestRecord>,
     /// Its end; none where it has not ended.
@@ -19,9 +24,9 @@ pub struct CallRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestRecord {
     /// The tool.
-    pub tool: String,
+    pub tool: Arc<str>,
     /// `D` of what it was called with.
-    pub input_digest: String,
+    pub input_digest: Sum,
     /// Who asked.
     pub speaker: Speaker,
     /// Whether it was made up from the result.
@@ -34,11 +39,11 @@ pub struct RequestRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultRecord {
     /// Who it was given to; none for the agent itself.
-    pub caller: Option<String>,
+    pub caller: Option<Arc<str>>,
     /// How it ended.
     pub end: CallEnd,
     /// `D` of what it gave.
-    pub digest: String,
+    pub digest: Sum,
     /// How many bytes that is.
     pub bytes: u64,
     /// The line that said so.
@@ -48,9 +53,14 @@ pub struct ResultRecord {
 }
 
 impl CallRecord {
-    pub(super) fn new(id: &str) -> Self {
+    /// What a record costs in bytes, without what its names and excerpts hold:
+    /// itself and its place among the others, of which half may be room for more.
+    pub(super) const COST: usize =
+        size_of::<Self>() + 2 * size_of::<(u64, Arc<str>, Box<Self>)>() + COUNTS;
+
+    pub(super) const fn new(id: Arc<str>) -> Self {
         Self {
-            id: id.to_owned(),
+            id,
             request: None,
             result: None,
         }
@@ -71,27 +81,27 @@ impl CallRecord {
             (Some(_), Some(result)) => word(&result.end),
         }
     }
+}
 
+impl RequestRecord {
+    /// Returns how many bytes its names hold.
     pub(super) fn retained_bytes(&self) -> usize {
-        /// A line's digest, which the events of a line share.
-        const DIGEST: usize = 64 + 16;
-        let request = self.request.as_ref().map_or(0, |request| {
-            let speaker = &request.speaker;
-            request.tool.capacity()
-                + request.input_digest.capacity()
-                + speaker.caller.as_ref().map_or(0, String::capacity)
-                + speaker.round.as_ref().map_or(0, String::capacity)
-                + DIGEST
-        });
-        let result = self.result.as_ref().map_or(0, |result| {
-            let end = match &result.end {
-                CallEnd::Ok => 0,
-                CallEnd::Error { class, message, .. } => class.capacity() + message.capacity(),
-            };
-            end + result.digest.capacity()
-                + result.caller.as_ref().map_or(0, String::capacity)
-                + DIGEST * 2
-        });
-        size_of::<Self>() + self.id.capacity() + request + result
+        let Speaker { caller, round } = &self.speaker;
+        self.tool.len() + held(caller) + held(round)
     }
+}
+
+impl ResultRecord {
+    /// Returns how many bytes its names and its excerpt hold.
+    pub(super) fn retained_bytes(&self) -> usize {
+        let end = match &self.end {
+            CallEnd::Ok => 0,
+            CallEnd::Error { class, message, .. } => class.capacity() + message.capacity(),
+        };
+        end + held(&self.caller)
+    }
+}
+
+fn held(name: &Option<Arc<str>>) -> usize {
+    name.as_ref().map_or(0, |name| name.len() + COUNTS)
 }

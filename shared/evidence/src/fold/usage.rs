@@ -3,6 +3,7 @@
 use crate::event::{Tokens, Usage, UsageBasis};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How many messages are held open: those of the agent and its sub-agents that
 /// are told at the same time.
@@ -38,7 +39,7 @@ pub(super) struct UsageFold {
     /// What is over and counted.
     settled: Tokens,
     /// The messages of the turn that were told, each by what was said of it last.
-    open: BTreeMap<String, Tokens>,
+    open: BTreeMap<Arc<str>, Tokens>,
     /// Messages of the turn that are no longer open.
     closed: Tokens,
     told: bool,
@@ -74,7 +75,7 @@ impl UsageFold {
         }
     }
 
-    fn message(&mut self, id: String, tokens: Tokens) {
+    fn message(&mut self, id: Arc<str>, tokens: Tokens) {
         self.open.insert(id, tokens);
         if self.open.len() > OPEN_MESSAGES {
             // The least id: which one matters little, that it is always the
@@ -97,7 +98,7 @@ impl UsageFold {
     }
 
     pub(super) fn retained_bytes(&self) -> usize {
-        let ids: usize = self.open.keys().map(String::capacity).sum();
-        ids + self.open.len() * size_of::<(String, Tokens)>() * 2
+        let ids: usize = self.open.keys().map(|id| id.len()).sum();
+        ids + self.open.len() * size_of::<(Arc<str>, Tokens)>() * 2
     }
 }

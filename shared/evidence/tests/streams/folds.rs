@@ -2,25 +2,24 @@
 //! that they speak of is another.
 
 use crate::judge::{evidence, fold, good};
-use premath_evidence::{Agent, StreamFold, StreamReader};
+use premath_evidence::{Agent, Event, StreamFold, StreamReader};
 use premath_kernel::turn::{ParsedInput, normalize};
 
 #[test]
 fn a_fold_is_the_same_on_every_run_and_wherever_it_was_looked_at() {
     for &agent in Agent::ALL {
-        let mut events = Vec::new();
-        let mut reader = StreamReader::new(agent);
-        reader.feed(good(agent).as_bytes(), &mut |event| events.push(event));
-        let log = reader.finish(&mut |event| events.push(event));
         let mut looked_at = StreamFold::new(agent);
-        for event in events.clone() {
+        let mut look = |event: Event<'_>| {
             looked_at.apply(event);
             let _ = (
                 looked_at.spent(),
                 looked_at.is_in_call(),
                 looked_at.is_over(),
             );
-        }
+        };
+        let mut reader = StreamReader::new(agent);
+        reader.feed(good(agent).as_bytes(), &mut look);
+        let log = reader.finish(&mut look);
         let one = looked_at.close(log);
         let other = fold(agent, good(agent));
         assert_eq!(one.state_view(), other.state_view());

@@ -3,18 +3,31 @@
 
 use crate::judge::{evidence, fold, gate, good};
 use premath_evidence::{
-    Agent, AgentStream, Event, EventKind, Flaw, MAX_LINE_BYTES, StreamLog, StreamReader,
+    Agent, AgentStream, Event, EventKind, Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamLog,
+    StreamReader,
 };
+use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::normalize;
 use proptest::prelude::*;
 
-fn read<'a>(agent: Agent, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Event>, StreamLog) {
+/// An event as text, and the line and flaw that it is.
+type Told = (String, Option<(u64, Flaw)>);
+
+fn read<'a>(agent: Agent, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Told>, StreamLog) {
     let mut events = Vec::new();
+    let mut each = |event: Event<'_>| {
+        let text = format!("{event:?}");
+        let flaw = match event.kind {
+            EventKind::Invalid(flaw) => Some((event.source.line, flaw)),
+            _ => None,
+        };
+        events.push((text, flaw));
+    };
     let mut reader = StreamReader::new(agent);
     for piece in pieces {
-        reader.feed(piece, &mut |event| events.push(event));
+        reader.feed(piece, &mut each);
     }
-    let log = reader.finish(&mut |event| events.push(event));
+    let log = reader.finish(&mut each);
     (events, log)
 }
 
@@ -101,10 +114,7 @@ fn a_line_over_the_bound_is_passed_over_and_refused() {
         let flaws: Vec<_> = whole
             .0
             .iter()
-            .filter_map(|event| match &event.kind {
-                EventKind::Invalid(flaw) => Some((event.source.line, flaw.clone())),
-                _ => None,
-            })
+            .filter_map(|(_, flaw)| flaw.clone())
             .collect();
         assert_eq!(flaws.is_empty(), admitted);
         assert!(flaws.iter().all(|flaw| *flaw == (2, Flaw::TooLong)));
@@ -153,4 +163,64 @@ fn what_is_held_grows_with_calls_and_not_with_what_they_gave() {
         more < small * 11,
         "{more} bytes for ten times the calls of {small}"
     );
+}
+
+/// An agent that calls and calls: what is kept of it has a bound, and a stream
+/// of which not everything is kept is no evidence.
+#[test]
+fn what_is_held_has_a_bound_however_many_calls_there_are() {
+    let long = |number: u32| format!("{number}-{}", "x".repeat(500));
+    let of = |agent: Agent, line: &dyn Fn(u32) -> String, lines: u32| {
+        let (begin, _) = good(agent).split_once('\n').unwrap();
+        let mut stream = AgentStream::new(agent);
+        stream.feed(format!("{begin}\n").as_bytes());
+        for number in 0..lines {
+            stream.feed(line(number).as_bytes());
+        }
+        let held = stream.retained_bytes();
+        (held, stream.finish())
+    };
+    let claude = |number: u32| {
+        let id = long(number);
+        format!(
+            "{{\"type\":\"assistant\",\"message\":{{\"id\":\"{id}\",\"content\":[{{\"type\":\"tool_use\",\"id\":\"{id}\",\"name\":\"{id}\",\"input\":{{}}}}]}},\"parent_tool_use_id\":\"{id}\"}}\n\
+             {{\"type\":\"user\",\"message\":{{\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"{id}\",\"content\":\"{id}\",\"is_error\":true}}]}},\"parent_tool_use_id\":\"{id}\"}}\n"
+        )
+    };
+    let codex = |number: u32| {
+        let id = long(number);
+        format!(
+            "{{\"type\":\"item.started\",\"item\":{{\"id\":\"{id}\",\"type\":\"command_execution\",\"command\":\"\",\"status\":\"in_progress\"}}}}\n"
+        )
+    };
+    for (agent, line, lines) in [
+        (Agent::Claude, &claude as &dyn Fn(u32) -> String, 20_000),
+        (Agent::Codex, &codex, 5_000),
+    ] {
+        let (held, stream) = of(agent, line, lines);
+        assert!(held < MAX_CALL_BYTES + (4 << 20), "{agent:?} holds {held}");
+        let flaws = stream.faults().iter().map(|fault| &fault.flaw);
+        assert!(
+            flaws.clone().any(|flaw| *flaw == Flaw::TooManyCalls),
+            "{agent:?}"
+        );
+        assert!(stream.classes().contains(&FailureClass::AgentStreamInvalid));
+    }
+}
+
+#[test]
+fn a_usual_call_is_kept_in_a_few_hundred_bytes() {
+    let held = |calls: u32| {
+        let mut stream = AgentStream::new(Agent::Gemini);
+        for number in 0..calls {
+            let call = format!(
+                "{{\"type\":\"tool_use\",\"tool_name\":\"read_file\",\"tool_id\":\"call_{number:024}\",\"parameters\":{{}}}}\n\
+                 {{\"type\":\"tool_result\",\"tool_id\":\"call_{number:024}\",\"status\":\"success\",\"output\":\"\"}}\n"
+            );
+            stream.feed(call.as_bytes());
+        }
+        stream.retained_bytes()
+    };
+    let each = (held(2_000) - held(1_000)) / 1_000;
+    assert!(each < 600, "{each} bytes");
 }

@@ -10,29 +10,29 @@ use std::collections::BTreeMap;
 
 /// Where each call's result was read: by call id, the line's number.
 fn read_at(stream: &FoldedStream) -> BTreeMap<&str, Option<u64>> {
-    let calls = stream.calls().iter();
+    let calls = stream.calls();
     calls
         .map(|call| {
             let result = call.result.as_ref().unwrap();
             let line = result.read_at.as_ref().map(|source| source.line);
-            (call.id.as_str(), line)
+            (&*call.id, line)
         })
         .collect()
 }
 
 fn ends(stream: &FoldedStream) -> BTreeMap<&str, &str> {
-    let calls = stream.calls().iter();
+    let calls = stream.calls();
     calls
-        .map(|call| (call.id.as_str(), call.failure().unwrap_or("ok")))
+        .map(|call| (&*call.id, call.failure().unwrap_or("ok")))
         .collect()
 }
 
 fn tools(stream: &FoldedStream) -> Vec<(&str, &str, bool)> {
-    let calls = stream.calls().iter();
+    let calls = stream.calls();
     calls
         .map(|call| {
             let request = call.request.as_ref().unwrap();
-            (call.id.as_str(), request.tool.as_str(), request.synthesized)
+            (&*call.id, &*request.tool, request.synthesized)
         })
         .collect()
 }
@@ -255,9 +255,9 @@ fn a_codex_file_change_may_begin_begin_late_or_not_at_all() {
         (begin("updated"), false),
     ] {
         let stream = fold(Agent::Codex, good(Agent::Codex).replace(end, &begin));
-        let request = stream.calls()[4].request.as_ref().unwrap();
+        let request = stream.calls().nth(4).unwrap().request.as_ref().unwrap();
         assert_eq!(
-            (stream.calls()[4].id.as_str(), request.synthesized),
+            (&*stream.calls().nth(4).unwrap().id, request.synthesized),
             ("item_4", synthesized)
         );
         assert_eq!(gate(&evidence(&stream)), [].into());
@@ -498,7 +498,16 @@ fn a_text_that_was_cut_within_a_character_is_still_a_result() {
     let stream = good(Agent::Gemini).replace(r#""output":"a.rs""#, r#""output":"a \ud83d""#);
     assert_eq!(refusal(Agent::Gemini, &stream), [].into());
     let whole = fold(Agent::Gemini, good(Agent::Gemini));
-    let digest = |stream: &FoldedStream| stream.calls()[0].result.as_ref().unwrap().digest.clone();
+    let digest = |stream: &FoldedStream| {
+        stream
+            .calls()
+            .next()
+            .unwrap()
+            .result
+            .as_ref()
+            .unwrap()
+            .digest
+    };
     assert_ne!(digest(&fold(Agent::Gemini, &stream)), digest(&whole));
 }
 

@@ -4,7 +4,10 @@
 //! written as `serde_json` writes them.
 
 mod quote;
+mod sum;
 mod writer;
+
+pub use sum::Sum;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -30,9 +33,18 @@ pub fn digest(value: &(impl Serialize + ?Sized)) -> String {
 ///
 /// Debug builds compare it with [`digest`] at every call.
 pub fn digest_ordered(value: &(impl Serialize + ?Sized)) -> String {
-    let digest = prefixed(&Writer::hash(value));
-    debug_assert_eq!(digest, self::digest(value), "the fields are not in order");
-    digest
+    sum_ordered(value).digest()
+}
+
+/// Returns [`digest_ordered`] as its bytes.
+pub fn sum_ordered(value: &(impl Serialize + ?Sized)) -> Sum {
+    let sum = Sum::from(Writer::hash(value));
+    debug_assert_eq!(
+        sum.digest(),
+        self::digest(value),
+        "the fields are not in order"
+    );
+    sum
 }
 
 /// Returns the bare hexadecimal digest of a value's canonical JSON: `H(v)`.
@@ -63,15 +75,6 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 pub fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     push_hex(bytes, &mut text);
-    text
-}
-
-/// Returns a digest as it stands in a document.
-fn prefixed(digest: &[u8]) -> String {
-    const PREFIX: &str = "sha256:";
-    let mut text = String::with_capacity(PREFIX.len() + digest.len() * 2);
-    text.push_str(PREFIX);
-    push_hex(digest, &mut text);
     text
 }
 

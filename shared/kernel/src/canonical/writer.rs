@@ -13,6 +13,9 @@ use std::fmt;
 /// How many bytes are gathered before they are hashed.
 const BUFFER: usize = 16 * 1024;
 
+/// How much room there is at first: most values are small.
+const FIRST: usize = 1024;
+
 /// Gathers JSON text and hashes it.
 pub(super) struct Writer {
     text: Vec<u8>,
@@ -25,7 +28,7 @@ impl Writer {
     /// JSON (see [`value_of`](super::value_of)).
     pub(super) fn hash(value: &(impl Serialize + ?Sized)) -> [u8; 32] {
         let mut writer = Self {
-            text: Vec::with_capacity(2 * BUFFER),
+            text: Vec::with_capacity(FIRST),
             hasher: Sha256::new(),
         };
         if value.serialize(&mut writer).is_err() {

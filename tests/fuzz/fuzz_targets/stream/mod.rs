@@ -19,8 +19,8 @@ pub fn holds(agent: Agent, bytes: &[u8]) {
     let input = evidence(&whole, &calls);
     let requests = input.evidence.tool_requests.len() - calls.len();
     let results = input.evidence.tool_results.len() - calls.len();
-    let asked = whole.calls().iter().filter(|call| call.request.is_some());
-    let ended = whole.calls().iter().filter(|call| call.result.is_some());
+    let asked = whole.calls().filter(|call| call.request.is_some());
+    let ended = whole.calls().filter(|call| call.result.is_some());
     assert_eq!(requests, asked.count(), "each request is there once");
     assert_eq!(results, ended.count(), "each result is there once");
     normalize(input.evidence.clone()).expect("a stream is evidence, good or bad");
@@ -33,7 +33,7 @@ pub fn holds(agent: Agent, bytes: &[u8]) {
         let closed = |call: &premath_evidence::CallRecord| {
             call.request.is_some() && call.result.is_some()
         };
-        assert!(whole.calls().iter().all(closed), "admitted with an open call");
+        assert!(whole.calls().all(closed), "admitted with an open call");
     }
 }
 

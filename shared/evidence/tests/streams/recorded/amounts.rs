@@ -64,7 +64,6 @@ fn amount(recording: &Recording) -> String {
     let stream = fold(recording.agent, &recording.stream);
     let ends: Vec<&str> = stream
         .calls()
-        .iter()
         .map(|call| match &call.result {
             None => "open",
             Some(_) => call.failure().unwrap_or("ok"),

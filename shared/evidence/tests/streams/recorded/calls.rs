@@ -101,12 +101,12 @@ fn quoted(command: &str) -> String {
 }
 
 fn told_in(stream: &FoldedStream) -> Vec<Told> {
-    let calls = stream.calls().iter().map(|call| {
+    let calls = stream.calls().map(|call| {
         let request = call.request.as_ref().unwrap();
         Told {
-            id: (stream.agent() != Agent::Codex).then(|| call.id.clone()),
-            tool: request.tool.clone(),
-            input_digest: request.input_digest.clone(),
+            id: (stream.agent() != Agent::Codex).then(|| call.id.to_string()),
+            tool: request.tool.to_string(),
+            input_digest: request.input_digest.digest(),
         }
     });
     let mut calls: Vec<Told> = calls.collect();
