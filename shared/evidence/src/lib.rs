@@ -19,6 +19,7 @@ mod boundary;
 #[cfg(test)]
 #[path = "../tests/case/mod.rs"]
 mod case;
+mod ending;
 mod escalation;
 mod event;
 mod file;
@@ -33,6 +34,7 @@ mod stream;
 
 pub use adapter::{AGENT_NORMALIZER, Agent};
 pub use agent::{AgentTurn, agent_turn};
+pub use ending::AgentEnd;
 pub use escalation::{ESCALATION_NORMALIZER, EscalationFacts, escalation_right, escalation_turn};
 pub use event::{
     Begun, CallRequest, CallResult, Event, EventKind, Limit, LimitStatus, Retry, Source, Speaker,

@@ -18,6 +18,19 @@ pub enum AgentPhase {
     Over,
 }
 
+/// Why an agent is ended before its own end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overdue {
+    /// It said nothing for so long.
+    Silent(AgentPhase, Duration),
+    /// It said that it is done and does not end.
+    Lingering,
+    /// It said more than is kept.
+    TooLong,
+    /// Its issue used up what it may.
+    OverBudget,
+}
+
 /// How long an agent may say nothing, by what it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SilenceLimits {

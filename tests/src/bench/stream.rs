@@ -80,7 +80,7 @@ fn measure(sizes: Sizes) -> Result<(), Wrong> {
 
 fn speed(sizes: Sizes, agent: Agent, payload: usize) -> Result<(), Wrong> {
     let mut stream = begin(agent).to_owned();
-    let output = output(payload);
+    let output = output(payload)?;
     let mut calls = 0;
     while stream.len() < sizes.speed {
         stream += &call(agent, calls, &output);
@@ -148,7 +148,7 @@ fn memory(sizes: Sizes, agent: Agent, payload: usize) -> Result<(), Wrong> {
 /// Reads a stream that is never there as a whole, and prints this process's peak.
 fn read(agent: &str, bytes: &str, payload: &str) -> Result<(), Wrong> {
     let agent = Agent::named(agent).ok_or_else(|| Wrong::because("no such agent"))?;
-    let (bytes, output) = (bytes.parse::<usize>()?, output(payload.parse()?));
+    let (bytes, output) = (bytes.parse::<usize>()?, output(payload.parse()?)?);
     let mut stream = AgentStream::new(agent);
     stream.feed(begin(agent).as_bytes());
     let (mut fed, mut calls) = (0, 0);
@@ -187,10 +187,20 @@ fn fold(agent: Agent, bytes: &[u8]) -> Result<usize, Wrong> {
     }
 }
 
-/// What a tool gave, of about so many bytes, with a line end every few.
-fn output(bytes: usize) -> String {
-    let line = "fn main() {\\n    let x = 1;\\n}\\n";
-    line.repeat(bytes / line.len())
+/// What a tool gave: the begin of a file, of so many bytes as they stand in the
+/// line, or a few less.
+fn output(bytes: usize) -> Result<String, Wrong> {
+    let file = include_str!("stream.rs").repeat(bytes / 4_096 + 1);
+    let mut output = String::new();
+    for line in file.split_inclusive('\n') {
+        let json = serde_json::to_string(line)?;
+        let text = json.trim_matches('"');
+        if output.len() + text.len() > bytes {
+            break;
+        }
+        output += text;
+    }
+    Ok(output)
 }
 
 fn begin(agent: Agent) -> &'static str {

@@ -2,20 +2,20 @@
 //! witnessed (`contracts.md` 7, `agents.md`).
 
 use super::Lane;
-use super::agent::{agent_classes, agent_facts, said_by_agent};
 use super::confine::ConfineError;
-use super::listener::{Listener, Overdue};
+use super::listener::Listener;
 use super::watch::LeaseWatch;
 use crate::environment;
 use crate::interrupt::Level;
 use crate::supervisor::{Exit, ExitCause, SupervisorError, shell};
 use crate::witness;
-use premath_evidence::{Agent, CallEnd, FoldedStream, ShellCall};
+use premath_evidence::{Agent, AgentEnd, CallEnd, FoldedStream, ShellCall};
 use premath_kernel::budget::Budget;
 use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::ROUNDS_MAX;
 use premath_kernel::retry::{self, class_words, classes_of};
+use premath_kernel::silence::Overdue;
 use premath_kernel::stamp::Stamp;
 use premath_kernel::witness::{CommandFacts, CommandWitness};
 use premath_memory::{StoreError, artifact, clock};
@@ -362,7 +362,12 @@ impl Lane {
         }
         let said = artifact::read(stderr).ok().flatten().unwrap_or_default();
         let words = class_words(&said, &[], &|word| self.knows(word));
-        agent_classes(&witness::end(exit), words, stream, overdue)
+        let end = AgentEnd {
+            command: &witness::end(exit),
+            stream,
+            overdue,
+        };
+        end.classes(words)
     }
 
     fn knows(&self, word: &str) -> bool {
@@ -399,7 +404,7 @@ impl Lane {
             after: witness::tree(outcome.after),
             stdout: witness::stream(&exit.stdout, outcome.stdout),
             stderr: witness::stream(&exit.stderr, outcome.stderr),
-            agent: outcome.stream.as_ref().map(agent_facts),
+            agent: outcome.stream.as_ref().map(FoldedStream::facts),
         };
         let witness = witness::write(
             &self.batch.settings.roots.witnesses,
@@ -413,10 +418,7 @@ impl Lane {
                 class: class.clone(),
                 retryable: !retry::decide(&self.batch.settings.retry, &outcome.classes, 1)
                     .is_escalation(),
-                message: match &outcome.stream {
-                    Some(stream) => said_by_agent(stream, outcome.overdue, outcome.stderr),
-                    None => last_line(outcome.stderr, outcome.stdout),
-                },
+                message: outcome.said(),
             },
         };
         Ok(Ran {
@@ -461,8 +463,25 @@ struct Outcome<'a> {
     overdue: Option<Overdue>,
 }
 
-/// The last line that was said, for the error envelope.
-pub(super) fn last_line(stderr: &Path, stdout: &Path) -> String {
+impl Outcome<'_> {
+    /// Says what went wrong, on one line, for the error envelope.
+    fn said(&self) -> String {
+        let Some(stream) = &self.stream else {
+            return last_line(self.stderr, self.stdout);
+        };
+        let end = AgentEnd {
+            command: &witness::end(self.exit),
+            stream,
+            overdue: self.overdue,
+        };
+        // What an agent prints is its stream, and no sentence.
+        end.said()
+            .unwrap_or_else(|| last_line(self.stderr, self.stderr))
+    }
+}
+
+/// The last line that was said.
+fn last_line(stderr: &Path, stdout: &Path) -> String {
     [stderr, stdout]
         .into_iter()
         .filter_map(|path: &Path| artifact::read(path).ok().flatten())

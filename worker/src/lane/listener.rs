@@ -4,30 +4,17 @@
 use crate::settings::Limits;
 use premath_evidence::{Agent, AgentStream, FoldedStream};
 use premath_kernel::budget::{Budget, Spent};
-use premath_kernel::silence::{AgentPhase, SilenceLimits};
+use premath_kernel::silence::{AgentPhase, Overdue, SilenceLimits};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// How much is read at a time.
 const CHUNK: usize = 64 << 10;
 
 /// How much one look reads at most, so that deadlines get their turn.
 const LOOK_BYTES: u64 = 16 << 20;
-
-/// Why a listener wants its agent to be ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Overdue {
-    /// It said nothing for too long.
-    Silent(AgentPhase, Duration),
-    /// It said that it is done and does not end.
-    Lingering,
-    /// It said more than is kept.
-    TooLong,
-    /// Its issue used up what it may.
-    OverBudget,
-}
 
 /// Listens to one agent.
 #[derive(Debug)]
@@ -144,6 +131,7 @@ pub(super) fn spent(spent: premath_evidence::Spent) -> Spent {
 mod tests {
     use super::*;
     use std::io::Write;
+    use std::time::Duration;
 
     fn listener(limit: Duration) -> (File, Listener) {
         listener_with(limit, Budget::default())

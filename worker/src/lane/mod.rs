@@ -1,7 +1,6 @@
 //! A lane: the thread's side of one worktree, from `boot` over `step` to
 //! `stop` (HARNESS-RUNTIME 3).
 
-mod agent;
 mod boot;
 mod command;
 mod confine;

@@ -15,8 +15,7 @@ use crate::event::{
 use crate::flaw::Flaw;
 use crate::json::{Object, Shape, digest_of, said};
 use crate::shell::CallEnd;
-use premath_kernel::canonical::{self, Sum};
-use serde::Serialize;
+use premath_kernel::canonical::Sum;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -207,11 +206,7 @@ impl Codex {
         out(EventKind::Result(CallResult {
             caller: None,
             end,
-            digest: canonical::sum_ordered(&Given {
-                exit_code: item.integer("exit_code")?,
-                output: digest_of(output).digest(),
-                status: item.text("status")?,
-            }),
+            digest: digest_of(output),
             bytes: output.map_or(0, |output| output.get().len() as u64),
             input_digest: call.input_again,
             call_id: call.id,
@@ -251,15 +246,6 @@ impl Codex {
         }));
         Ok(())
     }
-}
-
-/// What a call gave, as it is digested.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Given<'a> {
-    exit_code: Option<i64>,
-    output: String,
-    status: Option<Cow<'a, str>>,
 }
 
 struct Call<'a> {

@@ -1,0 +1,251 @@
+//! An agent's end: its classes, what it said, and its witness.
+
+use crate::event::Terminal;
+use crate::fold::FoldedStream;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::retry::classes_of;
+use premath_kernel::silence::{AgentPhase, Overdue};
+use premath_kernel::trajectory::TokenCounts;
+use premath_kernel::witness::{AgentFacts, CommandEnd, EndCause};
+
+/// How an agent came to its end.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentEnd<'a> {
+    /// How its command ended.
+    pub command: &'a CommandEnd,
+    /// What it printed.
+    pub stream: &'a FoldedStream,
+    /// Why it was ended before its own end, where it was.
+    pub overdue: Option<Overdue>,
+}
+
+impl AgentEnd<'_> {
+    /// Names the classes of the end, with those that its errors named; none
+    /// where it finished and its stream is whole.
+    ///
+    /// What made us end it comes first, for what the stream lacks then follows
+    /// from that; so does a signal that was not ours. A limit of its provider
+    /// comes before anything that followed from it; an agent that ended badly
+    /// without a word was not up at all.
+    pub fn classes(&self, words: Vec<String>) -> Vec<String> {
+        let Self {
+            command,
+            stream,
+            overdue,
+        } = *self;
+        let mut classes: Vec<String> = Vec::new();
+        let mut add = |class: &str| {
+            if !classes.iter().any(|known| known == class) {
+                classes.push(class.to_owned());
+            }
+        };
+        let of_stream = stream.classes();
+        if of_stream.contains(&FailureClass::UsageLimit) {
+            add(FailureClass::UsageLimit.as_str());
+        }
+        let ended_by_us = matches!(overdue, Some(Overdue::Silent(..) | Overdue::OverBudget));
+        let cut_short = command.cause == EndCause::Limit || ended_by_us;
+        if !cut_short && !stream.is_up() && command.code != Some(0) {
+            // Also where the shell could not find it.
+            let own = classes_of(command, words, FailureClass::ExecutorUnavailable);
+            own.iter().for_each(|class| add(class));
+            return classes;
+        }
+        if command.cause == EndCause::Exited && command.signal.is_some() {
+            add(FailureClass::FlakyExecution.as_str());
+        }
+        if !cut_short {
+            of_stream.iter().for_each(|class| add(class.as_str()));
+        }
+        let failed = matches!(stream.terminal(), Some(Terminal::Failed { .. }));
+        match overdue {
+            Some(Overdue::Silent(..)) => add(FailureClass::FlakyExecution.as_str()),
+            Some(Overdue::OverBudget) => add(FailureClass::BudgetExceeded.as_str()),
+            Some(Overdue::TooLong) => add(FailureClass::AgentStreamInvalid.as_str()),
+            // It had said that it was done: its evidence counts.
+            Some(Overdue::Lingering) => {}
+            None => {
+                let own = classes_of(command, words, FailureClass::WorkFailed);
+                own.iter().for_each(|class| add(class));
+            }
+        }
+        if failed && classes.is_empty() {
+            classes.push(FailureClass::WorkFailed.as_str().to_owned());
+        }
+        classes
+    }
+
+    /// Says what went wrong, on one line; none where the agent told nothing.
+    pub fn said(&self) -> Option<String> {
+        if let Some(said) = self.overdue.and_then(said_of) {
+            return Some(said);
+        }
+        let failed = match self.stream.terminal() {
+            Some(Terminal::Failed { reason, message }) if message.is_empty() => {
+                Some(reason.clone())
+            }
+            Some(Terminal::Failed { reason, message }) => Some(format!("{reason}: {message}")),
+            _ => None,
+        };
+        let notice = || self.stream.last_notice().map(str::to_owned);
+        let said = failed.or_else(notice);
+        said.filter(|said| !said.trim().is_empty()).or_else(|| {
+            let fault = self.stream.faults().first();
+            let fault = fault.map(|fault| format!("the agent's event stream: {fault}"));
+            let fault = fault.unwrap_or_else(|| "the agent failed".to_owned());
+            self.stream.is_up().then_some(fault)
+        })
+    }
+}
+
+/// Says why an agent was ended, where that is what went wrong with it.
+fn said_of(overdue: Overdue) -> Option<String> {
+    let silent = |who: &str, limit| format!("{who} for {}", humantime::format_duration(limit));
+    Some(match overdue {
+        Overdue::Silent(AgentPhase::Starting, limit) => silent("the agent said nothing", limit),
+        Overdue::Silent(AgentPhase::Calling, limit) => {
+            silent("a tool call of the agent was silent", limit)
+        }
+        Overdue::Silent(AgentPhase::Thinking | AgentPhase::Over, limit) => {
+            silent("the agent was silent", limit)
+        }
+        Overdue::OverBudget => "the issue used up what it may".to_owned(),
+        Overdue::TooLong => "the agent's event stream is too long".to_owned(),
+        Overdue::Lingering => return None,
+    })
+}
+
+impl FoldedStream {
+    /// Tells whether the agent said anything.
+    fn is_up(&self) -> bool {
+        self.log().lines > 0
+    }
+
+    /// Returns what the stream was, as a witness says it.
+    pub fn facts(&self) -> AgentFacts {
+        let spent = self.spent();
+        AgentFacts {
+            adapter: self.agent().as_str().to_owned(),
+            model: self.model().map(str::to_owned),
+            session_id: self.session_id().map(str::to_owned),
+            calls: self.calls().len() as u64,
+            messages: self.messages(),
+            unknown_events: self.unknown_events(),
+            retries: self.retries(),
+            faults: self.faults().iter().map(ToString::to_string).collect(),
+            fault_count: self.fault_count(),
+            ended: self.terminal().map(|terminal| match terminal {
+                Terminal::Finished { stop_reason } => stop_reason.clone(),
+                Terminal::Failed { reason, .. } => format!("failed: {reason}"),
+            }),
+            log_digest: self.log().digest.clone(),
+            tokens: spent.tokens.map(|tokens| TokenCounts {
+                input: tokens.input,
+                cached: tokens.cached,
+                output: tokens.output,
+            }),
+            cost_nano_usd: spent.cost_nano_usd,
+            limit_resets_at: self.rejected().and_then(|limit| limit.resets_at),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Agent, AgentStream};
+    use std::time::Duration;
+
+    const INIT: &str =
+        r#"{"type":"system","subtype":"init","session_id":"s","model":"m","tools":[]}"#;
+    const DONE: &str =
+        r#"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"session_id":"s"}"#;
+    const LIMIT: &str = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1800000000},"session_id":"s"}"#;
+    const FAILED: &str = r#"{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9,"session_id":"s"}"#;
+
+    fn folded(lines: &[&str]) -> FoldedStream {
+        let mut stream = AgentStream::new(Agent::Claude);
+        for line in lines {
+            stream.feed(format!("{line}\n").as_bytes());
+        }
+        stream.finish()
+    }
+
+    #[test]
+    fn the_cause_comes_first() {
+        let exited = |code| (EndCause::Exited, Some(code), None);
+        let stopped = (EndCause::Stopped, None, Some(15));
+        let killed = (EndCause::Exited, None, Some(9));
+        let limit = (EndCause::Limit, None, Some(15));
+        let silent = Overdue::Silent(AgentPhase::Thinking, Duration::ZERO);
+        for ((cause, code, signal), lines, overdue, expected) in [
+            (exited(0), &[INIT, DONE][..], None, &[][..]),
+            (exited(1), &[INIT, DONE], None, &["work_failed"]),
+            (exited(0), &[INIT, FAILED], None, &["work_failed"]),
+            (exited(0), &[INIT], None, &["agent_stream_invalid"]),
+            (
+                exited(1),
+                &[INIT],
+                None,
+                &["agent_stream_invalid", "work_failed"],
+            ),
+            (
+                exited(1),
+                &[INIT, LIMIT, FAILED],
+                None,
+                &["usage_limit", "work_failed"],
+            ),
+            (exited(1), &[], None, &["executor_unavailable"]),
+            (exited(127), &[], None, &["executor_unavailable"]),
+            (exited(0), &[], None, &["agent_stream_invalid"]),
+            (
+                killed,
+                &[INIT],
+                None,
+                &["flaky_execution", "agent_stream_invalid"],
+            ),
+            (killed, &[INIT, DONE], None, &["flaky_execution"]),
+            (
+                killed,
+                &[INIT, LIMIT],
+                None,
+                &["usage_limit", "flaky_execution", "agent_stream_invalid"],
+            ),
+            (limit, &[INIT], None, &["gate_timeout"]),
+            (stopped, &[INIT], Some(silent), &["flaky_execution"]),
+            (stopped, &[INIT, DONE], Some(Overdue::Lingering), &[]),
+            (
+                stopped,
+                &[INIT, FAILED],
+                Some(Overdue::Lingering),
+                &["work_failed"],
+            ),
+            (
+                stopped,
+                &[INIT],
+                Some(Overdue::OverBudget),
+                &["budget_exceeded"],
+            ),
+            (
+                stopped,
+                &[INIT],
+                Some(Overdue::TooLong),
+                &["agent_stream_invalid"],
+            ),
+        ] {
+            let end = CommandEnd {
+                cause,
+                code,
+                signal,
+            };
+            let stream = folded(lines);
+            let found = AgentEnd {
+                command: &end,
+                stream: &stream,
+                overdue,
+            };
+            let found = found.classes(Vec::new());
+            assert_eq!(found, expected, "{end:?} {lines:?} {overdue:?}");
+        }
+    }
+}
