@@ -22,8 +22,9 @@ pub struct StreamFault {
 /// What is wrong with a line, or with the stream as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// The line is something else than a JSON object.
-    #[error("is no JSON object")]
+    /// The line is something else than a JSON object, or has too many
+    /// parts to be read.
+    #[error("is no JSON object, or one of too many parts")]
     NotJson,
     /// The line is too long to be looked at.
     #[error("is longer than {MAX_LINE_BYTES} bytes")]

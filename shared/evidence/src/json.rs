@@ -6,6 +6,7 @@
 mod digest;
 mod node;
 mod text;
+mod trace;
 
 pub(crate) use digest::digest_of;
 pub(crate) use node::{Object, Shape};
@@ -13,7 +14,6 @@ pub(crate) use text::{cut, said};
 
 use crate::flaw::Flaw;
 use node::Node;
-use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use text::read_text;
@@ -170,7 +170,7 @@ impl<'a> Object<'a> {
     /// bear: an id or a status.
     pub(crate) fn bears_call(&self) -> bool {
         let mut members = self.members();
-        members.any(|(name, node)| CALL_NAMES.contains(&name) || bears_call(node))
+        members.any(|(name, node)| trace::is_trace(name) || trace::is_in(node))
     }
 
     /// Returns the first bytes of what a member says.
@@ -182,43 +182,6 @@ impl<'a> Object<'a> {
 /// Reads a list of anything.
 pub(crate) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
-}
-
-/// The names that calls bear: an id or a status.
-const CALL_NAMES: [&str; 13] = [
-    "id",
-    "item_id",
-    "itemId",
-    "call_id",
-    "callId",
-    "callID",
-    "tool_call_id",
-    "toolCallId",
-    "tool_id",
-    "tool_use_id",
-    "toolUseId",
-    "status",
-    "exit_code",
-];
-
-/// Tells whether any name in a value, at any depth, is one that calls bear.
-/// What cannot be read may bear one.
-fn bears_call(node: &Node<'_>) -> bool {
-    fn within(value: &Value) -> bool {
-        match value {
-            Value::Object(members) => members
-                .iter()
-                .any(|(name, value)| CALL_NAMES.contains(&name.as_str()) || within(value)),
-            Value::Array(values) => values.iter().any(within),
-            _ => false,
-        }
-    }
-    match node {
-        Node::Raw(raw) => serde_json::from_str(raw.get()).map_or(true, |value| within(&value)),
-        Node::Object(object) => object.bears_call(),
-        Node::List(nodes) => nodes.iter().any(bears_call),
-        Node::Text | Node::Null | Node::Scalar => false,
-    }
 }
 
 fn bounded<'a>(text: Cow<'a, str>, name: &'static str) -> Result<Cow<'a, str>, Flaw> {

@@ -3,10 +3,15 @@
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 /// How many members there is room for at first: few objects have more.
 const MEMBERS: usize = 8;
+
+/// The most members and values in lists of a line that are read into parts: what
+/// is read has a bound by that, as the line has. No agent comes near it.
+const MAX_PARTS: usize = 1 << 14;
 
 /// Which members of an object are read into, each with the shape of the objects
 /// within it, or within the list that it is; the others stay as they stand.
@@ -46,7 +51,8 @@ impl<'a> Object<'a> {
     /// Reads an object; anything else is none.
     pub(crate) fn read(text: &'a str, shape: &Shape) -> Option<Self> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let object = Members(shape).deserialize(&mut json).ok()?;
+        let parts = Cell::new(MAX_PARTS);
+        let object = Members(Part(shape, &parts)).deserialize(&mut json).ok()?;
         json.end().ok()?;
         Some(object)
     }
@@ -105,14 +111,26 @@ impl PartialEq for Node<'_> {
     }
 }
 
+/// What a part is to be, and how many more of them may be read.
+#[derive(Clone, Copy)]
+struct Part<'s>(&'s Shape, &'s Cell<usize>);
+
+impl Part<'_> {
+    fn count<E: Error>(self) -> Result<(), E> {
+        let left = self.1.get().checked_sub(1);
+        self.1.set(left.ok_or_else(|| E::custom("too many parts"))?);
+        Ok(())
+    }
+}
+
 /// Reads an object.
-struct Members<'s>(&'s Shape);
+struct Members<'s>(Part<'s>);
 
 /// Reads anything.
-struct Anything<'s>(&'s Shape);
+struct Anything<'s>(Part<'s>);
 
 /// Reads a name.
-struct Name;
+pub(super) struct Name;
 
 impl<'de> DeserializeSeed<'de> for Members<'_> {
     type Value = Object<'de>;
@@ -132,8 +150,10 @@ impl<'de> Visitor<'de> for Members<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::with_capacity(MEMBERS);
         while let Some(name) = map.next_key_seed(Name)? {
-            let node = match self.0.within(&name) {
-                Some(shape) => map.next_value_seed(Anything(shape))?,
+            let Part(shape, parts) = self.0;
+            self.0.count()?;
+            let node = match shape.within(&name) {
+                Some(shape) => map.next_value_seed(Anything(Part(shape, parts)))?,
                 None => Node::Raw(map.next_value()?),
             };
             members.push((name, node));
@@ -164,6 +184,7 @@ impl<'de> Visitor<'de> for Anything<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut nodes = Vec::new();
         while let Some(node) = list.next_element_seed(Anything(self.0))? {
+            self.0.count()?;
             nodes.push(node);
         }
         Ok(Node::List(nodes))

@@ -224,3 +224,29 @@ fn a_usual_call_is_kept_in_a_few_hundred_bytes() {
     let each = (held(2_000) - held(1_000)) / 1_000;
     assert!(each < 600, "{each} bytes");
 }
+
+#[test]
+fn a_line_of_very_many_parts_is_refused() {
+    let (begin, rest) = good(Agent::Claude).split_once('\n').unwrap();
+    for (parts, refused) in [(10_000, false), (20_000, true)] {
+        for many in [
+            format!(
+                "{{{}\"type\":\"user\",\"message\":{{\"content\":[]}}}}",
+                "\"a\":0,".repeat(parts)
+            ),
+            format!(
+                "{{\"type\":\"user\",\"message\":{{\"content\":[{}{{\"type\":\"text\"}}]}}}}",
+                "{\"type\":\"text\"},".repeat(parts / 2)
+            ),
+        ] {
+            let stream = fold(Agent::Claude, format!("{begin}\n{many}\n{rest}"));
+            let faults: Vec<_> = stream
+                .faults()
+                .iter()
+                .map(|fault| fault.flaw.clone())
+                .collect();
+            let expected = if refused { vec![Flaw::NotJson] } else { vec![] };
+            assert_eq!(faults, expected, "{parts}");
+        }
+    }
+}
