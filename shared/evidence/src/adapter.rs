@@ -73,9 +73,6 @@ impl Agent {
     }
 }
 
-/// The most calls that may be open at once, as an adapter needs to know them.
-const MAX_OPEN: usize = 4096;
-
 /// What takes the events of a line.
 pub(crate) type Out<'a> = &'a mut dyn FnMut(EventKind<'_>);
 
@@ -130,7 +127,7 @@ impl Adapter {
 fn unknown(kind: &str, within: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     let kind = cut(kind);
     if within.bears_call() {
-        return Err(Flaw::UnknownCall(kind.into()));
+        return Err(Flaw::UnknownCall(kind.to_owned()));
     }
     out(EventKind::Unknown(kind.to_owned()));
     Ok(())

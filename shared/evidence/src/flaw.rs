@@ -1,9 +1,14 @@
 //! What makes a stream no evidence.
 
-use std::sync::Arc;
-
 /// The most bytes that a line may have.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// The most members, and values in lists, of a line that are read: what is read
+/// has a bound by that, as the line has. No agent comes near it.
+pub(crate) const MAX_PARTS: usize = 1 << 14;
+
+/// The most calls that may be open at once, where an adapter needs to know them.
+pub(crate) const MAX_OPEN: usize = 4096;
 
 /// The most bytes that are kept of a stream's calls: ids, names, digests and
 /// what errors say. With ids of a usual length they are about 40,000 calls.
@@ -22,10 +27,12 @@ pub struct StreamFault {
 /// What is wrong with a line, or with the stream as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// The line is something else than a JSON object, or has too many
-    /// parts to be read.
-    #[error("is no JSON object, or one of too many parts")]
+    /// The line is something else than a JSON object.
+    #[error("is no JSON object")]
     NotJson,
+    /// The line is an object of more members and values than are read.
+    #[error("has more than {MAX_PARTS} parts")]
+    TooManyParts,
     /// The line is too long to be looked at.
     #[error("is longer than {MAX_LINE_BYTES} bytes")]
     TooLong,
@@ -42,31 +49,34 @@ pub enum Flaw {
     },
     /// An unknown type that may be a tool call.
     #[error("is of the unknown type `{0}` and carries an id or a status: it could be a tool call")]
-    UnknownCall(Arc<str>),
+    UnknownCall(String),
     /// A command was abandoned: it is said to be over, and has no exit code.
     #[error("ends call `{0}` without an exit code or a terminal status")]
-    Abandoned(Arc<str>),
+    Abandoned(String),
     /// There are more calls than are kept.
     #[error("has one call too many: what is kept of the calls would be over {} MiB", MAX_CALL_BYTES >> 20)]
     TooManyCalls,
+    /// More calls are open at once than any agent has.
+    #[error("begins a call while {MAX_OPEN} others are open")]
+    TooManyOpen,
     /// A call is requested twice.
     #[error("requests call `{0}` again")]
-    RequestAgain(Arc<str>),
+    RequestAgain(String),
     /// A call ends twice.
     #[error("ends call `{0}` again")]
-    ResultAgain(Arc<str>),
+    ResultAgain(String),
     /// The end of a call speaks of another input than its request.
     #[error("ends call `{0}`, but tells another input than was requested")]
-    CallChanged(Arc<str>),
+    CallChanged(String),
     /// The end of a call is given to somebody else than asked for it.
     #[error("ends call `{0}` for another caller than asked for it")]
-    CallerChanged(Arc<str>),
+    CallerChanged(String),
     /// A step or turn ends that never began.
     #[error("ends a turn that never began")]
     TurnUnopened,
     /// A call is told outside of the steps that calls are made in.
     #[error("tells call `{0}` outside of a step")]
-    CallOutside(Arc<str>),
+    CallOutside(String),
     /// A step ended by tool calls, and none was reported.
     #[error("ends a step by tool calls, and none was reported")]
     StepCallsMissing,

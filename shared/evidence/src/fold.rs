@@ -19,7 +19,7 @@ use crate::event::{
 use crate::flaw::{Flaw, MAX_CALL_BYTES, StreamFault};
 use crate::reader::StreamLog;
 use crate::shell::CallEnd;
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::word::TransportEvent;
@@ -46,8 +46,10 @@ pub struct StreamFold {
     /// How many calls have begun and not ended.
     open: usize,
     tools: BTreeSet<Arc<str>>,
-    /// How many bytes are kept of calls.
+    /// How many bytes are kept of calls, and rather more than less.
     call_bytes: usize,
+    /// Whether more would be too many.
+    full: bool,
     usage: UsageFold,
 }
 
@@ -101,6 +103,7 @@ impl StreamFold {
             open: 0,
             tools: BTreeSet::new(),
             call_bytes: 0,
+            full: false,
             usage: UsageFold::default(),
         }
     }
@@ -161,6 +164,12 @@ impl StreamFold {
         self.stream.terminal.is_some()
     }
 
+    /// Tells whether more was told than is kept: the stream is lost, whatever
+    /// comes.
+    pub const fn is_full(&self) -> bool {
+        self.full
+    }
+
     /// Ends the fold with the stream.
     pub fn close(mut self, log: StreamLog) -> FoldedStream {
         if log.lines == 0 {
@@ -174,8 +183,20 @@ impl StreamFold {
 
     /// Returns about how many bytes the fold holds.
     pub fn retained_bytes(&self) -> usize {
-        let types: usize = self.stream.unknown.keys().map(String::capacity).sum();
-        size_of::<Self>() + self.call_bytes + types + self.usage.retained_bytes()
+        let stream = &self.stream;
+        let calls: usize = stream
+            .calls
+            .values()
+            .map(|call| call.retained_bytes())
+            .sum();
+        let types: usize = stream.unknown.keys().map(String::capacity).sum();
+        size_of::<Self>()
+            + calls
+            + stream.calls.capacity() * CallRecord::PLACE
+            + stream.transport.capacity() * size_of::<(TransportEvent, u32)>()
+            + self.unread.retained_bytes()
+            + types
+            + self.usage.retained_bytes()
     }
 
     /// Something happened that only a running agent does.
@@ -213,7 +234,9 @@ impl StreamFold {
             synthesized: request.synthesized,
             source,
         };
-        let Some(place) = self.place(source, &request.call_id, record.retained_bytes()) else {
+        let told = |call: &CallRecord| call.request.is_some();
+        let cost = record.retained_bytes();
+        let Some(place) = self.place(source, &request.call_id, cost, told) else {
             return;
         };
         self.tell(TransportEvent::Call, place);
@@ -221,7 +244,7 @@ impl StreamFold {
         if call.request.is_some() {
             self.stream.fault(
                 Some(source.line),
-                Flaw::RequestAgain(request.call_id.into()),
+                Flaw::RequestAgain(request.call_id.into_owned()),
             );
             return;
         }
@@ -239,16 +262,16 @@ impl StreamFold {
             source,
             read_at: None,
         };
-        let of_caller = record.caller.as_ref().map_or(0, |_| Unread::CALLER_COST);
-        let cost = record.retained_bytes() + Unread::COST + of_caller;
-        let Some(place) = self.place(source, &result.call_id, cost) else {
+        let told = |call: &CallRecord| call.result.is_some();
+        let cost = record.retained_bytes() + self.unread.cost(&record.caller);
+        let Some(place) = self.place(source, &result.call_id, cost, told) else {
             return;
         };
         self.tell(TransportEvent::Output, place);
         let call = &mut self.stream.calls[place];
         if call.result.is_some() {
             self.stream
-                .fault(line, Flaw::ResultAgain(result.call_id.into()));
+                .fault(line, Flaw::ResultAgain(result.call_id.into_owned()));
             return;
         }
         let asked = call.request.as_ref();
@@ -262,12 +285,12 @@ impl StreamFold {
             .push(record.caller.clone(), round, number(place));
         call.result = Some(record);
         if caller_changed {
-            let flaw = Flaw::CallerChanged((&*result.call_id).into());
+            let flaw = Flaw::CallerChanged(result.call_id.to_string());
             self.stream.fault(line, flaw);
         }
         if input_changed {
             self.stream
-                .fault(line, Flaw::CallChanged(result.call_id.into()));
+                .fault(line, Flaw::CallChanged(result.call_id.into_owned()));
         }
     }
 
@@ -284,12 +307,22 @@ impl StreamFold {
     }
 
     /// Returns the place of a call of which more is to be kept, a new one where
-    /// it is not known; none where that would be too much.
-    fn place(&mut self, source: Source, call_id: &str, bytes: usize) -> Option<usize> {
+    /// it is not known; none where that would be too much. What was told before
+    /// costs a whole call: repeats are evidence too, and come to as much there.
+    fn place(
+        &mut self,
+        source: Source,
+        call_id: &str,
+        bytes: usize,
+        told: impl Fn(&CallRecord) -> bool,
+    ) -> Option<usize> {
         let known = self.stream.calls.get_index_of(call_id);
-        let new = known.map_or(CallRecord::COST + call_id.len(), |_| 0);
-        let bytes = bytes + new + size_of::<(TransportEvent, u32)>();
-        if self.call_bytes + bytes > MAX_CALL_BYTES {
+        let bytes = match known {
+            Some(place) if !told(&self.stream.calls[place]) => bytes,
+            _ => bytes + CallRecord::COST + call_id.len(),
+        };
+        self.full |= self.call_bytes + bytes > MAX_CALL_BYTES;
+        if self.full {
             self.stream.fault(Some(source.line), Flaw::TooManyCalls);
             return None;
         }
@@ -437,17 +470,13 @@ impl FoldedStream {
     /// failed, in the order of their ends, each once; how often the provider was
     /// asked again, and what limit it refuses by.
     pub fn queue_reduction(&self) -> Value {
-        let mut failures: Vec<&str> = Vec::new();
-        for (event, call) in self.transport() {
-            if event == TransportEvent::Output
-                && let Some(class) = call.failure()
-                && !failures.contains(&class)
-            {
-                failures.push(class);
-            }
-        }
+        let ends = self
+            .transport()
+            .filter(|(event, _)| *event == TransportEvent::Output);
+        let classes = ends.filter_map(|(_, call)| call.failure());
+        let failures: IndexSet<&str> = classes.collect();
         json!({
-            "failures": failures,
+            "failures": failures.iter().collect::<Vec<_>>(),
             "limit": self.rejected().map(|limit| json!({"resetsAt": limit.resets_at})),
             "notices": self.notices,
             "retries": self.retries,

@@ -7,6 +7,7 @@ mod digest;
 mod node;
 mod text;
 mod trace;
+mod value;
 
 pub(crate) use digest::digest_of;
 pub(crate) use node::{Object, Shape};
@@ -14,12 +15,13 @@ pub(crate) use text::{cut, said};
 
 use crate::flaw::Flaw;
 use node::Node;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use text::read_text;
 
 /// How many bytes an id or a name may have.
-const MAX_NAME_BYTES: usize = 512;
+pub(crate) const MAX_NAME_BYTES: usize = 512;
 
 impl<'a> Object<'a> {
     /// Returns a member as it stands, which is none that its shape reads into;
@@ -144,7 +146,10 @@ impl<'a> Object<'a> {
         let object = match self.member(name)? {
             None => return Ok(None),
             Some(Node::Object(object)) => Some(Cow::Borrowed(object)),
-            Some(Node::Raw(raw)) => Object::read(raw.get(), &Shape::FLAT).map(Cow::Owned),
+            Some(Node::Raw(raw)) => match Object::read(raw.get(), &Shape::FLAT) {
+                Err(Flaw::TooManyParts) => return Err(Flaw::TooManyParts),
+                object => object.ok().map(Cow::Owned),
+            },
             Some(_) => None,
         };
         object.map(Some).ok_or(Flaw::field(name, "an object"))
@@ -175,13 +180,17 @@ impl<'a> Object<'a> {
 
     /// Returns the first bytes of what a member says.
     pub(crate) fn excerpt(&self, name: &'static str) -> Result<String, Flaw> {
+        if let Some(Node::Text(said)) = self.member(name)? {
+            return Ok(said.clone());
+        }
         Ok(self.get(name)?.map(said).unwrap_or_default())
     }
 }
 
-/// Reads a list of anything.
-pub(crate) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
-    serde_json::from_str(raw.get()).ok()
+/// Returns how many values a list has.
+pub(crate) fn length(raw: &RawValue) -> Option<usize> {
+    let list: Vec<IgnoredAny> = serde_json::from_str(raw.get()).ok()?;
+    Some(list.len())
 }
 
 fn bounded<'a>(text: Cow<'a, str>, name: &'static str) -> Result<Cow<'a, str>, Flaw> {

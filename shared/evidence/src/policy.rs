@@ -1,5 +1,6 @@
 //! The policies that a turn of the harness's own is bound to.
 
+use indexmap::IndexSet;
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::canonical;
 use premath_kernel::turn::mutation::{session_ref, trajectory_ref};
@@ -130,18 +131,15 @@ pub(crate) fn evidence_of(
         .iter()
         .map(|call| RenderRow {
             tool_call_id: call.call_id.to_owned(),
-            operator_payload_digest: call.result_digest.clone().into_owned(),
+            operator_payload_digest: call.result_digest.to_string(),
             reminder_render_digest: canonical::digest(&json!({"failureClass": call.failure})),
             injection_point: "tool_response".to_owned(),
             policy_digest: render_policy(),
         })
         .collect();
-    let mut reminders: Vec<&str> = Vec::new();
-    for failure in calls.iter().filter_map(|call| call.failure) {
-        if !reminders.contains(&failure) {
-            reminders.push(failure);
-        }
-    }
+    let failures = calls.iter().filter_map(|call| call.failure);
+    let reminders: IndexSet<&str> = failures.collect();
+    let reminders: Vec<&str> = reminders.into_iter().collect();
     evidence.reminder_queue = vec![QueueRow {
         queue_id: "queue/step".to_owned(),
         reduced_digest: canonical::digest(&reminders),

@@ -74,7 +74,7 @@ impl StreamReader {
     /// Ends the stream. A last line without a line feed counts where it is whole.
     pub fn finish(mut self, each: &mut dyn FnMut(Event<'_>)) -> StreamLog {
         let line = std::mem::take(&mut self.begun);
-        if self.too_long.is_some() || is_whole(&line) {
+        if self.too_long.is_some() || !matches!(object(&line, &Shape::FLAT), Err(Flaw::NotJson)) {
             self.end_line(&line, each);
         } else if !line.trim_ascii().is_empty() {
             let source = self.log_line(Sum::of(&line));
@@ -139,13 +139,10 @@ impl StreamReader {
             return;
         }
         let source = self.log_line(Sum::of(line));
-        let text = std::str::from_utf8(line).ok();
-        let read = match text.and_then(|text| Object::read(text, self.shape)) {
-            None => Err(Flaw::NotJson),
-            Some(object) => self
-                .adapter
-                .read(&object, &mut |kind| each(Event { source, kind })),
-        };
+        let read = object(line, self.shape).and_then(|object| {
+            let mut out = |kind: EventKind<'_>| each(Event { source, kind });
+            self.adapter.read(&object, &mut out)
+        });
         if let Err(flaw) = read {
             each(invalid(source, flaw));
         }
@@ -162,9 +159,9 @@ impl StreamReader {
     }
 }
 
-fn is_whole(line: &[u8]) -> bool {
-    let text = std::str::from_utf8(line).ok();
-    text.is_some_and(|text| Object::read(text, &Shape::FLAT).is_some())
+fn object<'a>(line: &'a [u8], shape: &Shape) -> Result<Object<'a>, Flaw> {
+    let text = std::str::from_utf8(line).map_err(|_| Flaw::NotJson)?;
+    Object::read(text, shape)
 }
 
 fn invalid(source: Source, flaw: Flaw) -> Event<'static> {

@@ -59,7 +59,7 @@ impl Listener {
         if self.read_on(LOOK_BYTES)? > 0 && !(was_over && self.stream.so_far().is_over()) {
             self.heard_at = Instant::now();
         }
-        if self.read >= self.cap {
+        if self.read >= self.cap || self.stream.so_far().is_full() {
             return Ok(Some(Overdue::TooLong));
         }
         let spent = spent(self.stream.so_far().spent());
@@ -235,6 +235,15 @@ mod tests {
         let silent = Overdue::Silent(AgentPhase::Starting, Duration::ZERO);
         assert_eq!(listener.look().unwrap(), Some(silent));
         file.write_all(&[b' '; 1_000]).unwrap();
+        assert_eq!(listener.look().unwrap(), Some(Overdue::TooLong));
+    }
+
+    #[test]
+    fn an_agent_that_tells_more_than_is_kept_is_ended() {
+        let (_file, mut listener) = listener(Duration::from_secs(600));
+        listener.stream.feed(BEGIN);
+        assert_eq!(listener.look().unwrap(), None);
+        listener.stream.feed(&CALL.repeat(60_000));
         assert_eq!(listener.look().unwrap(), Some(Overdue::TooLong));
     }
 }

@@ -10,7 +10,7 @@ use crate::event::{
     Tokens, Usage, UsageBasis,
 };
 use crate::flaw::Flaw;
-use crate::json::{Object, Shape, digest_of, list};
+use crate::json::{Object, Shape, cut, digest_of, length};
 use crate::shell::CallEnd;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -75,9 +75,7 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         round: message.optional_name("id")?.map(Arc::from),
     };
     if message.text("model")?.as_deref() == Some(SYNTHETIC) {
-        let block = message.objects("content")?.next();
-        let said = block.map(|block| block.excerpt("text"));
-        out(EventKind::Notice(said.transpose()?.unwrap_or_default()));
+        out(EventKind::Notice(said_in(&message)?));
         return Ok(());
     }
     for block in message.objects("content")? {
@@ -104,6 +102,18 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         }));
     }
     Ok(())
+}
+
+/// Returns what a message says: its text, or the first of its texts.
+fn said_in(message: &Object<'_>) -> Result<String, Flaw> {
+    if message.is_text("content")? {
+        return message.excerpt("content");
+    }
+    let texts = message
+        .objects("content")?
+        .filter(|block| block.has("text"));
+    let said = texts.map(|block| block.excerpt("text")).next();
+    Ok(said.transpose()?.unwrap_or_default())
 }
 
 fn user(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
@@ -153,9 +163,9 @@ fn result(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         tokens: usage.as_deref().map(tokens).transpose()?,
         cost_nano_usd: line.nano_usd("total_cost_usd")?,
     }));
-    let denied = line.get("permission_denials")?.and_then(list);
-    if let Some(denied) = denied.filter(|denied| !denied.is_empty()) {
-        out(EventKind::Notice(format!("{} calls denied", denied.len())));
+    let denied = line.get("permission_denials")?.and_then(length);
+    if let Some(denied) = denied.filter(|denied| *denied > 0) {
+        out(EventKind::Notice(format!("{denied} calls denied")));
     }
     if line.count("api_error_status")? == Some(429) {
         out(EventKind::Limit(Limit {
@@ -170,7 +180,7 @@ fn result(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
             &*subtype
         };
         Terminal::Failed {
-            reason: reason.to_owned(),
+            reason: cut(reason).to_owned(),
             message: line.excerpt("result")?,
         }
     } else {
@@ -187,7 +197,7 @@ fn limit(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     let status = match info.text("status")?.as_deref() {
         Some("rejected") => LimitStatus::Rejected,
         Some("allowed") => LimitStatus::Allowed,
-        other => LimitStatus::Other(other.unwrap_or_default().to_owned()),
+        other => LimitStatus::Other(cut(other.unwrap_or_default()).to_owned()),
     };
     out(EventKind::Limit(Limit {
         status,

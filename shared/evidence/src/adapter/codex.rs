@@ -7,12 +7,12 @@
 //! whole turn, and each change of it is a call. Usage is a running total, an
 //! `error` may be a warning, and a launch that failed prints nothing.
 
-use super::{MAX_OPEN, Out, speaks_of_limit, unknown};
+use super::{Out, speaks_of_limit, unknown};
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Retry, Speaker, Terminal,
     Tokens, Usage, UsageBasis,
 };
-use crate::flaw::Flaw;
+use crate::flaw::{Flaw, MAX_OPEN};
 use crate::json::{Object, Shape, digest_of, said};
 use crate::shell::CallEnd;
 use premath_kernel::canonical::Sum;
@@ -103,7 +103,7 @@ impl Codex {
 
     fn open(&mut self, id: &str) -> Result<(), Flaw> {
         if self.open.len() >= MAX_OPEN {
-            return Err(Flaw::TooManyCalls);
+            return Err(Flaw::TooManyOpen);
         }
         self.open.insert(id.into(), 0);
         Ok(())
@@ -198,7 +198,7 @@ impl Codex {
             out(call.request(true));
         }
         let end = call.end(item)?;
-        let given = ["aggregated_output", "result", "changes", "action"];
+        let given = ["aggregated_output", "result", "changes", "action", "error"];
         let mut output = None;
         for name in given {
             output = output.or(item.get(name)?);
@@ -288,12 +288,12 @@ impl<'a> Call<'a> {
             Some("failed") | Some("completed") => {}
             // A search has no status: it is over when it is said to be.
             None if &*self.tool == "web_search" => return Ok(CallEnd::Ok),
-            _ => return Err(Flaw::Abandoned((&*self.id).into())),
+            _ => return Err(Flaw::Abandoned(self.id.to_string())),
         }
         let failure = match &*self.tool {
             "command_execution" => {
                 let Some(code) = item.integer("exit_code")? else {
-                    return Err(Flaw::Abandoned((&*self.id).into()));
+                    return Err(Flaw::Abandoned(self.id.to_string()));
                 };
                 if code == 0 {
                     None
@@ -318,8 +318,9 @@ impl<'a> Call<'a> {
 
 fn message_of(error: &RawValue) -> String {
     let message =
-        Object::read(error.get(), &Shape::FLAT).and_then(|error| error.excerpt("message").ok());
+        Object::read(error.get(), &Shape::FLAT).and_then(|error| error.excerpt("message"));
     message
+        .ok()
         .filter(|message| !message.is_empty())
         .unwrap_or_else(|| said(error))
 }

@@ -5,12 +5,12 @@
 //! that failed: only one that printed nothing says so, in words. A run that the
 //! agent stopped itself (a loop, the turns) ends as a success after an `error`.
 
-use super::{MAX_OPEN, Out, speaks_of_limit, unknown};
+use super::{Out, speaks_of_limit, unknown};
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Speaker, Terminal, Tokens,
     Usage, UsageBasis,
 };
-use crate::flaw::Flaw;
+use crate::flaw::{Flaw, MAX_OPEN};
 use crate::json::{Object, digest_of};
 use crate::shell::CallEnd;
 use std::borrow::Cow;
@@ -61,7 +61,7 @@ impl Gemini {
                 let tool = line.name("tool_name")?;
                 if tool == SHELL {
                     if self.commands.len() >= MAX_OPEN {
-                        return Err(Flaw::TooManyCalls);
+                        return Err(Flaw::TooManyOpen);
                     }
                     self.commands.insert((&*call_id).into());
                 }

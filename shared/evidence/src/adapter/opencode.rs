@@ -51,7 +51,7 @@ impl OpenCode {
                 let part = line.needed("part")?;
                 self.call(&part, out)?;
                 if !self.open {
-                    return Err(Flaw::CallOutside(part.name("callID")?.into()));
+                    return Err(Flaw::CallOutside(part.name("callID")?.into_owned()));
                 }
             }
             "step_finish" => self.finish(&*line.needed("part")?, out)?,
@@ -116,13 +116,13 @@ impl OpenCode {
                 CallEnd::failed("invalid_call", state.excerpt("output")?)
             }
             ("error", _) => CallEnd::failed("tool_error", state.excerpt("error")?),
-            ("completed", _) if killed => return Err(Flaw::Abandoned(call_id.into())),
+            ("completed", _) if killed => return Err(Flaw::Abandoned(call_id.into_owned())),
             ("completed", None | Some(0)) => CallEnd::Ok,
             ("completed", Some(code)) => {
                 let output = state.excerpt("output")?;
                 CallEnd::failed("command_failed", format!("exit code {code}: {output}"))
             }
-            _ => return Err(Flaw::Abandoned(call_id.into())),
+            _ => return Err(Flaw::Abandoned(call_id.into_owned())),
         };
         out(EventKind::Result(CallResult {
             call_id,

@@ -4,6 +4,7 @@ use super::word;
 use crate::event::{Source, Speaker};
 use crate::shell::CallEnd;
 use premath_kernel::canonical::Sum;
+use premath_kernel::turn::word::TransportEvent;
 use std::sync::Arc;
 
 /// The counts that stand before a shared text, in bytes.
@@ -53,10 +54,14 @@ pub struct ResultRecord {
 }
 
 impl CallRecord {
-    /// What a record costs in bytes, without what its names and excerpts hold:
-    /// itself and its place among the others, of which half may be room for more.
+    /// What its place among the others holds, in bytes.
+    pub(super) const PLACE: usize = size_of::<(u64, Arc<str>, Box<Self>)>() + size_of::<usize>();
+
+    /// What a call costs in bytes, without what its names and excerpts hold:
+    /// its record, its place and what tells the order of calls and outputs, of
+    /// all of which half may be room for more.
     pub(super) const COST: usize =
-        size_of::<Self>() + 2 * size_of::<(u64, Arc<str>, Box<Self>)>() + COUNTS;
+        size_of::<Self>() + COUNTS + 2 * (Self::PLACE + 2 * size_of::<(TransportEvent, u32)>());
 
     pub(super) const fn new(id: Arc<str>) -> Self {
         Self {
@@ -72,6 +77,17 @@ impl CallRecord {
             CallEnd::Ok => None,
             CallEnd::Error { class, .. } => Some(class),
         }
+    }
+
+    /// Returns how many bytes it holds, with itself.
+    pub(super) fn retained_bytes(&self) -> usize {
+        let request = self.request.as_ref();
+        let result = self.result.as_ref();
+        size_of::<Self>()
+            + self.id.len()
+            + COUNTS
+            + request.map_or(0, RequestRecord::retained_bytes)
+            + result.map_or(0, ResultRecord::retained_bytes)
     }
 
     pub(super) fn end_word(&self) -> &str {

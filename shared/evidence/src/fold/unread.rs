@@ -1,5 +1,6 @@
 //! Results that the model has not read yet.
 
+use crate::json::MAX_NAME_BYTES;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -25,11 +26,25 @@ struct OfCaller {
 }
 
 impl Unread {
-    /// What a result costs while it is unread, in bytes.
-    pub(super) const COST: usize = size_of::<(Name, u32)>();
+    /// Returns what a result costs in bytes, with its caller where that is new.
+    /// Of lists and maps half may be room for more.
+    pub(super) fn cost(&self, caller: &Name) -> usize {
+        const RESULT: usize = 2 * size_of::<(Name, u32)>();
+        const CALLER: usize = 2 * size_of::<(Arc<str>, OfCaller)>() + 4 * RESULT + MAX_NAME_BYTES;
+        match caller {
+            Some(caller) if !self.by_caller.contains_key(caller) => RESULT + CALLER,
+            _ => RESULT,
+        }
+    }
 
-    /// What a caller costs, in bytes.
-    pub(super) const CALLER_COST: usize = size_of::<(Arc<str>, OfCaller)>();
+    pub(super) fn retained_bytes(&self) -> usize {
+        let callers = self.by_caller.values();
+        let held = callers.chain([&self.by_agent]).map(|one| {
+            let round = one.round.as_ref().map_or(0, |round| round.len());
+            one.results.capacity() * size_of::<(Name, u32)>() + round
+        });
+        self.by_caller.capacity() * size_of::<(Arc<str>, OfCaller)>() + held.sum::<usize>()
+    }
 
     /// Takes up a result.
     pub(super) fn push(&mut self, caller: Name, round: Name, place: u32) {

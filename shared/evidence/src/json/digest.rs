@@ -1,16 +1,16 @@
 //! The digest of a value, from its JSON as it stands.
 
-use super::read_text;
+use super::{read_text, value};
 use memchr::memchr2;
 use premath_kernel::canonical::{self, Sum};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// How deep a value is looked at; what lies deeper is read like any other JSON.
 const MAX_DEPTH: usize = 32;
 
 /// Returns `D` of a value; where it is none (a text cut in the middle of a
-/// character, as JavaScript leaves them, or too deep), `D` of its JSON as text.
+/// character, as JavaScript leaves them, too deep, or of too many parts), `D` of
+/// its JSON as text.
 fn digest(raw: &RawValue) -> Sum {
     let json = raw.get();
     if is_canonical(json) {
@@ -19,9 +19,9 @@ fn digest(raw: &RawValue) -> Sum {
     if let Some(text) = read_text(raw) {
         return canonical::sum_ordered(&*text);
     }
-    match serde_json::from_str::<Value>(json) {
-        Ok(value) => canonical::sum_ordered(&value),
-        Err(_) => canonical::sum_ordered(json),
+    match value::read(json) {
+        Some(value) => canonical::sum_ordered(&value),
+        None => canonical::sum_ordered(json),
     }
 }
 
@@ -139,7 +139,9 @@ impl<'a> Canonical<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flaw::MAX_PARTS;
     use proptest::prelude::*;
+    use serde_json::Value;
 
     fn check(json: &str) {
         let raw: &RawValue = serde_json::from_str(json).unwrap();
@@ -247,7 +249,20 @@ mod tests {
             check(&format!("{}{}", "[".repeat(depth), "]".repeat(depth)));
         }
         let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
-        let raw: &RawValue = serde_json::from_str(&deep).unwrap();
-        assert_eq!(digest(raw).digest(), canonical::digest(&deep));
+        let broad = format!("[{}0]", "0, ".repeat(MAX_PARTS));
+        for json in [deep, broad] {
+            let raw: &RawValue = serde_json::from_str(&json).unwrap();
+            assert_eq!(digest(raw).digest(), canonical::digest(&json));
+        }
+    }
+
+    #[test]
+    fn no_name_makes_an_object_something_else() {
+        for gap in ["", " "] {
+            let json = format!("{{\"$serde_json::private::RawValue\":{gap}\"{{}}\"}}");
+            let raw: &RawValue = serde_json::from_str(&json).unwrap();
+            let expected = json.replace(' ', "");
+            assert_eq!(digest(raw), Sum::of(expected.as_bytes()));
+        }
     }
 }

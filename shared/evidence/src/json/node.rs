@@ -1,17 +1,37 @@
 //! A line, read in one pass.
 
+use super::cut;
+use crate::flaw::{Flaw, MAX_PARTS};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
+/// What a visitor makes of flags and numbers, where it is the same of all.
+macro_rules! scalars {
+    ($made:expr) => {
+        fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+            Ok($made)
+        }
+
+        fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
+            Ok($made)
+        }
+
+        fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
+            Ok($made)
+        }
+
+        fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
+            Ok($made)
+        }
+    };
+}
+pub(super) use scalars;
+
 /// How many members there is room for at first: few objects have more.
 const MEMBERS: usize = 8;
-
-/// The most members and values in lists of a line that are read into parts: what
-/// is read has a bound by that, as the line has. No agent comes near it.
-const MAX_PARTS: usize = 1 << 14;
 
 /// Which members of an object are read into, each with the shape of the objects
 /// within it, or within the list that it is; the others stay as they stand.
@@ -42,19 +62,30 @@ pub(super) enum Node<'a> {
     /// One that was read into, as are the others.
     Object(Object<'a>),
     List(Vec<Self>),
-    Text,
+    /// Its first bytes.
+    Text(String),
     Null,
     Scalar,
 }
 
 impl<'a> Object<'a> {
-    /// Reads an object; anything else is none.
-    pub(crate) fn read(text: &'a str, shape: &Shape) -> Option<Self> {
+    /// Reads an object.
+    ///
+    /// # Errors
+    ///
+    /// [`Flaw::NotJson`] for anything else, [`Flaw::TooManyParts`].
+    pub(crate) fn read(text: &'a str, shape: &Shape) -> Result<Self, Flaw> {
         let mut json = serde_json::Deserializer::from_str(text);
-        let parts = Cell::new(MAX_PARTS);
-        let object = Members(Part(shape, &parts)).deserialize(&mut json).ok()?;
-        json.end().ok()?;
-        Some(object)
+        let parts = Parts::default();
+        let members = Members(Part(shape, &parts)).deserialize(&mut json);
+        match members.and_then(|object| json.end().map(|()| object)) {
+            Ok(object) => Ok(object),
+            Err(_) if parts.are_too_many() => Err(Flaw::TooManyParts),
+            // Some texts are JSON and cannot be read into, such as one that was
+            // cut within a character; as they stand they can.
+            Err(_) if !shape.0.is_empty() => Self::read(text, &Shape::FLAT),
+            Err(_) => Err(Flaw::NotJson),
+        }
     }
 
     pub(super) fn members(&self) -> impl Iterator<Item = (&str, &Node<'a>)> {
@@ -78,7 +109,7 @@ impl<'a> Node<'a> {
     pub(super) fn is_text(&self) -> bool {
         match self {
             Self::Raw(raw) => raw.get().starts_with('"'),
-            other => matches!(other, Self::Text),
+            other => matches!(other, Self::Text(_)),
         }
     }
 
@@ -97,8 +128,8 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Two values are the same where they stand the same; of what was read into and
-/// not kept that cannot be told.
+/// Two values are the same where they stand the same, and two objects that were
+/// read into where their members do. Of what was not kept that cannot be told.
 impl PartialEq for Node<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -111,17 +142,28 @@ impl PartialEq for Node<'_> {
     }
 }
 
-/// What a part is to be, and how many more of them may be read.
-#[derive(Clone, Copy)]
-struct Part<'s>(&'s Shape, &'s Cell<usize>);
+/// How many members and values in lists were read.
+#[derive(Debug, Default)]
+pub(super) struct Parts(Cell<usize>);
 
-impl Part<'_> {
-    fn count<E: Error>(self) -> Result<(), E> {
-        let left = self.1.get().checked_sub(1);
-        self.1.set(left.ok_or_else(|| E::custom("too many parts"))?);
+impl Parts {
+    pub(super) fn are_too_many(&self) -> bool {
+        self.0.get() > MAX_PARTS
+    }
+
+    /// Counts one more.
+    pub(super) fn add<E: Error>(&self) -> Result<(), E> {
+        self.0.set(self.0.get() + 1);
+        if self.are_too_many() {
+            return Err(E::custom("too many parts"));
+        }
         Ok(())
     }
 }
+
+/// What a part is to be.
+#[derive(Clone, Copy)]
+struct Part<'s>(&'s Shape, &'s Parts);
 
 /// Reads an object.
 struct Members<'s>(Part<'s>);
@@ -151,7 +193,7 @@ impl<'de> Visitor<'de> for Members<'_> {
         let mut members = Vec::with_capacity(MEMBERS);
         while let Some(name) = map.next_key_seed(Name)? {
             let Part(shape, parts) = self.0;
-            self.0.count()?;
+            parts.add()?;
             let node = match shape.within(&name) {
                 Some(shape) => map.next_value_seed(Anything(Part(shape, parts)))?,
                 None => Node::Raw(map.next_value()?),
@@ -184,35 +226,21 @@ impl<'de> Visitor<'de> for Anything<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
         let mut nodes = Vec::new();
         while let Some(node) = list.next_element_seed(Anything(self.0))? {
-            self.0.count()?;
+            self.0.1.add()?;
             nodes.push(node);
         }
         Ok(Node::List(nodes))
     }
 
-    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(Node::Text)
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Node::Text(cut(text).to_owned()))
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
         Ok(Node::Null)
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(Node::Scalar)
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(Node::Scalar)
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(Node::Scalar)
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(Node::Scalar)
-    }
+    scalars!(Node::Scalar);
 }
 
 impl<'de> DeserializeSeed<'de> for Name {

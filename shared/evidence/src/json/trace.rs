@@ -1,6 +1,6 @@
 //! Traces of a call in what nobody knows.
 
-use super::node::{Name, Node};
+use super::node::{Name, Node, scalars};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
@@ -36,7 +36,7 @@ pub(super) fn is_in(node: &Node<'_>) -> bool {
         }
         Node::Object(object) => object.bears_call(),
         Node::List(nodes) => nodes.iter().any(is_in),
-        Node::Text | Node::Null | Node::Scalar => false,
+        Node::Text(_) | Node::Null | Node::Scalar => false,
     }
 }
 
@@ -83,21 +83,7 @@ impl<'de> Visitor<'de> for Search {
         Ok(false)
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<bool, E> {
-        Ok(false)
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<bool, E> {
-        Ok(false)
-    }
+    scalars!(false);
 }
 
 #[cfg(test)]

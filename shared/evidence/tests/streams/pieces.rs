@@ -165,46 +165,91 @@ fn what_is_held_grows_with_calls_and_not_with_what_they_gave() {
     );
 }
 
-/// An agent that calls and calls: what is kept of it has a bound, and a stream
-/// of which not everything is kept is no evidence.
+/// An agent that calls and calls: what is kept of it has a bound, whatever it
+/// tells most of, and a stream of which not everything is kept is no evidence.
 #[test]
 fn what_is_held_has_a_bound_however_many_calls_there_are() {
-    let long = |number: u32| format!("{number}-{}", "x".repeat(500));
-    let of = |agent: Agent, line: &dyn Fn(u32) -> String, lines: u32| {
-        let (begin, _) = good(agent).split_once('\n').unwrap();
-        let mut stream = AgentStream::new(agent);
-        stream.feed(format!("{begin}\n").as_bytes());
-        for number in 0..lines {
-            stream.feed(line(number).as_bytes());
-        }
-        let held = stream.retained_bytes();
-        (held, stream.finish())
-    };
-    let claude = |number: u32| {
-        let id = long(number);
+    fn name(number: u32) -> String {
+        format!("{number}-{}", "x".repeat(500))
+    }
+    fn request(id: &str, tool: &str, message: &str, caller: &str) -> String {
         format!(
-            "{{\"type\":\"assistant\",\"message\":{{\"id\":\"{id}\",\"content\":[{{\"type\":\"tool_use\",\"id\":\"{id}\",\"name\":\"{id}\",\"input\":{{}}}}]}},\"parent_tool_use_id\":\"{id}\"}}\n\
-             {{\"type\":\"user\",\"message\":{{\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"{id}\",\"content\":\"{id}\",\"is_error\":true}}]}},\"parent_tool_use_id\":\"{id}\"}}\n"
+            "{{\"type\":\"assistant\",\"message\":{{{message}\"content\":[{{\"type\":\"tool_use\",\"id\":\"{id}\",\"name\":\"{tool}\",\"input\":{{}}}}]}},\"parent_tool_use_id\":{caller}}}\n"
         )
+    }
+    fn result(id: &str, said: &str, caller: &str) -> String {
+        format!(
+            "{{\"type\":\"user\",\"message\":{{\"content\":[{{\"type\":\"tool_result\",\"tool_use_id\":\"{id}\",\"content\":\"{said}\",\"is_error\":true}}]}},\"parent_tool_use_id\":{caller}}}\n"
+        )
+    }
+    let long = |number| {
+        let name = name(number);
+        let (message, caller) = (format!("\"id\":\"{name}\","), format!("\"{name}\""));
+        request(&name, &name, &message, &caller) + &result(&name, &name, &caller)
     };
-    let codex = |number: u32| {
-        let id = long(number);
+    let short = |number: u32| {
+        let id = number.to_string();
+        request(&id, "x", "", "null") + &result(&id, "", "null")
+    };
+    let again = |_| request("a", "x", "", "null");
+    let callers = |number: u32| {
+        let caller = format!("\"{number}\"");
+        let speaks = format!(
+            "{{\"type\":\"assistant\",\"message\":{{\"id\":\"{}\",\"content\":[{{\"type\":\"text\"}}]}},\"parent_tool_use_id\":{caller}}}\n",
+            name(number)
+        );
+        result(&number.to_string(), "", &caller) + &speaks
+    };
+    let (begin, _) = good(Agent::Claude).split_once('\n').unwrap();
+    for (what, line) in [
+        ("long names", &long as &dyn Fn(u32) -> String),
+        ("short names", &short),
+        ("the same again", &again),
+        ("callers", &callers),
+    ] {
+        let mut stream = AgentStream::new(Agent::Claude);
+        stream.feed(format!("{begin}\n").as_bytes());
+        for number in 0..70_000 {
+            stream.feed(line(number).as_bytes());
+            if stream.so_far().is_full() {
+                break;
+            }
+        }
+        assert!(stream.so_far().is_full(), "{what}");
+        let held = stream.retained_bytes();
+        assert!(held < MAX_CALL_BYTES + (1 << 20), "{what}: {held}");
+        let whole = stream.finish();
+        let classes = whole.classes();
+        assert!(
+            classes.contains(&FailureClass::AgentStreamInvalid),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn calls_that_are_open_at_once_have_a_bound() {
+    let codex = |id: usize| {
         format!(
             "{{\"type\":\"item.started\",\"item\":{{\"id\":\"{id}\",\"type\":\"command_execution\",\"command\":\"\",\"status\":\"in_progress\"}}}}\n"
         )
     };
-    for (agent, line, lines) in [
-        (Agent::Claude, &claude as &dyn Fn(u32) -> String, 20_000),
-        (Agent::Codex, &codex, 5_000),
+    let gemini = |id: usize| {
+        format!(
+            "{{\"type\":\"tool_use\",\"tool_name\":\"run_shell_command\",\"tool_id\":\"{id}\",\"parameters\":{{}}}}\n"
+        )
+    };
+    for (agent, line) in [
+        (Agent::Codex, &codex as &dyn Fn(usize) -> String),
+        (Agent::Gemini, &gemini),
     ] {
-        let (held, stream) = of(agent, line, lines);
-        assert!(held < MAX_CALL_BYTES + (4 << 20), "{agent:?} holds {held}");
-        let flaws = stream.faults().iter().map(|fault| &fault.flaw);
-        assert!(
-            flaws.clone().any(|flaw| *flaw == Flaw::TooManyCalls),
-            "{agent:?}"
-        );
-        assert!(stream.classes().contains(&FailureClass::AgentStreamInvalid));
+        for (calls, expected) in [(4096, 0), (4097, 1)] {
+            let lines: String = (0..calls).map(line).collect();
+            let stream = fold(agent, lines);
+            let flaws = stream.faults().iter().map(|fault| &fault.flaw);
+            let found = flaws.filter(|flaw| **flaw == Flaw::TooManyOpen).count();
+            assert_eq!(found, expected, "{agent:?} {calls}");
+        }
     }
 }
 
@@ -245,7 +290,11 @@ fn a_line_of_very_many_parts_is_refused() {
                 .iter()
                 .map(|fault| fault.flaw.clone())
                 .collect();
-            let expected = if refused { vec![Flaw::NotJson] } else { vec![] };
+            let expected = if refused {
+                vec![Flaw::TooManyParts]
+            } else {
+                vec![]
+            };
             assert_eq!(faults, expected, "{parts}");
         }
     }

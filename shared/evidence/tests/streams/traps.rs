@@ -564,3 +564,32 @@ fn codex_that_tells_no_usage_used_nothing_that_is_known() {
     assert_eq!(ended("{}"), None);
     assert_eq!(ended("{\"output_tokens\":2}").unwrap().output, 2);
 }
+
+#[test]
+fn a_claude_prompt_that_was_cut_within_a_character_is_no_flaw() {
+    let (begin, rest) = good(Agent::Claude).split_once('\n').unwrap();
+    for line in [
+        r#"{"type":"user","message":{"role":"user","content":"cut \ud83d"},"parent_tool_use_id":null}"#,
+        r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"cut \ud83d"}]}}"#,
+        r#"{"type":"stream_event","message":"cut \ud83d"}"#,
+    ] {
+        let stream = format!("{begin}\n{line}\n{rest}");
+        assert_eq!(refusal(Agent::Claude, &stream), [].into(), "{line}");
+    }
+}
+
+#[test]
+fn what_claude_says_in_place_of_its_model_is_a_notice() {
+    let (begin, rest) = good(Agent::Claude).split_once('\n').unwrap();
+    for content in [
+        r#""API Error""#,
+        r#"[{"type":"thinking"},{"type":"text","text":"API Error"}]"#,
+    ] {
+        let line = format!(
+            r#"{{"type":"assistant","message":{{"id":"e","model":"<synthetic>","content":{content}}}}}"#
+        );
+        let stream = fold(Agent::Claude, format!("{begin}\n{line}\n{rest}"));
+        assert_eq!(stream.faults(), [], "{content}");
+        assert_eq!(stream.last_notice(), Some("API Error"));
+    }
+}

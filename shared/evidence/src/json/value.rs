@@ -1,0 +1,76 @@
+//! A value as generic JSON.
+
+use super::node::{Name, Parts};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Reads a value; none where it is too deep or has too many parts.
+///
+/// `serde_json` reads an object that has one of its own private names as
+/// something else than an object; here it is one like any other.
+pub(super) fn read(json: &str) -> Option<Value> {
+    let parts = Parts::default();
+    let mut json = serde_json::Deserializer::from_str(json);
+    Reader(&parts).deserialize(&mut json).ok()
+}
+
+struct Reader<'p>(&'p Parts);
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Value, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut members = Map::new();
+        while let Some(name) = map.next_key_seed(Name)? {
+            self.0.add()?;
+            members.insert(name.into_owned(), map.next_value_seed(Self(self.0))?);
+        }
+        Ok(Value::Object(members))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = list.next_element_seed(Self(self.0))? {
+            self.0.add()?;
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<Value, E> {
+        Ok(flag.into())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+}
