@@ -53,20 +53,24 @@ pub fn host_name() -> &'static str {
 /// deadline. `None` where its own start cannot be read: a holder that nobody
 /// could tell from another process is worse than none.
 pub fn this_process() -> Option<Holder> {
-    static STARTED: OnceLock<Option<u64>> = OnceLock::new();
     let host = host();
     let pid = std::process::id();
-    let started = STARTED.get_or_init(|| match start_time(pid) {
-        Process::Started(ticks) => Some(ticks),
-        Process::Gone | Process::Unseen => None,
-    });
     Some(Holder {
         host: host.name.clone(),
         boot_id: host.boot_id.clone(),
         pid,
-        started: (*started)?,
+        started: own_start()?,
         deadline_ms: 0,
         pid_ns: host.pid_ns.clone(),
+    })
+}
+
+/// When this process started, which is read once.
+fn own_start() -> Option<u64> {
+    static STARTED: OnceLock<Option<u64>> = OnceLock::new();
+    *STARTED.get_or_init(|| match start_time(std::process::id()) {
+        Process::Started(ticks) => Some(ticks),
+        Process::Gone | Process::Unseen => None,
     })
 }
 
@@ -85,6 +89,10 @@ pub fn life(holder: &Holder) -> Life {
     };
     if !same_namespace {
         return Life::Unknown;
+    }
+    // Who asks runs.
+    if holder.pid == std::process::id() && own_start() == Some(holder.started) {
+        return Life::Alive;
     }
     match start_time(holder.pid) {
         Process::Started(started) if started == holder.started => Life::Alive,

@@ -4,6 +4,10 @@
 //! Issue memory and the trajectory are two of them. The journal knows lines
 //! and bytes, not what they mean.
 
+mod state;
+
+pub(crate) use state::FileState;
+
 use crate::error::StoreError;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, Write};
@@ -76,13 +80,14 @@ struct Open {
     file: File,
     device: u64,
     inode: u64,
+    /// What the file was when it was read or written to; absent where somebody
+    /// wrote to it meanwhile.
+    state: Option<FileState>,
     /// Bytes of whole lines read so far.
     length: u64,
     lines: u64,
     /// The last bytes before `length`.
     seal: Vec<u8>,
-    /// When the file was last written to, as of the last look.
-    modified: (i64, i64),
 }
 
 impl Journal {
@@ -106,6 +111,11 @@ impl Journal {
     /// Returns the length in bytes of the whole lines that were read.
     pub(crate) fn length(&self) -> u64 {
         self.open.as_ref().map_or(0, |open| open.length)
+    }
+
+    /// Returns what the file was when all that is known of it was read.
+    pub(crate) fn state(&self) -> Option<&FileState> {
+        self.open.as_ref().and_then(|open| open.state.as_ref())
     }
 
     /// Makes the file where it is not there.
@@ -165,11 +175,12 @@ impl Journal {
         };
         let meta = fs::metadata(&self.path).map_err(|e| missing(e, &self.path))?;
         if let Some(open) = &mut self.open
-            && (open.device, open.inode) == (meta.dev(), meta.ino())
+            && open.is_named_by(&meta)
         {
-            let unchanged = meta.len() == open.length && open.modified == modified(&meta);
+            let state = FileState::from(&meta);
+            let unchanged = meta.len() == open.length && open.state.as_ref() == Some(&state);
             if unchanged || (meta.len() > open.length && open.is_sealed()) {
-                open.modified = modified(&meta);
+                open.state = Some(state);
                 return Ok((Refreshed::Continued, meta.len()));
             }
         }
@@ -196,10 +207,10 @@ impl Journal {
             file,
             device: meta.dev(),
             inode: meta.ino(),
+            state: Some(FileState::from(&meta)),
             length: 0,
             lines: 0,
             seal: Vec::new(),
-            modified: modified(&meta),
         });
         Ok((Refreshed::Anew, meta.len()))
     }
@@ -270,7 +281,16 @@ impl Journal {
                     .map_err(StoreError::io("cut the torn line off", &path))?;
             }
         }
-        open.seal_now(&path)
+        open.seal_now(&path)?;
+        // Also what was mended here was not read as it stands now.
+        let meta = open
+            .file
+            .metadata()
+            .map_err(StoreError::io("read", &path))?;
+        if open.state.as_ref() != Some(&FileState::from(&meta)) {
+            open.state = None;
+        }
+        Ok(())
     }
 
     /// Appends whole lines in one write and makes them durable.
@@ -313,7 +333,7 @@ impl Journal {
         let surplus = open.seal.len().saturating_sub(SEAL);
         open.seal.drain(..surplus);
         match open.file.metadata() {
-            Ok(meta) if meta.len() == open.length => open.modified = modified(&meta),
+            Ok(meta) if meta.len() == open.length => open.state = Some(FileState::from(&meta)),
             // Somebody writes without the lock: look at all of it again.
             _ => self.open = None,
         }
@@ -323,7 +343,7 @@ impl Journal {
     /// Tells whether the path still names the file that was written to.
     pub(crate) fn is_current(&self) -> bool {
         match (&self.open, fs::metadata(&self.path)) {
-            (Some(open), Ok(meta)) => (open.device, open.inode) == (meta.dev(), meta.ino()),
+            (Some(open), Ok(meta)) => open.is_named_by(&meta),
             _ => false,
         }
     }
@@ -343,6 +363,10 @@ impl Journal {
 }
 
 impl Open {
+    fn is_named_by(&self, meta: &fs::Metadata) -> bool {
+        (self.device, self.inode) == (meta.dev(), meta.ino())
+    }
+
     /// Compares the last bytes that were read with what stands there now.
     fn is_sealed(&self) -> bool {
         let mut now = vec![0; self.seal.len()];
@@ -361,10 +385,6 @@ impl Open {
 
 pub(crate) fn is_comment(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"#") && std::str::from_utf8(bytes).is_ok()
-}
-
-fn modified(meta: &fs::Metadata) -> (i64, i64) {
-    (meta.mtime(), meta.mtime_nsec())
 }
 
 /// Finds the first newline; far faster than a look at byte after byte.

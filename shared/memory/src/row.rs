@@ -8,6 +8,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt;
 
+/// How many bytes a change adds to a row, as a rule.
+const NEWS: usize = 512;
+
 /// An issue with the text of its row.
 #[derive(Clone, Debug)]
 pub struct IssueRow {
@@ -99,7 +102,7 @@ impl IssueRow {
                     .insert(at, (name.to_owned(), Text::New(value.to_string())));
             }
         }
-        Self::parse(&fields.to_string())
+        Self::parse(&fields.written(self.text.len() + NEWS)?)
     }
 }
 
@@ -133,19 +136,24 @@ impl<'de> Deserialize<'de> for Fields<'de> {
     }
 }
 
-impl fmt::Display for Fields<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("{")?;
+impl Fields<'_> {
+    /// Writes the object, which takes about `length` bytes.
+    fn written(&self, length: usize) -> Result<String, serde_json::Error> {
+        let mut text = String::with_capacity(length);
+        text.push('{');
         for (index, (name, value)) in self.0.iter().enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            let name = serde_json::Value::from(name.as_str());
-            let value = match value {
+            if index > 0 {
+                text.push(',');
+            }
+            text.push_str(&serde_json::to_string(name)?);
+            text.push(':');
+            text.push_str(match value {
                 Text::Old(raw) => raw.get(),
                 Text::New(text) => text,
-            };
-            write!(f, "{comma}{name}:{value}")?;
+            });
         }
-        f.write_str("}")
+        text.push('}');
+        Ok(text)
     }
 }
 

@@ -138,7 +138,7 @@ impl IssueMemory {
                 .collect();
             if lines.is_empty() {
                 if state.seal.is_open() {
-                    state.seal.end(sum);
+                    state.end_seal(sum);
                 }
                 return outcomes;
             }
@@ -148,7 +148,7 @@ impl IssueMemory {
                 return all_failed(changes.len(), error);
             }
             if state.journal.is_current() {
-                state.seal.end(sum);
+                state.end_seal(sum);
                 drop(held);
                 return outcomes;
             }

@@ -28,7 +28,7 @@ pub(crate) use state::read_row;
 
 use crate::clock;
 use crate::error::{ChangeError, StoreError};
-use crate::journal::{Journal, Tail};
+use crate::journal::{FileState, Journal, Tail};
 use crate::lock::{LOCK_WAIT, LockFile, refuse_network_filesystem};
 use crate::row::IssueRow;
 use change::{Change, Outcome};
@@ -353,7 +353,10 @@ impl IssueMemory {
         state.check_seal(clock::now().wall);
         let sum = state.seal.sum();
         let compacted = state.compact(when);
-        state.seal.end(sum);
+        match compacted {
+            Ok(true) => state.seal.end(sum, FileState::of(&self.path).as_ref()),
+            _ => state.end_seal(sum),
+        }
         compacted
     }
 
@@ -369,7 +372,7 @@ impl IssueMemory {
         state.refresh(Tail::Repair)?;
         state.check_seal(clock::now().wall);
         let sum = state.seal.sum();
-        state.seal.end(sum);
+        state.end_seal(sum);
         Ok(())
     }
 

@@ -12,15 +12,17 @@
 //! It finds what happened by mistake or without knowing of it. Who can write
 //! issue memory can write the seal as well.
 
+mod file;
+
+use crate::journal::FileState;
 use crate::row::IssueRow;
+use file::{Look, SealFile};
 use premath_kernel::canonical;
 use premath_kernel::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,8 +32,6 @@ const KEPT: usize = 8;
 const NAMED: usize = 8;
 /// A longer name is cut: a row's id is whatever somebody wrote.
 const NAME_MAX: usize = 80;
-/// The file is written in whole blocks of this, in one write.
-const BLOCK: usize = 4096;
 
 /// What issue memory was changed by without a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +103,7 @@ impl Sum {
     }
 
     fn text(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        canonical::hex(&self.0)
     }
 }
 
@@ -148,51 +148,27 @@ impl News {
     }
 }
 
-/// What a file was, without a look into it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FileState {
-    device: u64,
-    inode: u64,
-    length: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl FileState {
-    fn of(path: &Path) -> Option<Self> {
-        let meta = fs::metadata(path).ok()?;
-        Some(Self {
-            device: meta.dev(),
-            inode: meta.ino(),
-            length: meta.len(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        })
-    }
-}
-
 /// What the file of the seal says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Record {
-    schema: u8,
-    /// The sum before the latest append.
-    before: String,
-    /// The sum after it.
+    /// The sum after the latest append.
     after: String,
+    /// The sum before it.
+    before: String,
     /// What the file was then; absent while it is appended to.
     file: Option<FileState>,
     /// How many changes were found outside of a transaction.
     found: u64,
     /// The latest of them.
     latest: Vec<OutsideChange>,
+    schema: u8,
 }
 
 /// The seal of one issue memory; used under its lock alone.
 #[derive(Debug)]
 pub(super) struct Seal {
-    path: PathBuf,
+    file: SealFile,
     data: PathBuf,
     record: Record,
     /// The sum of the rows, once it was checked.
@@ -204,10 +180,8 @@ pub(super) struct Seal {
 impl Seal {
     /// Names the file beside issue memory.
     pub(super) fn beside(data: &Path) -> Self {
-        let mut name = data.file_name().unwrap_or_default().to_os_string();
-        name.push(".seal");
         Self {
-            path: data.with_file_name(name),
+            file: SealFile::beside(data),
             data: data.to_path_buf(),
             record: Record::default(),
             sum: Sum::default(),
@@ -215,17 +189,28 @@ impl Seal {
         }
     }
 
-    /// Compares what was just read with what the last transaction left.
+    /// Compares what was just read, from a file that was in `state`, with what
+    /// the last transaction left.
     pub(super) fn check<'a, I: Iterator<Item = &'a IssueRow>>(
         &mut self,
+        state: Option<&FileState>,
         rows: impl Fn() -> I,
         get: impl Fn(&str) -> Option<&'a IssueRow>,
         news: &News,
         now: jiff::Timestamp,
     ) {
-        let read = fs::read(&self.path).ok();
-        let read = read.and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok());
-        let is_known = read.as_ref().is_some_and(|record| *record == self.record);
+        let (read, is_known) = match self.file.look() {
+            Look::Same => (None, true),
+            Look::Other(bytes) => {
+                let read = serde_json::from_slice::<Record>(bytes).ok();
+                let is_known = read.as_ref() == Some(&self.record);
+                (read, is_known)
+            }
+            Look::Nothing => (None, false),
+        };
+        if read.is_none() && !is_known {
+            self.file.forget();
+        }
         // One that somebody took away is as this process left it.
         let own = (self.record.schema == 1).then(|| self.record.clone());
         let Some(record) = read.or(own) else {
@@ -240,7 +225,7 @@ impl Seal {
         };
         self.record = record;
         let told = *self.told.get_or_insert(self.record.found);
-        let is_same = self.record.file.is_some() && self.record.file == FileState::of(&self.data);
+        let is_same = state.is_some() && self.record.file.as_ref() == state;
         if is_same && is_known {
             return;
         }
@@ -250,6 +235,7 @@ impl Seal {
         }
         self.sum = Sum::of(rows());
         self.record.file = None;
+        self.file.forget();
         let sum = self.sum.text();
         if sum == self.record.after || sum == self.record.before {
             return;
@@ -283,16 +269,18 @@ impl Seal {
         self.record.before = self.sum.text();
         self.record.after = after.text();
         self.record.file = None;
-        self.write();
+        let written = self.file.write_on(self.text());
+        self.told_of(written);
     }
 
-    /// Says that the rows of this sum stand in the file.
-    pub(super) fn end(&mut self, sum: Sum) {
+    /// Says that the rows of this sum stand in the file, which is in `state`.
+    pub(super) fn end(&mut self, sum: Sum, state: Option<&FileState>) {
         self.sum = sum;
         self.record.before = sum.text();
         self.record.after.clone_from(&self.record.before);
-        self.record.file = FileState::of(&self.data);
-        self.write();
+        self.record.file = state.cloned();
+        let written = self.file.write(self.text());
+        self.told_of(written);
     }
 
     /// Returns what was found since the last call, by this process or another;
@@ -309,25 +297,13 @@ impl Seal {
             .collect()
     }
 
-    /// Writes the file over, in one write. What cannot be written is taken
-    /// away: a seal that is not of the last transaction would tell tales.
-    fn write(&self) {
-        let mut text = canonical::canonical(&self.record).into_bytes();
-        let length = text.len().next_multiple_of(BLOCK);
-        text.resize(length - 1, b' ');
-        text.push(b'\n');
-        let written = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&self.path)
-            .and_then(|mut file| {
-                file.write_all(&text)?;
-                file.set_len(length as u64)
-            });
+    fn text(&self) -> String {
+        serde_json::to_string(&self.record).unwrap_or_default()
+    }
+
+    fn told_of(&self, written: io::Result<()>) {
         if let Err(error) = written {
-            tracing::debug!(path = %self.path.display(), %error, "issue memory is not sealed");
-            let _ = fs::remove_file(&self.path);
+            tracing::debug!(path = %self.file.path().display(), %error, "issue memory is not sealed");
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Compaction;
 use super::leases::Leases;
-use super::seal::{News, Seal};
+use super::seal::{News, Seal, Sum};
 use crate::error::StoreError;
 use crate::journal::{Journal, Line, Refreshed, Tail};
 use crate::row::IssueRow;
@@ -143,11 +143,21 @@ impl State {
     /// transaction left, and takes note of what came by none.
     pub(super) fn check_seal(&mut self, now: jiff::Timestamp) {
         let Self {
-            seal, rows, news, ..
+            journal,
+            seal,
+            rows,
+            news,
+            ..
         } = self;
         let all = || rows.values().map(|row| &**row);
-        seal.check(all, |id| rows.get(id).map(|row| &**row), news, now);
+        let get = |id: &str| rows.get(id).map(|row| &**row);
+        seal.check(journal.state(), all, get, news, now);
         news.clear();
+    }
+
+    /// Seals the file as it was left by whoever holds the lock.
+    pub(super) fn end_seal(&mut self, sum: Sum) {
+        self.seal.end(sum, self.journal.state());
     }
 
     /// Takes a row over that is about to be written.

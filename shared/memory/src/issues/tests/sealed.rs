@@ -88,6 +88,20 @@ fn rows_that_were_rewritten_or_cut_off_are_found() {
 }
 
 #[test]
+fn a_row_that_was_rewritten_in_place_is_found_also_where_its_time_was_put_back() {
+    let scratch = Scratch::new(&rows(2));
+    let memory = scratch.open();
+    claim_one(&memory, "a").unwrap();
+    let before = fs::metadata(&scratch.path).unwrap().modified().unwrap();
+    let text = scratch.text().replace("\"title\":\"t\"", "\"title\":\"T\"");
+    fs::write(&scratch.path, text).unwrap();
+    let file = fs::File::options().write(true).open(&scratch.path).unwrap();
+    file.set_modified(before).unwrap();
+    let changes = found(&memory);
+    assert_eq!(counts(&changes[0]), (0, 2, 0), "{changes:?}");
+}
+
+#[test]
 fn a_copy_or_a_touch_that_leaves_the_rows_is_no_change() {
     let scratch = Scratch::new(&rows(2));
     let memory = scratch.open();
