@@ -185,6 +185,39 @@ fn a_confined_command_writes_to_its_paths_alone_and_the_next_one_is_free() {
 }
 
 #[test]
+fn what_stands_at_a_path_when_a_command_begins_is_open_to_it_and_nothing_from_before() {
+    if !is_confining() {
+        return;
+    }
+    on_lane(async {
+        let mut lane = Lane::new();
+        fs::create_dir(lane.path("open")).unwrap();
+        let writable = Some(vec![
+            lane.path("open"),
+            lane.path("later"),
+            "/dev/null".into(),
+        ]);
+        let mut spec = lane.shell("echo 1 > open/x; mkdir later");
+        spec.writable.clone_from(&writable);
+        assert!(!lane.run(spec).await.succeeded());
+        assert_eq!(lane.read("open/x"), "1\n");
+        fs::rename(lane.path("open"), lane.path("before")).unwrap();
+        fs::create_dir(lane.path("open")).unwrap();
+        fs::create_dir(lane.path("later")).unwrap();
+        let mut spec = lane.shell("echo 2 > before/x; echo 3 > open/x; echo 4 > later/x");
+        spec.writable.clone_from(&writable);
+        lane.run(spec).await;
+        assert_eq!(lane.read("before/x"), "1\n");
+        assert_eq!(lane.read("open/x"), "3\n");
+        assert_eq!(lane.read("later/x"), "4\n");
+        let mut spec = lane.shell("echo 5 > open/x");
+        spec.writable = Some(vec!["/dev/null".into()]);
+        lane.run(spec).await;
+        assert_eq!(lane.read("open/x"), "3\n");
+    });
+}
+
+#[test]
 fn a_confined_command_that_cannot_be_started_says_why() {
     if !is_confining() {
         return;

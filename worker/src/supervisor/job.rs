@@ -1,6 +1,6 @@
 //! One command in the supervisor process, from its start to its report.
 
-use super::confine::landlock;
+use super::confine::landlock::{self, Held};
 use super::descendants::Children;
 use super::message::{
     Begin, Exit, ExitCause, Report, Request, SpawnFailure, StreamReport, milliseconds,
@@ -36,7 +36,7 @@ pub(super) fn run(
 ) -> Result<(), Gone> {
     let id = begin.id;
     lane.scratch = begin.scratch.as_ref().map(|path| PathBuf::from(&path.0));
-    let exit = match Job::start(begin, files) {
+    let exit = match Job::start(begin, files, &mut lane.held) {
         Ok(mut job) => {
             let pid = job.main.as_raw_nonzero().get();
             let attended = lane
@@ -98,7 +98,7 @@ struct Job {
 }
 
 impl Job {
-    fn start(begin: Begin, files: [File; 2]) -> Result<Self, ExitCause> {
+    fn start(begin: Begin, files: [File; 2], held: &mut Held) -> Result<Self, ExitCause> {
         let id = begin.id;
         let grace = Duration::from_millis(begin.grace_ms);
         let limit = Duration::from_millis(begin.limit_ms);
@@ -112,7 +112,7 @@ impl Job {
         let (stdout, stdout_pipe) = Stream::open(stdout, of_stdout).map_err(unopened)?;
         let (stderr, stderr_pipe) = Stream::open(stderr, of_stderr).map_err(unopened)?;
         let started = Instant::now();
-        let main = spawn(begin, [stdout_pipe.into(), stderr_pipe.into()])?;
+        let main = spawn(begin, [stdout_pipe.into(), stderr_pipe.into()], held)?;
         Ok(Self {
             id,
             main,
@@ -247,7 +247,7 @@ fn reached(moment: Option<Instant>, now: Instant) -> bool {
     clippy::disallowed_methods,
     reason = "this is the supervisor, the one place that starts commands"
 )]
-fn spawn(begin: Begin, [stdout, stderr]: [Stdio; 2]) -> Result<Pid, ExitCause> {
+fn spawn(begin: Begin, [stdout, stderr]: [Stdio; 2], held: &mut Held) -> Result<Pid, ExitCause> {
     let cwd = begin.cwd.0;
     let writable = begin.writable.map(|paths| {
         let paths = paths.into_iter().map(|path| path.0.into());
@@ -265,7 +265,7 @@ fn spawn(begin: Begin, [stdout, stderr]: [Stdio; 2]) -> Result<Pid, ExitCause> {
         .process_group(0);
     let started = match &writable {
         None => command.spawn(),
-        Some(writable) => landlock::spawn(&mut command, writable)
+        Some(writable) => landlock::spawn(&mut command, writable, held)
             .map_err(|error| spawn_failed(SpawnFailure::Confinement, &error))?,
     };
     match started {

@@ -1,5 +1,6 @@
 //! The supervisor process: one poll loop over its lane and its child.
 
+use super::confine::landlock::Held;
 use super::confine::scratch;
 use super::descendants::Children;
 use super::job;
@@ -74,6 +75,7 @@ fn prepare() -> io::Result<(Children, Lane)> {
             files: VecDeque::new(),
             buffer: vec![0; CHUNK],
             scratch: None,
+            held: Held::default(),
         },
     ))
 }
@@ -93,6 +95,8 @@ pub(super) struct Lane {
     pub(super) buffer: Vec<u8>,
     /// The folder of the latest command's own.
     pub(super) scratch: Option<PathBuf>,
+    /// What its commands may write.
+    pub(super) held: Held,
 }
 
 impl Lane {

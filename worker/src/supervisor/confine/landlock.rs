@@ -7,11 +7,16 @@
 //! setuid program, and may neither mount nor trace what is outside.
 
 use landlock::{
-    ABI, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-    RulesetStatus, path_beneath_rules,
+    ABI, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetError, RulesetStatus,
 };
+use rustix::fs::{Mode, OFlags, fstat, open};
+use std::collections::BTreeMap;
+use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 /// What must be there: before this one a file could be cut short, or a build
@@ -32,6 +37,52 @@ fn ruleset() -> Result<landlock::RulesetCreated, RulesetError> {
         .create()
 }
 
+/// The paths that the latest command may write, held open: most of them are
+/// those of the next one, and are opened anew only where another file is there.
+#[derive(Debug, Default)]
+pub(in crate::supervisor) struct Held(BTreeMap<PathBuf, HeldPath>);
+
+#[derive(Debug)]
+struct HeldPath {
+    file: OwnedFd,
+    device: u64,
+    inode: u64,
+    is_folder: bool,
+}
+
+impl Held {
+    /// Holds these paths and no others. One that is not there opens nothing.
+    fn hold(&mut self, paths: &[PathBuf]) {
+        let mut before = std::mem::take(&mut self.0);
+        for path in paths {
+            let kept = before.remove(path).filter(|held| held.is_at(path));
+            if let Some(held) = kept.or_else(|| HeldPath::open(path)) {
+                self.0.insert(path.clone(), held);
+            }
+        }
+    }
+}
+
+impl HeldPath {
+    #[allow(clippy::unnecessary_cast)]
+    fn open(path: &Path) -> Option<Self> {
+        let file = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let stat = fstat(&file).ok()?;
+        Some(Self {
+            file,
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            is_folder: rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir(),
+        })
+    }
+
+    /// Tells whether the path still leads here. What is held open is not
+    /// removed for good, so its number is nobody else's.
+    fn is_at(&self, path: &Path) -> bool {
+        fs::metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (self.device, self.inode))
+    }
+}
+
 /// Starts a command that may write to these paths alone; the inner result is
 /// that of the start.
 ///
@@ -41,12 +92,15 @@ fn ruleset() -> Result<landlock::RulesetCreated, RulesetError> {
 pub(in crate::supervisor) fn spawn(
     command: &mut Command,
     writable: &[PathBuf],
+    held: &mut Held,
 ) -> io::Result<io::Result<Child>> {
+    held.hold(writable);
+    let held = &*held;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("confined".to_owned())
             .spawn_scoped(scope, || {
-                restrict(writable)?;
+                restrict(held)?;
                 Ok(command.spawn())
             })?;
         thread
@@ -55,10 +109,18 @@ pub(in crate::supervisor) fn spawn(
     })
 }
 
-fn restrict(writable: &[PathBuf]) -> io::Result<()> {
+fn restrict(held: &Held) -> io::Result<()> {
     let write = AccessFs::from_write(NEEDED);
+    let rules = held.0.values().map(|held| {
+        let access = match held.is_folder {
+            true => write,
+            // The others are of folders alone.
+            false => write & AccessFs::from_file(NEEDED),
+        };
+        Ok::<_, RulesetError>(PathBeneath::new(&held.file, access))
+    });
     let status = ruleset()
-        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(writable, write)))
+        .and_then(|ruleset| ruleset.add_rules(rules))
         .and_then(|ruleset| ruleset.restrict_self())
         .map_err(io::Error::other)?;
     if status.ruleset == RulesetStatus::FullyEnforced {
