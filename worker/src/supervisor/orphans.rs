@@ -142,6 +142,10 @@ pub(super) fn reap_inherited() {
     }
     let mut house = household();
     house.reap_left();
+    // Whose lane is about to reap it. Who hides behind it is found after that.
+    if house.0.keys().copied().any(is_dead) {
+        return;
+    }
     let me = raw(getpid());
     let Some(session) = own_session() else { return };
     for process in everybody() {
@@ -153,6 +157,12 @@ pub(super) fn reap_inherited() {
             let _ = waitpid(Some(process.pid), WaitOptions::NOHANG);
         }
     }
+}
+
+/// Tells whether a child has ended and nobody has reaped it.
+fn is_dead(pid: i32) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Pid::from_raw(pid).is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(Some(_))))
 }
 
 impl Household {
