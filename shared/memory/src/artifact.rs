@@ -10,7 +10,7 @@ use premath_kernel::lease::{Holder, Life};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,20 +40,28 @@ fn refuse_locked(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn write_temporary(path: &Path, content: &[u8], durable: bool) -> Result<PathBuf, StoreError> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(StoreError::io("make the folder of", path))?;
+/// Opens a file, and makes its folder where there is none.
+fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    match (options.open(path), path.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder)?;
+            options.open(path)
+        }
+        (opened, _) => opened,
     }
+}
+
+fn write_temporary(path: &Path, content: &[u8], durable: bool) -> Result<PathBuf, StoreError> {
     let temporary = temporary_beside(path);
     let attempt = || -> io::Result<()> {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(PRIVATE)
-            .open(&temporary)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(PRIVATE);
+        let mut file = open(&options, &temporary)?;
         file.write_all(content)?;
         // Keep who may read a file that is replaced.
-        if let Ok(meta) = fs::metadata(path) {
+        if let Ok(meta) = fs::metadata(path)
+            && meta.permissions().mode() & 0o7777 != PRIVATE
+        {
             file.set_permissions(meta.permissions())?;
         }
         if durable {
@@ -126,13 +134,21 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
 ///
 /// [`StoreError::Io`].
 pub fn overwrite(path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    let regular = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-    if !regular {
-        remove(path)?;
+    match fs::symlink_metadata(path) {
+        Ok(meta) if !meta.is_file() => remove(path)?,
+        _ => refuse_locked(path)?,
     }
-    open_stream(path)?
-        .write_all(content)
-        .map_err(StoreError::io("write", path))
+    let attempt = || -> io::Result<()> {
+        // One that is emptied first goes to the disk when it is closed.
+        let mut file = open(stream_options().truncate(false), path)?;
+        file.write_all(content)?;
+        let length = content.len() as u64;
+        if file.metadata()?.len() > length {
+            file.set_len(length)?;
+        }
+        Ok(())
+    };
+    attempt().map_err(StoreError::io("write", path))
 }
 
 /// Compresses a stream that is complete, by gzip; returns the file, which has
@@ -173,18 +189,19 @@ pub fn compress(path: &Path) -> Result<PathBuf, StoreError> {
 /// [`StoreError::Io`].
 pub fn open_stream(path: &Path) -> Result<File, StoreError> {
     refuse_locked(path)?;
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(StoreError::io("make the folder of", path))?;
-    }
-    OpenOptions::new()
+    open(&stream_options(), path).map_err(StoreError::io("open", path))
+}
+
+fn stream_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options
         .read(true)
         .write(true)
         .create(true)
         .truncate(true)
         .mode(PRIVATE)
-        .custom_flags(no_follow())
-        .open(path)
-        .map_err(StoreError::io("open", path))
+        .custom_flags(no_follow());
+    options
 }
 
 /// Appends a line to a file, mode 0600 where it is new, in one write.
@@ -280,6 +297,23 @@ mod tests {
         sweep(folder.path()).unwrap();
         assert!(!dead.exists());
         assert!(alive.exists());
+    }
+
+    #[test]
+    fn a_file_that_is_written_over_is_as_long_as_what_it_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep").join("prompt.md");
+        for content in ["long, at first", "short", "", "longer than ever before"] {
+            overwrite(&path, content.as_bytes()).unwrap();
+            assert_eq!(read(&path).unwrap().unwrap(), content.as_bytes());
+        }
+        let other = folder.path().join("other");
+        fs::write(&other, "kept").unwrap();
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        overwrite(&path, b"ours").unwrap();
+        assert_eq!(read(&other).unwrap().unwrap(), b"kept");
+        assert_eq!(read(&path).unwrap().unwrap(), b"ours");
     }
 
     #[test]
