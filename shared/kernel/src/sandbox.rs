@@ -160,15 +160,15 @@ pub fn admitted(
 /// Leaves out what lies below another path of the list: it is open with it,
 /// and a command could put a link in its place.
 pub fn outermost(paths: impl IntoIterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
-    // In this order a folder comes before what lies below it.
+    // In this order a folder comes just before all that lies below it.
     let sorted: BTreeSet<PathBuf> = paths.into_iter().collect();
-    let mut kept: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut kept: Vec<PathBuf> = Vec::new();
     for path in sorted {
-        if !path.ancestors().any(|above| kept.contains(above)) {
-            kept.insert(path);
+        if !kept.last().is_some_and(|above| path.starts_with(above)) {
+            kept.push(path);
         }
     }
-    kept
+    kept.into_iter().collect()
 }
 
 /// Returns what is closed and yet lies in a path that is open.

@@ -26,15 +26,39 @@ impl Tree {
             folders.push(common.join("logs").join(folder));
         }
         for folder in &folders {
-            fs::create_dir_all(folder).map_err(self.refused("make", folder))?;
             // Somebody whose branch lies above could have put a link here.
-            let place = fs::canonicalize(folder).map_err(self.refused("find", folder))?;
-            if !self.leads_straight(folder, &place) {
-                let detail = format!("{} is a link to {}", folder.display(), place.display());
-                return Err(self.error("open the branch's folder", detail));
-            }
+            self.lead_straight(folder)?;
         }
         Ok(folders)
+    }
+
+    /// Makes sure that a folder is there, and no link on the way to it from the
+    /// common one.
+    fn lead_straight(&self, folder: &Path) -> Result<(), TreeError> {
+        let mut place = self.common_folder().to_path_buf();
+        let Ok(below) = folder.strip_prefix(&place) else {
+            return fs::create_dir_all(folder).map_err(self.refused("make", folder));
+        };
+        for name in below {
+            place.push(name);
+            let made = match fs::symlink_metadata(&place) {
+                Ok(meta) if meta.is_dir() => continue,
+                Ok(meta) if meta.is_symlink() => {
+                    let to = fs::canonicalize(&place).map_err(self.refused("find", &place))?;
+                    let detail = format!("{} is a link to {}", place.display(), to.display());
+                    return Err(self.error("open the branch's folder", detail));
+                }
+                // A file in its place is named by what cannot be made.
+                _ => fs::create_dir(&place),
+            };
+            // Another lane may have made it meanwhile.
+            made.or_else(|error| match fs::symlink_metadata(&place) {
+                Ok(meta) if meta.is_dir() => Ok(()),
+                _ => Err(error),
+            })
+            .map_err(self.refused("make", &place))?;
+        }
+        Ok(())
     }
 
     /// Takes away the marks of a cherry-pick or revert that is over: git removes
@@ -61,16 +85,6 @@ impl Tree {
             }
         }
         Ok(())
-    }
-
-    /// Tells whether a folder below the common one is where it says.
-    fn leads_straight(&self, folder: &Path, place: &Path) -> bool {
-        let common = self.common_folder();
-        let common_place = fs::canonicalize(common).ok();
-        match (folder.strip_prefix(common), common_place) {
-            (Ok(below), Some(common)) => common.join(below) == place,
-            _ => true,
-        }
     }
 
     /// Returns the repository's git folder and every worktree of it but this
