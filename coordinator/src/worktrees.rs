@@ -132,12 +132,12 @@ fn checked(named: Vec<PathBuf>, repository: &Path) -> Result<Vec<PathBuf>, Strin
     if named.is_empty() {
         return Err("there is no worktree to work in".to_owned());
     }
+    let ours = roots::main_worktree(repository).map_err(|error| error.to_string())?;
     let mut all = Vec::new();
     for path in named {
         let full = std::fs::canonicalize(&path)
             .map_err(|error| format!("worktree {}: {error}", path.display()))?;
         let main = roots::main_worktree(&full).map_err(|error| error.to_string())?;
-        let ours = roots::main_worktree(repository).map_err(|error| error.to_string())?;
         if main.is_none() || main != ours {
             return Err(format!(
                 "worktree {} is not one of the repository {}",

@@ -235,8 +235,18 @@ impl WorktreeLock {
                 path: worktree.to_path_buf(),
                 detail: error.message().to_owned(),
             })?;
-        let path = repository.path().join(LANE);
-        let file = own(path, wait)?;
+        Self::acquire_in(repository.path(), wait)
+    }
+
+    /// Does as [`WorktreeLock::acquire`] for the worktree whose own git folder
+    /// it is.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockBusy`] where another process holds it,
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn acquire_in(git_folder: &Path, wait: Duration) -> Result<Self, StoreError> {
+        let file = own(git_folder.join(LANE), wait)?;
         Ok(Self { file })
     }
 

@@ -156,8 +156,16 @@ const PASSED_OVER: [&str; 8] = [
 ///
 /// [`StoreError::Repository`] or [`StoreError::Io`].
 pub fn exclude_from_status(worktree: &Path) -> Result<(), StoreError> {
-    let repository = open(worktree)?;
-    let path = repository.commondir().join("info").join("exclude");
+    exclude_from_status_in(open(worktree)?.commondir())
+}
+
+/// Does as [`exclude_from_status`] for the worktrees that share a git folder.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub fn exclude_from_status_in(common_folder: &Path) -> Result<(), StoreError> {
+    let path = common_folder.join("info").join("exclude");
     // Bytes, not text: what stands there is the user's.
     let mut new = artifact::read(&path)?.unwrap_or_default();
     let missing: Vec<&str> = PASSED_OVER

@@ -284,7 +284,8 @@ impl Lane {
             witness: witness.as_deref(),
         };
         progress.untidy = verified.tree != worked.tree || verified.nested;
-        progress.commit = if worked.tree == self.tree.clean_state()?.tree {
+        let mut after = self.tree.clean_state()?;
+        progress.commit = if worked.tree == after.tree {
             None
         } else if verified.tree == worked.tree {
             self.tree.commit_exactly(&text, &worked.tree)?
@@ -292,7 +293,9 @@ impl Lane {
             self.tree.commit_kept(&text, &worked.tree)?
         };
         let before = worked;
-        let mut after = self.tree.clean_state()?;
+        if progress.commit.is_some() {
+            after = self.tree.clean_state()?;
+        }
         if after.tree != before.tree {
             return Err(StepError::Unproven(
                 "the commit is not what was verified".to_owned(),

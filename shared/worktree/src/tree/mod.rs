@@ -144,6 +144,11 @@ impl Tree {
         self.repository.commondir()
     }
 
+    /// Returns the repository's main worktree; `None` where it is bare.
+    pub fn main_worktree(&self) -> Option<PathBuf> {
+        fs::canonicalize(self.history.workdir()?).ok()
+    }
+
     /// Returns this worktree's own git folder, which no other worktree has.
     pub fn git_folder(&self) -> &Path {
         self.repository.path()
@@ -208,12 +213,16 @@ impl Tree {
     ///
     /// [`TreeError`].
     pub fn base(&self) -> Result<Base, TreeError> {
-        let commit = self.head()?.id().to_string();
         let head = self
             .repository
             .find_reference("HEAD")
             .map_err(self.failed("read HEAD"))?;
         let branch = head.symbolic_target().ok().flatten().map(str::to_owned);
+        let commit = head
+            .peel_to_commit()
+            .map_err(self.failed("read HEAD"))?
+            .id()
+            .to_string();
         Ok(Base { commit, branch })
     }
 

@@ -73,9 +73,11 @@ impl Lane {
             return Err(BootError::Filter { worktree, filter });
         }
         let repository = &batch.settings.roots.repository;
-        if roots::main_worktree(&worktree)?.as_ref() != Some(repository)
-            && roots::main_worktree(repository)? != roots::main_worktree(&worktree)?
-        {
+        let main = match tree.main_worktree() {
+            Some(main) => Some(main),
+            None => roots::main_worktree(&worktree)?,
+        };
+        if main.as_ref() != Some(repository) && roots::main_worktree(repository)? != main {
             return Err(BootError::Foreign {
                 worktree,
                 repository: repository.clone(),
@@ -88,9 +90,9 @@ impl Lane {
         if let Some(path) = &batch.settings.ledger_path {
             roots.ledger = worktree.join(path);
         }
-        let lock = WorktreeLock::acquire(&worktree, PREDECESSOR)?;
+        let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR)?;
         roots.prepare()?;
-        roots::exclude_from_status(&worktree)?;
+        roots::exclude_from_status_in(tree.common_folder())?;
         let diagnosis = batch.memory.diagnose(Scope::Active)?;
         if let Some(path) = diagnosis.cycle_path
             && !tolerate_cycle
@@ -162,11 +164,19 @@ impl Lane {
             step: StepWrite::Clear,
             ..SessionWrite::default()
         })?;
+        let hooks = &lane.batch.settings.hooks;
+        let is_as_it_was = !lane.batch.landing.is_on()
+            && lane.setup().is_none()
+            && hooks.boot.is_none()
+            && hooks.startup.is_none();
         let ready = lane
             .boot_setup()
             .and_then(|()| lane.boot_command(Phase::Boot))
             .and_then(|()| lane.boot_command(Phase::Startup))
-            .and_then(|()| lane.refuse_dirty());
+            .and_then(|()| match is_as_it_was {
+                true => Ok(()),
+                false => lane.refuse_dirty(),
+            });
         if let Err(error) = ready {
             lane.write_session(SessionWrite {
                 state: SessionState::Stopped,
