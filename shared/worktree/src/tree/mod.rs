@@ -83,6 +83,8 @@ pub struct Tree {
     link: Option<Vec<u8>>,
     /// What was stored of changed files, so that a large one is read once.
     blobs: RefCell<HashMap<Vec<u8>, scan::Known>>,
+    /// The index on the disk, where the last look found nothing staged in it.
+    plain: RefCell<Option<scan::PlainIndex>>,
 }
 
 impl std::fmt::Debug for Tree {
@@ -124,6 +126,7 @@ impl Tree {
             files,
             link,
             blobs: RefCell::default(),
+            plain: RefCell::default(),
         };
         tree.head()?;
         Ok(tree)

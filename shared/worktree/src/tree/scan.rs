@@ -14,7 +14,7 @@ use git2::{
 };
 use rustix::fs::{FileType, Stat};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
@@ -47,6 +47,14 @@ pub(super) struct Content {
 pub(super) struct Known {
     stamp: Stamp,
     id: Oid,
+}
+
+/// An index on the disk that says what a tree says and hides nothing, while its
+/// times say that it is the same.
+pub(super) struct PlainIndex {
+    stamp: Stamp,
+    target: Oid,
+    index: Index,
 }
 
 /// What changes with every change of a file.
@@ -87,7 +95,16 @@ impl Tree {
     /// Returns what differs from a tree.
     pub(super) fn scan(&self, target: &git2::Tree<'_>) -> Result<Scan, TreeError> {
         let failed = "read the status";
-        let index = self.index_copy(target)?;
+        let stamp = self.index_stamp();
+        let plain = self
+            .plain
+            .take()
+            .filter(|plain| Some(plain.stamp) == stamp && plain.target == target.id());
+        let is_plain = plain.is_some();
+        let (index, hides) = match plain {
+            Some(plain) => (plain.index, false),
+            None => self.index_read(target)?,
+        };
         let mut options = DiffOptions::new();
         options
             .include_untracked(true)
@@ -95,15 +112,21 @@ impl Tree {
             .include_typechange(true)
             .include_unreadable(true);
         let mut scan = Scan::default();
-        let staged = self
-            .repository
-            .diff_tree_to_index(Some(target), Some(&index), Some(&mut options))
-            .map_err(self.failed(failed))?;
+        let staged = if is_plain {
+            None
+        } else {
+            let staged =
+                self.repository
+                    .diff_tree_to_index(Some(target), Some(&index), Some(&mut options));
+            Some(staged.map_err(self.failed(failed))?)
+        };
         let present = self
             .repository
             .diff_index_to_workdir(Some(&index), Some(&mut options))
             .map_err(self.failed(failed))?;
-        for delta in staged.deltas().chain(present.deltas()) {
+        let is_plain = !hides && staged.as_ref().is_none_or(|diff| diff.deltas().len() == 0);
+        let staged = staged.iter().flat_map(git2::Diff::deltas);
+        for delta in staged.chain(present.deltas()) {
             for file in [delta.old_file(), delta.new_file()] {
                 let Some(bytes) = file.path_bytes() else {
                     continue;
@@ -121,6 +144,13 @@ impl Tree {
                     scan.paths.insert(bytes.to_vec());
                 }
             }
+        }
+        if let Some(stamp) = stamp.filter(|_| is_plain) {
+            self.plain.replace(Some(PlainIndex {
+                stamp,
+                target: target.id(),
+                index,
+            }));
         }
         scan.paths.retain(|path| !scan.nested.contains(path));
         if scan.paths.is_empty() && scan.nested.is_empty() {
@@ -152,8 +182,23 @@ impl Tree {
     /// Returns a copy of the index on the disk in which nothing hides a
     /// change; a tree's own index where that on the disk cannot be read.
     pub(super) fn index_copy(&self, target: &git2::Tree<'_>) -> Result<Index, TreeError> {
-        let file = self.repository.path().join("index");
-        let mut index = match Index::open(&file) {
+        self.index_read(target).map(|(index, _)| index)
+    }
+
+    /// Returns what the index on the disk is, where a change of it from now on
+    /// would show.
+    fn index_stamp(&self) -> Option<Stamp> {
+        let stat = rustix::fs::stat(self.index_file()).ok()?;
+        Some(Stamp::of(&stat)).filter(Stamp::is_settled)
+    }
+
+    fn index_file(&self) -> PathBuf {
+        self.repository.path().join("index")
+    }
+
+    /// Returns the copy, and whether that on the disk hides anything.
+    fn index_read(&self, target: &git2::Tree<'_>) -> Result<(Index, bool), TreeError> {
+        let mut index = match Index::open(&self.index_file()) {
             Ok(index) => index,
             Err(_) => {
                 let mut index = Index::new().map_err(self.failed("make an index"))?;
@@ -163,13 +208,13 @@ impl Tree {
                 index
             }
         };
-        self.uncover(&mut index)?;
-        Ok(index)
+        let hides = self.uncover(&mut index)?;
+        Ok((index, hides))
     }
 
     /// Takes the flags from an index that keep git from looking at files; what
-    /// a sparse checkout leaves out stays left out.
-    pub(super) fn uncover(&self, index: &mut Index) -> Result<(), TreeError> {
+    /// a sparse checkout leaves out stays left out. Tells whether there are any.
+    pub(super) fn uncover(&self, index: &mut Index) -> Result<bool, TreeError> {
         let added = IndexEntryExtendedFlag::INTENT_TO_ADD.bits();
         let skipped = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
         let valid = IndexEntryFlag::VALID.bits();
@@ -180,7 +225,7 @@ impl Tree {
             })
             .collect();
         if flagged.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let sparse = self.setting("core.sparseCheckout", false);
         let root = self.beneath()?;
@@ -199,7 +244,7 @@ impl Tree {
                 let _ = index.remove(path(&entry.path), 0);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Returns a tree with the changes in it; `store` writes it.

@@ -288,3 +288,28 @@ fn a_lane_that_is_put_elsewhere_loses_nothing_that_git_ignores() {
         .unwrap_or_default();
     assert_eq!(aside, "mine\n");
 }
+
+#[test]
+fn an_index_that_changed_after_a_look_is_read_anew() {
+    let (scratch, tree) = Scratch::new();
+    // Until its times tell of every change to come.
+    while tree.plain.borrow().is_none() {
+        assert!(tree.changes().unwrap().is_empty());
+    }
+    assert!(tree.changes().unwrap().is_empty());
+    let repository = Repository::open(scratch.folder.path()).unwrap();
+    let mut index = repository.index().unwrap();
+    scratch.write("staged.txt", "s");
+    index.add_path(Path::new("staged.txt")).unwrap();
+    index.write().unwrap();
+    fs::remove_file(scratch.folder.path().join("staged.txt")).unwrap();
+    assert_eq!(tree.changes().unwrap(), ["staged.txt"]);
+    index.remove_path(Path::new("staged.txt")).unwrap();
+    let mut hidden = index.get_path(Path::new("a.txt"), 0).unwrap();
+    hidden.flags |= git2::IndexEntryFlag::VALID.bits();
+    index.add(&hidden).unwrap();
+    index.write().unwrap();
+    scratch.write("a.txt", "changed");
+    assert_eq!(tree.changes().unwrap(), ["a.txt"]);
+    assert!(tree.plain.borrow().is_none());
+}
