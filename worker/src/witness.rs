@@ -5,7 +5,7 @@ use crate::supervisor::{Exit, ExitCause, StreamReport};
 use premath_kernel::canonical;
 use premath_kernel::token;
 use premath_kernel::witness::{CommandEnd, EndCause, StreamFacts, TreeFacts};
-use premath_memory::{StoreError, projection};
+use premath_memory::{StoreError, artifact, projection};
 use premath_worktree::tree::TreeState;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -46,6 +46,14 @@ pub(crate) fn file(folder: &Path, step_id: &str, phase: &str, extension: &str) -
 }
 
 /// What a stream was, as a witness says it.
+/// Reads what a command said, where it said anything.
+pub(crate) fn said(report: &StreamReport, path: &Path) -> Vec<u8> {
+    if report.bytes == 0 {
+        return Vec::new();
+    }
+    artifact::read(path).ok().flatten().unwrap_or_default()
+}
+
 pub(crate) fn stream(report: &StreamReport, path: &Path) -> StreamFacts {
     StreamFacts {
         bytes: report.bytes,

@@ -343,8 +343,9 @@ impl Lane {
         if exit.is_unconfined() {
             return vec![FailureClass::SandboxUnavailable.as_str().to_owned()];
         }
-        let read = |path: &Path| artifact::read(path).ok().flatten().unwrap_or_default();
-        let words = class_words(&read(stderr), &read(stdout), &|word| self.knows(word));
+        let [out, err] = [(&exit.stdout, stdout), (&exit.stderr, stderr)]
+            .map(|(report, path)| witness::said(report, path));
+        let words = class_words(&err, &out, &|word| self.knows(word));
         classes_of(&witness::end(exit), words, phase.class())
     }
 
@@ -360,7 +361,7 @@ impl Lane {
         if exit.is_unconfined() {
             return vec![FailureClass::SandboxUnavailable.as_str().to_owned()];
         }
-        let said = artifact::read(stderr).ok().flatten().unwrap_or_default();
+        let said = witness::said(&exit.stderr, stderr);
         let words = class_words(&said, &[], &|word| self.knows(word));
         let end = AgentEnd {
             command: &witness::end(exit),

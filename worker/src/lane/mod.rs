@@ -102,6 +102,7 @@ impl Lane {
     ///
     /// [`ProjectionError`].
     pub fn finish(mut self) -> Result<(), ProjectionError> {
+        self.supervisor.dismiss();
         artifact::remove(&self.roots.step)?;
         self.go_home();
         let snapshot = self.batch.memory.view(|view| view.snapshot_ref())?;

@@ -213,6 +213,12 @@ impl Supervisor {
         self.lost
     }
 
+    /// Lets the supervisor process end, which a drop waits for. No command can
+    /// be begun any more.
+    pub fn dismiss(&mut self) {
+        self.control = Control::Closed;
+    }
+
     /// Returns the process id of the supervisor.
     pub fn pid(&self) -> u32 {
         self.process.id()
