@@ -6,7 +6,7 @@ use harness_worker::settings::{FileSettings, Settings};
 use harness_worker::stderr::{failed, say};
 use premath_kernel::landing::LandingMode;
 use premath_kernel::plain::plain;
-use premath_memory::roots;
+use premath_memory::roots::MainWorktrees;
 use premath_worktree::provision::{Fate, Outcome, Provision, lane_name};
 use std::path::{Path, PathBuf};
 
@@ -132,12 +132,13 @@ fn checked(named: Vec<PathBuf>, repository: &Path) -> Result<Vec<PathBuf>, Strin
     if named.is_empty() {
         return Err("there is no worktree to work in".to_owned());
     }
-    let ours = roots::main_worktree(repository).map_err(|error| error.to_string())?;
+    let mut mains = MainWorktrees::default();
+    let ours = mains.of(repository).map_err(|error| error.to_string())?;
     let mut all = Vec::new();
     for path in named {
         let full = std::fs::canonicalize(&path)
             .map_err(|error| format!("worktree {}: {error}", path.display()))?;
-        let main = roots::main_worktree(&full).map_err(|error| error.to_string())?;
+        let main = mains.of(&full).map_err(|error| error.to_string())?;
         if main.is_none() || main != ours {
             return Err(format!(
                 "worktree {} is not one of the repository {}",

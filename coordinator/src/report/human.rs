@@ -25,7 +25,8 @@ impl<W: Write> HumanReporter<W> {
     }
 
     fn line(&mut self, text: &str) {
-        let _ = writeln!(self.out, "{text}");
+        // In one write: nobody buffers stderr.
+        let _ = self.out.write_all(format!("{text}\n").as_bytes());
     }
 }
 

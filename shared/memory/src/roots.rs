@@ -7,6 +7,7 @@
 use crate::artifact;
 use crate::error::StoreError;
 use git2::Repository;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The canonical roots of a repository's memory.
@@ -197,18 +198,40 @@ pub fn exclude_from_status_in(common_folder: &Path) -> Result<(), StoreError> {
 /// [`StoreError::Repository`] where a repository is there and cannot be read,
 /// or has no worktree.
 pub fn main_worktree(folder: &Path) -> Result<Option<PathBuf>, StoreError> {
-    let repository = match Repository::discover(folder) {
-        Ok(repository) => repository,
-        Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
-        Err(error) => return Err(refused(folder, &error)),
-    };
-    let main = Repository::open(repository.commondir()).map_err(|e| refused(folder, &e))?;
-    match main.workdir() {
-        Some(root) => absolute(root).map(Some),
-        None => Err(StoreError::Repository {
-            path: folder.to_path_buf(),
-            detail: "the repository is bare; name the root with --repo-root".to_owned(),
-        }),
+    MainWorktrees::default().of(folder)
+}
+
+/// The main worktrees of repositories, by the git folder that all worktrees of
+/// one share: each is looked for once.
+#[derive(Debug, Default)]
+pub struct MainWorktrees(BTreeMap<PathBuf, PathBuf>);
+
+impl MainWorktrees {
+    /// Answers as [`main_worktree`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`main_worktree`].
+    pub fn of(&mut self, folder: &Path) -> Result<Option<PathBuf>, StoreError> {
+        let repository = match Repository::discover(folder) {
+            Ok(repository) => repository,
+            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
+            Err(error) => return Err(refused(folder, &error)),
+        };
+        let common = repository.commondir();
+        if let Some(known) = self.0.get(common) {
+            return Ok(Some(known.clone()));
+        }
+        let main = Repository::open(common).map_err(|e| refused(folder, &e))?;
+        let Some(root) = main.workdir() else {
+            return Err(StoreError::Repository {
+                path: folder.to_path_buf(),
+                detail: "the repository is bare; name the root with --repo-root".to_owned(),
+            });
+        };
+        let root = absolute(root)?;
+        self.0.insert(common.to_path_buf(), root.clone());
+        Ok(Some(root))
     }
 }
 
@@ -270,6 +293,11 @@ mod tests {
             MemoryRoots::discover(&lane).unwrap(),
             MemoryRoots::at(&main)
         );
+        let mut mains = MainWorktrees::default();
+        for folder in [&main, &lane, &main] {
+            assert_eq!(mains.of(folder).unwrap().as_ref(), Some(&main));
+        }
+        assert_eq!(mains.0.len(), 1);
         let below = lane.join("below");
         std::fs::create_dir(&below).unwrap();
         assert_eq!(
