@@ -495,29 +495,3 @@ fn last_line(stderr: &Path, stdout: &Path) -> String {
         })
         .unwrap_or_else(|| "no output".to_owned())
 }
-
-/// A step's variables (`agents.md`).
-pub(super) struct StepFiles {
-    pub(super) issue: PathBuf,
-    pub(super) prompt: PathBuf,
-    pub(super) evidence: PathBuf,
-    pub(super) outbox: PathBuf,
-}
-
-impl StepFiles {
-    pub(super) fn at(folder: &Path) -> Self {
-        Self {
-            issue: folder.join("issue.json"),
-            prompt: folder.join("prompt.md"),
-            evidence: folder.join("evidence.json"),
-            outbox: folder.join("outbox.jsonl"),
-        }
-    }
-
-    /// Removes what the step before left to read; the two files that every
-    /// step writes stay and are written over.
-    pub(super) fn clear(&self) -> Result<(), StoreError> {
-        artifact::remove(&self.evidence)?;
-        artifact::remove(&self.outbox)
-    }
-}

@@ -6,6 +6,7 @@ mod command;
 mod confine;
 mod crossing;
 mod escalate;
+mod files;
 mod land;
 mod landed;
 mod limit;

@@ -1,7 +1,8 @@
 //! `step`: one bounded item, changed only through the gate
 //! (HARNESS-RUNTIME 3.2).
 
-use super::command::{CommandError, Cut, Occasion, Phase, Ran, StepFiles, Task};
+use super::command::{CommandError, Cut, Occasion, Phase, Ran, Task};
+use super::files::StepFiles;
 use super::land::Work;
 use super::progress::{Progress, Told};
 use super::report::StepReport;

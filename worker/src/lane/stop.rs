@@ -5,8 +5,9 @@
 //! carried out; then the row is written.
 
 use super::Lane;
-use super::command::{CommandError, Cut, Occasion, Phase, StepFiles};
+use super::command::{CommandError, Cut, Occasion, Phase};
 use super::escalate::CarriedOut;
+use super::files::StepFiles;
 use super::progress::Progress;
 use super::report::{StepEnding, StepReport};
 use crate::settings::HostActionTransport;
