@@ -58,7 +58,7 @@ fn told(stream: &FoldedStream) -> (Value, Value, String, u64, String) {
     (
         stream.state_view(),
         stream.queue_reduction(),
-        format!("{:?} {:?}", stream.calls(), stream.faults()),
+        format!("{:?} {:?}", stream.calls().collect::<Vec<_>>(), stream.faults()),
         stream.fault_count(),
         format!("{:?} {:?}", stream.log(), stream.rejected()),
     )
