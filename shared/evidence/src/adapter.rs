@@ -133,6 +133,29 @@ fn unknown(kind: &str, within: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     Ok(())
 }
 
+/// Tells whether what an agent says of its failure is that it had no network.
+pub(crate) fn speaks_of_network(message: &str) -> bool {
+    const SAYINGS: [&str; 15] = [
+        "cannot connect",
+        "could not connect",
+        "unable to connect",
+        "connection refused",
+        "connection reset",
+        "connection error",
+        "econnrefused",
+        "econnreset",
+        "enotfound",
+        "etimedout",
+        "getaddrinfo",
+        "fetch failed",
+        "socket hang up",
+        "error sending request",
+        "stream disconnected",
+    ];
+    let message = message.to_ascii_lowercase();
+    SAYINGS.iter().any(|saying| message.contains(saying))
+}
+
 /// Tells whether what an agent says of its failure is that a limit is used up.
 /// Some have no other way to say it.
 fn speaks_of_limit(message: &str) -> bool {

@@ -1,5 +1,6 @@
 //! An agent's end: its classes, what it said, and its witness.
 
+use crate::adapter::speaks_of_network;
 use crate::event::Terminal;
 use crate::fold::FoldedStream;
 use premath_kernel::failure::FailureClass;
@@ -51,14 +52,18 @@ impl AgentEnd<'_> {
             own.iter().for_each(|class| add(class));
             return classes;
         }
-        if command.cause == EndCause::Exited && command.signal.is_some() {
+        if command.killed_by().is_some() {
             add(FailureClass::FlakyExecution.as_str());
+        }
+        if self.had_no_network() {
+            add(FailureClass::NetworkTimeout.as_str());
         }
         if !cut_short {
             of_stream.iter().for_each(|class| add(class.as_str()));
         }
         let failed = matches!(stream.terminal(), Some(Terminal::Failed { .. }));
         match overdue {
+            Some(Overdue::Silent(..)) if stream.waits().is_some() => {}
             Some(Overdue::Silent(..)) => add(FailureClass::FlakyExecution.as_str()),
             Some(Overdue::OverBudget) => add(FailureClass::BudgetExceeded.as_str()),
             Some(Overdue::TooLong) => add(FailureClass::AgentStreamInvalid.as_str()),
@@ -75,10 +80,23 @@ impl AgentEnd<'_> {
         classes
     }
 
-    /// Says what went wrong, on one line; none where the agent told nothing.
+    /// Tells whether the agent says that it did not reach its provider, or was
+    /// ended while it asked it again and again.
+    fn had_no_network(&self) -> bool {
+        match (self.stream.terminal(), self.overdue) {
+            (Some(Terminal::Failed { message, .. }), _) => speaks_of_network(message),
+            (_, Some(Overdue::Silent(..))) => self.stream.waits().is_some(),
+            _ => false,
+        }
+    }
+
+    /// Says what went wrong; none where the agent told nothing.
     pub fn said(&self) -> Option<String> {
         if let Some(said) = self.overdue.and_then(said_of) {
-            return Some(said);
+            return Some(match self.stream.waits() {
+                None => said,
+                Some(waits) => format!("{said}; its provider did not answer: {waits}"),
+            });
         }
         let failed = match self.stream.terminal() {
             Some(Terminal::Failed { reason, message }) if message.is_empty() => {
@@ -163,6 +181,11 @@ mod tests {
     const LIMIT: &str = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1800000000},"session_id":"s"}"#;
     const FAILED: &str = r#"{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9,"session_id":"s"}"#;
 
+    const RETRY: &str = r#"{"type":"system","subtype":"api_retry","attempt":1,"retry_delay_ms":9,"session_id":"s"}"#;
+    const SAID: &str =
+        r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"So."}]}}"#;
+    const OFFLINE: &str = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"result":"API Error: Unable to connect","session_id":"s"}"#;
+
     fn folded(lines: &[&str]) -> FoldedStream {
         let mut stream = AgentStream::new(Agent::Claude);
         for line in lines {
@@ -212,6 +235,25 @@ mod tests {
                 &["usage_limit", "flaky_execution", "agent_stream_invalid"],
             ),
             (limit, &[INIT], None, &["gate_timeout"]),
+            (
+                exited(137),
+                &[INIT],
+                None,
+                &["flaky_execution", "agent_stream_invalid"],
+            ),
+            (stopped, &[INIT, RETRY], Some(silent), &["network_timeout"]),
+            (
+                stopped,
+                &[INIT, RETRY, SAID],
+                Some(silent),
+                &["flaky_execution"],
+            ),
+            (
+                exited(1),
+                &[INIT, OFFLINE],
+                None,
+                &["network_timeout", "work_failed"],
+            ),
             (stopped, &[INIT], Some(silent), &["flaky_execution"]),
             (stopped, &[INIT, DONE], Some(Overdue::Lingering), &[]),
             (

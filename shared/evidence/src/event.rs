@@ -191,6 +191,8 @@ pub struct Retry {
     pub delay_ms: Option<u64>,
     /// The HTTP status that it failed with.
     pub status: Option<u64>,
+    /// What the agent says of it.
+    pub said: String,
 }
 
 /// The end of a stream.

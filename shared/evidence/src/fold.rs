@@ -67,6 +67,9 @@ pub struct FoldedStream {
     messages: u64,
     notices: u64,
     retries: u64,
+    /// What the agent said of the provider that it asks again, where it got no
+    /// answer since.
+    waits: Option<String>,
     last_notice: Option<String>,
     unknown: BTreeMap<String, u64>,
     unknown_events: u64,
@@ -90,6 +93,7 @@ impl StreamFold {
                 messages: 0,
                 notices: 0,
                 retries: 0,
+                waits: None,
                 last_notice: None,
                 unknown: BTreeMap::new(),
                 unknown_events: 0,
@@ -132,7 +136,10 @@ impl StreamFold {
                 self.stream.spent = self.usage.spent();
             }
             EventKind::Limit(limit) => self.stream.limit(limit),
-            EventKind::Retry(_) => self.stream.retries += 1,
+            EventKind::Retry(retry) => {
+                self.stream.retries += 1;
+                self.stream.waits = Some(retry.said);
+            }
             EventKind::Notice(said) => {
                 self.stream.notices += 1;
                 self.stream.last_notice = Some(said);
@@ -151,6 +158,11 @@ impl StreamFold {
     /// Returns the limit that the provider refuses work by, as of now.
     pub fn rejected(&self) -> Option<&Limit> {
         self.stream.rejected()
+    }
+
+    /// Returns how often the agent asked its provider again.
+    pub(crate) const fn retries(&self) -> u64 {
+        self.stream.retries
     }
 
     /// Tells whether calls were requested that have not ended: what a limit on
@@ -204,6 +216,7 @@ impl StreamFold {
         let stream = &mut self.stream;
         // What comes after a terminal event needs another one.
         stream.terminal = None;
+        stream.waits = None;
         if stream.begun.is_none() && stream.agent.says_begin() {
             stream.begun = Some(Begun::default());
             stream.fault(Some(source.line), Flaw::BeginMissing);
@@ -414,6 +427,12 @@ impl FoldedStream {
     /// Returns how often the agent asked its provider again.
     pub const fn retries(&self) -> u64 {
         self.retries
+    }
+
+    /// Returns what the agent said of its provider, where it asked it again and
+    /// got no answer since.
+    pub fn waits(&self) -> Option<&str> {
+        self.waits.as_deref()
     }
 
     /// Returns how many events of unknown types were passed over.

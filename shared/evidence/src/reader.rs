@@ -92,6 +92,11 @@ impl StreamReader {
         self.adapter.may_be_in_call()
     }
 
+    /// Returns how many lines were read.
+    pub(crate) const fn lines(&self) -> u64 {
+        self.log.lines
+    }
+
     /// Returns how many bytes the reader holds.
     pub fn retained_bytes(&self) -> usize {
         size_of::<Self>() + self.begun.capacity() + self.adapter.retained_bytes()

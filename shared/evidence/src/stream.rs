@@ -37,6 +37,17 @@ impl AgentStream {
         self.fold.is_in_call() || self.reader.may_be_in_call()
     }
 
+    /// Returns how many lines told that the agent works: all but those by which
+    /// it says that it asks its provider once more.
+    pub const fn lines_of_work(&self) -> u64 {
+        self.reader.lines().saturating_sub(self.fold.retries())
+    }
+
+    /// Returns how many lines there were.
+    pub const fn lines(&self) -> u64 {
+        self.reader.lines()
+    }
+
     /// Ends the stream.
     pub fn finish(mut self) -> FoldedStream {
         let fold = &mut self.fold;

@@ -49,6 +49,28 @@ pub struct CommandEnd {
     pub signal: Option<i32>,
 }
 
+impl CommandEnd {
+    /// Returns the signal that it was killed by and that was not ours. A shell
+    /// tells that of its own command by an exit code: 128 and the signal's
+    /// number, of which only those of SIGKILL and SIGTERM are nothing else.
+    pub const fn killed_by(&self) -> Option<i32> {
+        match (&self.cause, self.signal, self.code) {
+            (EndCause::Exited, Some(signal), _) => Some(signal),
+            (EndCause::Exited, None, Some(code @ (137 | 143))) => Some(code - 128),
+            _ => None,
+        }
+    }
+
+    /// Says how it ended, in a few words; none where it ended well.
+    pub fn said(&self) -> Option<String> {
+        match (&self.cause, self.killed_by(), self.code) {
+            (EndCause::Exited, Some(signal), _) => Some(format!("killed by signal {signal}")),
+            (EndCause::Exited, None, Some(code)) if code != 0 => Some(format!("exit code {code}")),
+            _ => None,
+        }
+    }
+}
+
 /// What HEAD and the working tree were.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -4,6 +4,7 @@
 use super::Lane;
 use super::confine::ConfineError;
 use super::listener::Listener;
+use super::saying::Saying;
 use super::watch::LeaseWatch;
 use crate::environment;
 use crate::interrupt::Level;
@@ -226,6 +227,7 @@ impl Lane {
         let agent = occasion.task(phase).and_then(|task| task.agent);
         spec.stream_cap = agent.map(|_| limits.stream_cap);
         let sandbox_ref = self.confine(phase, occasion.step_id, &mut spec)?;
+        let limit = spec.limit;
         let names = spec
             .env
             .iter()
@@ -322,6 +324,7 @@ impl Lane {
             occasion,
             Outcome {
                 exit: &exit,
+                limit,
                 classes,
                 cut,
                 names: &names,
@@ -419,7 +422,15 @@ impl Lane {
                 class: class.clone(),
                 retryable: !retry::decide(&self.batch.settings.retry, &outcome.classes, 1)
                     .is_escalation(),
-                message: outcome.said(),
+                message: Saying {
+                    exit,
+                    limit: outcome.limit,
+                    stream: outcome.stream.as_ref(),
+                    overdue: outcome.overdue,
+                    stdout: outcome.stdout,
+                    stderr: outcome.stderr,
+                }
+                .line(),
             },
         };
         Ok(Ran {
@@ -450,6 +461,8 @@ impl Lane {
 /// A command's end, on its way to the witness.
 struct Outcome<'a> {
     exit: &'a Exit,
+    /// How long it may run.
+    limit: Duration,
     classes: Vec<String>,
     cut: Option<Cut>,
     names: &'a [String],
@@ -462,36 +475,4 @@ struct Outcome<'a> {
     stderr: &'a Path,
     stream: Option<FoldedStream>,
     overdue: Option<Overdue>,
-}
-
-impl Outcome<'_> {
-    /// Says what went wrong, on one line, for the error envelope.
-    fn said(&self) -> String {
-        let Some(stream) = &self.stream else {
-            return last_line(self.stderr, self.stdout);
-        };
-        let end = AgentEnd {
-            command: &witness::end(self.exit),
-            stream,
-            overdue: self.overdue,
-        };
-        // What an agent prints is its stream, and no sentence.
-        end.said()
-            .unwrap_or_else(|| last_line(self.stderr, self.stderr))
-    }
-}
-
-/// The last line that was said.
-fn last_line(stderr: &Path, stdout: &Path) -> String {
-    [stderr, stdout]
-        .into_iter()
-        .filter_map(|path: &Path| artifact::read(path).ok().flatten())
-        .find_map(|bytes| {
-            let text = String::from_utf8_lossy(&bytes).into_owned();
-            text.lines()
-                .map(str::trim)
-                .rfind(|line| !line.is_empty())
-                .map(|line| line.chars().take(500).collect::<String>())
-        })
-        .unwrap_or_else(|| "no output".to_owned())
 }

@@ -56,7 +56,12 @@ impl Listener {
     /// A file that cannot be read.
     pub(super) fn look(&mut self) -> io::Result<Option<Overdue>> {
         let was_over = self.stream.so_far().is_over();
-        if self.read_on(LOOK_BYTES)? > 0 && !(was_over && self.stream.so_far().is_over()) {
+        let (lines, of_work) = (self.stream.lines(), self.stream.lines_of_work());
+        let has_read = self.read_on(LOOK_BYTES)? > 0;
+        let stays_over = was_over && self.stream.so_far().is_over();
+        // Who asks its provider again and again does nothing else.
+        let only_asks = self.stream.lines() > lines && self.stream.lines_of_work() == of_work;
+        if has_read && !stays_over && !only_asks {
             self.heard_at = Instant::now();
         }
         if self.read >= self.cap || self.stream.so_far().is_full() {
@@ -245,5 +250,21 @@ mod tests {
         assert_eq!(listener.look().unwrap(), None);
         listener.stream.feed(&CALL.repeat(60_000));
         assert_eq!(listener.look().unwrap(), Some(Overdue::TooLong));
+    }
+
+    #[test]
+    fn an_agent_that_asks_its_provider_again_and_again_is_silent() {
+        const AGAIN: &[u8] = b"{\"type\":\"error\",\"message\":\"Reconnecting... 1/5\"}\n";
+        let (mut file, mut listener) = listener(Duration::from_secs(600));
+        file.write_all(BEGIN).unwrap();
+        listener.look().unwrap();
+        let begun = listener.heard_at;
+        file.write_all(AGAIN).unwrap();
+        listener.look().unwrap();
+        assert_eq!(listener.heard_at, begun);
+        file.write_all(AGAIN).unwrap();
+        file.write_all(CALL).unwrap();
+        listener.look().unwrap();
+        assert!(listener.heard_at > begun);
     }
 }

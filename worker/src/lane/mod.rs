@@ -16,6 +16,7 @@ mod progress;
 mod projection;
 mod push;
 mod report;
+mod saying;
 mod setup;
 mod step;
 mod stop;

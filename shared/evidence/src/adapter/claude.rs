@@ -61,6 +61,7 @@ fn system(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
             attempt: line.count("attempt")?,
             delay_ms: line.count("retry_delay_ms")?,
             status: line.count("error_status")?,
+            said: String::new(),
         })),
         known if NOTICES.contains(&known) => {}
         other => return unknown(&format!("system/{other}"), line, out),

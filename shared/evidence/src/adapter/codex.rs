@@ -86,6 +86,7 @@ impl Codex {
                         attempt,
                         delay_ms: None,
                         status: status_of(&message),
+                        said: message,
                     }),
                     None if speaks_of_limit(&message) => limit(),
                     None => EventKind::Notice(message),

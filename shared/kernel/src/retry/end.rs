@@ -29,8 +29,8 @@ pub fn classes_of(end: &CommandEnd, words: Vec<String>, rest: FailureClass) -> V
         }
     }
     if classes.is_empty() {
-        let class = match (end.code, end.signal) {
-            (Some(TEMPFAIL), _) | (None, Some(_)) => FailureClass::FlakyExecution,
+        let class = match (end.code, end.killed_by()) {
+            (Some(TEMPFAIL), _) | (_, Some(_)) => FailureClass::FlakyExecution,
             (Some(code), _) if NOT_STARTED.contains(&code) => FailureClass::ExecutorUnavailable,
             _ => rest,
         };
@@ -52,6 +52,11 @@ mod tests {
             (Exited, Some(75), None, &[], &["flaky_execution"]),
             (Exited, Some(127), None, &[], &["executor_unavailable"]),
             (Exited, None, Some(11), &[], &["flaky_execution"]),
+            // As a shell tells it of its command.
+            (Exited, Some(137), None, &[], &["flaky_execution"]),
+            (Exited, Some(143), None, &[], &["flaky_execution"]),
+            (Exited, Some(128), None, &[], &["check_failed"]),
+            (Exited, Some(139), None, &[], &["check_failed"]),
             (Exited, Some(75), None, &["flaky_io"], &["flaky_io"]),
             (SpawnFailed, None, None, &[], &["executor_unavailable"]),
             (

@@ -1,0 +1,77 @@
+//! What a command that failed said last.
+
+use crate::supervisor::{Exit, ExitCause};
+use crate::witness;
+use premath_evidence::{AgentEnd, FoldedStream};
+use premath_kernel::silence::Overdue;
+use premath_memory::artifact;
+use std::path::Path;
+use std::time::Duration;
+
+/// How many characters of a line are told.
+const LINE_CHARS: usize = 500;
+
+/// A command that failed.
+#[derive(Debug)]
+pub(super) struct Saying<'a> {
+    pub(super) exit: &'a Exit,
+    /// How long it might run.
+    pub(super) limit: Duration,
+    /// What it printed, where it was an agent.
+    pub(super) stream: Option<&'a FoldedStream>,
+    pub(super) overdue: Option<Overdue>,
+    pub(super) stdout: &'a Path,
+    pub(super) stderr: &'a Path,
+}
+
+impl Saying<'_> {
+    /// Says what went wrong, on one line, for the error envelope.
+    pub(super) fn line(&self) -> String {
+        let end = witness::end(self.exit);
+        let is_over = self.exit.cause == ExitCause::Limit;
+        let limit = humantime::format_duration(self.limit);
+        let how = if is_over {
+            Some(format!("not over after {limit}"))
+        } else {
+            end.said()
+        };
+        let Some(stream) = self.stream else {
+            // What a command says of an exit of its own is enough.
+            let is_ended = is_over || end.killed_by().is_some();
+            return match (how, last_line(&[self.stderr, self.stdout])) {
+                (Some(how), Some(line)) if is_ended => format!("{how}: {line}"),
+                (_, Some(line)) => line,
+                (Some(how), None) => format!("{how}, no output"),
+                (None, None) => "no output".to_owned(),
+            };
+        };
+        let said = AgentEnd {
+            command: &end,
+            stream,
+            overdue: self.overdue,
+        };
+        let said = said.said();
+        // What an agent prints is its stream, and no sentence.
+        let line = last_line(&[self.stderr]);
+        let how = match (how, line) {
+            (Some(how), Some(line)) => Some(format!("{how}: {line}")),
+            (how, line) => how.or(line.filter(|_| said.is_none())),
+        };
+        let parts: Vec<String> = said.into_iter().chain(how).collect();
+        if parts.is_empty() {
+            return "no output".to_owned();
+        }
+        parts.join("; ").replace(['\n', '\r'], " ")
+    }
+}
+
+/// The last line that was said.
+fn last_line(files: &[&Path]) -> Option<String> {
+    files.iter().find_map(|path| {
+        let bytes = artifact::read(path).ok().flatten()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let mut lines = text.lines().map(str::trim);
+        let line = lines.rfind(|line| !line.is_empty())?;
+        Some(line.chars().take(LINE_CHARS).collect())
+    })
+}
