@@ -24,6 +24,11 @@ impl<W: Write> HumanReporter<W> {
         Self { out }
     }
 
+    /// Returns what it wrote to.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
     fn line(&mut self, text: &str) {
         // In one write: nobody buffers stderr.
         let _ = self.out.write_all(format!("{text}\n").as_bytes());
@@ -245,6 +250,12 @@ impl<W: Write> Reporter for HumanReporter<W> {
         }
         if let Some(path) = &summary.cycle {
             self.line(&format!("held by a circle: {}", plain(&path.join(" -> "))));
+        }
+        if let Some(path) = &summary.kept {
+            self.line(&format!(
+                "this report is kept in {}; `premath report` shows it",
+                path.display()
+            ));
         }
     }
 }

@@ -21,7 +21,7 @@ use premath_kernel::sandbox::SandboxChoice;
 use premath_kernel::trajectory::Account;
 use premath_memory::{Claimed, OutsideChange};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Something that happened in a batch.
@@ -160,6 +160,18 @@ pub struct Summary {
     pub ended_at: jiff::Timestamp,
     /// How often issue memory was found changed by no transaction.
     pub memory_changes: usize,
+    /// The file that this is kept in, as text.
+    pub kept: Option<PathBuf>,
+}
+
+impl Summary {
+    /// Returns it as a person is told of it, to be read later.
+    pub fn text(&self) -> String {
+        let ended = format!("batch {}, ended {:.0}\n", self.batch_id, self.ended_at);
+        let mut reporter = HumanReporter::new(ended.into_bytes());
+        reporter.summary(self);
+        String::from_utf8_lossy(&reporter.into_inner()).into_owned()
+    }
 }
 
 /// Somebody who is told.

@@ -4,7 +4,7 @@ use super::Shell;
 use crate::report::Summary;
 use harness_worker::batch::RecoverAt;
 use harness_worker::exit;
-use premath_memory::{Compaction, clock};
+use premath_memory::{Compaction, clock, report};
 use std::time::Duration;
 
 impl Shell<'_> {
@@ -71,7 +71,7 @@ impl Shell<'_> {
             .memory
             .view(|view| view.counts())
             .unwrap_or_default();
-        let summary = Summary {
+        let mut summary = Summary {
             batch_id: self.batch.id().to_owned(),
             acts_under: (&self.batch.settings.mode).into(),
             exit_code,
@@ -94,7 +94,14 @@ impl Shell<'_> {
             account: self.batch.account(),
             ended_at: clock::now().wall,
             memory_changes: self.memory_changes,
+            kept: None,
         };
+        let path = report::path(&self.batch.settings.roots, &summary.batch_id);
+        summary.kept = Some(path.clone());
+        if let Err(error) = report::keep(&path, &summary.text()) {
+            tracing::error!(%error, "the report was not kept");
+            summary.kept = None;
+        }
         self.reporter.summary(&summary);
         summary
     }

@@ -14,6 +14,7 @@ use crate::issue::IssueArgs;
 use crate::join_check::JoinCheckArgs;
 use crate::kpi::KpiArgs;
 use crate::mcp::McpServeArgs;
+use crate::report::ReportArgs;
 use crate::retry::RetryArgs;
 use crate::schema::SchemaArgs;
 use crate::session::SessionArgs;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     HarnessSession(SessionArgs),
     /// Read, write and check a worktree's feature ledger
     HarnessFeature(FeatureArgs),
+    /// Show again what a batch came to
+    Report(ReportArgs),
     /// Check that closed work is on its target, and that nothing is left over
     Doctor(DoctorArgs),
     /// Take away what nothing needs any more
@@ -105,6 +108,7 @@ impl Command {
             Self::Instruction(args) => args.run(),
             Self::HarnessSession(args) => args.run(),
             Self::HarnessFeature(args) => args.run(),
+            Self::Report(args) => args.run(),
             Self::Doctor(args) => args.run(),
             Self::Clean(args) => args.run(),
             Self::HarnessTrajectory(args) => args.run(),

@@ -106,6 +106,9 @@ pub(crate) enum CliError {
         /// The command that makes one.
         made_by: &'static str,
     },
+    /// No batch left a report, or not the one that was named.
+    #[error("{0}")]
+    NoReport(String),
     /// Evidence cannot be judged, for it cannot be read.
     #[error("harness_join_check_invalid: {path}")]
     Evidence {
@@ -239,6 +242,7 @@ impl CliError {
             | Self::CleanInsideStep
             | Self::UnknownClass { .. }
             | Self::Absent { .. }
+            | Self::NoReport(_)
             | Self::Evidence { .. }
             | Self::EvidenceFile { .. }
             | Self::GivenEvidence(_)
@@ -267,7 +271,9 @@ impl CliError {
             | Self::BoundToLease { .. }
             | Self::BoundToAnother { .. }
             | Self::Serve { .. } => exit::REFUSED,
-            Self::NotDue { .. } | Self::Context(_) | Self::Mode(_) => exit::REFUSED,
+            Self::NotDue { .. } | Self::Context(_) | Self::Mode(_) | Self::NoReport(_) => {
+                exit::REFUSED
+            }
             Self::Change(ChangeError::Refused(_) | ChangeError::Invalid(_)) => exit::REFUSED,
             Self::Change(ChangeError::Store(error))
             | Self::Store(error)

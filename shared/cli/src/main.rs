@@ -20,6 +20,7 @@ mod mcp;
 mod operator;
 mod paths;
 mod policy;
+mod report;
 mod retry;
 mod schema;
 mod session;

@@ -32,7 +32,11 @@ pub fn files(roots: &MemoryRoots, lanes: &[LaneFolder<'_>], further: &[PathBuf])
         .filter_map(|path| path.parent())
         .map(Path::to_path_buf)
         .collect();
-    folders.extend([roots.witnesses.clone(), roots.streams.clone()]);
+    folders.extend([
+        roots.witnesses.clone(),
+        roots.streams.clone(),
+        roots.reports.clone(),
+    ]);
     folders.extend_from_slice(further);
     let mut found = Vec::new();
     for lane in lanes {

@@ -17,6 +17,7 @@ mod journal;
 pub mod leftover;
 mod lock;
 pub mod projection;
+pub mod report;
 pub mod roots;
 mod row;
 mod snapshot;

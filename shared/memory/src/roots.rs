@@ -23,6 +23,8 @@ pub struct MemoryRoots {
     pub witnesses: PathBuf,
     /// `artifacts/streams`.
     pub streams: PathBuf,
+    /// `artifacts/reports`.
+    pub reports: PathBuf,
     /// `artifacts/observation/latest.json`.
     pub observation: PathBuf,
 }
@@ -50,6 +52,7 @@ impl MemoryRoots {
             trajectory: premath.join("harness_trajectory.jsonl"),
             witnesses: artifacts.join("ciwitness"),
             streams: artifacts.join("streams"),
+            reports: artifacts.join("reports"),
             observation: artifacts.join("observation").join("latest.json"),
         }
     }
@@ -139,7 +142,7 @@ impl LaneRoots {
 }
 
 /// Names of ours that git is to pass over, in every worktree.
-const PASSED_OVER: [&str; 8] = [
+const PASSED_OVER: [&str; 9] = [
     "/.premath/harness_session.json",
     "/.premath/harness_feature_ledger.json",
     "/.premath/step/",
@@ -148,6 +151,7 @@ const PASSED_OVER: [&str; 8] = [
     "/.premath/harness_trajectory.jsonl.flock",
     "/.premath/*.torn-*",
     "/artifacts/streams/",
+    "/artifacts/reports/",
 ];
 
 /// Keeps our files out of the git status of every worktree, by exact name in

@@ -29,6 +29,7 @@ mod own;
 mod race;
 mod recovery;
 mod refusals;
+mod report;
 mod schemas;
 mod shims;
 mod simulated_night;

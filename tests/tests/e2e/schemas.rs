@@ -177,6 +177,8 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         "instruction show nowhere.json",
         "retry decide --class check_failed",
         "kpi",
+        "report",
+        "report --list",
         "escalate --class work_failed --override-reason r",
         "escalate --class check_failed --override-reason r",
     ]

@@ -14,6 +14,7 @@ use crate::issue::{
     IssuesAnswer, ShowAnswer,
 };
 use crate::join_check::JoinCheckAnswer;
+use crate::report::{ReportAnswer, ReportsAnswer};
 use crate::retry::DecideAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
@@ -315,6 +316,12 @@ pub(super) const KINDS: &[Kind] = &[
     ),
     kind("answer-world-submit", "premath world submit --json", || {
         answer::<CrossingAnswer<'_>>(&["world.submit"], "path")
+    }),
+    kind("answer-report", "premath report --json", || {
+        answer::<ReportAnswer>(&["report"], "reportsPath")
+    }),
+    kind("answer-report-list", "premath report --list --json", || {
+        answer::<ReportsAnswer>(&["report.list"], "reportsPath")
     }),
     kind("answer-doctor", "premath doctor --json", || {
         answer::<DoctorAnswer>(&["doctor"], "repository")

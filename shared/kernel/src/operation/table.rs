@@ -350,6 +350,15 @@ pub const OPERATIONS: &[Operation] = &[
         claim: None,
     },
     Operation {
+        id: "op/premath.report",
+        command: Some("report"),
+        tool: None,
+        action: None,
+        route: Route::OperatorSurface,
+        mutates: false,
+        claim: None,
+    },
+    Operation {
         id: "op/premath.doctor",
         command: Some("doctor"),
         tool: None,

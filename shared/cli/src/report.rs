@@ -1,0 +1,131 @@
+//! `premath report`: what a batch came to, as it was told at its end.
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::terminal::{plain, table};
+use clap::Args;
+use premath_kernel::stamp::Stamp;
+use premath_memory::report::{self, KeptReport};
+use premath_memory::roots::MemoryRoots;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `premath report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// A folder of the repository [default: here]
+    #[arg(long, value_name = "DIR")]
+    repo_root: Option<PathBuf>,
+    /// The batch [default: the one that ended last]
+    #[arg(long, value_name = "ID")]
+    batch: Option<String>,
+    /// List the reports that are kept, the latest first
+    #[arg(long, conflicts_with = "batch")]
+    list: bool,
+}
+
+/// What `report` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ReportAnswer {
+    #[serde(flatten)]
+    report: ReportItem,
+    /// The report, as it was told.
+    text: String,
+}
+
+/// What `report --list` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ReportsAnswer {
+    /// How many reports are kept.
+    count: usize,
+    /// The reports, the latest first.
+    items: Vec<ReportItem>,
+}
+
+/// A report that is kept.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ReportItem {
+    /// The batch.
+    batch_id: String,
+    /// The file.
+    path: String,
+    /// When it was written.
+    written_at: Stamp,
+}
+
+impl From<&KeptReport> for ReportItem {
+    fn from(report: &KeptReport) -> Self {
+        Self {
+            batch_id: report.batch_id.clone(),
+            path: report.path.display().to_string(),
+            written_at: Stamp::at(report.at),
+        }
+    }
+}
+
+impl ReportArgs {
+    pub(crate) fn run(self) -> Finished {
+        let action = if self.list { "report.list" } else { "report" };
+        let folder = self.repo_root.as_deref().unwrap_or(Path::new("."));
+        let roots = match MemoryRoots::discover(folder) {
+            Ok(roots) => roots,
+            Err(error) => return Finished::new(action, Err(error.into())),
+        };
+        Finished::on(action, "reportsPath", Ok(roots.reports.clone()), |_| {
+            let kept = report::list(&roots)?;
+            if self.list {
+                return Ok(listed(&kept));
+            }
+            self.shown(&kept, &roots.reports)
+        })
+    }
+
+    fn shown(&self, kept: &[KeptReport], folder: &Path) -> Result<Answer, CliError> {
+        let found = match &self.batch {
+            Some(id) => kept.iter().find(|report| report.batch_id == *id),
+            None => kept.first(),
+        };
+        let Some(found) = found else {
+            let folder = folder.display();
+            return Err(CliError::NoReport(match &self.batch {
+                Some(id) if !kept.is_empty() => format!(
+                    "there is no report of batch {id} in {folder}; `premath report --list` says which there are"
+                ),
+                _ => format!(
+                    "there is no report in {folder} yet; `harness-coordinator` leaves one at the end of each batch"
+                ),
+            }));
+        };
+        let text = report::read(found)?;
+        let lines = text.lines().fold(String::new(), |mut lines, line| {
+            let _ = writeln!(lines, "{}", plain(line));
+            lines
+        });
+        let report = found.into();
+        Ok(Answer::new(ReportAnswer { report, text }, lines))
+    }
+}
+
+fn listed(kept: &[KeptReport]) -> Answer {
+    let items: Vec<ReportItem> = kept.iter().map(ReportItem::from).collect();
+    let rows: Vec<_> = items
+        .iter()
+        .map(|item| {
+            [
+                item.batch_id.clone(),
+                item.written_at.as_str().to_owned(),
+                item.path.clone(),
+            ]
+        })
+        .collect();
+    let text = if rows.is_empty() {
+        String::new()
+    } else {
+        table(["BATCH", "WRITTEN", "FILE"], &rows)
+    };
+    let count = items.len();
+    Answer::new(ReportsAnswer { count, items }, text)
+}
