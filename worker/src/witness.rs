@@ -5,10 +5,11 @@ use crate::supervisor::{Exit, ExitCause, StreamReport};
 use premath_kernel::canonical;
 use premath_kernel::token;
 use premath_kernel::witness::{CommandEnd, EndCause, StreamFacts, TreeFacts};
+pub(crate) use premath_memory::artifact::of_step as file;
 use premath_memory::{StoreError, artifact, projection};
 use premath_worktree::tree::TreeState;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A witness that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,19 +31,6 @@ pub(crate) fn write(
     Ok(Witness {
         reference: format!("ciwitness://{}/{phase}/{}", token::encode(step_id), digest),
     })
-}
-
-/// Names the file of a step's phase; a name too long for the disk ends in its
-/// digest.
-pub(crate) fn file(folder: &Path, step_id: &str, phase: &str, extension: &str) -> PathBuf {
-    const LONGEST: usize = 180;
-    let mut stem = token::encode(step_id);
-    if stem.len() > LONGEST {
-        let digest = canonical::sha256_hex(step_id.as_bytes());
-        stem.truncate(LONGEST - 17);
-        stem = format!("{stem}-{}", &digest[..16]);
-    }
-    folder.join(format!("{stem}.{phase}.{extension}"))
 }
 
 /// What a stream was, as a witness says it.
@@ -83,22 +71,5 @@ pub(crate) fn tree(state: &TreeState) -> TreeFacts {
     TreeFacts {
         head: state.head.clone(),
         tree: state.tree.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_too_long_for_the_disk_ends_in_its_digest() {
-        let long = "x".repeat(300);
-        let name = |id: &str| {
-            let path = file(Path::new("/w"), id, "verify", "json");
-            path.file_name().unwrap().to_str().unwrap().to_owned()
-        };
-        assert!(name(&long).len() < 255);
-        assert_ne!(name(&long), name(&format!("{long}y")));
-        assert_eq!(name("w.1.a/b.1"), "w.1.a%2Fb.1.verify.json");
     }
 }

@@ -1,6 +1,8 @@
 //! Lines for a person, on stderr, and the table at the end.
 
 use super::bound;
+use super::next::next;
+use super::why::{REFUSES_NO_CHANGE, changed_nothing, why};
 use super::{Notice, Reporter, Summary};
 use harness_worker::account;
 use harness_worker::interrupt::Level;
@@ -182,13 +184,13 @@ impl<W: Write> Reporter for HumanReporter<W> {
             .issues
             .iter()
             .map(|(_, _, report)| report)
-            .filter(|report| !report.succeeded() && report.said.is_some())
+            .filter(|report| !report.succeeded())
             .collect();
         failed.sort_by(|a, b| a.issue_id.cmp(&b.issue_id));
         for report in &failed {
-            if let Some((said, output)) = &report.said {
-                self.line(&format!("{}: {}", plain(&report.issue_id), plain(said)));
-                self.line(&format!("  its output is in {}", output.display()));
+            let judged = summary.judged.get(&report.issue_id).map(|path| &**path);
+            for line in why(report, judged) {
+                self.line(&line);
             }
         }
         if !failed.is_empty() {
@@ -215,9 +217,13 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 .tip
                 .as_deref()
                 .map_or("which is gone", |tip| &tip[..tip.len().min(10)]);
+            let rest = match check.landed - summary.landed() {
+                0 => String::new(),
+                unchanged => format!("; {unchanged} changed nothing"),
+            };
             self.line(&format!(
-                "{} of {} closed are on {}, {tip}",
-                check.landed,
+                "{} of {} closed are on {}, {tip}{rest}",
+                summary.landed(),
                 check.landed + check.missing.len(),
                 plain(&check.target)
             ));
@@ -225,6 +231,13 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 let missing = check.missing.join(", ");
                 self.line(&format!("closed, but not on it: {}", plain(&missing)));
             }
+        }
+        let unchanged = summary.unchanged();
+        if !unchanged.is_empty() {
+            self.line(&format!(
+                "closed with nothing changed: {}; {REFUSES_NO_CHANGE} refuses that",
+                plain(&unchanged.join(", "))
+            ));
         }
         for line in account::told(&summary.account, summary.ended_by, summary.ended_at) {
             self.line(&line);
@@ -250,6 +263,9 @@ impl<W: Write> Reporter for HumanReporter<W> {
         }
         if let Some(path) = &summary.cycle {
             self.line(&format!("held by a circle: {}", plain(&path.join(" -> "))));
+        }
+        for line in next(summary) {
+            self.line(&line);
         }
         if let Some(path) = &summary.kept {
             self.line(&format!(
@@ -283,6 +299,7 @@ fn table(rows: &[[String; 6]]) -> Vec<String> {
 fn ending(report: &StepReport) -> String {
     match &report.ending {
         StepEnding::LeaseLost => report.result_class.clone(),
+        StepEnding::Closed if changed_nothing(report) => "closed, nothing changed".to_owned(),
         ending => plain(&ending.to_string()).into_owned(),
     }
 }

@@ -5,6 +5,8 @@
 mod bound;
 mod human;
 mod json;
+mod next;
+mod why;
 
 pub use human::HumanReporter;
 pub use json::JsonReporter;
@@ -160,6 +162,11 @@ pub struct Summary {
     pub ended_at: jiff::Timestamp,
     /// How often issue memory was found changed by no transaction.
     pub memory_changes: usize,
+    /// By issue that did not close: the file with its turn as it was judged,
+    /// where it was.
+    pub judged: BTreeMap<String, PathBuf>,
+    /// The open issues that something holds, and what it is, by id.
+    pub waiting: Vec<(String, Vec<String>)>,
     /// The file that this is kept in, as text.
     pub kept: Option<PathBuf>,
 }

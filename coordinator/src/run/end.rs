@@ -4,7 +4,10 @@ use super::Shell;
 use crate::report::Summary;
 use harness_worker::batch::RecoverAt;
 use harness_worker::exit;
-use premath_memory::{Compaction, clock, report};
+use premath_kernel::graph::Hold;
+use premath_kernel::issue::Status;
+use premath_memory::{Compaction, View, artifact, clock, report};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 impl Shell<'_> {
@@ -71,6 +74,8 @@ impl Shell<'_> {
             .memory
             .view(|view| view.counts())
             .unwrap_or_default();
+        let waiting = self.batch.memory.view(|view| waiting(&view));
+        let waiting = waiting.unwrap_or_default();
         let mut summary = Summary {
             batch_id: self.batch.id().to_owned(),
             acts_under: (&self.batch.settings.mode).into(),
@@ -94,9 +99,18 @@ impl Shell<'_> {
             account: self.batch.account(),
             ended_at: clock::now().wall,
             memory_changes: self.memory_changes,
+            judged: BTreeMap::new(),
+            waiting,
             kept: None,
         };
-        let path = report::path(&self.batch.settings.roots, &summary.batch_id);
+        let roots = &self.batch.settings.roots;
+        for (_, _, report) in &summary.issues {
+            let turn = artifact::of_step(&roots.witnesses, &report.step_id, "turn", "json");
+            if !report.succeeded() && turn.is_file() {
+                summary.judged.insert(report.issue_id.clone(), turn);
+            }
+        }
+        let path = report::path(roots, &summary.batch_id);
         summary.kept = Some(path.clone());
         if let Err(error) = report::keep(&path, &summary.text()) {
             tracing::error!(%error, "the report was not kept");
@@ -104,5 +118,28 @@ impl Shell<'_> {
         }
         self.reporter.summary(&summary);
         summary
+    }
+}
+
+/// Returns the open issues that something holds, by id, and what it is.
+fn waiting(view: &View<'_>) -> Vec<(String, Vec<String>)> {
+    let open = view.rows().filter(|row| row.issue.status == Status::Open);
+    open.filter_map(|row| {
+        let holds = view.graph().holds(&row.issue.id);
+        let held = !holds.is_empty();
+        held.then(|| {
+            let holds = holds.iter().map(hold).collect();
+            (row.issue.id.to_string(), holds)
+        })
+    })
+    .collect()
+}
+
+fn hold(hold: &Hold) -> String {
+    match hold {
+        Hold::On(id) => id.to_string(),
+        Hold::OnMissing(id) => format!("{id} (which does not exist)"),
+        Hold::Child(id) => format!("{id} (its child)"),
+        Hold::Ancestor(id) => format!("{id} (what it is part of)"),
     }
 }

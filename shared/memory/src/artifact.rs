@@ -6,7 +6,9 @@ use crate::error::StoreError;
 use crate::lock::LockFile;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use premath_kernel::canonical;
 use premath_kernel::lease::{Holder, Life};
+use premath_kernel::token;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -27,6 +29,19 @@ fn temporary_beside(path: &Path) -> PathBuf {
     let (pid, started) = me.map_or((std::process::id(), 0), |me| (me.pid, me.started));
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     path.with_file_name(format!("{TEMPORARY}{pid}-{started}-{number}"))
+}
+
+/// Names the file of a step's phase; a name too long for the disk ends in its
+/// digest.
+pub fn of_step(folder: &Path, step_id: &str, phase: &str, extension: &str) -> PathBuf {
+    const LONGEST: usize = 180;
+    let mut stem = token::encode(step_id);
+    if stem.len() > LONGEST {
+        let digest = canonical::sha256_hex(step_id.as_bytes());
+        stem.truncate(LONGEST - 17);
+        stem = format!("{stem}-{}", &digest[..16]);
+    }
+    folder.join(format!("{stem}.{phase}.{extension}"))
 }
 
 /// Refuses the files of authority and trajectory, which change under their own
@@ -356,5 +371,17 @@ mod tests {
         assert_eq!(read(&path).unwrap().unwrap(), b"1\n2\n");
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_name_too_long_for_the_disk_ends_in_its_digest() {
+        let long = "x".repeat(300);
+        let name = |id: &str| {
+            let path = of_step(Path::new("/w"), id, "verify", "json");
+            path.file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        assert!(name(&long).len() < 255);
+        assert_ne!(name(&long), name(&format!("{long}y")));
+        assert_eq!(name("w.1.a/b.1"), "w.1.a%2Fb.1.verify.json");
     }
 }

@@ -57,3 +57,107 @@ fn a_batchs_report_can_be_read_again() {
     let status = scratch.git_command(["status", "--porcelain", "--", "artifacts/reports"]);
     assert_eq!(status.end().exits(0).stdout, "");
 }
+
+/// Has a batch land what it did, with a report.
+fn landing_report(scratch: &Scratch, work: &str, verify: &str, code: i32) -> String {
+    scratch.landing_batch(work, verify).end().exits(code);
+    report(scratch)
+}
+
+#[test]
+fn every_failure_in_the_report_says_why_and_where() {
+    let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c"]));
+    let config = "[batch]\non_no_change = \"refuse\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    let work = format!("[ $PREMATH_ISSUE_ID = b ] || {{ {EDIT}; }}");
+    let verify = "[ $PREMATH_ISSUE_ID != c ] || { echo 'three is two' >&2; exit 1; }";
+    let told = landing_report(&scratch, &work, verify, 1);
+    let turn = scratch
+        .root
+        .join("artifacts/ciwitness/worker.1.b.1.turn.json");
+    let output = scratch
+        .root
+        .join("artifacts/streams/worker.1.c.1.verify.stderr");
+    let why = format!(
+        "b: work_no_change: the work changed nothing, and on_no_change = \"refuse\" under [batch] in \
+         harness.toml refuses that\n  how it was judged: premath harness-join-check --explain \
+         --input {}\nc: three is two\n  its output is in {}\n  what it left is on \
+         harness/salvage/c/1\n\n",
+        turn.display(),
+        output.display()
+    );
+    assert!(told.contains(&why), "{why}{told}");
+    let judged = ["harness-join-check", "--explain", "--input"];
+    scratch.premath(judged).arg(&turn).end().exits(0);
+}
+
+#[test]
+fn work_that_changed_nothing_is_not_counted_as_landed() {
+    let scratch = Scratch::with_issues(1, &issues(&["a", "b"]));
+    let work = format!("[ $PREMATH_ISSUE_ID = b ] || {{ {EDIT}; }}");
+    let told = landing_report(&scratch, &work, "true", 0);
+    let row = told.lines().find(|line| line.starts_with("b "));
+    assert!(
+        row.is_some_and(|row| row.contains("closed, nothing changed")),
+        "{told}"
+    );
+    let sum = told
+        .lines()
+        .find(|line| line.starts_with("1 of 2 closed are on harness/integration"));
+    assert!(
+        sum.is_some_and(|sum| sum.ends_with("; 1 changed nothing")),
+        "{told}"
+    );
+    let hint =
+        "closed with nothing changed: b; on_no_change = \"refuse\" under [batch] in harness.toml";
+    assert!(told.contains(hint), "{told}");
+}
+
+#[test]
+fn the_report_says_what_can_be_done_next() {
+    let mut rows = issues(&["a", "b", "c"]);
+    rows[2]["dependencies"] =
+        serde_json::json!([{"issue_id": "c", "depends_on_id": "b", "type": "blocks"}]);
+    let scratch = Scratch::with_issues(1, &rows);
+    let verify = "[ $PREMATH_ISSUE_ID != b ]";
+    let told = landing_report(&scratch, EDIT, verify, 1);
+    let (_, next) = told
+        .split_once("\nnext:\n")
+        .unwrap_or_else(|| panic!("{told}"));
+    let commands: Vec<&str> = next
+        .lines()
+        .map_while(|line| line.strip_prefix("  ")?.split("  ").next())
+        .collect();
+    assert_eq!(
+        commands,
+        [
+            "git merge harness/integration",
+            "git diff harness/integration...harness/salvage/b/1",
+            "premath issue update b --status open",
+        ]
+    );
+    assert!(next.contains("\nc waits for b\n"), "{told}");
+    // They do what they say.
+    for command in &commands[..2] {
+        let words = command.split(' ').skip(1);
+        let shown = scratch.git_command(words).end().exits(0).stdout;
+        assert!(
+            command.contains("merge") || shown.contains("src/b.txt"),
+            "{shown}"
+        );
+    }
+    assert!(scratch.root.join("src/a.txt").exists());
+    scratch
+        .premath(commands[2].split(' ').skip(1))
+        .end()
+        .exits(0);
+    assert_eq!(scratch.issue("b")["status"], "open");
+    // Where all went well there is nothing to give back.
+    let told = landing_report(&scratch, EDIT, "true", 0);
+    assert!(
+        told.contains("\n  git merge harness/integration "),
+        "{told}"
+    );
+    assert!(!told.contains("premath issue update"), "{told}");
+    assert!(!told.contains("waits for"), "{told}");
+}

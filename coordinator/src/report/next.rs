@@ -1,0 +1,158 @@
+//! What a person may do next, a command each, and what waits for what.
+
+use super::Summary;
+use super::why::changed_nothing;
+use harness_worker::lane::{StepEnding, StepReport};
+use premath_kernel::plain::plain;
+use std::borrow::Cow;
+
+/// How many commands of a kind, or issues that wait, are told.
+const SHOWN: usize = 5;
+
+/// Returns the lines on what comes next, none where there is nothing to do.
+pub(super) fn next(summary: &Summary) -> Vec<String> {
+    let mut steps: Vec<(String, String)> = Vec::new();
+    let check = summary.landing.as_ref();
+    let target = check.filter(|check| check.tip.is_some());
+    if let Some(check) = target
+        && summary.landed() > 0
+    {
+        steps.push((
+            format!("git merge {}", word(&check.target)),
+            "takes what landed into the branch that you are on".to_owned(),
+        ));
+    }
+    let mut issues: Vec<&StepReport> = summary.issues.iter().map(|(.., report)| report).collect();
+    issues.sort_by(|a, b| a.issue_id.cmp(&b.issue_id));
+    let base = target.map_or("HEAD", |check| &check.target);
+    let salvage = issues.iter().filter_map(|report| {
+        let branch = branch_of(report).filter(|_| !report.succeeded())?;
+        let command = format!("git diff {}...{}", word(base), word(branch));
+        Some((command, format!("what {} left", plain(&report.issue_id))))
+    });
+    steps.extend(few(salvage.collect()));
+    let blocked = issues
+        .iter()
+        .filter(|report| report.ending == StepEnding::Blocked)
+        .map(|report| {
+            let id = word(&report.issue_id);
+            (
+                format!("premath issue update {id} --status open"),
+                format!(
+                    "gives {} back, once you changed what held it",
+                    plain(&report.issue_id)
+                ),
+            )
+        });
+    steps.extend(few(blocked.collect()));
+    let is_missing = check.is_some_and(|check| !check.missing.is_empty());
+    if is_missing || summary.lanes_lost > 0 {
+        steps.push((
+            "premath doctor".to_owned(),
+            "says what is not in order".to_owned(),
+        ));
+    }
+    let mut lines = Vec::new();
+    if !steps.is_empty() {
+        lines.push("next:".to_owned());
+        let width = steps.iter().map(|(command, _)| command.chars().count());
+        let width = width.max().unwrap_or(0);
+        lines.extend(
+            steps.iter().map(|(command, what)| {
+                format!("  {command:<width$}  {what}").trim_end().to_owned()
+            }),
+        );
+    }
+    for (issue, holds) in summary.waiting.iter().take(SHOWN) {
+        lines.push(format!(
+            "{} waits for {}",
+            plain(issue),
+            plain(&holds.join(", "))
+        ));
+    }
+    if summary.waiting.len() > SHOWN {
+        lines.push(format!(
+            "{} more wait; `premath issue blocked` shows all",
+            summary.waiting.len() - SHOWN
+        ));
+    }
+    lines
+}
+
+/// Returns the branch here that what a step left is on; it may be named with
+/// more beside it.
+fn branch_of(report: &StepReport) -> Option<&str> {
+    let salvage = report.salvage.as_deref()?;
+    let is_here = !salvage.contains(" (in world ");
+    let branch = salvage.split(", ").next()?;
+    (is_here && branch.starts_with("harness/salvage/")).then_some(branch)
+}
+
+/// Leaves out what is too much to read, and says how much that is.
+fn few(mut steps: Vec<(String, String)>) -> Vec<(String, String)> {
+    if let Some(more) = steps.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        steps.truncate(SHOWN);
+        if let Some((_, what)) = steps.last_mut() {
+            what.push_str(&format!("; so for {more} more"));
+        }
+    }
+    steps
+}
+
+/// Returns a word as a shell takes it.
+fn word(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/-+@%:".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("'{}'", plain(text).replace('\'', "'\\''")))
+    }
+}
+
+impl Summary {
+    /// Returns the issues that were closed with nothing changed for them, by id.
+    pub(super) fn unchanged(&self) -> Vec<&str> {
+        let reports = self.issues.iter().map(|(.., report)| report);
+        let mut unchanged: Vec<&str> = reports
+            .filter(|report| changed_nothing(report))
+            .map(|report| &*report.issue_id)
+            .collect();
+        unchanged.sort_unstable();
+        unchanged
+    }
+
+    /// Returns how many closed issues brought something to the target.
+    pub(super) fn landed(&self) -> usize {
+        let Some(check) = &self.landing else {
+            return 0;
+        };
+        let is_counted = |issue: &&str| !check.missing.iter().any(|missing| missing == issue);
+        let unchanged = self.unchanged().into_iter().filter(is_counted).count();
+        check.landed.saturating_sub(unchanged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_a_shell_would_take_apart_is_quoted() {
+        assert_eq!(word("harness/salvage/wk-1/2"), "harness/salvage/wk-1/2");
+        assert_eq!(word("a b"), "'a b'");
+        assert_eq!(word("it's"), "'it'\\''s'");
+        assert_eq!(word(""), "''");
+    }
+
+    #[test]
+    fn of_many_steps_a_few_are_told() {
+        let steps = |count: usize| -> Vec<(String, String)> {
+            let step = |n: usize| (format!("do {n}"), "it".to_owned());
+            (0..count).map(step).collect()
+        };
+        assert_eq!(few(steps(SHOWN)), steps(SHOWN));
+        let shown = few(steps(SHOWN + 3));
+        assert_eq!(shown.len(), SHOWN);
+        assert_eq!(shown[SHOWN - 1].1, "it; so for 3 more");
+    }
+}

@@ -1,0 +1,61 @@
+//! Why an issue did not close, and where more of it is.
+
+use harness_worker::lane::{StepEnding, StepReport};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::plain::plain;
+use std::path::Path;
+
+/// Returns the lines on an issue that did not close: what failed, where more
+/// is said of it, and where what it left is. `judged` is the file with the
+/// turn as it was judged.
+pub(super) fn why(report: &StepReport, judged: Option<&Path>) -> Vec<String> {
+    let issue = plain(&report.issue_id);
+    let mut lines = vec![format!("{issue}: {}", plain(&reason(report)))];
+    match (&report.said, judged) {
+        (Some((_, output)), _) => {
+            lines.push(format!("  its output is in {}", output.display()));
+        }
+        (None, Some(judged)) => lines.push(format!(
+            "  how it was judged: premath harness-join-check --explain --input {}",
+            judged.display()
+        )),
+        (None, None) => {}
+    }
+    if let Some(branch) = &report.salvage {
+        lines.push(format!("  what it left is on {}", plain(branch)));
+    }
+    lines
+}
+
+/// What failed, in a line.
+fn reason(report: &StepReport) -> String {
+    if let Some((said, _)) = &report.said {
+        return said.clone();
+    }
+    let Some(class) = report.failure_classes.first() else {
+        return match &report.ending {
+            StepEnding::NotBegun => "its step did not begin".to_owned(),
+            StepEnding::Interrupted => {
+                "the batch was interrupted while it was worked on".to_owned()
+            }
+            _ => format!("its step ended as {}", report.result_class),
+        };
+    };
+    match class.parse::<FailureClass>() {
+        Ok(FailureClass::WorkNoChange) => {
+            format!("{class}: the work changed nothing, and {REFUSES_NO_CHANGE} refuses that")
+        }
+        Ok(known) => format!("{class}: {}", known.meaning()),
+        // A word of the command's own.
+        Err(_) => format!("{class}: no more was said of it"),
+    }
+}
+
+/// The setting by which work that changes nothing does not close its issue.
+pub(super) const REFUSES_NO_CHANGE: &str =
+    "on_no_change = \"refuse\" under [batch] in harness.toml";
+
+/// Tells whether an issue was closed although nothing was changed for it.
+pub(super) fn changed_nothing(report: &StepReport) -> bool {
+    report.succeeded() && report.commit.is_none() && report.world.is_none()
+}
