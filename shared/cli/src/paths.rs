@@ -21,6 +21,11 @@ pub(crate) fn issues(given: Option<PathBuf>) -> Result<PathBuf, CliError> {
     }
 }
 
+/// Returns the roots of the repository's memory.
+pub(crate) fn roots() -> Result<MemoryRoots, CliError> {
+    Ok(MemoryRoots::discover(Path::new("."))?)
+}
+
 /// Returns the repository root.
 pub(crate) fn repository() -> Result<PathBuf, CliError> {
     Ok(MemoryRoots::discover(Path::new("."))?.repository)

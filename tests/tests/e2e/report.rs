@@ -161,3 +161,50 @@ fn the_report_says_what_can_be_done_next() {
     assert!(!told.contains("premath issue update"), "{told}");
     assert!(!told.contains("waits for"), "{told}");
 }
+
+#[test]
+fn an_issue_that_was_given_up_says_why() {
+    let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c"]));
+    let config = "[batch]\non_no_change = \"refuse\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    let work = format!("[ $PREMATH_ISSUE_ID = b ] || {{ {EDIT}; }}");
+    let verify = "[ $PREMATH_ISSUE_ID != c ] || { echo 'three is two' >&2; exit 1; }";
+    scratch.landing_batch(&work, verify).end().exits(1);
+    let show = |id: &str| {
+        let shown = scratch.premath(["issue", "show", id]).end().exits(0);
+        let json = scratch.premath(["issue", "show", id, "--json"]).end();
+        (shown.stdout, json.exits(0).json()["lastFailure"].clone())
+    };
+    let (text, failure) = show("c");
+    let output = scratch
+        .root
+        .join("artifacts/streams/worker.1.c.1.verify.stderr");
+    assert_eq!(
+        failure["failureClasses"],
+        serde_json::json!(["check_failed"])
+    );
+    assert_eq!(failure["said"], "three is two");
+    assert_eq!(failure["output"], output.to_str().unwrap());
+    assert_eq!(failure["salvage"], "harness/salvage/c/1");
+    assert!(
+        text.contains("\nlast failure\n  check_failed: three is two\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("  what it left is on harness/salvage/c/1\n"),
+        "{text}"
+    );
+    let (text, failure) = show("b");
+    assert_eq!(
+        failure["failureClasses"],
+        serde_json::json!(["work_no_change"])
+    );
+    assert!(
+        text.contains("  work_no_change: The work changed nothing"),
+        "{text}"
+    );
+    assert!(text.contains("worker.1.b.1.turn.json\n"), "{text}");
+    let (text, failure) = show("a");
+    assert!(failure.is_null(), "{failure}");
+    assert!(!text.contains("last failure"), "{text}");
+}

@@ -151,6 +151,7 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         "issue ready",
         "issue blocked",
         "issue show o-2",
+        "issue show b",
         "issue show nowhere",
         "issue claim o-1 --assignee ann",
         "issue claim o-1 --assignee bob",

@@ -1,6 +1,7 @@
 //! `premath issue …`
 
 mod check;
+mod failure;
 mod lease;
 mod outbox;
 mod query;

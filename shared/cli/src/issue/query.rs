@@ -1,5 +1,6 @@
 //! Commands that look at issues.
 
+use super::failure::LastFailure;
 use super::view::{
     EdgeItem, HoldItem, Item, edge_item, hold_item, holds_text, issue_table, item, lease_text,
 };
@@ -173,6 +174,10 @@ pub(crate) struct ShowAnswer<'a> {
     ready: bool,
     /// Everything that holds it.
     blocked_by: Vec<HoldItem>,
+    /// Why its last step did not close it; absent where it is over, or where
+    /// no step failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_failure: Option<LastFailure>,
 }
 
 fn blocked_item<'a>(
@@ -225,10 +230,22 @@ impl ShowArgs {
     pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
         let memory = paths::open(path, false)?;
         memory.view(|view| match view.row(&self.id) {
-            Some(row) => Ok(shown(row, &view)),
+            Some(row) if row.issue.status.is_terminal() => Ok(shown(row, &view, None)),
+            Some(row) => Ok(match last_failure(&self.id) {
+                Ok(failure) => shown(row, &view, failure),
+                // The issue is shown all the same.
+                Err(error) => shown(row, &view, None).note(format!(
+                    "why it did not close is not known: {}",
+                    error.chain()
+                )),
+            }),
             None => Err(CliError::Change(ChangeError::Refused(no_such(&self.id)))),
         })?
     }
+}
+
+fn last_failure(id: &str) -> Result<Option<LastFailure>, CliError> {
+    Ok(LastFailure::of(id, &paths::roots()?)?)
 }
 
 /// The refusal of an id that no issue has.
@@ -239,12 +256,14 @@ pub(crate) fn no_such(id: &str) -> LeaseRefusal {
     }
 }
 
-fn shown(row: &IssueRow, view: &View<'_>) -> Answer {
+fn shown(row: &IssueRow, view: &View<'_>, last_failure: Option<LastFailure>) -> Answer {
     let issue = &row.issue;
     let state = lease::state(Some(issue), &clock::observe());
     let ready = view.graph().is_ready(&issue.id);
     let holds = view.graph().holds(&issue.id);
+    let failure = last_failure.as_ref().map(LastFailure::text);
     let document = ShowAnswer {
+        last_failure,
         issue: item(row),
         lease_state: state.as_str(),
         ready,
@@ -288,6 +307,9 @@ fn shown(row: &IssueRow, view: &View<'_>) -> Answer {
         if !value.trim().is_empty() {
             let _ = write!(text, "\n{name}\n{}", block(&value));
         }
+    }
+    if let Some(failure) = failure {
+        let _ = write!(text, "\nlast failure\n{}", block(&failure));
     }
     Answer::new(document, text)
 }

@@ -1,0 +1,157 @@
+//! Why an issue did not close: its last step's failure, read from what the
+//! step left.
+
+use premath_kernel::failure::FailureClass;
+use premath_kernel::trajectory::{StepRow, action};
+use premath_memory::roots::MemoryRoots;
+use premath_memory::{Trajectory, TrajectoryFileError, artifact};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The failure of an issue's last step.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LastFailure {
+    /// The step.
+    pub(super) step_id: String,
+    /// When it ended.
+    pub(super) finished_at: String,
+    /// Its failure classes, the first one is the cause.
+    pub(super) failure_classes: Vec<String>,
+    /// What failed, in a line.
+    pub(super) said: String,
+    /// The output of the command that failed, where it is still there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) output: Option<String>,
+    /// The turn as it was judged, where it is still there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) turn: Option<String>,
+    /// Where what the step left is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) salvage: Option<String>,
+}
+
+impl LastFailure {
+    /// Finds it; `None` where the issue's last step did not fail, or where
+    /// there was none.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError`] where the trajectory cannot be read.
+    pub(super) fn of(
+        issue_id: &str,
+        roots: &MemoryRoots,
+    ) -> Result<Option<Self>, TrajectoryFileError> {
+        if !roots.trajectory.exists() {
+            return Ok(None);
+        }
+        let rows = Trajectory::open(&roots.trajectory)?.rows()?;
+        let last = rows.iter().rfind(|row| {
+            row.action == action::WORKER_LOOP && row.issue_id.as_deref() == Some(issue_id)
+        });
+        Ok(last.and_then(|row| Self::read(row, roots)))
+    }
+
+    /// Returns it as lines for a person.
+    pub(super) fn text(&self) -> String {
+        let class = self.failure_classes.first().map_or("", |class| class);
+        let mut text = match self.said.strip_prefix(class) {
+            Some(rest) if rest.starts_with(": ") => self.said.clone(),
+            _ => format!("{class}: {}", self.said),
+        };
+        let _ = write!(text, "\nstep {}, ended {}", self.step_id, self.finished_at);
+        if let Some(output) = &self.output {
+            let _ = write!(text, "\nits output is in {output}");
+        } else if let Some(turn) = &self.turn {
+            let _ = write!(
+                text,
+                "\nhow it was judged: premath harness-join-check --explain --input {turn}"
+            );
+        }
+        if let Some(branch) = &self.salvage {
+            let _ = write!(text, "\nwhat it left is on {branch}");
+        }
+        text
+    }
+
+    fn read(row: &StepRow, roots: &MemoryRoots) -> Option<Self> {
+        let class = row.failure_classes.first()?;
+        let turn = artifact::of_step(&roots.witnesses, &row.step_id, "turn", "json");
+        let judged = document(&turn);
+        let output = output(row, class, roots);
+        let said = judged
+            .as_ref()
+            .and_then(|judged| error_message(judged, class))
+            .or_else(|| said_by_name(output.as_deref()?, class))
+            .unwrap_or_else(|| match class.parse::<FailureClass>() {
+                Ok(known) => known.meaning().to_owned(),
+                Err(_) => "no more was said of it".to_owned(),
+            });
+        Some(Self {
+            step_id: row.step_id.clone(),
+            finished_at: row.finished_at.as_str().to_owned(),
+            failure_classes: row.failure_classes.clone(),
+            said,
+            output: output.map(|path| path.display().to_string()),
+            turn: judged.map(|_| turn.display().to_string()),
+            salvage: row.salvage.clone(),
+        })
+    }
+}
+
+fn document(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&artifact::read(path).ok()??).ok()
+}
+
+/// What a call of a turn failed with, by the class that the step failed with.
+fn error_message(judged: &Value, class: &str) -> Option<String> {
+    let results = judged["input"]["evidence"]["toolResults"].as_array()?;
+    let of_class = results
+        .iter()
+        .rfind(|result| result["errorCode"].as_str() == Some(class))?;
+    let message = of_class["errorMessage"].as_str()?;
+    Some(message.to_owned()).filter(|message| !message.trim().is_empty())
+}
+
+/// The phases of a step, the later ones first.
+const PHASES: [&str; 12] = [
+    "landed", "land-8", "land-7", "land-6", "land-5", "land-4", "land-3", "land-2", "land",
+    "verify", "work", "setup",
+];
+
+/// Finds the output of the command that failed by that class.
+fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<PathBuf> {
+    let streams = |phase: &str| {
+        let stream = |kind| artifact::of_step(&roots.streams, &row.step_id, phase, kind);
+        ["stderr", "stdout.gz", "stdout"].map(stream)
+    };
+    let is_written = |path: &PathBuf| path.metadata().is_ok_and(|meta| meta.len() > 0);
+    PHASES.iter().find_map(|phase| {
+        let witness = artifact::of_step(&roots.witnesses, &row.step_id, phase, "json");
+        let failed = match document(&witness) {
+            Some(witness) => witness["failureClasses"]
+                .as_array()
+                .is_some_and(|classes| classes.iter().any(|one| one.as_str() == Some(class))),
+            // What the harness itself says of a landing has no witness.
+            None => said_by_name(&streams(phase)[0], class).is_some(),
+        };
+        failed.then(|| streams(phase).into_iter().find(is_written))?
+    })
+}
+
+/// The last line of a command's error output that names the class.
+fn said_by_name(output: &Path, class: &str) -> Option<String> {
+    if output.extension()? != "stderr" {
+        return None;
+    }
+    let bytes = artifact::read(output).ok()??;
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix(class)?.strip_prefix(": "))?;
+    Some(line.trim().to_owned())
+}
