@@ -188,7 +188,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
             .collect();
         failed.sort_by(|a, b| a.issue_id.cmp(&b.issue_id));
         for report in &failed {
-            let judged = summary.judged.get(&report.issue_id).map(|path| &**path);
+            let judged = summary.judged.get(&report.issue_id);
             for line in why(report, judged) {
                 self.line(&line);
             }

@@ -133,6 +133,15 @@ pub enum Notice<'a> {
     },
 }
 
+/// A turn that did not close its issue.
+#[derive(Debug)]
+pub struct JudgedTurn {
+    /// The witness.
+    pub path: PathBuf,
+    /// Where it breaks the rule of the class that the step failed with.
+    pub broken_at: Option<String>,
+}
+
 /// What a batch came to.
 #[derive(Debug)]
 pub struct Summary {
@@ -162,9 +171,8 @@ pub struct Summary {
     pub ended_at: jiff::Timestamp,
     /// How often issue memory was found changed by no transaction.
     pub memory_changes: usize,
-    /// By issue that did not close: the file with its turn as it was judged,
-    /// where it was.
-    pub judged: BTreeMap<String, PathBuf>,
+    /// By issue that did not close: its turn as it was judged, where it was.
+    pub judged: BTreeMap<String, JudgedTurn>,
     /// The open issues that something holds, and what it is, by id.
     pub waiting: Vec<(String, Vec<String>)>,
     /// The file that this is kept in, as text.

@@ -1,23 +1,22 @@
 //! Why an issue did not close, and where more of it is.
 
+use super::JudgedTurn;
 use harness_worker::lane::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::plain::plain;
-use std::path::Path;
 
 /// Returns the lines on an issue that did not close: what failed, where more
-/// is said of it, and where what it left is. `judged` is the file with the
-/// turn as it was judged.
-pub(super) fn why(report: &StepReport, judged: Option<&Path>) -> Vec<String> {
+/// is said of it, and where what it left is.
+pub(super) fn why(report: &StepReport, judged: Option<&JudgedTurn>) -> Vec<String> {
     let issue = plain(&report.issue_id);
-    let mut lines = vec![format!("{issue}: {}", plain(&reason(report)))];
+    let mut lines = vec![format!("{issue}: {}", plain(&reason(report, judged)))];
     match (&report.said, judged) {
         (Some((_, output)), _) => {
             lines.push(format!("  its output is in {}", output.display()));
         }
         (None, Some(judged)) => lines.push(format!(
             "  how it was judged: premath harness-join-check --explain --input {}",
-            judged.display()
+            judged.path.display()
         )),
         (None, None) => {}
     }
@@ -28,7 +27,7 @@ pub(super) fn why(report: &StepReport, judged: Option<&Path>) -> Vec<String> {
 }
 
 /// What failed, in a line.
-fn reason(report: &StepReport) -> String {
+fn reason(report: &StepReport, judged: Option<&JudgedTurn>) -> String {
     if let Some((said, _)) = &report.said {
         return said.clone();
     }
@@ -45,7 +44,10 @@ fn reason(report: &StepReport) -> String {
         Ok(FailureClass::WorkNoChange) => {
             format!("{class}: the work changed nothing, and {REFUSES_NO_CHANGE} refuses that")
         }
-        Ok(known) => format!("{class}: {}", known.meaning()),
+        Ok(known) => match judged.and_then(|turn| turn.broken_at.as_ref()) {
+            Some(place) => format!("{class}: {} {place}", known.meaning()),
+            None => format!("{class}: {}", known.meaning()),
+        },
         // A word of the command's own.
         Err(_) => format!("{class}: no more was said of it"),
     }

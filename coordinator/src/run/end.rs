@@ -1,11 +1,14 @@
 //! The end of a batch: what is put in order, and what it came to.
 
 use super::Shell;
-use crate::report::Summary;
+use crate::report::{JudgedTurn, Summary};
 use harness_worker::batch::RecoverAt;
 use harness_worker::exit;
+use harness_worker::lane::StepReport;
 use premath_kernel::graph::Hold;
 use premath_kernel::issue::Status;
+use premath_kernel::turn::broken_at;
+use premath_memory::roots::MemoryRoots;
 use premath_memory::{Compaction, View, artifact, clock, report};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -105,8 +108,9 @@ impl Shell<'_> {
         };
         let roots = &self.batch.settings.roots;
         for (_, _, report) in &summary.issues {
-            let turn = artifact::of_step(&roots.witnesses, &report.step_id, "turn", "json");
-            if !report.succeeded() && turn.is_file() {
+            if !report.succeeded()
+                && let Some(turn) = judged(report, roots)
+            {
                 summary.judged.insert(report.issue_id.clone(), turn);
             }
         }
@@ -142,4 +146,20 @@ fn hold(hold: &Hold) -> String {
         Hold::Child(id) => format!("{id} (its child)"),
         Hold::Ancestor(id) => format!("{id} (what it is part of)"),
     }
+}
+
+/// The largest witness of a turn that is read for the sake of a line.
+const READ_MOST: u64 = 16 * 1024 * 1024;
+
+/// Returns the turn of a step that did not close its issue, where it was judged.
+fn judged(report: &StepReport, roots: &MemoryRoots) -> Option<JudgedTurn> {
+    let path = artifact::of_step(&roots.witnesses, &report.step_id, "turn", "json");
+    let length = path.metadata().ok()?.len();
+    let broken_at = || {
+        let class = report.failure_classes.first()?.parse().ok()?;
+        let witness = artifact::read(&path).ok()??;
+        broken_at(serde_json::from_slice(&witness).ok()?, class)
+    };
+    let broken_at = (length <= READ_MOST).then(broken_at).flatten();
+    Some(JudgedTurn { path, broken_at })
 }

@@ -1,7 +1,9 @@
 //! What a person reads in the morning: the report at the end, and what
 //! commands say of it later.
 
-use premath_tests::{Scratch, issue};
+use crate::misbehaviour::{VERIFY, command_line, titled};
+use premath_evidence::Agent;
+use premath_tests::{Scratch, binaries, issue};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -207,4 +209,38 @@ fn an_issue_that_was_given_up_says_why() {
     let (text, failure) = show("a");
     assert!(failure.is_null(), "{failure}");
     assert!(!text.contains("last failure"), "{text}");
+}
+
+#[test]
+fn a_turn_that_the_gate_refused_is_told_with_the_place() {
+    let missing = titled("m", "missing", 1);
+    let scratch = Scratch::with_issues(1, &[missing]);
+    let command = command_line(Agent::Codex, "");
+    let settings = format!(
+        "[agent]\nuse = [\"codex\"]\ncodex_cmd = '''{command}'''\n\
+         [backoff]\nfixed_short = \"1ms\"\nexponential_short = \"1ms\"\n"
+    );
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    scratch
+        .run(&binaries().coordinator)
+        .args(["--override-reason", "test", "--verify-cmd", VERIFY])
+        .arg("--worktree")
+        .arg(&scratch.lanes[0])
+        .end()
+        .exits(1);
+    let told = report(&scratch);
+    let why =
+        "\nm: tool.result_missing: A requested tool call has no terminal result. toolRequests[";
+    assert!(told.contains(why), "{told}");
+    assert!(
+        told.contains("  how it was judged: premath harness-join-check"),
+        "{told}"
+    );
+    let shown = scratch
+        .premath(["issue", "show", "m"])
+        .end()
+        .exits(0)
+        .stdout;
+    let why = "  tool.result_missing: A requested tool call has no terminal result. toolRequests[";
+    assert!(shown.contains(why), "{shown}");
 }

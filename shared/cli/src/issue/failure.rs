@@ -3,6 +3,7 @@
 
 use premath_kernel::failure::FailureClass;
 use premath_kernel::trajectory::{StepRow, action};
+use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{Trajectory, TrajectoryFileError, artifact};
 use schemars::JsonSchema;
@@ -87,7 +88,10 @@ impl LastFailure {
             .and_then(|judged| error_message(judged, class))
             .or_else(|| said_by_name(output.as_deref()?, class))
             .unwrap_or_else(|| match class.parse::<FailureClass>() {
-                Ok(known) => known.meaning().to_owned(),
+                Ok(known) => match judged.clone().and_then(|turn| broken_at(turn, known)) {
+                    Some(place) => format!("{} {place}", known.meaning()),
+                    None => known.meaning().to_owned(),
+                },
                 Err(_) => "no more was said of it".to_owned(),
             });
         Some(Self {

@@ -1,13 +1,14 @@
 //! The answer of `premath harness-join-check --json` (`contracts.md` 2).
 
 use super::constraints::Constraints;
-use super::gate;
-use super::input::JoinCheckInput;
+use super::gate::{self, explain};
+use super::input::{JoinCheckInput, ParsedInput};
 use super::normal::{Digests, Normalized, normalize};
 use super::path::EvidenceError;
 use crate::failure::FailureClass;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// A verdict on a turn, with everything that it was read from.
@@ -229,4 +230,18 @@ fn shared_state(turn: &Normalized) -> SharedState {
         state_view_policy_valid: context.state_view_policy_valid,
         continuation_context_ready: context.continuation_context_ready,
     }
+}
+
+/// Returns where the turn of a step's witness first breaks the rule of a class,
+/// and what stands there; `None` where it breaks no such rule, or where the
+/// witness cannot be read.
+pub fn broken_at(mut witness: Value, class: FailureClass) -> Option<String> {
+    let input = ParsedInput::from_value(witness.get_mut("input")?.take()).ok()?;
+    let normal = normalize(input.input.evidence).ok()?;
+    let mut rules = explain(&normal, &input.input.constraints).into_iter();
+    let breach = rules.find_map(|rule| {
+        let is_it = rule.class == class;
+        rule.breaches.into_iter().next().filter(|_| is_it)
+    })?;
+    Some(format!("{}: {}", breach.at, breach.found))
 }

@@ -46,7 +46,7 @@ pub use gate::{
     Breach, BrokenRule, PLACES, RuleNote, Stage, explain, join_classes, mutation_classes, notes,
 };
 pub use input::{JoinCheckInput, ParsedInput};
-pub use join_check::{JoinCheck, join_check};
+pub use join_check::{JoinCheck, broken_at, join_check};
 pub use mutation::{
     Block, Change, ClaimSet, Close, Discover, MutationBinding, MutationReady, MutationWitness,
 };
