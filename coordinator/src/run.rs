@@ -143,6 +143,9 @@ pub fn run(
         landing: batch.landing.is_on().then(|| &batch.settings.landing),
         sandbox: &batch.settings.sandbox.choice,
     });
+    for outset in batch.outset() {
+        reporter.notice(&Notice::Outset(outset));
+    }
     let mut shell = Shell {
         left_out: plan.left_out,
         batch: batch.clone(),

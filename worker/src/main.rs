@@ -111,6 +111,10 @@ fn run(arguments: &Arguments) -> u8 {
     };
     say(&plain(&batch.settings.mode.told()));
     say(&plain(&batch.settings.sandbox.choice.told()));
+    for outset in batch.outset() {
+        let warning = if outset.is_warning() { "warning: " } else { "" };
+        say(&format!("{warning}{}", plain(&outset.to_string())));
+    }
     let booted = Lane::boot(
         batch.clone(),
         &arguments.worker_id,

@@ -65,6 +65,10 @@ impl<W: Write> Reporter for HumanReporter<W> {
                     });
                 }
             }
+            Notice::Outset(outset) => {
+                let warning = if outset.is_warning() { "warning: " } else { "" };
+                self.line(&format!("{warning}{}", plain(&outset.to_string())));
+            }
             Notice::LaneBooted {
                 worker_id,
                 worktree,

@@ -8,6 +8,7 @@ use premath_kernel::breaker::BreakerChange;
 use premath_kernel::canonical::canonical;
 use premath_kernel::event::{EndWish, EndedIssue, EndedStep, Ending, Event, ProviderUse};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::outset::Outset;
 use premath_kernel::plain::plain_json;
 use premath_kernel::provider::ProviderChange;
 use premath_kernel::stamp::Stamp;
@@ -33,6 +34,18 @@ impl<W: Write> JsonReporter<W> {
 }
 
 impl<W: Write> JsonReporter<W> {
+    fn outset(&mut self, outset: &Outset) {
+        let detail = &outset.to_string();
+        self.event(&match outset.tip() {
+            Some(tip) => Event::LandingTarget {
+                target: &outset.target,
+                tip,
+                detail,
+            },
+            None => Event::BatchWarning { detail },
+        });
+    }
+
     fn changed(&mut self, change: &Change) {
         match change {
             Change::Provider(ProviderChange::Parked { provider, until }) => {
@@ -121,6 +134,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             Notice::Waiting { until } => Event::BatchWaiting {
                 until: Stamp::at(*until),
             },
+            Notice::Outset(outset) => return self.outset(outset),
             Notice::Changed(change) => return self.changed(change),
             Notice::BaselineChecked { worker_id, passes } => Event::BaselineChecked {
                 worker_id,

@@ -18,6 +18,7 @@ use premath_kernel::authority::MutationMode;
 use premath_kernel::event::{ActsUnder, EndedBy, LandingCheck};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::LandingRule;
+use premath_kernel::outset::Outset;
 use premath_kernel::room::Shortage;
 use premath_kernel::sandbox::SandboxChoice;
 use premath_kernel::trajectory::Account;
@@ -46,6 +47,8 @@ pub enum Notice<'a> {
         /// How commands are confined.
         sandbox: &'a SandboxChoice,
     },
+    /// What there is to say of the landing target before the first step.
+    Outset(&'a Outset),
     /// A lane is ready.
     LaneBooted {
         /// The lane's worker.

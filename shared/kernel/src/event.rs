@@ -169,6 +169,17 @@ pub enum Event<'a> {
         /// How commands are confined.
         sandbox: SandboxMode,
     },
+    /// The landing target was made, or went on to what the main worktree has
+    /// checked out.
+    #[serde(rename = "landing.target")]
+    LandingTarget {
+        /// The branch, without `refs/heads/`.
+        target: &'a str,
+        /// The commit that it is at now.
+        tip: &'a str,
+        /// What was done, for a person.
+        detail: &'a str,
+    },
     /// A lane is ready.
     #[serde(rename = "lane.booted")]
     LaneBooted {

@@ -16,7 +16,8 @@ mod worktree;
 
 pub use found::{
     Batch, Branch, CheckedOut, CutStep, Found, Head, IssueFacts, Known, Landed, Lane, LeaseLook,
-    Left, LeftFile, LockFile, Loss, Mark, Place, SalvageFolder, StepOutput, Unreadable, Worktree,
+    Left, LeftFile, LockFile, Loss, Mark, Place, SalvageFolder, Stand, StepOutput, Unreadable,
+    Worktree,
 };
 pub use name::{Role, marked_issue, role};
 

@@ -30,6 +30,7 @@ pub mod landing;
 pub mod lease;
 pub mod operation;
 pub mod outbox;
+pub mod outset;
 pub mod plain;
 pub mod provider;
 pub mod reference;

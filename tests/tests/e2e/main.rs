@@ -31,6 +31,7 @@ mod recovery;
 mod refusals;
 mod report;
 mod schemas;
+mod second_night;
 mod shims;
 mod simulated_night;
 mod steps;

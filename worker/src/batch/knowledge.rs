@@ -8,7 +8,7 @@ use premath_kernel::event::LandingCheck;
 use premath_kernel::issue::Issue;
 use premath_kernel::landing::LandingRecord;
 use premath_kernel::trajectory::{Account, BatchHistory, StepRow, action};
-use premath_memory::{IssueRow, StoreError};
+use premath_memory::{IssueRow, StoreError, View};
 use premath_worktree::landing::LandingError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,6 +40,19 @@ impl Knowledge {
             .batch(batch)
             .map(|batch| batch.used_up().into_iter().map(str::to_owned).collect())
             .unwrap_or_default()
+    }
+
+    /// Returns where the work of closed issues landed.
+    pub(super) fn landed(&self, view: &View<'_>) -> Vec<(&str, &LandingRecord)> {
+        let is_closed = |issue: &str| {
+            view.row(issue)
+                .is_some_and(|row| row.issue.status.is_terminal())
+        };
+        let landings = self.landings.iter();
+        landings
+            .filter(|(issue, _)| is_closed(issue))
+            .filter_map(|(issue, (_, record))| Some((issue.as_str(), record.as_ref()?)))
+            .collect()
     }
 
     /// Takes note of what a row says of what its batch used.

@@ -28,6 +28,7 @@ use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
 use premath_kernel::breaker::Breaker;
 use premath_kernel::graph::Scope;
+use premath_kernel::outset::Outset;
 use premath_kernel::provider::ProviderDesk;
 use premath_kernel::trajectory::{
     BatchHistory, BatchRecord, StepRow, action, batch_end_row, batch_id, batch_resume_row,
@@ -59,6 +60,7 @@ pub struct Batch {
     pub program: PathBuf,
     opened: SystemTime,
     id: String,
+    outset: Vec<Outset>,
     /// Whether the batch has rows of its own in the trajectory.
     recorded: bool,
     resumed: bool,
@@ -133,6 +135,10 @@ impl Batch {
         let landing = Landing::begin(settings.landing.clone(), repository)?;
         settings.roots.prepare()?;
         memory.check_seal()?;
+        let mut open = knowledge.history.open().iter();
+        let others = open.any(|batch| is_alive(&batch.holder));
+        let closed = memory.view(|view| knowledge.landed(&view))?;
+        let outset = landing.set_out(closed, others)?;
         if resumable.is_none() {
             // What a person did before the batch is none of its business.
             drop(memory.take_outside_changes());
@@ -170,6 +176,7 @@ impl Batch {
             program: PathBuf::from("/proc/self/exe"),
             opened,
             id,
+            outset,
             recorded,
             resumed: resumable.is_some(),
             knowledge: Mutex::new(knowledge),
@@ -213,6 +220,11 @@ impl Batch {
     /// Returns the batch's id.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Returns what there is to say of the landing target before the first step.
+    pub fn outset(&self) -> &[Outset] {
+        &self.outset
     }
 
     /// Tells whether a batch that was cut goes on here.

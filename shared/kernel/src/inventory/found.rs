@@ -1,6 +1,7 @@
 //! What was found in a repository: facts, and nothing that decides.
 
 use crate::landing::LandingRecord;
+use crate::outset::Distance;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ pub struct Found {
     pub outputs: Vec<StepOutput>,
     /// Where the commits of closed issues are.
     pub landings: Vec<Landed>,
+    /// How far targets are from what the main worktree has checked out.
+    pub stands: Vec<Stand>,
 }
 
 /// A branch.
@@ -240,6 +243,17 @@ pub enum Place {
     Head,
     /// Nowhere there.
     Missing,
+}
+
+/// How a target stands to what the main worktree has checked out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stand {
+    /// The target.
+    pub target: String,
+    /// A branch, or `HEAD`.
+    pub from: String,
+    /// How far they are apart.
+    pub distance: Distance,
 }
 
 /// What is known beside the repository's git.

@@ -4,6 +4,7 @@
 use super::found::{LeaseLook, Place};
 use super::{Item, Kind, Scene, Standing};
 use crate::failure::FailureClass;
+use crate::outset::{Course, apart};
 use std::collections::BTreeMap;
 
 pub(super) fn items(scene: &Scene<'_>) -> Vec<Item> {
@@ -11,6 +12,7 @@ pub(super) fn items(scene: &Scene<'_>) -> Vec<Item> {
     items.extend(batches(scene));
     items.extend(issues(scene));
     items.extend(landings(scene));
+    items.extend(stands(scene));
     items
 }
 
@@ -139,4 +141,15 @@ fn landings(scene: &Scene<'_>) -> Vec<Item> {
         items.push(item);
     }
     items
+}
+
+/// Targets that went on by themselves while people went on without them. One
+/// whose work was taken over whole follows when a batch begins.
+fn stands(scene: &Scene<'_>) -> impl Iterator<Item = Item> {
+    let stands = scene.found.stands.iter();
+    let apart_now = stands.filter(|stand| stand.distance.course() == Course::Apart);
+    apart_now.map(|stand| {
+        let reason = apart(&stand.from, stand.distance.lacks);
+        Item::new(Kind::Target, &stand.target, Standing::Kept, reason)
+    })
 }

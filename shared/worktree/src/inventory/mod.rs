@@ -13,11 +13,12 @@ mod worktree;
 
 pub use error::InventoryError;
 
+use crate::landing::MainHead;
 use git2::{Oid, Repository};
 use holder::Holders;
 use jiff::Timestamp;
 use premath_kernel::inventory::{
-    Branch, CheckedOut, Found, Head, Landed, Mark, Place, Role, Worktree, marked_issue, role,
+    Branch, CheckedOut, Found, Head, Landed, Mark, Place, Role, Stand, Worktree, marked_issue, role,
 };
 use premath_kernel::landing::{DEFAULT_TARGET, LandingRecord};
 use premath_memory::{Hold, landing_lock};
@@ -99,6 +100,7 @@ impl Inventory {
             locks: lock::find(self.common_folder(), targets, &worktrees),
             salvage: salvage::find(self.common_folder(), &worktrees),
             landings: self.landings(targets, closed)?,
+            stands: self.stands(targets)?,
             worktrees,
             landing_holder,
             ..Found::default()
@@ -214,6 +216,28 @@ impl Inventory {
             .collect();
         landings.sort_by(|a, b| a.issue.cmp(&b.issue));
         Ok(landings)
+    }
+
+    /// Returns how far each target is from what the main worktree has checked
+    /// out.
+    fn stands(&self, targets: &Targets) -> Result<Vec<Stand>, InventoryError> {
+        let failed = "compare the landing target with the main worktree's HEAD";
+        let Some(head) = MainHead::of(&self.git) else {
+            return Ok(Vec::new());
+        };
+        let mut stands = Vec::new();
+        for (target, tip) in targets {
+            let Some(tip) = tip.as_deref().and_then(|tip| Oid::from_str(tip).ok()) else {
+                continue;
+            };
+            let distance = head.from(&self.git, tip);
+            stands.push(Stand {
+                target: target.clone(),
+                from: head.name.clone(),
+                distance: distance.map_err(InventoryError::git(failed))?,
+            });
+        }
+        Ok(stands)
     }
 
     /// Takes out of a set what a commit goes on from.

@@ -6,11 +6,13 @@
 
 mod error;
 mod mark;
+mod outset;
 mod queue;
 mod target;
 mod undo;
 
 pub use error::LandingError;
+pub(crate) use outset::MainHead;
 pub use queue::Turn;
 pub use target::Advance;
 pub use undo::Undone;
@@ -18,6 +20,7 @@ pub use undo::Undone;
 use git2::{Oid, Repository};
 use premath_kernel::event::LandingCheck;
 use premath_kernel::landing::{LandingMode, LandingRecord, LandingRule};
+use premath_kernel::outset::Change;
 use queue::Queue;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,6 +30,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Landing {
     rule: LandingRule,
     repository: PathBuf,
+    /// Where the target was not there.
+    made: Option<Change>,
     queue: Queue,
     /// Branches of steps are made and removed one at a time: git makes and
     /// removes the folders that they share.
@@ -43,15 +48,16 @@ impl Landing {
     ///
     /// [`LandingError`]: a name that is none, a target that is checked out.
     pub fn begin(rule: LandingRule, repository: PathBuf) -> Result<Self, LandingError> {
-        let landing = Self {
+        let mut landing = Self {
             rule,
             repository,
+            made: None,
             queue: Queue::default(),
             branches: Mutex::default(),
             pushes: Mutex::default(),
         };
         if landing.rule.mode != LandingMode::None {
-            landing.ensure_target()?;
+            landing.made = landing.ensure_target()?;
         }
         Ok(landing)
     }

@@ -3,6 +3,7 @@
 use super::{Landing, LandingError};
 use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::landing::step_branches;
+use premath_kernel::outset::Change;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,7 +29,7 @@ impl Landing {
         format!("refs/heads/{}", self.target())
     }
 
-    pub(super) fn ensure_target(&self) -> Result<(), LandingError> {
+    pub(super) fn ensure_target(&self) -> Result<Option<Change>, LandingError> {
         let name = self.reference();
         if !Reference::is_valid_name(&name) {
             return Err(LandingError::Name(self.target().to_owned()));
@@ -36,22 +37,26 @@ impl Landing {
         let git = self.open()?;
         self.refuse_checked_out(&git)?;
         match git.refname_to_id(&name) {
-            Ok(_) => return Ok(()),
+            Ok(_) => return Ok(None),
             Err(error) if error.code() == ErrorCode::NotFound => {}
             Err(error) => return Err(LandingError::git("read the landing target")(error)),
         }
-        let head = git
-            .head()
-            .and_then(|head| head.peel_to_commit())
-            .map_err(LandingError::git("read the main worktree's HEAD"))?;
+        let unread = "read the main worktree's HEAD";
+        let head = git.head().map_err(LandingError::git(unread))?;
+        let from = head.shorthand().unwrap_or("HEAD").to_owned();
+        let head = head.peel_to_commit().map_err(LandingError::git(unread))?;
         let made = self.unlocked(&git, || {
             git.reference(&name, head.id(), false, "premath: the landing target")
                 .map(drop)
         });
         match made {
             // Another harness made it in the same instant.
-            Err(error) if error.code() == ErrorCode::Exists => Ok(()),
-            made => made.map_err(LandingError::git("make the landing target")),
+            Err(error) if error.code() == ErrorCode::Exists => Ok(None),
+            Err(error) => Err(LandingError::git("make the landing target")(error)),
+            Ok(()) => Ok(Some(Change::Made {
+                from,
+                tip: head.id().to_string(),
+            })),
         }
     }
 
@@ -168,7 +173,7 @@ impl Landing {
         }
     }
 
-    fn refuse_checked_out(&self, git: &Repository) -> Result<(), LandingError> {
+    pub(super) fn refuse_checked_out(&self, git: &Repository) -> Result<(), LandingError> {
         match checked_out_in(git, &self.reference()) {
             None => Ok(()),
             Some(worktree) => Err(LandingError::CheckedOut {

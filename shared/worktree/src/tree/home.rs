@@ -6,7 +6,7 @@ use git2::ErrorCode;
 use std::path::Path;
 
 /// A reference of the worktree's own, which other worktrees do not see.
-const HOME: &str = "PREMATH_HOME";
+pub(crate) const HOME: &str = "PREMATH_HOME";
 
 impl Tree {
     /// Remembers the branch that HEAD is on as the worktree's home.

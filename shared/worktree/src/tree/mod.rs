@@ -19,6 +19,7 @@ mod writable;
 
 pub use branch::Departure;
 pub use commit::CommitText;
+pub(crate) use home::HOME;
 pub use merge::Merged;
 pub use objects::sweep_shared;
 pub use salvage::Salvage;

@@ -1,0 +1,229 @@
+//! How the landing target stands to what the main worktree has checked out, and
+//! what a batch makes of it before its first step.
+
+use std::fmt;
+
+/// How many commits of two histories are not in the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Distance {
+    /// Commits of the main worktree's HEAD that the target does not have.
+    pub lacks: usize,
+    /// Commits of the target that the main worktree's HEAD does not have.
+    pub own: usize,
+}
+
+/// What is to be done with the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// It has everything.
+    Stay,
+    /// All of it was taken over, and people went on: it goes on with them.
+    Follow,
+    /// Both went on. Only a person can bring them together.
+    Apart,
+}
+
+impl Distance {
+    /// Tells what is to be done.
+    pub const fn course(self) -> Course {
+        match self {
+            Self { lacks: 0, .. } => Course::Stay,
+            Self { own: 0, .. } => Course::Follow,
+            _ => Course::Apart,
+        }
+    }
+}
+
+/// What is said of a target before the first step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outset {
+    /// The target, without `refs/heads/`.
+    pub target: String,
+    /// What there is to say.
+    pub change: Change,
+}
+
+/// What became of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was not there, and was made.
+    Made {
+        /// What the main worktree has checked out.
+        from: String,
+        /// The commit.
+        tip: String,
+    },
+    /// It went on to what the main worktree has checked out.
+    Followed {
+        /// What that is.
+        from: String,
+        /// How many commits that was.
+        commits: usize,
+        /// The commit.
+        tip: String,
+    },
+    /// It would have followed, but another batch works on it.
+    Held {
+        /// What the main worktree has checked out.
+        from: String,
+        /// How many of its commits the target lacks.
+        commits: usize,
+    },
+    /// It and what the main worktree has checked out both went on.
+    Apart {
+        /// What that is.
+        from: String,
+        /// How many of its commits the target lacks.
+        commits: usize,
+    },
+    /// It was made anew, without what landed on it before.
+    Lost {
+        /// The closed issues whose commits it does not have.
+        issues: Vec<String>,
+    },
+}
+
+impl Outset {
+    /// Tells whether a person should do something about it.
+    pub const fn is_warning(&self) -> bool {
+        match self.change {
+            Change::Made { .. } | Change::Followed { .. } => false,
+            Change::Held { .. } | Change::Apart { .. } | Change::Lost { .. } => true,
+        }
+    }
+
+    /// Returns the commit that the target is at now, where it came there just
+    /// now.
+    pub fn tip(&self) -> Option<&str> {
+        match &self.change {
+            Change::Made { tip, .. } | Change::Followed { tip, .. } => Some(tip),
+            Change::Held { .. } | Change::Apart { .. } | Change::Lost { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Outset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.target)?;
+        match &self.change {
+            Change::Made { from, tip } => write!(f, "is new, from {from} at {}", short(tip)),
+            Change::Followed { from, commits, tip } => write!(
+                f,
+                "follows {from}: {}, now at {}",
+                counted(*commits, "commit"),
+                short(tip)
+            ),
+            Change::Held { from, commits } => write!(
+                f,
+                "lacks {} of {from}, and stays without while another batch works on it",
+                counted(*commits, "commit")
+            ),
+            Change::Apart { from, commits } => f.write_str(&apart(from, *commits)),
+            Change::Lost { issues } => {
+                const SHOWN: usize = 6;
+                let more = if issues.len() > SHOWN { ", …" } else { "" };
+                let shown = issues[..issues.len().min(SHOWN)].join(", ");
+                write!(
+                    f,
+                    "does not have what landed on it before of {} ({shown}{more}); `premath doctor` \
+                     names the commits",
+                    counted(issues.len(), "closed issue"),
+                )
+            }
+        }
+    }
+}
+
+/// Says what is wrong with a target that went on by itself, and what to do.
+pub fn apart(from: &str, commits: usize) -> String {
+    format!(
+        "lacks {} of {from}: merge them into it, or it into {from}, before the next batch",
+        counted(commits, "commit")
+    )
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{end}")
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_taken_over_whole_is_moved() {
+        for (lacks, own, course) in [
+            (0, 0, Course::Stay),
+            (0, 4, Course::Stay),
+            (3, 0, Course::Follow),
+            (3, 4, Course::Apart),
+        ] {
+            assert_eq!(Distance { lacks, own }.course(), course, "{lacks} {own}");
+        }
+    }
+
+    #[test]
+    fn a_line_says_what_became_of_the_target() {
+        let from = || "main".to_owned();
+        let tip = || "abc1234567890".to_owned();
+        let ids = |count: usize| (1..=count).map(|id| format!("wk-{id}")).collect();
+        for (change, is_warning, said) in [
+            (
+                Change::Made {
+                    from: from(),
+                    tip: tip(),
+                },
+                false,
+                "t is new, from main at abc1234567",
+            ),
+            (
+                Change::Followed {
+                    from: from(),
+                    commits: 3,
+                    tip: tip(),
+                },
+                false,
+                "t follows main: 3 commits, now at abc1234567",
+            ),
+            (
+                Change::Held {
+                    from: from(),
+                    commits: 1,
+                },
+                true,
+                "t lacks 1 commit of main, and stays without while another batch works on it",
+            ),
+            (
+                Change::Apart {
+                    from: from(),
+                    commits: 3,
+                },
+                true,
+                "t lacks 3 commits of main: merge them into it, or it into main, before the next \
+                 batch",
+            ),
+            (
+                Change::Lost { issues: ids(1) },
+                true,
+                "t does not have what landed on it before of 1 closed issue (wk-1); `premath \
+                 doctor` names the commits",
+            ),
+            (
+                Change::Lost { issues: ids(7) },
+                true,
+                "t does not have what landed on it before of 7 closed issues (wk-1, wk-2, wk-3, \
+                 wk-4, wk-5, wk-6, …); `premath doctor` names the commits",
+            ),
+        ] {
+            let target = "t".to_owned();
+            let outset = Outset { target, change };
+            assert_eq!(outset.to_string(), said);
+            assert_eq!(outset.is_warning(), is_warning, "{said}");
+        }
+    }
+}

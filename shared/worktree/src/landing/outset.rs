@@ -1,0 +1,131 @@
+//! The target before a batch's first step: one that people took over whole
+//! goes on to where they are.
+
+use super::{Advance, Landing, LandingError, holds};
+use git2::{Oid, Repository};
+use premath_kernel::inventory::{Role, role};
+use premath_kernel::landing::LandingRecord;
+use premath_kernel::outset::{Change, Course, Distance, Outset};
+use premath_memory::LandingLock;
+use std::collections::BTreeMap;
+
+/// How often the target is looked at again because somebody else moved it.
+const ROUNDS: u32 = 8;
+
+impl Landing {
+    /// Puts the target where a batch begins, and says what there is to say of
+    /// it. `closed` are the issues that landed before; where `others` work on
+    /// the target it is not moved.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn set_out<'a>(
+        &self,
+        closed: impl IntoIterator<Item = (&'a str, &'a LandingRecord)>,
+        others: bool,
+    ) -> Result<Vec<Outset>, LandingError> {
+        if !self.is_on() {
+            return Ok(Vec::new());
+        }
+        let changes = match &self.made {
+            Some(made) => {
+                let lost = self.lost(closed)?;
+                [Some(made.clone()), lost].into_iter().flatten().collect()
+            }
+            None => self.follow(others)?.into_iter().collect::<Vec<_>>(),
+        };
+        let said = |change| Outset {
+            target: self.target().to_owned(),
+            change,
+        };
+        Ok(changes.into_iter().map(said).collect())
+    }
+
+    /// Returns the closed issues whose work a target does not have that was
+    /// made anew.
+    fn lost<'a>(
+        &self,
+        closed: impl IntoIterator<Item = (&'a str, &'a LandingRecord)>,
+    ) -> Result<Option<Change>, LandingError> {
+        let git = self.open()?;
+        let tip = self.tip_in(&git)?;
+        let mut issues: Vec<String> = closed
+            .into_iter()
+            .filter(|(_, record)| record.target == self.target())
+            .filter(|(_, record)| !holds(&git, tip, &record.commit).unwrap_or(false))
+            .map(|(issue, _)| issue.to_owned())
+            .collect();
+        issues.sort();
+        Ok((!issues.is_empty()).then_some(Change::Lost { issues }))
+    }
+
+    fn follow(&self, others: bool) -> Result<Option<Change>, LandingError> {
+        let failed = "compare the landing target with the main worktree's HEAD";
+        let git = self.open()?;
+        let Some(head) = MainHead::of(&git) else {
+            return Ok(None);
+        };
+        // Who lands now counts on the tip.
+        let lock = match others {
+            true => None,
+            false => LandingLock::try_acquire(git.commondir())?,
+        };
+        let mut commits = 0;
+        for _ in 0..ROUNDS {
+            let tip = self.tip_in(&git)?;
+            let distance = head.from(&git, tip).map_err(LandingError::git(failed))?;
+            commits = distance.lacks;
+            match distance.course() {
+                Course::Stay => return Ok(None),
+                Course::Apart => {
+                    let from = head.name;
+                    return Ok(Some(Change::Apart { from, commits }));
+                }
+                Course::Follow if lock.is_none() => break,
+                Course::Follow => {}
+            }
+            self.refuse_checked_out(&git)?;
+            let message = format!("premath: follow {}", head.name);
+            if self.swap(&git, tip, head.commit, &message)? == Advance::Done {
+                return Ok(Some(Change::Followed {
+                    from: head.name,
+                    commits,
+                    tip: head.commit.to_string(),
+                }));
+            }
+        }
+        let from = head.name;
+        Ok(Some(Change::Held { from, commits }))
+    }
+}
+
+/// What a person has checked out in the main worktree.
+pub(crate) struct MainHead {
+    /// A branch, or `HEAD`.
+    pub(crate) name: String,
+    commit: Oid,
+}
+
+impl MainHead {
+    /// Looks; `None` where there is no commit, or a step's is checked out.
+    pub(crate) fn of(git: &Repository) -> Option<Self> {
+        let head = git.head().ok()?;
+        let commit = head.peel_to_commit().ok()?.id();
+        let name = if git.head_detached().unwrap_or(true) {
+            "HEAD".to_owned()
+        } else {
+            head.shorthand().ok()?.to_owned()
+        };
+        let is_of_a_step = matches!(role(&name, &BTreeMap::new()), Some(Role::Step { .. }));
+        // A lane that was cut there has yet to give it back.
+        let is_lent = git.find_reference(crate::tree::HOME).is_ok();
+        (!is_of_a_step && !is_lent).then_some(Self { name, commit })
+    }
+
+    /// Counts how far a target is from it.
+    pub(crate) fn from(&self, git: &Repository, target: Oid) -> Result<Distance, git2::Error> {
+        let (lacks, own) = git.graph_ahead_behind(self.commit, target)?;
+        Ok(Distance { lacks, own })
+    }
+}

@@ -1,0 +1,141 @@
+//! A batch after a batch: people went on in between, or took the landing
+//! target away.
+
+use super::landing::{OWN, TARGET};
+use premath_tests::{Ended, PATIENCE, Scratch, binaries, issue, until};
+use serde_json::Value;
+use std::fs;
+
+/// What a batch says of the landing target before its first step.
+fn said(ended: &Ended) -> Vec<String> {
+    let events = ended.events();
+    let of_target = events
+        .iter()
+        .filter(|event| event["event"] == "landing.target" || event["event"] == "batch.warning");
+    let detail = |event: &Value| event["detail"].as_str().unwrap().to_owned();
+    of_target.map(detail).collect()
+}
+
+fn git(scratch: &Scratch, arguments: &[&str]) -> String {
+    let ended = scratch.git_command(arguments.iter().copied()).end();
+    ended.exits(0).stdout.trim().to_owned()
+}
+
+fn short(scratch: &Scratch, name: &str) -> String {
+    git(scratch, &["rev-parse", name])[..10].to_owned()
+}
+
+/// A person commits a file in the main worktree.
+fn commit(scratch: &Scratch, name: &str) {
+    fs::write(scratch.root.join("src").join(name), "a person's\n").unwrap();
+    git(scratch, &["add", "src"]);
+    git(scratch, &["commit", "-q", "-m", name]);
+}
+
+/// Files an issue, and has it worked on.
+fn night(scratch: &Scratch, id: &str) -> Ended {
+    let before = fs::read_to_string(scratch.issues_path()).unwrap_or_default();
+    scratch.write_issues(format!("{before}{}\n", issue(id)).as_bytes());
+    scratch.landing_batch(OWN, "true").end().exits(0)
+}
+
+#[test]
+fn a_target_that_was_merged_follows_main() {
+    let scratch = Scratch::new(1);
+    let made = format!("{TARGET} is new, from main at {}", short(&scratch, "main"));
+    assert_eq!(said(&night(&scratch, "a")), [made]);
+    // Nobody has taken the work over yet: there is nothing to say.
+    assert_eq!(said(&night(&scratch, "b")), [""; 0]);
+
+    git(
+        &scratch,
+        &["merge", "-q", "--no-ff", "-m", "merged", TARGET],
+    );
+    commit(&scratch, "day.txt");
+    let tip = short(&scratch, "main");
+    let follows = format!("{TARGET} follows main: 2 commits, now at {tip}");
+    assert_eq!(said(&night(&scratch, "c")), [follows]);
+    let day = scratch.file_on(TARGET, "src/day.txt");
+    assert_eq!(day.as_deref(), Some("a person's\n"));
+
+    // The same at a commit.
+    git(&scratch, &["switch", "-q", "--detach", TARGET]);
+    commit(&scratch, "next.txt");
+    let tip = short(&scratch, "HEAD");
+    let follows = format!("{TARGET} follows HEAD: 1 commit, now at {tip}");
+    assert_eq!(said(&night(&scratch, "d")), [follows]);
+    let none = ["--landing", "none"];
+    commit(&scratch, "last.txt");
+    let run = scratch.landing_batch(OWN, "true").args(none).end().exits(0);
+    assert_eq!(said(&run), [""; 0]);
+    assert_eq!(scratch.file_on(TARGET, "src/last.txt"), None);
+}
+
+#[test]
+fn a_target_that_went_on_beside_main_stays_and_is_named() {
+    let scratch = Scratch::new(1);
+    night(&scratch, "a");
+    for name in ["1", "2", "3"] {
+        commit(&scratch, name);
+    }
+    let lacks = "lacks 3 commits of main: merge them into it, or it into main, before the next \
+                 batch";
+    let doctor = || scratch.premath(["doctor"]).end().exits(0).stdout;
+    assert!(doctor().contains(lacks), "{}", doctor());
+    assert_eq!(said(&night(&scratch, "b")), [format!("{TARGET} {lacks}")]);
+    assert_eq!(scratch.file_on(TARGET, "src/1"), None);
+    git(&scratch, &["merge", "-q", "-m", "merged", TARGET]);
+    assert!(!doctor().contains("lacks"), "{}", doctor());
+}
+
+#[test]
+fn a_target_that_another_batch_works_on_is_not_moved() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let wait = r#"touch "$HOME/at"
+until [ -e "$HOME/go" ]; do sleep 0.02; done
+echo x > src/a.txt"#;
+    let running = scratch.landing_batch(wait, "true").start();
+    let at = scratch.home().join("at");
+    until(PATIENCE, || at.exists().then_some(())).expect("the issue is worked on");
+    commit(&scratch, "day.txt");
+    let second = scratch.run(&binaries().coordinator).args([
+        "--json",
+        "--override-reason",
+        "test",
+        "--work-cmd",
+        OWN,
+        "--verify-cmd",
+        "true",
+        "--lanes",
+        "1",
+    ]);
+    let held = format!(
+        "{TARGET} lacks 1 commit of main, and stays without while another batch works on it"
+    );
+    assert_eq!(said(&second.end().exits(0)), [held]);
+    assert_eq!(scratch.file_on(TARGET, "src/day.txt"), None);
+    fs::write(scratch.home().join("go"), "").unwrap();
+    running.wait().exits(0);
+}
+
+#[test]
+fn a_target_that_is_gone_is_made_and_what_it_lacks_is_named() {
+    let scratch = Scratch::new(1);
+    night(&scratch, "a");
+    git(&scratch, &["merge", "-q", TARGET]);
+    night(&scratch, "b");
+    git(&scratch, &["branch", "-q", "-D", TARGET]);
+    let made = format!("{TARGET} is new, from main at {}", short(&scratch, "main"));
+    let ended = night(&scratch, "c");
+    let lost = format!(
+        "{TARGET} does not have what landed on it before of 1 closed issue (b); `premath doctor` \
+         names the commits"
+    );
+    assert_eq!(said(&ended), [made, lost]);
+    let doctor = scratch.premath(["doctor"]).end().exits(1);
+    assert!(
+        doctor.stdout.contains("closed, but its commit"),
+        "{}",
+        doctor.stdout
+    );
+}
