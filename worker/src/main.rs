@@ -151,7 +151,11 @@ fn run(arguments: &Arguments) -> u8 {
         say("nothing is ready");
     }
     let code = match exit_code(&batch, &reports, store_lost) {
-        exit::OK if is_missing(&batch) || lane_lost || is_cut_short(ended_by) => exit::FAILED,
+        exit::OK
+            if is_missing(&batch) || is_unpushed(&batch) || lane_lost || is_cut_short(ended_by) =>
+        {
+            exit::FAILED
+        }
         code => code,
     };
     let used = batch.account();
@@ -215,6 +219,15 @@ fn is_missing(batch: &Batch) -> bool {
             true
         }
     }
+}
+
+/// Says why the last push of what landed failed; tells whether it did.
+fn is_unpushed(batch: &Batch) -> bool {
+    let failure = batch.landing.pushes();
+    if let Some(failure) = &*failure {
+        say(&plain(&failure.to_string()));
+    }
+    failure.is_some()
 }
 
 fn boot_code(error: &BootError) -> u8 {

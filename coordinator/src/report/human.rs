@@ -243,6 +243,9 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 plain(&unchanged.join(", "))
             ));
         }
+        if let Some(failure) = &summary.push_failure {
+            self.line(&plain(&failure.to_string()));
+        }
         for line in account::told(&summary.account, summary.ended_by, summary.ended_at) {
             self.line(&line);
         }

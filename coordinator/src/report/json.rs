@@ -191,6 +191,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             cycle_path: summary.cycle.as_deref(),
             counts: &summary.counts,
             landing: summary.landing.clone(),
+            push_failure: summary.push_failure.as_ref(),
             ended_by: summary.ended_by,
             providers: ProviderUse::all(&summary.account, summary.ended_at),
             breaker_openings: summary.account.breaker_openings(),

@@ -15,7 +15,7 @@ use harness_worker::batch::Change;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{BootReport, StepReport};
 use premath_kernel::authority::MutationMode;
-use premath_kernel::event::{ActsUnder, EndedBy, LandingCheck};
+use premath_kernel::event::{ActsUnder, EndedBy, LandingCheck, PushFailure};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::LandingRule;
 use premath_kernel::outset::Outset;
@@ -166,6 +166,8 @@ pub struct Summary {
     pub counts: BTreeMap<&'static str, usize>,
     /// What landed, where work is to land.
     pub landing: Option<LandingCheck>,
+    /// Why the last push of what landed failed.
+    pub push_failure: Option<PushFailure>,
     /// The bound of its own that ended it.
     pub ended_by: Option<EndedBy>,
     /// What it used and waited for.

@@ -38,6 +38,7 @@ impl Shell<'_> {
                 (None, true)
             }
         };
+        let push_failure = self.batch.landing.pushes().clone();
         let signal = self.batch.interrupt.last_signal();
         let lanes_lost = self.machine.lanes_lost() + self.left_out;
         let exit_code = if let Some(signal) = signal {
@@ -50,7 +51,12 @@ impl Shell<'_> {
             exit::STORE
         } else if self.machine.refused_at_startup() {
             exit::REFUSED
-        } else if failed || is_missing || lanes_lost > 0 || self.is_cut_short() {
+        } else if failed
+            || is_missing
+            || push_failure.is_some()
+            || lanes_lost > 0
+            || self.is_cut_short()
+        {
             exit::FAILED
         } else {
             exit::OK
@@ -98,6 +104,7 @@ impl Shell<'_> {
             cycle: self.cycle_reported,
             counts,
             landing,
+            push_failure,
             ended_by: self.ended_by,
             account: self.batch.account(),
             ended_at: clock::now().wall,

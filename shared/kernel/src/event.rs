@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What became of a step's issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -359,6 +360,8 @@ pub enum Event<'a> {
         counts: &'a BTreeMap<&'static str, usize>,
         /// What landed; null where nothing was to land.
         landing: Option<LandingCheck>,
+        /// Why the last push of what landed failed; null where none did.
+        push_failure: Option<&'a PushFailure>,
         /// The bound of its own that ended it; null where none did.
         ended_by: Option<EndedBy>,
         /// What it had of each provider that is told of, by name.
@@ -451,6 +454,28 @@ pub struct LandingCheck {
     pub landed: usize,
     /// Closed issues that have none.
     pub missing: Vec<String>,
+}
+
+/// Why the branch that work landed on did not reach its remote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PushFailure {
+    /// The branch, without `refs/heads/`.
+    pub target: String,
+    /// The remote.
+    pub remote: String,
+    /// What git says.
+    pub reason: String,
+}
+
+impl fmt::Display for PushFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} was not pushed to {}: {}",
+            self.target, self.remote, self.reason
+        )
+    }
 }
 
 /// The action of a [`WorkerReport`].

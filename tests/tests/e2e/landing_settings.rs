@@ -193,14 +193,37 @@ fn what_landed_is_pushed_and_never_forced() {
     ])
     .exits(0);
     scratch.write_issues(format!("{}\n", issue("b")).as_bytes());
-    let ended = scratch.landing_batch(OWN, "true").end().exits(0);
+    let ended = scratch.landing_batch(OWN, "true").end().exits(1);
     assert_eq!(scratch.issue("b")["status"], "closed");
     assert!(
         ended.stdout.contains("landing_push_failed"),
         "{}",
         ended.stdout
     );
+    let failure = &ended.events().pop().unwrap()["pushFailure"];
+    assert_eq!(failure["remote"], "origin");
+    let reason = failure["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("failed to push some refs") && reason.contains("[rejected]"),
+        "{reason}"
+    );
     assert_eq!(pushed().trim(), theirs);
+
+    // A worker alone says it likewise; a push that goes through mends it.
+    scratch.write_issues(format!("{}\n", issue("c")).as_bytes());
+    let alone = scratch.landing_worker(0, "w", OWN, "true").end().exits(1);
+    alone.says("harness/integration was not pushed to origin: error: failed to push");
+    git(&[
+        "-C",
+        remote,
+        "update-ref",
+        "-d",
+        &format!("refs/heads/{TARGET}"),
+    ])
+    .exits(0);
+    scratch.write_issues(format!("{}\n", issue("d")).as_bytes());
+    scratch.landing_batch(OWN, "true").end().exits(0);
+    assert_eq!(pushed().trim(), first_parents(&scratch)[0].to_string());
 }
 
 #[test]

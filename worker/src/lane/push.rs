@@ -4,8 +4,10 @@
 use super::Lane;
 use super::command::{Occasion, Phase};
 use super::progress::Progress;
+use crate::witness;
+use premath_kernel::event::PushFailure;
 use premath_kernel::failure::FailureClass;
-use premath_memory::Claimed;
+use premath_memory::{Claimed, artifact};
 
 /// What pushes; names reach it as variables.
 const PUSH: &str =
@@ -19,7 +21,7 @@ impl Lane {
         let Some(remote) = &batch.landing.rule().push else {
             return;
         };
-        let _alone = batch.landing.pushes();
+        let mut failure = batch.landing.pushes();
         let step_id = progress.identity.step_id();
         let reference = format!("refs/heads/{}", batch.landing.target());
         let variables = [
@@ -38,8 +40,66 @@ impl Lane {
         let pushed = self.run(Phase::Push, PUSH, &occasion, None, None);
         if !pushed.as_ref().is_ok_and(|ran| ran.passed()) {
             progress.fail(FailureClass::LandingPushFailed.as_str());
-            let why = pushed.err().map(|error| error.to_string());
+            let why = match pushed {
+                Ok(_) => self.rejection(&step_id),
+                Err(error) => error.to_string(),
+            };
             tracing::warn!(%step_id, why, "the landing target was not pushed");
+            *failure = Some(PushFailure {
+                target: batch.landing.target().to_owned(),
+                remote: remote.clone(),
+                reason: why,
+            });
+        } else {
+            *failure = None;
+        }
+    }
+
+    /// Returns what git said of a push that failed.
+    fn rejection(&self, step_id: &str) -> String {
+        let streams = &self.batch.settings.roots.streams;
+        let [out, err] = ["stdout", "stderr"].map(|stream| {
+            let path = witness::file(streams, step_id, Phase::Push.name(), stream);
+            let bytes = artifact::read(&path).ok().flatten().unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
+        });
+        reason(&out, &err)
+    }
+}
+
+/// Says why git did not push: its last line that is no advice, and what became
+/// of the branch.
+fn reason(stdout: &str, stderr: &str) -> String {
+    let is_said = |line: &&str| !line.is_empty() && !line.starts_with("hint:");
+    let said = stderr.lines().map(str::trim).rfind(is_said);
+    let refused = stdout
+        .lines()
+        .find_map(|line| line.strip_prefix("!\t")?.rsplit('\t').next());
+    let parts: Vec<&str> = said.into_iter().chain(refused).collect();
+    if parts.is_empty() {
+        return "git says nothing".to_owned();
+    }
+    parts.join(": ").chars().take(500).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_what_git_says_without_its_advice() {
+        let out = "To r\n!\trefs/heads/t:refs/heads/t\t[rejected] (fetch first)\nDone\n";
+        let err = "error: failed to push some refs to 'r'\nhint: Updates were rejected\n\n";
+        for (out, err, expected) in [
+            (
+                out,
+                err,
+                "error: failed to push some refs to 'r': [rejected] (fetch first)",
+            ),
+            ("", "fatal: a\nfatal: b\n", "fatal: b"),
+            ("", "", "git says nothing"),
+        ] {
+            assert_eq!(reason(out, err), expected);
         }
     }
 }

@@ -18,7 +18,7 @@ pub use target::Advance;
 pub use undo::Undone;
 
 use git2::{Oid, Repository};
-use premath_kernel::event::LandingCheck;
+use premath_kernel::event::{LandingCheck, PushFailure};
 use premath_kernel::landing::{LandingMode, LandingRecord, LandingRule};
 use premath_kernel::outset::Change;
 use queue::Queue;
@@ -36,8 +36,9 @@ pub struct Landing {
     /// Branches of steps are made and removed one at a time: git makes and
     /// removes the folders that they share.
     branches: Mutex<()>,
-    /// A push takes along what landed before it: one at a time.
-    pushes: Mutex<()>,
+    /// Why the last push failed. A push takes along what landed before it: one
+    /// at a time.
+    pushes: Mutex<Option<PushFailure>>,
 }
 
 impl Landing {
@@ -125,8 +126,9 @@ impl Landing {
         self.branches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Excludes others of this process from pushing.
-    pub fn pushes(&self) -> MutexGuard<'_, ()> {
+    /// Excludes others of this process from pushing; holds why the last push
+    /// failed.
+    pub fn pushes(&self) -> MutexGuard<'_, Option<PushFailure>> {
         self.pushes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
