@@ -119,6 +119,7 @@ pub fn lay_out(dir: Option<&Path>) -> Result<LaidOut, ExampleError> {
             },
             new_batch: false,
             left_out: 0,
+            started_ms: clock::now().boot_ms,
         },
         repository,
     })

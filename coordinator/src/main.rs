@@ -19,7 +19,7 @@ use premath_memory::roots::MemoryRoots;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use worktrees::Choice;
+use worktrees::{Choice, Watch};
 
 /// Hands ready issues out to git worktrees, a worker in each, until nothing is
 /// ready, waits for a retry, or runs.
@@ -97,7 +97,8 @@ fn batch(arguments: &Arguments) -> u8 {
         );
         return exit::USAGE;
     }
-    let settings = match Settings::resolve(&arguments.flags, clock::now().wall) {
+    let begun = clock::now();
+    let settings = match Settings::resolve(&arguments.flags, begun.wall) {
         Ok(settings) => settings,
         Err(error) => {
             return refusal::tell(&arguments.flags, &error, &refused_lanes(arguments));
@@ -114,7 +115,17 @@ fn batch(arguments: &Arguments) -> u8 {
         named: &arguments.worktree,
         lanes: arguments.lanes.map(usize::from),
     };
-    let (worktrees, left_out) = match worktrees::of(&choice, &file, &settings) {
+    let interrupt = Interrupt::new(settings.limits.drain_grace);
+    let line = match listened(&interrupt) {
+        Ok(line) => line,
+        Err(code) => return code,
+    };
+    let watch = Watch {
+        interrupt: &interrupt,
+        deadline: settings.bounds.deadline,
+        started_ms: begun.boot_ms,
+    };
+    let (worktrees, left_out) = match worktrees::of(&choice, &file, &settings, &watch) {
         Ok(found) => found,
         Err(code) => return code,
     };
@@ -122,7 +133,6 @@ fn batch(arguments: &Arguments) -> u8 {
     if let Err(error) = settings.refuse_shared_projections(worktrees.len()) {
         return failed(&error, error.hint(), error.exit_code());
     }
-    let interrupt = Interrupt::new(settings.limits.drain_grace);
     let rounds = if arguments.until_done {
         None
     } else {
@@ -145,9 +155,10 @@ fn batch(arguments: &Arguments) -> u8 {
         },
         new_batch: arguments.new_batch,
         left_out,
+        started_ms: begun.boot_ms,
         settings,
     };
-    perform(plan, interrupt, arguments.json)
+    perform(plan, interrupt, line, arguments.json)
 }
 
 /// Returns the lanes of a batch that is refused, as far as they can be told.
@@ -185,12 +196,15 @@ fn refused_lanes(arguments: &Arguments) -> Vec<RefusedLane> {
 /// The prefix of worker ids where none is given.
 const DEFAULT_PREFIX: &str = "worker";
 
-/// Runs a plan with signals and a reporter.
-fn perform(plan: Plan, interrupt: Interrupt, json: bool) -> u8 {
+/// Has signals reach a batch that is yet to run.
+fn listened(interrupt: &Interrupt) -> Result<Line, u8> {
     let (line, bell) = Line::new();
-    if let Err(error) = listen(interrupt.clone(), bell) {
-        return failed(&error, None, exit::USAGE);
-    }
+    listen(interrupt.clone(), bell).map_err(|error| failed(&error, None, exit::USAGE))?;
+    Ok(line)
+}
+
+/// Runs a plan with a reporter.
+fn perform(plan: Plan, interrupt: Interrupt, line: Line, json: bool) -> u8 {
     match run(plan, interrupt, line, &mut *reporter(json)) {
         Ok(summary) => summary.exit_code,
         Err(error) => failed(&error, error.hint(), error.exit_code()),
@@ -215,9 +229,13 @@ fn show_example(dir: Option<&Path>, json: bool) -> u8 {
         laid_out.repository.display()
     ));
     let interrupt = Interrupt::new(laid_out.plan.settings.limits.drain_grace);
+    let line = match listened(&interrupt) {
+        Ok(line) => line,
+        Err(code) => return code,
+    };
     let repository = laid_out.repository.clone();
     let rule = laid_out.plan.settings.landing.clone();
-    let code = perform(laid_out.plan, interrupt, json);
+    let code = perform(laid_out.plan, interrupt, line, json);
     if code > exit::FAILED {
         return code;
     }

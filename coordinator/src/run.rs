@@ -41,6 +41,8 @@ pub struct Plan {
     pub new_batch: bool,
     /// Lanes that were to be there and could not be had.
     pub left_out: usize,
+    /// Since when it counts how long it goes on, on CLOCK_BOOTTIME.
+    pub started_ms: u64,
 }
 
 /// A batch that could not begin.
@@ -158,7 +160,7 @@ pub fn run(
         pass_wanted: false,
         cycle_reported: None,
         reports: BTreeMap::new(),
-        started_ms: clock::now().boot_ms,
+        started_ms: plan.started_ms,
         ended_by: None,
         due: None,
         is_held: false,

@@ -2,18 +2,57 @@
 //! for it.
 
 use harness_worker::exit;
+use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::settings::{FileSettings, Settings};
 use harness_worker::stderr::{failed, say};
+use premath_kernel::deadline::Deadline;
+use premath_kernel::event::EndedBy;
 use premath_kernel::landing::LandingMode;
 use premath_kernel::plain::plain;
+use premath_memory::clock;
 use premath_memory::roots::MainWorktrees;
-use premath_worktree::provision::{Fate, Outcome, Provision, lane_name};
+use premath_worktree::provision::{Fate, Outcome, Provision, ProvisionError, lane_name};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What the command line says of worktrees.
 pub(crate) struct Choice<'a> {
     pub(crate) named: &'a [PathBuf],
     pub(crate) lanes: Option<usize>,
+}
+
+/// What ends a batch while its lanes are made.
+pub(crate) struct Watch<'a> {
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) deadline: Deadline,
+    /// On CLOCK_BOOTTIME.
+    pub(crate) started_ms: u64,
+}
+
+impl Watch<'_> {
+    fn reached(&self) -> Option<EndedBy> {
+        let now = clock::now();
+        let ran = Duration::from_millis(now.boot_ms.saturating_sub(self.started_ms));
+        self.deadline.reached(now.wall, ran).map(EndedBy::from)
+    }
+
+    fn goes_on(&self) -> bool {
+        self.interrupt.level() == Level::None && self.reached().is_none()
+    }
+
+    /// Says why lanes cannot be had; returns the exit code.
+    fn failed(&self, error: &ProvisionError) -> u8 {
+        if !matches!(error, ProvisionError::Cut { .. }) {
+            return failed(error, error.hint(), exit::USAGE);
+        }
+        if let Some(signal) = self.interrupt.last_signal() {
+            say(&format!("interrupted: {error}"));
+            return exit::of_signal(signal);
+        }
+        let by = self.reached().map_or("the end", EndedBy::phrase);
+        say(&format!("error: {by} is reached: {error}"));
+        exit::FAILED
+    }
 }
 
 /// The lanes' worktrees, and how many could not be had: those that are named,
@@ -22,6 +61,7 @@ pub(crate) fn of(
     choice: &Choice<'_>,
     file: &FileSettings,
     settings: &Settings,
+    watch: &Watch<'_>,
 ) -> Result<(Vec<PathBuf>, usize), u8> {
     let repository = &settings.roots.repository;
     let named = match choice.lanes {
@@ -30,7 +70,7 @@ pub(crate) fn of(
     };
     let count = choice.lanes.or(file.worktrees.count);
     match count {
-        Some(count) if named.is_empty() => made(count, file, settings),
+        Some(count) if named.is_empty() => made(count, file, settings, watch),
         _ => match checked(named, repository) {
             Ok(worktrees) => Ok((worktrees, 0)),
             Err(detail) => {
@@ -71,6 +111,7 @@ fn made(
     count: usize,
     file: &FileSettings,
     settings: &Settings,
+    watch: &Watch<'_>,
 ) -> Result<(Vec<PathBuf>, usize), u8> {
     let repository = &settings.roots.repository;
     let provision = Provision {
@@ -81,8 +122,8 @@ fn made(
             .then(|| settings.landing.target.clone()),
     };
     let outcomes = provision
-        .ready()
-        .map_err(|error| failed(&error, error.hint(), exit::USAGE))?;
+        .ready(|| watch.goes_on())
+        .map_err(|error| watch.failed(&error))?;
     for outcome in &outcomes {
         let what = match &outcome.fate {
             Fate::Kept => continue,

@@ -14,3 +14,11 @@ pub const STORE: u8 = 4;
 pub const INTERRUPTED: u8 = 130;
 /// Interrupted by SIGTERM and drained.
 pub const TERMINATED: u8 = 143;
+
+/// Returns the code of an end that a signal asked for.
+pub const fn of_signal(signal: u64) -> u8 {
+    match signal {
+        2 => INTERRUPTED,
+        _ => TERMINATED,
+    }
+}

@@ -42,11 +42,7 @@ impl Shell<'_> {
         let signal = self.batch.interrupt.last_signal();
         let lanes_lost = self.machine.lanes_lost() + self.left_out;
         let exit_code = if let Some(signal) = signal {
-            if signal == 2 {
-                exit::INTERRUPTED
-            } else {
-                exit::TERMINATED
-            }
+            exit::of_signal(signal)
         } else if self.machine.store_lost() {
             exit::STORE
         } else if self.machine.refused_at_startup() {

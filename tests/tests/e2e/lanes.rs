@@ -2,7 +2,7 @@
 //! ends, and no more of them than the settings say.
 
 use crate::landing::{OWN, TARGET, every_close_is_on_the_target, refs_are_accounted_for};
-use premath_tests::{Run, Scratch, binaries, issue};
+use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -197,4 +197,26 @@ fn two_batches_that_begin_together_make_each_lane_once() {
     }
     every_close_is_on_the_target(&scratch);
     refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn a_person_and_the_time_end_the_making_of_lanes() {
+    let scratch = scratch(&["a"], "");
+    let many = || scratch.landing_batch(OWN, "true").args(["--lanes", "1000"]);
+    let running = many().start();
+    let first = lane(&scratch, 1);
+    until(PATIENCE, || first.exists().then_some(())).expect("a lane is made");
+    running.signal(Signal::INT);
+    let ended = running.wait().exits(130);
+    let said = "of 1000 lanes are there; they stay for the next batch";
+    let there = listed(&scratch).len();
+    assert!((1..1000).contains(&there), "{there}");
+    let ended = ended.says(&format!("interrupted: only {there} {said}"));
+    assert_eq!(ended.stdout, "", "no batch began");
+
+    let over = many().args(["--max-duration", "1ms"]).end().exits(1);
+    over.says("the longest duration is reached: only ")
+        .says(said);
+    assert!(listed(&scratch).len() < 1000);
+    assert_eq!(scratch.issue("a")["status"], "open");
 }

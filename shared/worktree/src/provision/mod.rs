@@ -21,6 +21,8 @@ pub const MARK: &str = "premath-provisioned";
 
 /// How long another harness that makes worktrees is waited for.
 const WAIT: Duration = Duration::from_secs(60);
+/// How often it is asked in the meantime whether to go on.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// The lanes that are to be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +92,14 @@ pub enum ProvisionError {
     /// The folder lies where its lanes would be part of a checkout.
     #[error("the lanes' folder {0} is inside the repository's own checkout")]
     Inside(PathBuf),
+    /// It was to end before all lanes were there.
+    #[error("only {there} of {count} lanes are there; they stay for the next batch")]
+    Cut {
+        /// How many are there.
+        there: usize,
+        /// How many were to be there.
+        count: usize,
+    },
     /// The lock against other harnesses.
     #[error(transparent)]
     Lock(#[from] StoreError),
@@ -105,7 +115,7 @@ impl ProvisionError {
                     .to_owned(),
             ),
             Self::Lock(error) => error.hint(),
-            Self::Git { .. } | Self::Root { .. } => None,
+            Self::Git { .. } | Self::Root { .. } | Self::Cut { .. } => None,
         }
     }
 
@@ -119,29 +129,55 @@ impl ProvisionError {
 
 impl Provision {
     /// Makes sure of the lanes; returns them in order, then what was too many.
-    /// A lane that cannot be had is refused by itself.
+    /// A lane that cannot be had is refused by itself. Before each of them it is
+    /// asked whether to go on; where not, nothing is taken away either.
     ///
     /// # Errors
     ///
     /// [`ProvisionError`].
-    pub fn ready(&self) -> Result<Vec<Outcome>, ProvisionError> {
+    pub fn ready(&self, goes_on: impl Fn() -> bool) -> Result<Vec<Outcome>, ProvisionError> {
         let git = Repository::open(&self.repository)
             .map_err(ProvisionError::git("open the repository"))?;
         let root = self.made_root(&git)?;
-        let _alone = WorktreesLock::acquire(git.commondir(), WAIT)?;
+        let _alone = self.alone(&git, &goes_on)?;
         let start = self.start(&git)?;
-        let mut outcomes: Vec<Outcome> = (1..=self.count)
-            .map(|number| {
-                let name = lane_name(number);
-                let worktree = root.join(&name);
-                let fate = self.lane(&git, &name, &worktree, start);
-                let fate = fate.unwrap_or_else(Fate::Refused);
-                Outcome { worktree, fate }
-            })
-            .collect();
+        let mut outcomes = Vec::new();
+        for number in 1..=self.count {
+            if !goes_on() {
+                return Err(self.cut(&outcomes));
+            }
+            let name = lane_name(number);
+            let worktree = root.join(&name);
+            let fate = self.lane(&git, &name, &worktree, start);
+            let fate = fate.unwrap_or_else(Fate::Refused);
+            outcomes.push(Outcome { worktree, fate });
+        }
         let wanted: Vec<PathBuf> = outcomes.iter().map(|lane| lane.worktree.clone()).collect();
         outcomes.extend(surplus::cleared(&git, &wanted));
         Ok(outcomes)
+    }
+
+    /// Waits for another harness that makes worktrees.
+    fn alone(
+        &self,
+        git: &Repository,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<WorktreesLock, ProvisionError> {
+        let mut waited = LOOK;
+        loop {
+            match WorktreesLock::acquire(git.commondir(), LOOK) {
+                Err(StoreError::LockBusy { .. }) if !goes_on() => return Err(self.cut(&[])),
+                Err(StoreError::LockBusy { .. }) if waited < WAIT => waited += LOOK,
+                acquired => return Ok(acquired?),
+            }
+        }
+    }
+
+    fn cut(&self, outcomes: &[Outcome]) -> ProvisionError {
+        ProvisionError::Cut {
+            there: outcomes.iter().filter(|lane| lane.is_lane()).count(),
+            count: self.count,
+        }
     }
 
     fn made_root(&self, git: &Repository) -> Result<PathBuf, ProvisionError> {

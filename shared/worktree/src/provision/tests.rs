@@ -42,7 +42,7 @@ impl Scratch {
     }
 
     fn ready(&self, count: usize) -> Vec<Fate> {
-        let outcomes = self.provision(count).ready().unwrap();
+        let outcomes = self.provision(count).ready(|| true).unwrap();
         outcomes.into_iter().map(|outcome| outcome.fate).collect()
     }
 
@@ -77,14 +77,14 @@ fn a_lane_whose_work_does_not_land_has_a_branch() {
         target: None,
         ..scratch.provision(1)
     };
-    provision.ready().unwrap();
+    provision.ready(|| true).unwrap();
     let lane = Repository::open(scratch.lane(1)).unwrap();
     let on = "refs/heads/harness-lane/lane-01";
     assert_eq!(lane.head().unwrap().name(), Ok(on));
     // It goes with the change to work that lands, and comes back.
     assert_eq!(scratch.ready(1), [Fate::Kept]);
     assert!(git.find_reference(on).is_err());
-    provision.ready().unwrap();
+    provision.ready(|| true).unwrap();
     assert_eq!(lane.head().unwrap().name(), Ok(on));
 }
 
@@ -198,7 +198,7 @@ fn lanes_inside_the_checkout_are_refused() {
         root: scratch.repository.join("lanes"),
         ..scratch.provision(1)
     };
-    let error = provision.ready().unwrap_err();
+    let error = provision.ready(|| true).unwrap_err();
     assert!(matches!(error, ProvisionError::Inside(_)), "{error}");
     assert!(error.hint().is_some());
     let made = scratch.repository.join("lanes");
@@ -250,4 +250,16 @@ fn a_place_that_is_somebody_s_is_refused() {
     let refused = scratch.provision(0).single("other-01", Duration::ZERO);
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("move it away"), "{refused}");
+}
+
+#[test]
+fn between_two_lanes_it_may_end_and_nothing_is_taken_away() {
+    let (scratch, _git) = Scratch::new();
+    scratch.ready(3);
+    let asked = std::cell::Cell::new(0);
+    let twice = || asked.replace(asked.get() + 1) < 2;
+    let error = scratch.provision(5).ready(twice).unwrap_err();
+    let said = "only 2 of 5 lanes are there; they stay for the next batch";
+    assert_eq!(error.to_string(), said);
+    assert_eq!(scratch.ready(5)[2..], [Fate::Kept, Fate::Made, Fate::Made]);
 }
