@@ -136,6 +136,8 @@ pub fn run(
         opening,
         interrupt.clone(),
     )?);
+    let (begun, deadline) = (clock::now(), batch.settings.bounds.deadline);
+    let ran = Duration::from_millis(begun.boot_ms.saturating_sub(plan.started_ms));
     reporter.notice(&Notice::BatchStarted {
         batch_id: batch.id(),
         resumed: batch.is_resumed(),
@@ -143,6 +145,7 @@ pub fn run(
         mode: &batch.settings.mode,
         issues_path: batch.memory.path(),
         landing: batch.landing.is_on().then(|| &batch.settings.landing),
+        ends_at: deadline.ends_at(begun.wall, ran),
         sandbox: &batch.settings.sandbox.choice,
     });
     for outset in batch.outset() {

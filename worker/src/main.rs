@@ -13,7 +13,7 @@ use harness_worker::interrupt::Interrupt;
 use harness_worker::lane::{BootError, Lane, StepReport};
 use harness_worker::refusal::{self, RefusedLane};
 use harness_worker::settings::{LoopFlags, Settings};
-use harness_worker::stderr::{failed, say};
+use harness_worker::stderr::{end_told, failed, say};
 use harness_worker::supervisor;
 use premath_kernel::canonical::canonical;
 use premath_kernel::event::{EndedBy, ProviderUse, WORKER_ACTION, WorkerReport};
@@ -25,6 +25,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Works on ready issues in one git worktree: claim, work, verify, gate, close.
 ///
@@ -111,6 +112,10 @@ fn run(arguments: &Arguments) -> u8 {
     };
     say(&plain(&batch.settings.mode.told()));
     say(&plain(&batch.settings.sandbox.choice.told()));
+    let deadline = batch.settings.bounds.deadline;
+    if let Some(at) = deadline.ends_at(clock::now().wall, Duration::ZERO) {
+        say(&end_told(at));
+    }
     for outset in batch.outset() {
         let warning = if outset.is_warning() { "warning: " } else { "" };
         say(&format!("{warning}{}", plain(&outset.to_string())));

@@ -1,5 +1,8 @@
 //! What the mains of the two loops say to a person, on stderr.
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use premath_kernel::deadline::on_the_wall;
 use premath_kernel::plain::plain;
 use std::error::Error;
 use std::io::Write;
@@ -16,6 +19,12 @@ pub const fn baseline_told(passes: bool) -> &'static str {
     } else {
         "one issue after the other failed the verification, which fails without any work, too"
     }
+}
+
+/// What is said of a loop that is to end at a time, by this machine's clocks.
+pub fn end_told(at: Timestamp) -> String {
+    let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
+    format!("ends at {}", on_the_wall(&at.to_zoned(zone)))
 }
 
 /// Says why a loop failed, with its causes and what a person can do about it;

@@ -7,7 +7,7 @@ use super::{Notice, Reporter, Summary};
 use harness_worker::account;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
-use harness_worker::stderr::baseline_told;
+use harness_worker::stderr::{baseline_told, end_told};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::LandingMode;
 use premath_kernel::plain::plain;
@@ -47,6 +47,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 mode,
                 issues_path,
                 landing,
+                ends_at,
                 sandbox,
             } => {
                 let verb = if *resumed { "goes on" } else { "begins" };
@@ -63,6 +64,9 @@ impl<W: Write> Reporter for HumanReporter<W> {
                         }
                         _ => format!("work begins at {}", plain(&rule.target)),
                     });
+                }
+                if let Some(at) = ends_at {
+                    self.line(&end_told(*at));
                 }
             }
             Notice::Outset(outset) => {

@@ -83,6 +83,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 mode,
                 issues_path,
                 landing,
+                ends_at,
                 sandbox,
             } => Event::BatchStarted {
                 batch_id,
@@ -92,6 +93,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 issues_path: text(issues_path),
                 landing_mode: landing.map(|rule| rule.mode.as_str()),
                 landing_target: landing.map(|rule| rule.target.as_str()),
+                ends_at: ends_at.map(Stamp::at),
                 sandbox: sandbox.mode,
             },
             Notice::LaneBooted {

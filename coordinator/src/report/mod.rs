@@ -44,6 +44,8 @@ pub enum Notice<'a> {
         issues_path: &'a Path,
         /// The branch that steps begin at and, in mode `merge`, land on.
         landing: Option<&'a LandingRule>,
+        /// When no new work begins any more.
+        ends_at: Option<jiff::Timestamp>,
         /// How commands are confined.
         sandbox: &'a SandboxChoice,
     },

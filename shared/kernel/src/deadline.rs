@@ -94,6 +94,21 @@ impl Deadline {
         let most = self.max_duration.map(|most| most.saturating_sub(ran));
         until.into_iter().chain(most).min()
     }
+
+    /// Returns when the first bound is reached, as it looks now.
+    pub fn ends_at(&self, now: Timestamp, ran: Duration) -> Option<Timestamp> {
+        now.checked_add(self.left(now, ran)?).ok()
+    }
+}
+
+/// Says a moment as the clocks on the wall show it, with day and zone.
+pub fn on_the_wall(at: &Zoned) -> String {
+    let format = if at.second() == 0 {
+        "%a %Y-%m-%d %H:%M %Z"
+    } else {
+        "%a %Y-%m-%d %H:%M:%S %Z"
+    };
+    at.strftime(format).to_string()
 }
 
 #[cfg(test)]
@@ -163,6 +178,8 @@ mod tests {
             let ran = seconds(ran);
             assert_eq!(deadline.reached(at(now), ran), reached, "{now}");
             assert_eq!(deadline.left(at(now), ran), Some(seconds(left)), "{now}");
+            let ends = deadline.ends_at(at(now), ran);
+            assert_eq!(ends, at(now).checked_add(seconds(left)).ok(), "{now}");
         }
         let none = Deadline::default();
         assert_eq!(
@@ -172,5 +189,17 @@ mod tests {
             ),
             (None, None)
         );
+    }
+
+    #[test]
+    fn an_end_is_said_with_its_day_and_its_zone() {
+        let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        for (at, said) in [
+            ("2026-11-23T06:00:00Z", "Mon 2026-11-23 07:00 CET"),
+            ("2026-07-01T22:00:09Z", "Thu 2026-07-02 00:00:09 CEST"),
+        ] {
+            let at = at.parse::<Timestamp>().unwrap().to_zoned(berlin.clone());
+            assert_eq!(on_the_wall(&at), said);
+        }
     }
 }

@@ -167,6 +167,8 @@ pub enum Event<'a> {
         /// The branch that steps begin at; null where they begin where their
         /// lane is.
         landing_target: Option<&'a str>,
+        /// When no new work begins any more; null where nobody said.
+        ends_at: Option<Stamp>,
         /// How commands are confined.
         sandbox: SandboxMode,
     },

@@ -400,6 +400,20 @@ fn a_worker_alone_stops_at_its_hour() {
 }
 
 #[test]
+fn a_start_says_when_it_ends() {
+    let scratch = Scratch::with_issues(1, &[]);
+    let until = ["--stop-at", "2099-11-23T06:00:00Z"];
+    let worker = scratch.worker(0, "w", "true", "true").args(until);
+    let ended = worker.env("TZ", "CET-1").end().exits(0);
+    ended.says("ends at Mon 2099-11-23 07:00 CET\n");
+    let ends_at = |ended: &Ended| events_of(ended, "batch.started")[0]["endsAt"].clone();
+    let batch = || scratch.batch("true", "true");
+    let ended = batch().args(until).end().exits(0);
+    assert_eq!(ends_at(&ended), "2099-11-23T06:00:00.000000Z");
+    assert_eq!(ends_at(&batch().end().exits(0)), Value::Null);
+}
+
+#[test]
 fn a_time_that_is_none_is_a_usage_error() {
     let scratch = Scratch::with_issues(1, &issues(&["a"]));
     for (arguments, said) in [
