@@ -49,6 +49,15 @@ pub(crate) fn of_command(
     all.into_iter().collect()
 }
 
+/// Returns where a command looks for programs; `None` where that is up to its
+/// shell.
+pub(crate) fn path(rules: &EnvironmentRules) -> Option<OsString> {
+    let all = of_command(std::env::vars_os(), rules, &[]);
+    let path = all.into_iter().find(|(name, _)| name == "PATH");
+    path.map(|(_, value)| value)
+        .filter(|value| !value.is_empty())
+}
+
 /// Git's upkeep of itself, which a commit starts in the background: it would
 /// be ended with the step, and the locks that it leaves would stop it for good.
 const UPKEEP: [(&str, &str); 2] = [("maintenance.auto", "false"), ("gc.auto", "0")];

@@ -1,8 +1,9 @@
 //! What is refused before dispatch, and commands that never end.
 
-use premath_tests::{Ended, Run, Scratch, issue, workspace};
+use premath_tests::{Ended, Run, Scratch, binaries, issue, workspace};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 fn blocked_by(id: &str, blocker: &str) -> Value {
@@ -88,6 +89,55 @@ fn a_missing_work_command_is_a_usage_error() {
 fn a_missing_verify_command_is_a_usage_error() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     refused(&scratch, scratch.batch("true", ""), 2).says("there is no verify command");
+}
+
+#[test]
+fn a_command_whose_program_is_not_there_refuses_the_batch_before_it_begins() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    for run in [
+        scratch.batch("no-such-agent --go", "true"),
+        scratch.worker(0, "w", "no-such-agent --go", "true"),
+    ] {
+        refused(&scratch, run, 2).says("--work-cmd: the work command begins with `no-such-agent`");
+    }
+    refused(&scratch, scratch.batch("true", "no-such-test"), 2)
+        .says("--verify-cmd: the verification command begins with `no-such-test`");
+    let config = "[batch]\nstartup_cmd = \"true\"\n\n[landing]\ncheck_cmd = \"no-such-check\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    refused(&scratch, scratch.landing_batch("true", "true"), 2)
+        .says("harness.toml:5: `check_cmd`: the landing check command begins with `no-such-check`");
+    assert!(!scratch.trajectory_path().exists(), "rows were written");
+}
+
+#[test]
+fn a_program_that_the_setup_may_bring_is_not_asked_for() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let config = "[worktrees]\nsetup_cmd = \"true\"\n[backoff]\nexponential_short = \"1ms\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    scratch.batch("no-such-agent", "true").end().exits(1);
+    let rows = scratch.steps_of("a");
+    assert_eq!(rows[0]["failureClasses"], json!(["executor_unavailable"]));
+}
+
+#[test]
+fn an_agent_that_is_not_installed_refuses_the_batch_with_how_to_get_it() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
+    let folder = scratch.folder().join("bin");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("codex"), "#!/bin/sh\n").unwrap();
+    fs::set_permissions(folder.join("codex"), fs::Permissions::from_mode(0o755)).unwrap();
+    let config = "[agent]\nuse = [\"codex\", \"gemini\"]\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    let mut run = scratch
+        .run(&binaries().coordinator)
+        .args(["--override-reason", "test", "--verify-cmd", "true"])
+        .env("PATH", &folder);
+    for lane in &scratch.lanes {
+        run = run.arg("--worktree").arg(lane);
+    }
+    refused(&scratch, run, 2)
+        .says("harness.toml:2: `use`: the work command begins with `gemini`")
+        .says("`premath agents check` says which agents are here");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Why settings cannot be used.
 
 use super::{ConfigError, GovernanceError, InstructionError};
+use premath_evidence::Agent;
 use premath_kernel::authority::ModeError;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::reference::RefSet;
@@ -17,6 +18,20 @@ pub enum SettingsError {
     CommandMissing {
         /// `work` or `verify`.
         name: &'static str,
+    },
+    /// The program that a command begins with is not there.
+    #[error(
+        "{place}: the {name} command begins with `{program}`, and no folder of PATH has such a program"
+    )]
+    ProgramMissing {
+        /// The flag, the variable, or file, line and key.
+        place: String,
+        /// `work`, `verification` and the like.
+        name: &'static str,
+        /// The first word of the command.
+        program: String,
+        /// The agent whose ready command line it is.
+        agent: Option<Agent>,
     },
     /// A value does not fit.
     #[error("{name}: {detail}")]
@@ -101,6 +116,16 @@ impl SettingsError {
                  nothing closes unverified by accident",
                 name.to_uppercase()
             )),
+            Self::ProgramMissing {
+                agent: Some(agent), ..
+            } => Some(format!(
+                "`premath agents check` says which agents are here; npm install -g {} brings this one",
+                agent.package()
+            )),
+            Self::ProgramMissing { .. } => Some(
+                "install it, or mend the command; commands get PATH as it is here, by the rules of [env]"
+                    .to_owned(),
+            ),
             Self::Mode(ModeError::ReasonMissing) => Some(
                 "say why with --override-reason, or override_reason under [batch] in harness.toml"
                     .to_owned(),

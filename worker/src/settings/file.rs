@@ -5,6 +5,7 @@ use super::agent::AgentTable;
 use super::bounds::BoundsTable;
 use super::governance::GovernanceTable;
 use super::keys::{TABLES, keys_of};
+use super::program::Places;
 use super::protect::Protect;
 use super::reader::Reader;
 use super::sandbox::SandboxTable;
@@ -98,6 +99,8 @@ pub struct FileSettings {
     pub(super) worlds: BTreeMap<String, PathBuf>,
     /// By how many hundredths a wait for a retry may be longer.
     pub(super) jitter_percent: Option<u32>,
+    /// Where its keys stand.
+    pub(super) places: Places,
 }
 
 /// The `[landing]` table.
@@ -163,6 +166,10 @@ impl FileSettings {
             for (key, value) in table {
                 let key_at = key.span().start;
                 let key = key.get_ref().as_ref();
+                let place = reader.place(key_at);
+                settings
+                    .places
+                    .insert(format!("{}.{key}", name.get_ref()), place);
                 settings.set(&reader, name.get_ref(), key, key_at, value)?;
             }
         }

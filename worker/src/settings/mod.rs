@@ -11,6 +11,7 @@ mod governance;
 mod instruction;
 mod keys;
 mod policy;
+mod program;
 mod protect;
 mod reader;
 mod sandbox;
@@ -29,6 +30,7 @@ pub use protect::{PatternError, Protect};
 pub use sandbox::Sandbox;
 pub use world::{WorldSettings, worlds_root};
 
+use crate::environment;
 use file::LandingTable;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::canonical;
@@ -287,6 +289,20 @@ impl Settings {
             command,
             inputs: file.worktrees.setup_inputs,
         });
+        // What makes a lane ready may well install what its commands begin with.
+        if setup.is_none() && hooks.boot.is_none() {
+            let commands = program::Commands {
+                flags,
+                places: &file.places,
+                agents: &file.agent,
+                work: &work,
+                verify: &hooks.verify,
+                startup: hooks.startup.as_deref(),
+                check: (landing.check.as_deref()).filter(|_| landing.mode == LandingMode::Merge),
+            };
+            let path = environment::path(&file.environment);
+            commands.must_be_there(path.as_deref())?;
+        }
         let worlds = file.worlds.into_iter();
         let worlds = worlds.map(|(name, path)| (name, roots.repository.join(path)));
         let worlds = worlds.collect();
