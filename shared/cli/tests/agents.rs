@@ -39,7 +39,7 @@ fn check(stream: &str, args: &[&str]) -> Answer {
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:/usr/bin:/bin", folder.path().display());
-    premath(&path, &[&["codex", "--json"], args].concat())
+    premath(&path, &[&["codex"], args].concat())
 }
 
 const WHOLE: &str = r#"
@@ -51,7 +51,13 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0
 
 #[test]
 fn an_agent_that_is_installed_is_named_with_its_version() {
-    let answer = check("exit 1", &[]);
+    let told = check("exit 1", &[]).stdout;
+    assert!(
+        told.starts_with("codex     installed  codex-cli 9"),
+        "{told}"
+    );
+    assert!(told.contains("whether it is logged in"), "{told}");
+    let answer = check("exit 1", &["--json"]);
     assert_eq!(answer.code, 0, "{}", answer.stderr);
     let found = answer.json();
     let agent = &found["agents"][0];
@@ -62,7 +68,12 @@ fn an_agent_that_is_installed_is_named_with_its_version() {
 
 #[test]
 fn a_run_says_whether_its_stream_parses() {
-    let answer = check(WHOLE, &["--try"]);
+    let told = check(WHOLE, &["--try"]).stdout;
+    assert!(
+        told.starts_with("codex     ready      codex-cli 9"),
+        "{told}"
+    );
+    let answer = check(WHOLE, &["--json", "--try"]);
     assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
     let found = answer.json();
     assert_eq!(found["agents"][0]["trial"]["lines"], 4);
@@ -71,11 +82,36 @@ fn a_run_says_whether_its_stream_parses() {
         ("exit 7", "2m", "ended with 7"),
         ("sleep 600", "1s", "did not end within 1s"),
     ] {
-        let answer = check(stream, &["--try", "--limit", limit]);
+        let answer = check(stream, &["--json", "--try", "--limit", limit]);
         assert_eq!(answer.code, 1, "{stream}");
         let found = answer.json();
         let missing = found["agents"][0]["missing"].to_string();
         assert!(missing.contains(said), "{stream}: {missing}");
+    }
+}
+
+#[test]
+fn an_agent_that_prints_nothing_is_not_usable_by_its_own_last_words() {
+    for (script, said) in [
+        (
+            "echo first >&2; echo 'Please log in' >&2; exit 1",
+            "it ended with 1: Please log in",
+        ),
+        (
+            "echo 'Please log in' >&2",
+            "it printed no event: Please log in",
+        ),
+        ("exit 0", "it printed no event"),
+    ] {
+        let answer = check(script, &["--try"]);
+        assert_eq!(answer.code, 1, "{script}");
+        let told = answer.stdout;
+        assert!(
+            told.starts_with("codex     not usable codex-cli 9"),
+            "{told}"
+        );
+        assert!(told.contains(&format!("          {said}\n")), "{told}");
+        assert!(!told.contains("parse"), "{told}");
     }
 }
 

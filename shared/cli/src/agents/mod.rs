@@ -28,7 +28,7 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, Subcommand)]
 enum AgentsCommand {
-    /// Say which agents are installed, their version, whether their stream parses, and what is missing
+    /// Say which agents are installed and their version; with --try, whether they are logged in and their stream parses
     Check(CheckArgs),
 }
 
@@ -146,14 +146,15 @@ fn told(agents: &[Found]) -> String {
         let version = found.version.as_deref().unwrap_or("-");
         let place = found.program.as_ref();
         let place = place.map_or_else(|| "-".to_owned(), |path| path.display().to_string());
-        let ready = if found.missing.is_empty() {
-            "ready"
-        } else {
-            "missing"
+        let state = match (&found.program, &found.trial) {
+            (None, _) => "missing",
+            _ if !found.missing.is_empty() => "not usable",
+            (_, Some(_)) => "ready",
+            (_, None) => "installed",
         };
         let _ = writeln!(
             text,
-            "{:9} {ready:8} {}  {}",
+            "{:9} {state:10} {}  {}",
             found.agent,
             plain(version),
             plain(&place)
@@ -163,7 +164,9 @@ fn told(agents: &[Found]) -> String {
                 let _ = writeln!(text, "          {}", plain(&trial.told()));
             }
             None if found.program.is_some() => {
-                text.push_str("          its event stream was not looked at: --try runs it once\n");
+                text.push_str(
+                    "          whether it is logged in and its event stream can be read was not looked at: --try runs it once\n",
+                );
             }
             None => {}
         }

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -39,6 +39,8 @@ fn is_executable(path: &Path) -> bool {
 pub(super) struct Ended {
     /// What it printed.
     pub(super) stdout: Vec<u8>,
+    /// What it complained of.
+    pub(super) stderr: Vec<u8>,
     /// Its exit code, where it ended by itself.
     pub(super) code: Option<i32>,
     /// Whether it was ended for it took too long.
@@ -64,19 +66,12 @@ pub(super) fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .process_group(0)
         .spawn()?;
     let group = Pid::from_child(&child);
-    let pipe = child.stdout.take();
-    let (send, ended) = channel();
-    thread::spawn(move || {
-        let mut stdout = Vec::new();
-        if let Some(pipe) = pipe {
-            let _ = pipe.take(MOST).read_to_end(&mut stdout);
-        }
-        let _ = send.send(stdout);
-    });
+    let ended = read(child.stdout.take());
+    let complained = read(child.stderr.take());
     let read = ended.recv_timeout(limit);
     let overdue = matches!(read, Err(RecvTimeoutError::Timeout));
     if overdue {
@@ -99,11 +94,26 @@ pub(super) fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
     let status = child.wait()?;
     // Whatever it left behind in its group.
     let _ = kill_process_group(group, Signal::KILL);
+    let stderr = complained.recv_timeout(Duration::from_secs(1));
     Ok(Ended {
         stdout,
+        stderr: stderr.unwrap_or_default(),
         code: status.code(),
         overdue,
     })
+}
+
+/// Reads a pipe to its end, beside what else is done.
+fn read(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (send, ended) = channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(pipe) = pipe {
+            let _ = pipe.take(MOST).read_to_end(&mut bytes);
+        }
+        let _ = send.send(bytes);
+    });
+    ended
 }
 
 /// Asks a program for its version.

@@ -62,6 +62,13 @@ impl Trial {
             (_, Some(code)) => Some(format!("it ended with {code}")),
             (_, None) => Some("it was killed".to_owned()),
         };
+        let is_silent = stream.log().lines == 0;
+        let failed = match (failed, last_words(&ended.stderr)) {
+            (Some(failed), Some(words)) => Some(format!("{failed}: {words}")),
+            (None, Some(words)) if is_silent => Some(format!("it printed no event: {words}")),
+            (None, None) if is_silent => Some("it printed no event".to_owned()),
+            (failed, _) => failed,
+        };
         Ok(Self {
             exit_code: ended.code.filter(|_| !ended.overdue),
             lines: stream.log().lines,
@@ -75,13 +82,17 @@ impl Trial {
 
     /// Returns what stands against using the agent.
     pub(super) fn faults(&self) -> impl Iterator<Item = String> + use<'_> {
-        let stream = self.stream_faults.first();
+        // What is not there cannot be read, and why is said.
+        let stream = self.stream_faults.first().filter(|_| self.lines > 0);
         let stream = stream.map(|fault| format!("its event stream does not parse: {fault}"));
         self.failed.clone().into_iter().chain(stream)
     }
 
     /// Says how it went, on a line.
     pub(super) fn told(&self) -> String {
+        if self.lines == 0 {
+            return "it printed no event".to_owned();
+        }
         let parses = if self.stream_faults.is_empty() {
             "parses"
         } else {
@@ -93,4 +104,12 @@ impl Trial {
             self.lines
         )
     }
+}
+
+/// Returns the last line that says something, cut short.
+fn last_words(stderr: &[u8]) -> Option<String> {
+    const MOST: usize = 300;
+    let text = String::from_utf8_lossy(stderr);
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    Some(line.trim().chars().take(MOST).collect())
 }
