@@ -205,6 +205,20 @@ pub fn main_worktree(folder: &Path) -> Result<Option<PathBuf>, StoreError> {
     MainWorktrees::default().of(folder)
 }
 
+/// Tells whether the repository of a folder has a commit to begin at.
+///
+/// # Errors
+///
+/// [`StoreError::Repository`] where it cannot be read.
+pub fn has_commit(folder: &Path) -> Result<bool, StoreError> {
+    let repository = Repository::discover(folder).map_err(|e| refused(folder, &e))?;
+    match repository.head() {
+        Ok(_) => Ok(true),
+        Err(error) if error.code() == git2::ErrorCode::UnbornBranch => Ok(false),
+        Err(error) => Err(refused(folder, &error)),
+    }
+}
+
 /// The main worktrees of repositories, by the git folder that all worktrees of
 /// one share: each is looked for once.
 #[derive(Debug, Default)]

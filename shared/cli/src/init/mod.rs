@@ -11,15 +11,19 @@ use clap::Args;
 use premath_evidence::{AGENT_NORMALIZER, Agent};
 use premath_kernel::instruction::{INSTRUCTION_POLICY_FILE, InstructionPolicy};
 use premath_memory::instruction::ActivePolicy;
-use premath_memory::roots::{MemoryRoots, exclude_from_status, main_worktree};
+use premath_memory::roots::{MemoryRoots, exclude_from_status, has_commit, main_worktree};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 const CONFIG: &str = include_str!("harness.toml");
+
+/// The configuration's name below the root.
+const CONFIG_NAME: &str = "harness.toml";
 
 /// What stands in the configuration's place of the first instruction.
 const FIRST_INSTRUCTION: &str = "instructions/FIRST.json";
@@ -105,7 +109,9 @@ fn lay_out(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
     if is_git {
         exclude_from_status(root)?;
     }
-    let text = text(root, &report, agent, is_git);
+    let is_new = is_git && !has_commit(root)?;
+    let unset = agent.and_then(|agent| unset(root, &instruction, agent, &report));
+    let text = text(root, &report, agent, is_git, is_new);
     let left = report.left.into_iter();
     let document = InitAnswer {
         wrote: report.wrote,
@@ -114,7 +120,11 @@ fn lay_out(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
             .collect(),
         git_exclude: is_git,
     };
-    let answer = Answer::new(document, text);
+    let answer = Answer::new(document, text).refused(unset.is_some());
+    let answer = match unset {
+        Some([told, hint]) => answer.note(told).note(hint),
+        None => answer,
+    };
     let asked = fs::canonicalize(dir).map_err(failed("find", dir))?;
     Ok(if asked == root {
         answer
@@ -126,7 +136,41 @@ fn lay_out(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
     })
 }
 
-fn text(root: &Path, report: &Report, agent: Option<Agent>, is_git: bool) -> String {
+/// Says how to set an agent that the configuration does not name, where it was
+/// there before and is left as it is.
+fn unset(root: &Path, instruction: &str, agent: Agent, report: &Report) -> Option<[String; 2]> {
+    if report.wrote.iter().any(|name| name == CONFIG_NAME) {
+        return None;
+    }
+    let config = fs::read_to_string(root.join(CONFIG_NAME)).unwrap_or_default();
+    let config: toml::Table = config.parse().unwrap_or_default();
+    let named = match config.get("agent").and_then(|table| table.get("use")) {
+        Some(toml::Value::String(list)) => {
+            list.split(',').any(|name| name.trim() == agent.as_str())
+        }
+        Some(toml::Value::Array(list)) => list
+            .iter()
+            .any(|name| name.as_str() == Some(agent.as_str())),
+        _ => false,
+    };
+    if named {
+        return None;
+    }
+    let told = format!("the agent was not set: {CONFIG_NAME} was there and is left as it is");
+    let mut hint = format!("hint: set use = \"{}\" under [agent] in it", agent.as_str());
+    let envelope = fs::read(root.join(instruction)).unwrap_or_default();
+    let envelope: Value = serde_json::from_slice(&envelope).unwrap_or_default();
+    if envelope["normalizerId"] != AGENT_NORMALIZER {
+        let _ = write!(
+            hint,
+            ", and as its instruction one that admits the evidence of agents: \
+             `premath instruction new --normalizer {AGENT_NORMALIZER}` writes one"
+        );
+    }
+    Some([told, hint])
+}
+
+fn text(root: &Path, report: &Report, agent: Option<Agent>, is_git: bool, is_new: bool) -> String {
     let mut text = format!("{}\n", plain(&root.display().to_string()));
     for name in &report.wrote {
         let _ = writeln!(text, "  wrote  {name}");
@@ -139,16 +183,26 @@ fn text(root: &Path, report: &Report, agent: Option<Agent>, is_git: bool) -> Str
     } else {
         text.push_str("this is no git repository yet; lanes are git worktrees\n");
     }
-    if report.wrote.iter().any(|name| name == "harness.toml") {
+    if report.wrote.iter().any(|name| name == CONFIG_NAME) {
         let commands = match agent {
             None => "work_cmd and verify_cmd",
             Some(_) => "verify_cmd",
         };
         let _ = writeln!(
             text,
-            "next: set {commands} in harness.toml, file issues with `premath issue add`,\n\
-             then `mise run harness-coordinator-loop`, or plain `harness-coordinator`"
+            "next: set {commands} in harness.toml, file issues with `premath issue add`,"
         );
+        if is_git {
+            text.push_str(
+                "commit what was written here, for lanes are checkouts of what is committed",
+            );
+            text.push_str(if is_new {
+                "\n(this repository has no commit yet, and lanes begin at one: it needs a first),\n"
+            } else {
+                ",\n"
+            });
+        }
+        text.push_str("then `mise run harness-coordinator-loop`, or plain `harness-coordinator`\n");
     }
     text
 }
@@ -163,7 +217,7 @@ fn write_config(
     if let Some(agent) = agent {
         config = config.replace(NO_AGENT, &format!("use = \"{}\"", agent.as_str()));
     }
-    write_new(root, "harness.toml", &config, report)
+    write_new(root, CONFIG_NAME, &config, report)
 }
 
 /// Writes the instruction policy and a first envelope under it, and returns

@@ -44,6 +44,55 @@ fn usage_errors_and_missing_files_are_2() {
 }
 
 #[test]
+fn init_says_that_an_agent_was_not_set_where_it_overwrites_nothing() {
+    let scratch = Scratch::with("");
+    assert_eq!(scratch.run(&["init"]).code, 0);
+    let answer = scratch.run(&["init", "--agent", "codex"]);
+    assert_eq!(answer.code, 1, "{}", answer.stdout);
+    for said in [
+        "the agent was not set",
+        "use = \"codex\" under [agent]",
+        "premath instruction new --normalizer premath.harness.agent.v1",
+    ] {
+        assert!(answer.stderr.contains(said), "{said}: {}", answer.stderr);
+    }
+    let other = Scratch::with("");
+    assert_eq!(other.run(&["init", "--agent", "codex"]).code, 0);
+    let again = other.run(&["init", "--agent", "codex"]);
+    assert_eq!((again.code, &*again.stderr), (0, ""));
+    assert_eq!(other.run(&["init", "--agent", "claude"]).code, 1);
+}
+
+#[test]
+fn init_says_what_is_to_be_committed() {
+    let scratch = Scratch::with("");
+    let answer = scratch.run(&["init"]);
+    assert!(!answer.stdout.contains("commit"), "{}", answer.stdout);
+    let git = |args: &[&str]| {
+        #[expect(clippy::disallowed_methods, reason = "the test plays the person")]
+        let mut command = std::process::Command::new("git");
+        let author = ["-c", "user.name=a", "-c", "user.email=a@localhost"];
+        let project = scratch.folder.join("project");
+        command.arg("-C").arg(project).args(author).args(args);
+        assert!(command.status().unwrap().success(), "{args:?}");
+    };
+    fs::create_dir(scratch.folder.join("project")).unwrap();
+    git(&["init", "-q"]);
+    let answer = scratch.run(&["init", "project"]);
+    let said = "this repository has no commit yet, and lanes begin at one";
+    assert!(answer.stdout.contains(said), "{}", answer.stdout);
+    git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+    fs::remove_file(scratch.folder.join("project/harness.toml")).unwrap();
+    let answer = scratch.run(&["init", "project"]);
+    assert!(!answer.stdout.contains(said), "{}", answer.stdout);
+    assert!(
+        answer.stdout.contains("commit what was written"),
+        "{}",
+        answer.stdout
+    );
+}
+
+#[test]
 fn init_twice_overwrites_nothing() {
     let scratch = Scratch::with("");
     let project = scratch.folder.join("project");

@@ -1,5 +1,6 @@
 //! Why work cannot land.
 
+use git2::ErrorCode;
 use premath_kernel::failure::FailureClass;
 use premath_memory::StoreError;
 use std::path::PathBuf;
@@ -10,6 +11,14 @@ pub enum LandingError {
     /// Git refused something.
     #[error("cannot {operation}: {detail}")]
     Git {
+        /// What was tried.
+        operation: &'static str,
+        /// What git says.
+        detail: String,
+    },
+    /// There is no commit to begin at.
+    #[error("cannot {operation}: {detail}")]
+    Unborn {
         /// What was tried.
         operation: &'static str,
         /// What git says.
@@ -33,9 +42,12 @@ pub enum LandingError {
 
 impl LandingError {
     pub(super) fn git(operation: &'static str) -> impl FnOnce(git2::Error) -> Self {
-        move |error| Self::Git {
-            operation,
-            detail: error.message().to_owned(),
+        move |error| {
+            let detail = error.message().to_owned();
+            match error.code() {
+                ErrorCode::UnbornBranch => Self::Unborn { operation, detail },
+                _ => Self::Git { operation, detail },
+            }
         }
     }
 
@@ -53,6 +65,10 @@ impl LandingError {
                     .to_owned(),
             ),
             Self::Lock(error) => error.hint(),
+            Self::Unborn { .. } => Some(
+                "the repository has no commit yet: make a first commit, which work can begin at"
+                    .to_owned(),
+            ),
             Self::Git { .. } | Self::Name(_) => None,
         }
     }

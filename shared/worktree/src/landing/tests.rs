@@ -35,6 +35,15 @@ fn landing(folder: &Path, target: &str) -> Result<Landing, LandingError> {
 }
 
 #[test]
+fn without_a_commit_there_is_no_target_and_a_hint_to_make_one() {
+    let folder = tempfile::tempdir().unwrap();
+    Repository::init(folder.path()).unwrap();
+    let error = landing(folder.path(), "t").unwrap_err();
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("make a first commit"), "{error}: {hint}");
+}
+
+#[test]
 fn the_target_is_made_once_from_the_main_worktrees_head() {
     let (folder, git) = repository();
     let head = git.head().unwrap().target().unwrap();

@@ -10,7 +10,7 @@ mod surplus;
 
 pub use single::{Single, SingleError};
 
-use git2::{Oid, Repository};
+use git2::{ErrorCode, Oid, Repository};
 use premath_memory::{StoreError, WorktreesLock};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,6 +81,14 @@ pub enum ProvisionError {
         /// What git says.
         detail: String,
     },
+    /// There is no commit to begin at.
+    #[error("cannot {operation}: {detail}")]
+    Unborn {
+        /// What was tried.
+        operation: &'static str,
+        /// What git says.
+        detail: String,
+    },
     /// The folder that holds the lanes cannot be used.
     #[error("cannot make the lanes' folder {root}")]
     Root {
@@ -115,14 +123,21 @@ impl ProvisionError {
                     .to_owned(),
             ),
             Self::Lock(error) => error.hint(),
+            Self::Unborn { .. } => Some(
+                "the repository has no commit yet: make a first commit, which work can begin at"
+                    .to_owned(),
+            ),
             Self::Git { .. } | Self::Root { .. } | Self::Cut { .. } => None,
         }
     }
 
     fn git(operation: &'static str) -> impl FnOnce(git2::Error) -> Self {
-        move |error| Self::Git {
-            operation,
-            detail: error.message().to_owned(),
+        move |error| {
+            let detail = error.message().to_owned();
+            match error.code() {
+                ErrorCode::UnbornBranch => Self::Unborn { operation, detail },
+                _ => Self::Git { operation, detail },
+            }
         }
     }
 }

@@ -57,6 +57,22 @@ impl Scratch {
 }
 
 #[test]
+fn a_repository_without_a_commit_is_told_to_make_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let above = fs::canonicalize(folder.path()).unwrap();
+    Repository::init(above.join("repo")).unwrap();
+    let provision = Provision {
+        repository: above.join("repo"),
+        root: above.join("lanes"),
+        count: 1,
+        target: None,
+    };
+    let error = provision.ready().unwrap_err();
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("make a first commit"), "{error}: {hint}");
+}
+
+#[test]
 fn lanes_are_made_once_and_stand_on_no_branch() {
     let (scratch, git) = Scratch::new();
     assert_eq!(scratch.ready(2), [Fate::Made, Fate::Made]);
