@@ -47,6 +47,11 @@ impl Answer {
         self
     }
 
+    /// Tells whether a person would see nothing.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.text.is_empty() && self.notes.is_empty()
+    }
+
     /// Adds a line for stderr.
     pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());

@@ -31,6 +31,9 @@ pub struct Inspection<T> {
     pub rows: T,
     /// What cannot, by line.
     pub faults: Vec<Fault>,
+    /// The last line, where it is cut: for a reader it is not there, and the
+    /// next writer puts it aside.
+    pub cut: Option<u64>,
 }
 
 /// Reads issue memory past lines that are none: the last readable row of each
@@ -51,7 +54,8 @@ pub fn inspect_issues(path: &Path) -> Result<Inspection<BTreeMap<String, IssueRo
             Err(error) => faults.extend(fault(error)),
         }
     }
-    Ok(Inspection { rows, faults })
+    let cut = cut(&bytes);
+    Ok(Inspection { rows, faults, cut })
 }
 
 /// Reads the trajectory past lines that are none.
@@ -72,7 +76,8 @@ pub fn inspect_trajectory(path: &Path) -> Result<Inspection<Vec<StepRow>>, Store
             Err(error) => faults.extend(fault(error)),
         }
     }
-    Ok(Inspection { rows, faults })
+    let cut = cut(&bytes);
+    Ok(Inspection { rows, faults, cut })
 }
 
 /// Writes the lines of issue memory that can be read into a new file, byte for
@@ -107,7 +112,8 @@ pub fn repair_issues(path: &Path, new: &Path) -> Result<Inspection<usize>, Store
     file.write_all(&content)
         .and_then(|()| file.sync_all())
         .map_err(StoreError::io("write", new))?;
-    Ok(Inspection { rows, faults })
+    let cut = cut(&bytes);
+    Ok(Inspection { rows, faults, cut })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
@@ -122,11 +128,7 @@ fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
 /// The lines of a file; what follows the last newline counts as for every
 /// reader, where it is complete.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
-    let whole = match bytes.iter().rposition(|byte| *byte == b'\n') {
-        Some(end) => &bytes[..=end],
-        None => &[],
-    };
-    let rest = &bytes[whole.len()..];
+    let (whole, rest) = parted(bytes);
     let tail = (is_object(rest) || is_comment(rest)).then_some(rest);
     let whole = whole.split_inclusive(|byte| *byte == b'\n');
     whole
@@ -134,6 +136,18 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
         .chain(tail)
         .zip(1..)
         .map(|(bytes, number)| Line { number, bytes })
+}
+
+/// Parts whole lines from what follows the last newline.
+fn parted(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n');
+    bytes.split_at(end.map_or(0, |end| end + 1))
+}
+
+fn cut(bytes: &[u8]) -> Option<u64> {
+    let (whole, rest) = parted(bytes);
+    let is_cut = !is_object(rest) && !is_comment(rest) && !rest.trim_ascii().is_empty();
+    is_cut.then(|| whole.iter().filter(|byte| **byte == b'\n').count() as u64 + 1)
 }
 
 fn is_passed_over(line: &Line<'_>) -> bool {
@@ -174,6 +188,7 @@ mod tests {
         assert_eq!(found.rows["a"].text_of("title"), "2");
         let places: Vec<_> = found.faults.iter().map(|f| (f.line, f.column)).collect();
         assert_eq!(places, [(3, 6), (5, 1)]);
+        assert_eq!(found.cut, Some(7));
         let missing = inspect_issues(&folder.path().join("none"));
         assert!(matches!(missing, Err(StoreError::Missing { .. })));
     }
@@ -193,7 +208,8 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), MEMORY);
         assert!(repair_issues(&path, &new).is_err());
         assert!(repair_issues(&path, &path).is_err());
-        assert!(inspect_issues(&new).unwrap().faults.is_empty());
+        let mended = inspect_issues(&new).unwrap();
+        assert_eq!((mended.faults.len(), mended.cut), (0, None));
     }
 
     #[test]
@@ -206,6 +222,6 @@ mod tests {
         std::fs::write(&path, format!("{line}\n{{\"schema\":2}}\n{line}\n{{")).unwrap();
         let found = inspect_trajectory(&path).unwrap();
         assert_eq!((found.rows.len(), found.faults.len()), (2, 1));
-        assert_eq!(found.faults[0].line, 2);
+        assert_eq!((found.faults[0].line, found.cut), (2, Some(4)));
     }
 }

@@ -73,6 +73,10 @@ pub(crate) struct Journal {
     open: Option<Open>,
     disk: Box<dyn Disk>,
     poisoned: Option<String>,
+    /// The last line, where it is no whole one and was not read.
+    cut: Option<u64>,
+    /// Where such a line was put by this process.
+    aside: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -101,6 +105,8 @@ impl Journal {
             open: None,
             disk,
             poisoned: None,
+            cut: None,
+            aside: None,
         }
     }
 
@@ -116,6 +122,16 @@ impl Journal {
     /// Returns what the file was when all that is known of it was read.
     pub(crate) fn state(&self) -> Option<&FileState> {
         self.open.as_ref().and_then(|open| open.state.as_ref())
+    }
+
+    /// Returns the number of the last line, where it is cut and was not read.
+    pub(crate) fn cut(&self) -> Option<u64> {
+        self.cut
+    }
+
+    /// Returns where a cut line was put, the last one of this process.
+    pub(crate) fn aside(&self) -> Option<&Path> {
+        self.aside.as_deref()
     }
 
     /// Makes the file where it is not there.
@@ -151,6 +167,7 @@ impl Journal {
     ) -> Result<(), StoreError> {
         let (refreshed, size) = self.reopen()?;
         begin(refreshed);
+        self.cut = None;
         if refreshed == Refreshed::Continued && size == self.length() {
             return Ok(());
         }
@@ -275,10 +292,13 @@ impl Journal {
                     open.length += rest.len() as u64 + 1;
                 }
             } else if tail == Tail::Repair {
-                set_aside(&path, &rest)?;
+                let aside = set_aside(&path, &rest)?;
                 open.file
                     .set_len(open.length)
                     .map_err(StoreError::io("cut the torn line off", &path))?;
+                self.aside = Some(aside);
+            } else {
+                self.cut = Some(open.lines + 1);
             }
         }
         open.seal_now(&path)?;
@@ -404,7 +424,7 @@ pub(crate) fn is_object(bytes: &[u8]) -> bool {
 }
 
 /// Keeps a torn line beside the file it was cut from.
-fn set_aside(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+fn set_aside(path: &Path, bytes: &[u8]) -> Result<PathBuf, StoreError> {
     let stamp = jiff::Timestamp::now().as_microsecond();
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".torn-{stamp}"));
@@ -415,7 +435,7 @@ fn set_aside(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         path.display(),
         aside.display()
     );
-    Ok(())
+    Ok(aside)
 }
 
 #[cfg(test)]

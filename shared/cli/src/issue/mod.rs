@@ -104,10 +104,23 @@ impl IssueCommand {
     fn perform(self, path: &Path, json: bool) -> Result<Answer, CliError> {
         match self {
             Self::Add(args) => args.perform(path),
-            Self::List(args) => args.perform(&*paths::open(path, false)?, json),
+            Self::List(args) => {
+                let memory = paths::open(path, false)?;
+                let answer = args.perform(&memory, json)?;
+                let none = || Ok("no issues".to_owned());
+                query::with_notes(answer, &memory, json, none)
+            }
             Self::Show(args) => args.perform(path),
-            Self::Ready => query::ready(&*paths::open(path, false)?, json),
-            Self::Blocked => query::blocked(&*paths::open(path, false)?),
+            Self::Ready => {
+                let memory = paths::open(path, false)?;
+                let answer = query::ready(&memory, json)?;
+                query::with_notes(answer, &memory, json, || query::none_ready(&memory))
+            }
+            Self::Blocked => {
+                let memory = paths::open(path, false)?;
+                let none = || Ok("no issues are held".to_owned());
+                query::with_notes(query::blocked(&memory)?, &memory, json, none)
+            }
             Self::Check(args) => args.perform(path),
             Self::Update(args) => args.perform(path),
             Self::Claim(args) => args.perform(path),

@@ -62,6 +62,47 @@ pub(crate) fn ready(memory: &IssueMemory, json: bool) -> Result<Answer, CliError
     listed(memory, json, |view| view.ready().collect())
 }
 
+/// Adds what stands beside a list: that it is empty, where that would be
+/// silence, and that the last line was not read.
+pub(super) fn with_notes(
+    answer: Answer,
+    memory: &IssueMemory,
+    json: bool,
+    none: impl FnOnce() -> Result<String, CliError>,
+) -> Result<Answer, CliError> {
+    let answer = if !json && answer.is_silent() {
+        answer.note(none()?)
+    } else {
+        answer
+    };
+    Ok(with_cut_note(answer, memory))
+}
+
+fn with_cut_note(answer: Answer, memory: &IssueMemory) -> Answer {
+    match memory.cut_line() {
+        Some(line) => answer.note(format!(
+            "warning: {}:{line}: the last line is cut, and not read; the next change puts it in a file beside",
+            memory.path().display()
+        )),
+        None => answer,
+    }
+}
+
+/// Says that nothing is ready, and what there is instead.
+pub(super) fn none_ready(memory: &IssueMemory) -> Result<String, CliError> {
+    let counts = memory.view(|view| view.counts())?;
+    let rest = ["in progress", "waiting", "blocked"].map(|name| (name, counts.get(name)));
+    let rest: Vec<String> = rest
+        .into_iter()
+        .filter_map(|(name, count)| Some(format!("{} {name}", count?)))
+        .collect();
+    Ok(if rest.is_empty() {
+        "no issues are ready".to_owned()
+    } else {
+        format!("no issues are ready: {}", rest.join(", "))
+    })
+}
+
 fn listed(
     memory: &IssueMemory,
     json: bool,
@@ -229,7 +270,7 @@ pub(super) struct ShowArgs {
 impl ShowArgs {
     pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
         let memory = paths::open(path, false)?;
-        memory.view(|view| match view.row(&self.id) {
+        let answer = memory.view(|view| match view.row(&self.id) {
             Some(row) if row.issue.status.is_terminal() => Ok(shown(row, &view, None)),
             Some(row) => Ok(match last_failure(&self.id) {
                 Ok(failure) => shown(row, &view, failure),
@@ -240,7 +281,8 @@ impl ShowArgs {
                 )),
             }),
             None => Err(CliError::Change(ChangeError::Refused(no_such(&self.id)))),
-        })?
+        })??;
+        Ok(with_cut_note(answer, &memory))
     }
 }
 

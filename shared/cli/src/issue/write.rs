@@ -9,7 +9,7 @@ use crate::operator::{Reason, step_id};
 use crate::paths;
 use clap::Args;
 use premath_kernel::issue::Status;
-use premath_memory::{Compaction, IssueChange, IssueEdit, IssueRow, NewIssue};
+use premath_memory::{Compaction, IssueChange, IssueEdit, IssueMemory, IssueRow, NewIssue};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Read};
@@ -111,6 +111,18 @@ fn with_status_note(answer: Answer, status: Option<&str>) -> Answer {
     }
 }
 
+/// Tells where a last line went that was no whole row.
+fn with_aside_note(answer: Answer, memory: &IssueMemory) -> Answer {
+    match memory.set_aside() {
+        Some(aside) => answer.note(format!(
+            "warning: the last line of {} was cut; what there was of it is in {}",
+            memory.path().display(),
+            aside.display()
+        )),
+        None => answer,
+    }
+}
+
 /// What a command answers that changed one issue.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct IssueAnswer<'a> {
@@ -128,7 +140,10 @@ impl AddArgs {
         let memory = paths::open(path, true)?;
         let row = memory.operate(authority, IssueChange::Add(new))?;
         let answer = Answer::new(IssueAnswer { issue: item(&row) }, line("added", &row));
-        Ok(with_status_note(answer, Some(&self.status)))
+        Ok(with_status_note(
+            with_aside_note(answer, &memory),
+            Some(&self.status),
+        ))
     }
 }
 

@@ -80,6 +80,14 @@ impl Survey {
             lives: batch.holder.may_live(me.as_ref(), &clock::life),
         });
         let seen = clock::observe();
+        let ends = [
+            (&roots.issues, issues.cut),
+            (&roots.trajectory, trajectory.cut),
+        ];
+        let cut = ends
+            .into_iter()
+            .filter_map(|(path, line)| Some(format!("{}:{}", path.display(), line?)))
+            .collect();
         let known = Known {
             is_whole: issues.faults.is_empty(),
             targets,
@@ -89,6 +97,7 @@ impl Survey {
                 .iter()
                 .map(|(id, row)| (id.clone(), facts(row, &steps, &seen)))
                 .collect(),
+            cut,
             unreadable: unreadable(&roots.issues, &issues.faults, true)
                 .chain(unreadable(&roots.trajectory, &trajectory.faults, false))
                 .collect(),

@@ -44,6 +44,46 @@ fn usage_errors_and_missing_files_are_2() {
 }
 
 #[test]
+fn a_last_line_that_is_cut_is_named_and_so_is_where_it_goes() {
+    let scratch = Scratch::with(&format!("{}{{\"id\":\"b\",\"ti", row("a", &[])));
+    for args in [&["list"][..], &["ready"], &["show", "a"], &["blocked"]] {
+        let answer = scratch.run(&[&["issue"], args].concat());
+        let said = "issues.jsonl:2: the last line is cut, and not read";
+        assert_eq!(answer.code, 0, "{args:?}");
+        assert!(answer.stderr.contains(said), "{args:?}: {}", answer.stderr);
+    }
+    let added = scratch.run(&["issue", "add", "c"]);
+    let (_, aside) = added
+        .stderr
+        .split_once("what there was of it is in ")
+        .unwrap();
+    assert_eq!(
+        fs::read_to_string(aside.trim()).unwrap(),
+        "{\"id\":\"b\",\"ti"
+    );
+    for args in [&["issue", "list"][..], &["issue", "add", "d"]] {
+        assert_eq!(scratch.run(args).stderr, "", "{args:?}");
+    }
+}
+
+#[test]
+fn a_list_of_nothing_says_so_beside_the_data() {
+    let scratch = Scratch::with(&row("a", &["b"]));
+    for (args, said) in [
+        (&["list", "--status", "closed"][..], "no issues\n"),
+        (&["ready"], "no issues are ready: 1 waiting\n"),
+    ] {
+        let answer = scratch.run(&[&["issue"], args].concat());
+        assert_eq!(
+            (answer.code, &*answer.stdout, &*answer.stderr),
+            (0, "", said)
+        );
+        let answer = scratch.run(&[&["--json", "issue"], args].concat());
+        assert_eq!(answer.stderr, "", "{args:?}");
+    }
+}
+
+#[test]
 fn init_says_that_an_agent_was_not_set_where_it_overwrites_nothing() {
     let scratch = Scratch::with("");
     assert_eq!(scratch.run(&["init"]).code, 0);

@@ -39,6 +39,17 @@ fn rustix_host() -> String {
 }
 
 #[test]
+fn a_last_line_that_is_cut_is_found_and_keeps_nothing_from_going() {
+    let scratch = Scratch::new();
+    let memory = scratch.root.join(".premath/issues.jsonl");
+    fs::write(&memory, "{\"id\":\"a\",\"title\":\"a\"}\n{\"id\":").unwrap();
+    let finding = scratch.doctor_finds("torn", "issues.jsonl:2");
+    assert_eq!(finding["reason"], "the last line is cut, and not read");
+    assert_eq!(scratch.run(&["clean"]).code, 0);
+    assert!(fs::read_to_string(&memory).unwrap().ends_with("{\"id\":"));
+}
+
+#[test]
 fn a_corrupt_line_is_shown_and_left_out_of_a_new_file() {
     let scratch = Scratch::new();
     let memory = scratch.root.join(".premath/issues.jsonl");

@@ -269,6 +269,8 @@ pub struct Known {
     pub batches: Vec<Batch>,
     /// What cannot be read: a place and what is wrong there.
     pub unreadable: Vec<Unreadable>,
+    /// Last lines that are cut: nobody reads them, and nothing waits for them.
+    pub cut: Vec<String>,
 }
 
 /// What is known of an issue.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 pub(super) fn items(scene: &Scene<'_>) -> Vec<Item> {
     let mut items = lines(scene);
+    items.extend(cut(scene));
     items.extend(batches(scene));
     items.extend(issues(scene));
     items.extend(landings(scene));
@@ -32,6 +33,15 @@ fn lines(scene: &Scene<'_>) -> Vec<Item> {
             }
         })
         .collect()
+}
+
+/// The next writer puts such a line aside, so that nothing else hangs on it.
+fn cut<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = Item> + use<'a> {
+    scene.known.cut.iter().map(|place| {
+        let reason = "the last line is cut, and not read";
+        Item::new(Kind::Torn, place, Standing::Finding, reason)
+            .advice("the next write puts it in a file beside")
+    })
 }
 
 fn batches(scene: &Scene<'_>) -> Vec<Item> {

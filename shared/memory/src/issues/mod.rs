@@ -121,6 +121,17 @@ impl IssueMemory {
         &self.path
     }
 
+    /// Returns the number of the file's last line, where it is cut and was not
+    /// read.
+    pub fn cut_line(&self) -> Option<u64> {
+        self.state().journal.cut()
+    }
+
+    /// Returns where a change put a last line that was cut.
+    pub fn set_aside(&self) -> Option<PathBuf> {
+        self.state().journal.aside().map(Path::to_path_buf)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // A transaction that panics forgets all that it read (`commit`).
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
