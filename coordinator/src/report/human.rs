@@ -5,6 +5,7 @@ use super::next::next;
 use super::why::{REFUSES_NO_CHANGE, changed_nothing, why};
 use super::{Notice, Reporter, Summary};
 use harness_worker::account;
+use harness_worker::exit;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
 use harness_worker::stderr::{baseline_told, end_told};
@@ -214,6 +215,9 @@ impl<W: Write> Reporter for HumanReporter<W> {
             .iter()
             .map(|(name, count)| format!("{count} {name}"))
             .collect();
+        if let Some(told) = nothing_ready(summary) {
+            self.line(&told);
+        }
         self.line(&format!(
             "{closed} of {} worked on closed in {}; issue memory: {}",
             summary.issues.len(),
@@ -285,6 +289,27 @@ impl<W: Write> Reporter for HumanReporter<W> {
             ));
         }
     }
+}
+
+/// Says why a batch that ended by itself worked on nothing.
+fn nothing_ready(summary: &Summary) -> Option<String> {
+    let is_whole = summary.lanes_lost == 0 && summary.ended_by.is_none();
+    if !summary.issues.is_empty() || !is_whole || summary.exit_code != exit::OK {
+        return None;
+    }
+    let count = |name: &str| summary.counts.get(name).copied().unwrap_or(0);
+    let mut text = format!(
+        "nothing was ready: {} waiting, {} blocked",
+        count("waiting"),
+        count("blocked")
+    );
+    if count("ready") > 0 {
+        text.push_str(&format!(
+            ", {} ready that a batch of this type, label and assignee does not take",
+            count("ready")
+        ));
+    }
+    Some(text)
 }
 
 /// One line a row, columns as wide as their widest cell.

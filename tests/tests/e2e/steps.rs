@@ -1,6 +1,6 @@
 //! What a step leaves behind, and what it does not.
 
-use premath_tests::{Scratch, issue, workspace};
+use premath_tests::{Scratch, binaries, issue, workspace};
 use serde_json::Value;
 use std::fs;
 
@@ -333,4 +333,22 @@ fn work_that_changed_nothing_is_refused_where_that_is_asked_for() {
     let classes = &scratch.steps_of("b")[0]["failureClasses"];
     assert_eq!(*classes, serde_json::json!(["work_no_change"]));
     is_back(&scratch);
+}
+
+#[test]
+fn a_batch_with_nothing_to_do_says_how_much_waits_and_is_blocked() {
+    let mut rows = ["a", "b"].map(issue);
+    rows[0]["status"] = "blocked".into();
+    rows[1]["dependencies"] =
+        serde_json::json!([{"issue_id": "b", "depends_on_id": "a", "type": "blocks"}]);
+    let scratch = Scratch::with_issues(1, &rows);
+    let run = scratch
+        .run(&binaries().coordinator)
+        .args(["--override-reason", "test", "--landing", "none"])
+        .args(["--work-cmd", "true", "--verify-cmd", "true"])
+        .arg("--worktree")
+        .arg(&scratch.lanes[0]);
+    run.end()
+        .exits(0)
+        .says("nothing was ready: 1 waiting, 1 blocked");
 }
