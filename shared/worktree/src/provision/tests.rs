@@ -67,7 +67,7 @@ fn a_repository_without_a_commit_is_told_to_make_one() {
         count: 1,
         target: None,
     };
-    let error = provision.ready().unwrap_err();
+    let error = provision.ready(|| true).unwrap_err();
     let hint = error.hint().unwrap();
     assert!(hint.contains("make a first commit"), "{error}: {hint}");
 }
