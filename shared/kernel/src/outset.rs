@@ -40,12 +40,12 @@ pub struct Outset {
     /// The target, without `refs/heads/`.
     pub target: String,
     /// What there is to say.
-    pub change: Change,
+    pub change: TargetChange,
 }
 
 /// What became of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum TargetChange {
     /// It was not there, and was made.
     Made {
         /// What the main worktree has checked out.
@@ -87,8 +87,10 @@ impl Outset {
     /// Tells whether a person should do something about it.
     pub const fn is_warning(&self) -> bool {
         match self.change {
-            Change::Made { .. } | Change::Followed { .. } => false,
-            Change::Held { .. } | Change::Apart { .. } | Change::Lost { .. } => true,
+            TargetChange::Made { .. } | TargetChange::Followed { .. } => false,
+            TargetChange::Held { .. } | TargetChange::Apart { .. } | TargetChange::Lost { .. } => {
+                true
+            }
         }
     }
 
@@ -96,8 +98,10 @@ impl Outset {
     /// now.
     pub fn tip(&self) -> Option<&str> {
         match &self.change {
-            Change::Made { tip, .. } | Change::Followed { tip, .. } => Some(tip),
-            Change::Held { .. } | Change::Apart { .. } | Change::Lost { .. } => None,
+            TargetChange::Made { tip, .. } | TargetChange::Followed { tip, .. } => Some(tip),
+            TargetChange::Held { .. } | TargetChange::Apart { .. } | TargetChange::Lost { .. } => {
+                None
+            }
         }
     }
 }
@@ -106,20 +110,20 @@ impl fmt::Display for Outset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.target)?;
         match &self.change {
-            Change::Made { from, tip } => write!(f, "is new, from {from} at {}", short(tip)),
-            Change::Followed { from, commits, tip } => write!(
+            TargetChange::Made { from, tip } => write!(f, "is new, from {from} at {}", short(tip)),
+            TargetChange::Followed { from, commits, tip } => write!(
                 f,
                 "follows {from}: {}, now at {}",
                 counted(*commits, "commit"),
                 short(tip)
             ),
-            Change::Held { from, commits } => write!(
+            TargetChange::Held { from, commits } => write!(
                 f,
                 "lacks {} of {from}, and stays without while another batch works on it",
                 counted(*commits, "commit")
             ),
-            Change::Apart { from, commits } => f.write_str(&apart(from, *commits)),
-            Change::Lost { issues } => {
+            TargetChange::Apart { from, commits } => f.write_str(&apart(from, *commits)),
+            TargetChange::Lost { issues } => {
                 const SHOWN: usize = 6;
                 let more = if issues.len() > SHOWN { ", …" } else { "" };
                 let shown = issues[..issues.len().min(SHOWN)].join(", ");
@@ -174,7 +178,7 @@ mod tests {
         let ids = |count: usize| (1..=count).map(|id| format!("wk-{id}")).collect();
         for (change, is_warning, said) in [
             (
-                Change::Made {
+                TargetChange::Made {
                     from: from(),
                     tip: tip(),
                 },
@@ -182,7 +186,7 @@ mod tests {
                 "t is new, from main at abc1234567",
             ),
             (
-                Change::Followed {
+                TargetChange::Followed {
                     from: from(),
                     commits: 3,
                     tip: tip(),
@@ -191,7 +195,7 @@ mod tests {
                 "t follows main: 3 commits, now at abc1234567",
             ),
             (
-                Change::Held {
+                TargetChange::Held {
                     from: from(),
                     commits: 1,
                 },
@@ -199,7 +203,7 @@ mod tests {
                 "t lacks 1 commit of main, and stays without while another batch works on it",
             ),
             (
-                Change::Apart {
+                TargetChange::Apart {
                     from: from(),
                     commits: 3,
                 },
@@ -208,13 +212,13 @@ mod tests {
                  batch",
             ),
             (
-                Change::Lost { issues: ids(1) },
+                TargetChange::Lost { issues: ids(1) },
                 true,
                 "t does not have what landed on it before of 1 closed issue (wk-1); `premath \
                  doctor` names the commits",
             ),
             (
-                Change::Lost { issues: ids(7) },
+                TargetChange::Lost { issues: ids(7) },
                 true,
                 "t does not have what landed on it before of 7 closed issues (wk-1, wk-2, wk-3, \
                  wk-4, wk-5, wk-6, …); `premath doctor` names the commits",

@@ -20,7 +20,7 @@ pub use undo::Undone;
 use git2::{Oid, Repository};
 use premath_kernel::event::{LandingCheck, PushFailure};
 use premath_kernel::landing::{LandingMode, LandingRecord, LandingRule};
-use premath_kernel::outset::Change;
+use premath_kernel::outset::TargetChange;
 use queue::Queue;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ pub struct Landing {
     rule: LandingRule,
     repository: PathBuf,
     /// Where the target was not there.
-    made: Option<Change>,
+    made: Option<TargetChange>,
     queue: Queue,
     /// Branches of steps are made and removed one at a time: git makes and
     /// removes the folders that they share.

@@ -5,7 +5,7 @@ use super::{Advance, Landing, LandingError, holds};
 use git2::{Oid, Repository};
 use premath_kernel::inventory::{Role, role};
 use premath_kernel::landing::LandingRecord;
-use premath_kernel::outset::{Change, Course, Distance, Outset};
+use premath_kernel::outset::{Course, Distance, Outset, TargetChange};
 use premath_memory::LandingLock;
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ impl Landing {
     fn lost<'a>(
         &self,
         closed: impl IntoIterator<Item = (&'a str, &'a LandingRecord)>,
-    ) -> Result<Option<Change>, LandingError> {
+    ) -> Result<Option<TargetChange>, LandingError> {
         let git = self.open()?;
         let tip = self.tip_in(&git)?;
         let mut issues: Vec<String> = closed
@@ -57,10 +57,10 @@ impl Landing {
             .map(|(issue, _)| issue.to_owned())
             .collect();
         issues.sort();
-        Ok((!issues.is_empty()).then_some(Change::Lost { issues }))
+        Ok((!issues.is_empty()).then_some(TargetChange::Lost { issues }))
     }
 
-    fn follow(&self, others: bool) -> Result<Option<Change>, LandingError> {
+    fn follow(&self, others: bool) -> Result<Option<TargetChange>, LandingError> {
         let failed = "compare the landing target with the main worktree's HEAD";
         let git = self.open()?;
         let Some(head) = MainHead::of(&git) else {
@@ -80,7 +80,7 @@ impl Landing {
                 Course::Stay => return Ok(None),
                 Course::Apart => {
                     let from = head.name;
-                    return Ok(Some(Change::Apart { from, commits }));
+                    return Ok(Some(TargetChange::Apart { from, commits }));
                 }
                 Course::Follow if lock.is_none() => break,
                 Course::Follow => {}
@@ -88,7 +88,7 @@ impl Landing {
             self.refuse_checked_out(&git)?;
             let message = format!("premath: follow {}", head.name);
             if self.swap(&git, tip, head.commit, &message)? == Advance::Done {
-                return Ok(Some(Change::Followed {
+                return Ok(Some(TargetChange::Followed {
                     from: head.name,
                     commits,
                     tip: head.commit.to_string(),
@@ -96,7 +96,7 @@ impl Landing {
             }
         }
         let from = head.name;
-        Ok(Some(Change::Held { from, commits }))
+        Ok(Some(TargetChange::Held { from, commits }))
     }
 }
 

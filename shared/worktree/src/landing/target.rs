@@ -3,7 +3,7 @@
 use super::{Landing, LandingError};
 use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::landing::step_branches;
-use premath_kernel::outset::Change;
+use premath_kernel::outset::TargetChange;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Landing {
         format!("refs/heads/{}", self.target())
     }
 
-    pub(super) fn ensure_target(&self) -> Result<Option<Change>, LandingError> {
+    pub(super) fn ensure_target(&self) -> Result<Option<TargetChange>, LandingError> {
         let name = self.reference();
         if !Reference::is_valid_name(&name) {
             return Err(LandingError::Name(self.target().to_owned()));
@@ -53,7 +53,7 @@ impl Landing {
             // Another harness made it in the same instant.
             Err(error) if error.code() == ErrorCode::Exists => Ok(None),
             Err(error) => Err(LandingError::git("make the landing target")(error)),
-            Ok(()) => Ok(Some(Change::Made {
+            Ok(()) => Ok(Some(TargetChange::Made {
                 from,
                 tip: head.id().to_string(),
             })),
