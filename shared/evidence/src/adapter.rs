@@ -135,7 +135,7 @@ fn unknown(kind: &str, within: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
 
 /// Tells whether what an agent says of its failure is that it had no network.
 pub(crate) fn speaks_of_network(message: &str) -> bool {
-    const SAYINGS: [&str; 15] = [
+    const SAYINGS: &[&str] = &[
         "cannot connect",
         "could not connect",
         "unable to connect",
@@ -152,14 +152,13 @@ pub(crate) fn speaks_of_network(message: &str) -> bool {
         "error sending request",
         "stream disconnected",
     ];
-    let message = message.to_ascii_lowercase();
-    SAYINGS.iter().any(|saying| message.contains(saying))
+    says_one(message, SAYINGS)
 }
 
 /// Tells whether what an agent says of its failure is that a limit is used up.
 /// Some have no other way to say it.
 fn speaks_of_limit(message: &str) -> bool {
-    const SAYINGS: [&str; 6] = [
+    const SAYINGS: &[&str] = &[
         "usage limit",
         "session limit",
         "rate limit",
@@ -167,6 +166,11 @@ fn speaks_of_limit(message: &str) -> bool {
         "resource_exhausted",
         "too many requests",
     ];
+    says_one(message, SAYINGS)
+}
+
+/// Tells whether a message has one of these sayings, which are lower case.
+fn says_one(message: &str, sayings: &[&str]) -> bool {
     let message = message.to_ascii_lowercase();
-    SAYINGS.iter().any(|saying| message.contains(saying))
+    sayings.iter().any(|saying| message.contains(saying))
 }

@@ -14,8 +14,11 @@ use std::str::FromStr;
 /// The branch that work lands on where no other is named.
 pub const DEFAULT_TARGET: &str = "harness/integration";
 
-/// How often a landing begins again because somebody else moved the target.
-pub const ROUNDS_MAX: usize = 8;
+/// The rounds of a landing, by the names of their outputs and witnesses: it
+/// begins again where somebody else moved the target, and no more often.
+pub const ROUNDS: [&str; 8] = [
+    "land", "land-2", "land-3", "land-4", "land-5", "land-6", "land-7", "land-8",
+];
 
 /// Where a step works, and what becomes of its commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

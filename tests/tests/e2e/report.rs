@@ -66,14 +66,21 @@ fn landing_report(scratch: &Scratch, work: &str, verify: &str, code: i32) -> Str
     report(scratch)
 }
 
-#[test]
-fn every_failure_in_the_report_says_why_and_where() {
+/// A batch of which `a` lands, `b` changed nothing and `c` is not verified.
+fn one_of_each() -> Scratch {
     let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c"]));
     let config = "[batch]\non_no_change = \"refuse\"\n";
     fs::write(scratch.root.join("harness.toml"), config).unwrap();
     let work = format!("[ $PREMATH_ISSUE_ID = b ] || {{ {EDIT}; }}");
     let verify = "[ $PREMATH_ISSUE_ID != c ] || { echo 'three is two' >&2; exit 1; }";
-    let told = landing_report(&scratch, &work, verify, 1);
+    scratch.landing_batch(&work, verify).end().exits(1);
+    scratch
+}
+
+#[test]
+fn every_failure_in_the_report_says_why_and_where() {
+    let scratch = one_of_each();
+    let told = report(&scratch);
     let turn = scratch
         .root
         .join("artifacts/ciwitness/worker.1.b.1.turn.json");
@@ -166,12 +173,7 @@ fn the_report_says_what_can_be_done_next() {
 
 #[test]
 fn an_issue_that_was_given_up_says_why() {
-    let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c"]));
-    let config = "[batch]\non_no_change = \"refuse\"\n";
-    fs::write(scratch.root.join("harness.toml"), config).unwrap();
-    let work = format!("[ $PREMATH_ISSUE_ID = b ] || {{ {EDIT}; }}");
-    let verify = "[ $PREMATH_ISSUE_ID != c ] || { echo 'three is two' >&2; exit 1; }";
-    scratch.landing_batch(&work, verify).end().exits(1);
+    let scratch = one_of_each();
     let show = |id: &str| {
         let shown = scratch.premath(["issue", "show", id]).end().exits(0);
         let json = scratch.premath(["issue", "show", id, "--json"]).end();

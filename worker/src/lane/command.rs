@@ -14,7 +14,7 @@ use premath_evidence::{Agent, AgentEnd, CallEnd, FoldedStream, ShellCall};
 use premath_kernel::budget::Budget;
 use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::landing::ROUNDS_MAX;
+use premath_kernel::landing::ROUNDS;
 use premath_kernel::retry::{self, class_words, classes_of};
 use premath_kernel::silence::Overdue;
 use premath_kernel::stamp::Stamp;
@@ -45,11 +45,6 @@ pub(super) enum Phase {
     Stop,
 }
 
-/// The names of a landing's rounds; there are no more.
-pub(crate) const LAND_ROUNDS: [&str; ROUNDS_MAX] = [
-    "land", "land-2", "land-3", "land-4", "land-5", "land-6", "land-7", "land-8",
-];
-
 impl Phase {
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -58,10 +53,10 @@ impl Phase {
             Self::Work => "work",
             Self::Verify => "verify",
             Self::Land(round) => {
-                LAND_ROUNDS[if round < ROUNDS_MAX {
+                ROUNDS[if round < ROUNDS.len() {
                     round
                 } else {
-                    ROUNDS_MAX - 1
+                    ROUNDS.len() - 1
                 }]
             }
             Self::Landed => "landed",

@@ -3,13 +3,14 @@
 //! (HARNESS-RUNTIME 3.2).
 
 use super::Lane;
-use super::command::{Cut, LAND_ROUNDS, Occasion, Phase};
+use super::command::{Cut, Occasion, Phase};
 use super::progress::Progress;
 use super::step::StepError;
 use super::watch::LeaseWatch;
 use crate::interrupt::Level;
 use crate::witness;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::landing::ROUNDS;
 use premath_kernel::landing::{Situation, Strategy, is_step_branch, way};
 use premath_kernel::lease::{self, Claim};
 use premath_kernel::session::SessionStep;
@@ -132,7 +133,7 @@ impl Lane {
             self.say(progress, 0, FailureClass::LandingConflict, &text)?;
             return Ok(None);
         }
-        for round in 0..LAND_ROUNDS.len() {
+        for round in 0..ROUNDS.len() {
             let tip = landing.tip()?;
             let strategy = landing.rule().strategy;
             let (tree, onto) = match self.tree.merged(strategy, &work.base.commit, &tip, &head)? {
@@ -215,7 +216,7 @@ impl Lane {
         let class = FailureClass::LandingTargetUnusable;
         self.say(
             progress,
-            LAND_ROUNDS.len() - 1,
+            ROUNDS.len() - 1,
             class,
             &format!("{} is moved again and again", landing.target()),
         )?;

@@ -27,8 +27,6 @@ mod world;
 pub use boot::{BootError, BootReport};
 pub use report::{StepEnding, StepReport};
 
-pub(crate) use command::LAND_ROUNDS;
-
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
 use confine::Confinement;

@@ -2,6 +2,7 @@
 //! step left.
 
 use premath_kernel::failure::FailureClass;
+use premath_kernel::landing::ROUNDS;
 use premath_kernel::trajectory::{StepRow, action};
 use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
@@ -121,10 +122,13 @@ fn error_message(judged: &Value, class: &str) -> Option<String> {
 }
 
 /// The phases of a step, the later ones first.
-const PHASES: [&str; 12] = [
-    "landed", "land-8", "land-7", "land-6", "land-5", "land-4", "land-3", "land-2", "land",
-    "verify", "work", "setup",
-];
+fn phases() -> impl Iterator<Item = &'static str> {
+    let rounds = ROUNDS.iter().rev().copied();
+    ["landed"]
+        .into_iter()
+        .chain(rounds)
+        .chain(["verify", "work", "setup"])
+}
 
 /// Finds the output of the command that failed by that class.
 fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<PathBuf> {
@@ -133,7 +137,7 @@ fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<PathBuf> {
         ["stderr", "stdout.gz", "stdout"].map(stream)
     };
     let is_written = |path: &PathBuf| path.metadata().is_ok_and(|meta| meta.len() > 0);
-    PHASES.iter().find_map(|phase| {
+    phases().find_map(|phase| {
         let witness = artifact::of_step(&roots.witnesses, &row.step_id, phase, "json");
         let failed = match document(&witness) {
             Some(witness) => witness["failureClasses"]

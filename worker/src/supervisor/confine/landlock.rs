@@ -10,11 +10,10 @@ use landlock::{
     ABI, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
     RulesetError, RulesetStatus,
 };
-use rustix::fs::{Mode, OFlags, fstat, open};
+use rustix::fs::{Mode, OFlags, open};
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -44,7 +43,7 @@ pub(in crate::supervisor) struct Held(BTreeMap<PathBuf, HeldPath>);
 
 #[derive(Debug)]
 struct HeldPath {
-    file: OwnedFd,
+    file: File,
     device: u64,
     inode: u64,
     is_folder: bool,
@@ -64,15 +63,15 @@ impl Held {
 }
 
 impl HeldPath {
-    #[allow(clippy::unnecessary_cast)]
     fn open(path: &Path) -> Option<Self> {
         let file = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-        let stat = fstat(&file).ok()?;
+        let file = File::from(file);
+        let meta = file.metadata().ok()?;
         Some(Self {
             file,
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-            is_folder: rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir(),
+            device: meta.dev(),
+            inode: meta.ino(),
+            is_folder: meta.is_dir(),
         })
     }
 
