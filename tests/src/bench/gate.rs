@@ -11,7 +11,6 @@
     reason = "a program for a person at a terminal, which starts itself"
 )]
 
-mod answer;
 mod figure;
 mod peak;
 
@@ -74,8 +73,7 @@ fn measure(calls: usize, runs: usize) -> Result<(), Wrong> {
         "about 1 (linear)",
     );
     let document = serde_json::to_vec(&turn(calls * 10))?.len() as u64;
-    let mut process = Command::new(std::env::current_exe()?);
-    let peak = answer::peak_of(process.arg(JUDGE).arg((calls * 10).to_string()))?;
+    let peak = peak_of_judging(calls * 10)?;
     figure::show(
         &format!(
             "peak of a process that judges {} calls, against the input",
@@ -89,12 +87,22 @@ fn measure(calls: usize, runs: usize) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Judges a turn that an adapter made, and says so.
+/// Judges a turn that an adapter made, and prints this process's peak in bytes.
 fn judge_once(calls: &str) -> Result<(), Wrong> {
     let input = turn(calls.parse()?);
     judge(input.evidence, &input.constraints)?;
-    println!("judged");
+    println!("{}", peak::of("self")?);
     Ok(())
+}
+
+fn peak_of_judging(calls: usize) -> Result<u64, Wrong> {
+    let judging = Command::new(std::env::current_exe()?)
+        .args([JUDGE, &calls.to_string()])
+        .output()?;
+    if !judging.status.success() {
+        return Err(Wrong::because("the judging process failed"));
+    }
+    Ok(String::from_utf8_lossy(&judging.stdout).trim().parse()?)
 }
 
 /// Times in seconds; the ratio is that of sha256 to judging.
