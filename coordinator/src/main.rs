@@ -13,6 +13,7 @@ use harness_worker::refusal::{self, RefusedLane};
 use harness_worker::settings::{FileSettings, LoopFlags, Settings};
 use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
+use harness_worker::trust;
 use premath_kernel::plain::plain;
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
@@ -104,6 +105,12 @@ fn batch(arguments: &Arguments) -> u8 {
             return refusal::tell(&arguments.flags, &error, &refused_lanes(arguments));
         }
     };
+    match trust::settle(&arguments.flags) {
+        Ok(lines) => lines.iter().for_each(|line| say(&plain(line))),
+        Err(error) => {
+            return refusal::tell(&arguments.flags, &error, &refused_lanes(arguments));
+        }
+    }
     let file = match FileSettings::load(
         arguments.flags.config.as_deref(),
         &settings.roots.repository,

@@ -7,7 +7,7 @@ use crate::lane::{LaneHandle, LaneNews, LanePlan};
 use crate::machine::{Allowance, Effect, Event, LaneIndex, Machine, Pass};
 use crate::report::{Notice, Reporter, Summary};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use harness_worker::batch::{Batch, BatchError, Opening};
+use harness_worker::batch::{Batch, BatchError, Opening, foreign_warning};
 use harness_worker::exit;
 use harness_worker::interrupt::Interrupt;
 use harness_worker::lane::{BootError, StepEnding, StepReport};
@@ -150,6 +150,9 @@ pub fn run(
     });
     for outset in batch.outset() {
         reporter.notice(&Notice::Outset(outset));
+    }
+    if let Some(detail) = foreign_warning(&batch.foreign_rows()) {
+        reporter.notice(&Notice::Warning { detail: &detail });
     }
     let mut shell = Shell {
         left_out: plan.left_out,

@@ -10,8 +10,8 @@ use premath_kernel::event::EndedBy;
 use premath_kernel::landing::LandingMode;
 use premath_kernel::plain::plain;
 use premath_memory::clock;
-use premath_memory::roots::MainWorktrees;
 use premath_worktree::provision::{Fate, Outcome, Provision, ProvisionError, lane_name};
+use premath_worktree::tree::is_worktree_of;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -129,6 +129,7 @@ fn made(
             Fate::Kept => continue,
             Fate::Made => "made".to_owned(),
             Fate::Mended(why) => format!("mended: {why}"),
+            Fate::Remade(why) => format!("discarded with all that it held, and made anew: {why}"),
             Fate::Removed => "removed, one too many".to_owned(),
             Fate::Surplus(why) => format!("one too many, but it stays: {why}"),
             Fate::Refused(why) => format!("error: no lane here: {why}"),
@@ -173,14 +174,11 @@ fn checked(named: Vec<PathBuf>, repository: &Path) -> Result<Vec<PathBuf>, Strin
     if named.is_empty() {
         return Err("there is no worktree to work in".to_owned());
     }
-    let mut mains = MainWorktrees::default();
-    let ours = mains.of(repository).map_err(|error| error.to_string())?;
     let mut all = Vec::new();
     for path in named {
         let full = std::fs::canonicalize(&path)
             .map_err(|error| format!("worktree {}: {error}", path.display()))?;
-        let main = mains.of(&full).map_err(|error| error.to_string())?;
-        if main.is_none() || main != ours {
+        if !is_worktree_of(repository, &full) {
             return Err(format!(
                 "worktree {} is not one of the repository {}",
                 path.display(),

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `PREMATH_TESTS=long` | races and campaigns in full length |
 //! | `PREMATH_TESTS_SEED` | repeats a campaign that named its seed |
+//! | `PREMATH_ESCAPE_MODE` | the modes that the escape suite runs in; one that is named and does not work fails |
 //! | `PREMATH_TESTS_BINARIES` | a folder of binaries to test instead of freshly built ones |
 
 #![allow(

@@ -6,7 +6,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -51,6 +51,21 @@ impl Run {
     #[must_use]
     pub fn within(mut self, folder: &Path) -> Self {
         self.command.current_dir(folder);
+        self
+    }
+
+    /// Removes a variable.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Runs as another user, with the group of the same number and no others.
+    /// Only root can do that.
+    #[must_use]
+    pub fn user(mut self, id: u32) -> Self {
+        self.command.uid(id).gid(id);
         self
     }
 

@@ -25,9 +25,15 @@ pub struct Scratch {
 impl Scratch {
     /// Lays a repository with so many lanes out; issue memory is not there yet.
     pub fn new(lanes: usize) -> Self {
+        Self::beneath(&std::env::temp_dir(), lanes)
+    }
+
+    /// Lays a repository out in a temporary folder below another folder than
+    /// the system's temporary one.
+    pub fn beneath(above: &Path, lanes: usize) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("premath-test-")
-            .tempdir()
+            .tempdir_in(above)
             .expect("a temporary folder can be made");
         let above = fs::canonicalize(folder.path()).unwrap();
         let root = above.join("repo");

@@ -6,7 +6,7 @@ mod alone;
 use alone::{Alone, Worked, tell_change};
 use clap::{Parser, Subcommand};
 use harness_worker::account;
-use harness_worker::batch::{Batch, Opening, RecoverAt};
+use harness_worker::batch::{Batch, Opening, RecoverAt, foreign_warning};
 use harness_worker::exit;
 use harness_worker::gate::{self, GateArgs};
 use harness_worker::interrupt::Interrupt;
@@ -15,6 +15,7 @@ use harness_worker::refusal::{self, RefusedLane};
 use harness_worker::settings::{LoopFlags, Settings};
 use harness_worker::stderr::{end_told, failed, say};
 use harness_worker::supervisor;
+use harness_worker::trust;
 use premath_kernel::canonical::canonical;
 use premath_kernel::event::{EndedBy, ProviderUse, WORKER_ACTION, WorkerReport};
 use premath_kernel::failure::FailureClass;
@@ -101,6 +102,16 @@ fn run(arguments: &Arguments) -> u8 {
             return refusal::tell(&flags, &error, &[lane]);
         }
     };
+    match trust::settle(&flags) {
+        Ok(lines) => lines.iter().for_each(|line| say(&plain(line))),
+        Err(error) => {
+            let lane = RefusedLane {
+                worker_id: arguments.worker_id.clone(),
+                worktree: arguments.worktree_root.clone(),
+            };
+            return refusal::tell(&flags, &error, &[lane]);
+        }
+    }
     let interrupt = Interrupt::new(settings.limits.drain_grace);
     if let Err(error) = listen(interrupt.clone()) {
         return failed(&error, None, exit::USAGE);
@@ -119,6 +130,9 @@ fn run(arguments: &Arguments) -> u8 {
     for outset in batch.outset() {
         let warning = if outset.is_warning() { "warning: " } else { "" };
         say(&format!("{warning}{}", plain(&outset.to_string())));
+    }
+    if let Some(warning) = foreign_warning(&batch.foreign_rows()) {
+        say(&format!("warning: {}", plain(&warning)));
     }
     let booted = Lane::boot(
         batch.clone(),

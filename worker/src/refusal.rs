@@ -13,8 +13,9 @@ use premath_kernel::stamp::Stamp;
 use premath_kernel::trajectory::{StepRow, batch_id, batch_refused_row};
 use premath_kernel::witness::RefusalWitness;
 use premath_memory::projection::{self, ProjectionError};
-use premath_memory::roots::{LaneRoots, MemoryRoots, exclude_from_status};
+use premath_memory::roots::{LaneRoots, LaneState, MemoryRoots, exclude_from_status};
 use premath_memory::{Trajectory, TrajectoryFileError, WorktreeLock, clock};
+use premath_worktree::tree::Tree;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -102,9 +103,14 @@ fn write_session(
     row: &StepRow,
 ) -> Result<(), ProjectionError> {
     let worktree = absolute(&lane.worktree);
-    let _lock = WorktreeLock::acquire(&worktree, Duration::ZERO)?;
-    let path = session_path(flags, &worktree)?;
-    let prior = projection::read_session(&path)?;
+    let Ok(tree) = Tree::open_in(&roots.repository, &worktree) else {
+        return Ok(());
+    };
+    let _lock = WorktreeLock::acquire_in(tree.git_folder(), Duration::ZERO)?;
+    let published = session_path(flags, &worktree)?;
+    let state = LaneState::at(&roots.repository, &worktree);
+    state.prepare()?;
+    let prior = projection::read_session(&state.session)?;
     if prior.as_ref().is_some_and(|session| session.step.is_some()) {
         return Ok(());
     }
@@ -121,7 +127,8 @@ fn write_session(
         ..SessionWrite::default()
     };
     let session = session::write(prior, write, clock::now().wall);
-    projection::write_session(&path, &session)
+    projection::write_session(&published, &session)?;
+    projection::write_session(&state.session, &session)
 }
 
 fn session_path(flags: &LoopFlags, worktree: &Path) -> Result<PathBuf, ProjectionError> {

@@ -2,9 +2,11 @@
 
 use super::bound;
 use super::next::next;
+use super::sensitive::section;
 use super::why::{REFUSES_NO_CHANGE, changed_nothing, why};
 use super::{Notice, Reporter, Summary};
 use harness_worker::account;
+use harness_worker::batch::foreign_warning;
 use harness_worker::exit;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
@@ -183,6 +185,9 @@ impl<W: Write> Reporter for HumanReporter<W> {
             ]);
         }
         self.line("");
+        for line in section(summary) {
+            self.line(&line);
+        }
         if rows.len() > 1 {
             for line in table(&rows) {
                 self.line(&line);
@@ -263,6 +268,9 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 summary.memory_changes,
                 FailureClass::MemoryChangedOutside
             ));
+        }
+        if let Some(warning) = foreign_warning(&summary.foreign_rows) {
+            self.line(&format!("warning: {}", plain(&warning)));
         }
         if summary.lanes_lost > 0 {
             self.line(&format!(

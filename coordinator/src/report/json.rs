@@ -198,6 +198,11 @@ impl<W: Write> Reporter for JsonReporter<W> {
             providers: ProviderUse::all(&summary.account, summary.ended_at),
             breaker_openings: summary.account.breaker_openings(),
             memory_changes: summary.memory_changes,
+            unaccepted_changes: summary
+                .foreign_rows
+                .iter()
+                .map(|row| row.issue_id.as_str())
+                .collect(),
         });
     }
 }

@@ -6,6 +6,7 @@ mod bound;
 mod human;
 mod json;
 mod next;
+mod sensitive;
 mod why;
 
 pub use human::HumanReporter;
@@ -22,7 +23,7 @@ use premath_kernel::outset::Outset;
 use premath_kernel::room::Shortage;
 use premath_kernel::sandbox::SandboxChoice;
 use premath_kernel::trajectory::Account;
-use premath_memory::{Claimed, OutsideChange};
+use premath_memory::{Claimed, ForeignRow, OutsideChange};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -178,6 +179,8 @@ pub struct Summary {
     pub ended_at: jiff::Timestamp,
     /// How often issue memory was found changed by no transaction.
     pub memory_changes: usize,
+    /// The rows that came by no transaction and are not accepted.
+    pub foreign_rows: Vec<ForeignRow>,
     /// By issue that did not close: its turn as it was judged, where it was.
     pub judged: BTreeMap<String, JudgedTurn>,
     /// The open issues that something holds, and what it is, by id.

@@ -105,6 +105,7 @@ impl Shell<'_> {
             account: self.batch.account(),
             ended_at: clock::now().wall,
             memory_changes: self.memory_changes,
+            foreign_rows: self.batch.foreign_rows(),
             judged: BTreeMap::new(),
             waiting,
             kept: None,

@@ -2,6 +2,7 @@
 
 use crate::agents::AgentsArgs;
 use crate::answer::Finished;
+use crate::audit::AuditArgs;
 use crate::classes::ClassesArgs;
 use crate::conformance::ConformanceArgs;
 use crate::dep::DepArgs;
@@ -20,6 +21,7 @@ use crate::schema::SchemaArgs;
 use crate::session::SessionArgs;
 use crate::trajectory::TrajectoryArgs;
 use crate::transport_dispatch::TransportDispatchArgs;
+use crate::trust::TrustArgs;
 use crate::upkeep::{CleanArgs, DoctorArgs};
 use crate::world::WorldArgs;
 use clap::{Parser, Subcommand};
@@ -63,8 +65,12 @@ pub(crate) enum Command {
     HarnessFeature(FeatureArgs),
     /// Show again what a batch came to
     Report(ReportArgs),
+    /// See how the files that govern batches changed, and accept them
+    Trust(TrustArgs),
     /// Check that closed work is on its target, and that nothing is left over
     Doctor(DoctorArgs),
+    /// Check that rows, issues, witnesses and commits agree, from the files alone
+    Audit(AuditArgs),
     /// Take away what nothing needs any more
     Clean(CleanArgs),
     /// Append to the trajectory of steps and query it
@@ -109,7 +115,9 @@ impl Command {
             Self::HarnessSession(args) => args.run(),
             Self::HarnessFeature(args) => args.run(),
             Self::Report(args) => args.run(),
+            Self::Trust(args) => args.run(json),
             Self::Doctor(args) => args.run(),
+            Self::Audit(args) => args.run(),
             Self::Clean(args) => args.run(),
             Self::HarnessTrajectory(args) => args.run(),
             Self::Kpi(args) => args.run(),

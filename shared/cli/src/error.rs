@@ -8,11 +8,15 @@ use premath_kernel::feature::LedgerError;
 use premath_kernel::instruction::{BindingError, BindingFault};
 use premath_kernel::retry::PolicyError;
 use premath_kernel::transport::PayloadError;
+use premath_kernel::trust::TrustError;
 use premath_kernel::turn::EvidenceError;
 use premath_memory::governance::ClaimError;
 use premath_memory::instruction::InstructionFileError;
 use premath_memory::projection::ProjectionError;
+use premath_memory::trust::TrustFileError;
 use premath_memory::{ChangeError, StoreError, TrajectoryFileError};
+use premath_worktree::governing::GoverningError;
+use premath_worktree::history::HistoryError;
 use premath_worktree::inventory::InventoryError;
 use std::error::Error;
 use std::io;
@@ -22,11 +26,22 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
     /// A step's command tried to change issues by itself.
-    #[error("a step is running (PREMATH_STEP_ID is set): its harness alone changes issues")]
+    #[error("this command runs in a step: its harness alone changes issues")]
     InsideStep,
     /// A step's command tried to clean up.
-    #[error("a step is running (PREMATH_STEP_ID is set): cleaning up is a person's")]
+    #[error("this command runs in a step: cleaning up is a person's")]
     CleanInsideStep,
+    /// A step's command tried to accept governing files.
+    #[error(
+        "a step is running (PREMATH_STEP_ID is set): only a person accepts what governs batches"
+    )]
+    TrustInsideStep,
+    /// Governing files are not accepted.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// Governing files cannot be looked at.
+    #[error(transparent)]
+    Governing(#[from] GoverningError),
     /// A step's command has nowhere to leave its request.
     #[error("a step is running, but PREMATH_OUTBOX names no file to leave the request in")]
     NoOutbox,
@@ -96,6 +111,9 @@ pub(crate) enum CliError {
     /// The repository's things cannot be listed.
     #[error(transparent)]
     Inventory(#[from] InventoryError),
+    /// The repository's history cannot be read.
+    #[error(transparent)]
+    History(#[from] HistoryError),
     /// What was to be read is not there.
     #[error("there is no {what} at {path}")]
     Absent {
@@ -224,6 +242,8 @@ impl CliError {
             Self::Claim(fault) => Some(fault.class()),
             Self::Arguments { .. } => Some(FailureClass::LeaseInvalidPayload),
             Self::Payload(error) => Some(error.class()),
+            Self::Trust(error) => Some(error.class()),
+            Self::Governing(error) => Some(error.class()),
             Self::NoOutbox => Some(FailureClass::OutboxInvalid),
             Self::Change(error) => Some(error.class()),
             Self::Store(error) => Some(error.class()),
@@ -231,6 +251,7 @@ impl CliError {
             Self::Ledger(error) => Some(error.class()),
             Self::Trajectory(error) => Some(error.class()),
             Self::Inventory(error) => Some(error.class()),
+            Self::History(error) => Some(error.class()),
             Self::Instruction(error) => Some(error.class()),
             Self::Policy { source, .. } => Some(source.class()),
             Self::PolicyFile { .. } => Some(FailureClass::RetryPolicyInvalid),
@@ -240,6 +261,7 @@ impl CliError {
             | Self::Registry(_)
             | Self::NotDue { .. }
             | Self::CleanInsideStep
+            | Self::TrustInsideStep
             | Self::UnknownClass { .. }
             | Self::Absent { .. }
             | Self::NoReport(_)
@@ -264,6 +286,8 @@ impl CliError {
         match self {
             Self::InsideStep
             | Self::CleanInsideStep
+            | Self::TrustInsideStep
+            | Self::Trust(_)
             | Self::NoOutbox
             | Self::NoInstruction
             | Self::Binding(_)
@@ -281,8 +305,10 @@ impl CliError {
             | Self::Projection(ProjectionError::Store(error))
             | Self::Trajectory(TrajectoryFileError::Store(error)) => store_code(error),
             Self::Usage(_)
+            | Self::Governing(_)
             | Self::Registry(_)
             | Self::Inventory(_)
+            | Self::History(_)
             | Self::Projection(ProjectionError::Session { .. } | ProjectionError::Ledger { .. })
             | Self::Ledger(_)
             | Self::Trajectory(TrajectoryFileError::Row(_))
@@ -332,6 +358,12 @@ impl CliError {
                 FailureClass::DependencyCycle => {
                     Some("`premath dep diagnostics` shows what waits for what".to_owned())
                 }
+                FailureClass::MutationUseEvidenceMissing => Some(
+                    "a batch closes or blocks the issue when its turn passes the gate; an \
+                     operator does it with `premath issue update ID --status STATUS \
+                     --override-reason TEXT`"
+                        .to_owned(),
+                ),
                 _ => None,
             },
             Self::Instruction(error) => error.hint(),
@@ -340,9 +372,19 @@ impl CliError {
                 "say why with --override-reason, or override_reason under [batch] in harness.toml"
                     .to_owned(),
             ),
+            Self::Trust(error) => Some(error.hint()),
             Self::UnknownClass { .. } => Some("`premath classes` lists all".to_owned()),
             Self::Absent { made_by, .. } => Some(format!("`premath {made_by}` makes one")),
             _ => None,
+        }
+    }
+}
+
+impl From<TrustFileError> for CliError {
+    fn from(error: TrustFileError) -> Self {
+        match error {
+            TrustFileError::Store(error) => error.into(),
+            TrustFileError::Trust(error) => error.into(),
         }
     }
 }

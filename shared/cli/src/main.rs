@@ -2,6 +2,7 @@
 
 mod agents;
 mod answer;
+mod audit;
 mod classes;
 mod command;
 mod conformance;
@@ -27,6 +28,7 @@ mod session;
 mod terminal;
 mod trajectory;
 mod transport_dispatch;
+mod trust;
 mod upkeep;
 mod world;
 

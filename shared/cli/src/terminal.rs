@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::io::{self, BufRead, IsTerminal, Read, Write as _};
 
 pub(crate) use premath_kernel::plain::plain;
 
@@ -63,6 +64,19 @@ pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> St
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text
+}
+
+/// Shows a text and asks a question of a person; `None` where there is no
+/// terminal to answer on.
+pub(crate) fn ask(shown: &str, question: &str) -> Option<bool> {
+    let (mut error, input) = (io::stderr(), io::stdin());
+    if !error.is_terminal() || !input.is_terminal() {
+        return None;
+    }
+    let asked = write!(error, "{shown}{question} [y/N] ").and_then(|()| error.flush());
+    let mut answer = String::new();
+    let heard = asked.and_then(|()| input.lock().take(64).read_line(&mut answer));
+    Some(heard.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
 }
 
 #[cfg(test)]

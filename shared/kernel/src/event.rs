@@ -6,6 +6,7 @@ use crate::authority::MutationMode;
 use crate::bootstrap::Bootstrap;
 use crate::deadline::Reached;
 use crate::failure::FailureClass;
+use crate::governing::SensitiveChange;
 use crate::sandbox::SandboxMode;
 use crate::stamp::Stamp;
 use crate::trajectory::{Account, ProviderAccount, TokenCounts};
@@ -63,6 +64,9 @@ pub struct StepOutcome<'a> {
     pub world: Option<&'a WorldRecord>,
     /// Issues that were filed.
     pub discovered: &'a [String],
+    /// The sensitive files that a closed step changed, the first by path.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub sensitive_changes: &'a [SensitiveChange],
     /// From claim to row, in milliseconds.
     pub duration_ms: u64,
 }
@@ -372,6 +376,9 @@ pub enum Event<'a> {
         breaker_openings: u64,
         /// How often issue memory was found changed by no transaction.
         memory_changes: usize,
+        /// The issues whose rows came by no transaction and are not accepted;
+        /// an empty text where it is unknown which.
+        unaccepted_changes: Vec<&'a str>,
     },
 }
 

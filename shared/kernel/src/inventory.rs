@@ -15,9 +15,9 @@ mod name;
 mod worktree;
 
 pub use found::{
-    Batch, Branch, CheckedOut, CutStep, Found, Head, IssueFacts, Known, Landed, Lane, LeaseLook,
-    Left, LeftFile, LockFile, Loss, Mark, Place, SalvageFolder, Stand, StepOutput, Unreadable,
-    Worktree,
+    Batch, Branch, CheckedOut, CutStep, ForeignChange, Found, Head, IssueFacts, Known, Landed,
+    Lane, LeaseLook, Left, LeftFile, LockFile, Loss, Mark, Place, SalvageFolder, Stand, StepOutput,
+    Unreadable, Worktree,
 };
 pub use name::{Role, marked_issue, role};
 

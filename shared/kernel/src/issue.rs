@@ -63,6 +63,11 @@ impl Status {
     pub const fn is_terminal(&self) -> bool {
         matches!(self, Self::Closed | Self::Tombstone)
     }
+
+    /// Tells whether only the gate's evidence or the operator may set it.
+    pub const fn needs_evidence(&self) -> bool {
+        self.is_terminal() || matches!(self, Self::Blocked)
+    }
 }
 
 /// What an edge from an issue to another does.

@@ -6,6 +6,7 @@
 //! Invariant: no clock, file, process, thread or environment. Time is an
 //! argument.
 
+pub mod audit;
 pub mod authority;
 pub mod bootstrap;
 pub mod breaker;
@@ -21,6 +22,7 @@ pub mod failure;
 pub mod feature;
 pub mod field;
 pub mod governance;
+pub mod governing;
 pub mod graph;
 pub mod handoff;
 pub mod instruction;
@@ -28,6 +30,7 @@ pub mod inventory;
 pub mod issue;
 pub mod landing;
 pub mod lease;
+pub mod network;
 pub mod operation;
 pub mod outbox;
 pub mod outset;
@@ -46,6 +49,7 @@ pub mod time;
 pub mod token;
 pub mod trajectory;
 pub mod transport;
+pub mod trust;
 pub mod turn;
 pub mod witness;
 pub mod world;

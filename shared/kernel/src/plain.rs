@@ -31,8 +31,9 @@ pub fn plain_json(json: &str) -> Cow<'_, str> {
     let mut spelled = String::with_capacity(json.len() + 8);
     for c in json.chars() {
         if acts(c) {
-            // All of them lie in the basic plane.
-            spelled.push_str(&format!("\\u{:04x}", u32::from(c)));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                spelled.push_str(&format!("\\u{unit:04x}"));
+            }
         } else {
             spelled.push(c);
         }
@@ -40,10 +41,54 @@ pub fn plain_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(spelled)
 }
 
-/// Tells whether a character does something to a terminal.
+/// Returns a text without what a reader does not see: control characters other
+/// than line ends and tabs, marks that turn the direction of writing, characters
+/// without a width, tags and variation selectors. A text of more than `most`
+/// characters is cut, and says so.
+pub fn visible(text: &str, most: usize) -> String {
+    let shown = |c: &char| matches!(c, '\n' | '\t') || !(is_active(*c) || is_selector(*c));
+    let mut characters = text.chars().filter(shown);
+    let mut kept: String = characters.by_ref().take(most).collect();
+    match characters.count() {
+        0 => {}
+        left_out => kept.push_str(&format!(" [{left_out} more characters are left out]")),
+    }
+    kept
+}
+
+/// Returns a text as [`visible`] does, in one line.
+pub fn visible_line(text: &str, most: usize) -> String {
+    let line: Vec<&str> = text.split_whitespace().collect();
+    visible(&line.join(" "), most)
+}
+
+/// Tells whether a character does something to a terminal, or hides in a text.
 fn is_active(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{34f}'
+                | '\u{61c}'
+                | '\u{115f}'..='\u{1160}'
+                | '\u{17b4}'..='\u{17b5}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{feff}'
+                | '\u{ffa0}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{1d173}'..='\u{1d17a}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
+/// Tells whether a character picks the form of the one before it; a row of
+/// them can carry a text of its own.
+const fn is_selector(c: char) -> bool {
+    matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{180b}'..='\u{180d}' | '\u{180f}')
 }
 
 #[cfg(test)]
@@ -65,5 +110,29 @@ mod tests {
             json
         );
         assert!(matches!(plain("caf\u{e9}"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_hides_in_a_text_is_spelled_out_too() {
+        // A letter of the tags, which no font shows.
+        assert_eq!(plain("a\u{e0041}\u{ad}"), "a\\u{e0041}\\u{ad}");
+        let json = serde_json::json!({"a": "\u{e0041}"});
+        let text = json.to_string();
+        let shown = plain_json(&text);
+        assert_eq!(shown, r#"{"a":"\udb40\udc41"}"#);
+        let read: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(read, json);
+    }
+
+    #[test]
+    fn a_visible_text_is_what_a_reader_sees_and_no_longer() {
+        let text = "a\u{1b}[0m\u{202e}b\u{200b}\u{e0041}\u{fe0f}\n\tc";
+        assert_eq!(visible(text, 100), "a[0mb\n\tc");
+        assert_eq!(visible_line(text, 100), "a[0mb c");
+        assert_eq!(
+            visible("abcdef", 4),
+            "abcd [2 more characters are left out]"
+        );
+        assert_eq!(visible("abcd", 4), "abcd");
     }
 }

@@ -1,18 +1,25 @@
 //! The providers of the agents' models: which of them a lane works with, and
 //! what becomes of one that refuses more work (`agents.md`, "Supervision").
 //!
-//! A usage limit parks the provider and never the issue. When its time comes,
-//! one step probes it; the others wait until that step says that it answers.
+//! A usage limit parks the provider and never the issue: for minutes at first,
+//! and up to the stated reset only when probes are refused too. When its time
+//! comes, one step probes it; the others wait until that step says that it
+//! answers.
 
 use crate::retry::{jitter, retry_at};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A stated reset that is further away is no reset: no limit is longer than a
 /// week.
 const STATED_MAX: Duration = Duration::from_secs(8 * 86_400);
+
+/// How long a provider is parked at first, whatever was said: the text that
+/// says it comes through a step. Each refused probe doubles it.
+const FIRST_PARK: Duration = Duration::from_secs(300);
 
 /// How long a wait counts for its jitter.
 const JITTERED_MAX: Duration = Duration::from_secs(3_600);
@@ -46,6 +53,35 @@ impl UsageLimit {
     }
 }
 
+/// Whether a line of a command's error output may park a provider. The events
+/// of an agent's own stream always may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LimitLines {
+    /// The step fails, and an attempt is used up: anything that runs in a step
+    /// can print the line.
+    #[default]
+    Ignore,
+    /// The line parks the provider, as an agent's event does.
+    Park,
+}
+
+/// A word that names no way to treat such a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` must be `ignore` or `park`")]
+pub struct UnknownLimitLines(String);
+
+impl FromStr for LimitLines {
+    type Err = UnknownLimitLines;
+
+    fn from_str(text: &str) -> Result<Self, UnknownLimitLines> {
+        match text {
+            "ignore" => Ok(Self::Ignore),
+            "park" => Ok(Self::Park),
+            other => Err(UnknownLimitLines(other.to_owned())),
+        }
+    }
+}
+
 /// Which providers there are for the lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderRule {
@@ -55,6 +91,8 @@ pub struct ProviderRule {
     pub fallback: Vec<String>,
     /// How long one is parked whose reset is not said.
     pub pause: Duration,
+    /// Whether a line of error output may park one.
+    pub limit_lines: LimitLines,
 }
 
 /// What a lane that gets a claim now works with.
@@ -280,6 +318,7 @@ impl ProviderDesk {
                 .max(least),
             None => self.rule.pause,
         };
+        let wait = wait.min(FIRST_PARK.saturating_mul(1 << refusals.min(16)));
         let seed = format!("{}.{provider}.{refusals}", self.seed);
         let longer = jitter(wait.min(JITTERED_MAX), self.jitter_percent, &seed);
         let until = retry_at(now, wait.saturating_add(longer));

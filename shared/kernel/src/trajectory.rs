@@ -4,8 +4,10 @@
 mod account;
 mod agent;
 mod batch;
+mod chain_check;
 mod holder;
 mod kpi;
+mod link;
 mod projection;
 mod recovery;
 mod row;
@@ -19,8 +21,10 @@ pub use batch::{
     batch_end_row, batch_id, batch_refused_row, batch_resume_row, batch_start_row, salvage_row,
     take_over_row,
 };
+pub use chain_check::{BreakKind, ChainBreak, ChainReport, check_chain};
 pub use holder::BatchHolder;
 pub use kpi::{KPI_KIND, KPI_WINDOW, KpiDecision, Throughput, throughput};
+pub use link::{CHAIN_FIELD, Chain, ChainHead, GENESIS, NoChainHead};
 pub use projection::{
     PROJECTION_KIND, Projection, ProjectionMode, TrajectoryCounts, UnknownMode, project,
 };
@@ -57,6 +61,8 @@ pub mod action {
     pub const WORLD_SUBMIT: &str = "world.submit";
     /// Issue memory was changed by no transaction while a batch ran.
     pub const MEMORY_CHANGED: &str = "coordinator.memory_changed";
+    /// The operator accepted a row of issue memory that came by no transaction.
+    pub const CHANGES_ACCEPTED: &str = "operator.changes_accepted";
     /// A lane was given up.
     pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
     /// A provider refused more work, and no lane works with it for a while.

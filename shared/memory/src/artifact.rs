@@ -46,7 +46,7 @@ pub fn of_step(folder: &Path, step_id: &str, phase: &str, extension: &str) -> Pa
 
 /// Refuses the files of authority and trajectory, which change under their own
 /// locks alone: they are the ones with a lock beside them.
-fn refuse_locked(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn refuse_locked(path: &Path) -> Result<(), StoreError> {
     let name = path.file_name().unwrap_or_default();
     if name == "issues.jsonl" || LockFile::path_beside(path).exists() {
         let cause = io::Error::new(io::ErrorKind::PermissionDenied, "it is no artifact");
@@ -225,14 +225,23 @@ fn stream_options() -> OpenOptions {
 ///
 /// [`StoreError::Io`].
 pub fn append_line(path: &Path, line: &str) -> Result<(), StoreError> {
-    let mut file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    options.custom_flags(no_follow() | no_wait());
+    let mut file = options
         .open(path)
         .map_err(StoreError::io("append to", path))?;
+    let meta = file.metadata().map_err(StoreError::io("look at", path))?;
+    if !meta.is_file() {
+        let cause = io::Error::other("it is no regular file");
+        return Err(StoreError::io("append to", path)(cause));
+    }
     file.write_all(format!("{line}\n").as_bytes())
         .map_err(StoreError::io("append to", path))
+}
+
+fn no_wait() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0)
 }
 
 fn no_follow() -> i32 {

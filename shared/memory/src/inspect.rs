@@ -116,7 +116,7 @@ pub fn repair_issues(path: &Path, new: &Path) -> Result<Inspection<usize>, Store
     Ok(Inspection { rows, faults, cut })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
     std::fs::read(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => StoreError::Missing {
             path: path.to_path_buf(),
@@ -127,7 +127,7 @@ fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
 
 /// The lines of a file; what follows the last newline counts as for every
 /// reader, where it is complete.
-fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     let (whole, rest) = parted(bytes);
     let tail = (is_object(rest) || is_comment(rest)).then_some(rest);
     let whole = whole.split_inclusive(|byte| *byte == b'\n');
@@ -135,7 +135,11 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
         .map(|line| line.strip_suffix(b"\n").unwrap_or(line))
         .chain(tail)
         .zip(1..)
-        .map(|(bytes, number)| Line { number, bytes })
+        .map(|(bytes, number)| Line {
+            number,
+            bytes,
+            is_whole: true,
+        })
 }
 
 /// Parts whole lines from what follows the last newline.
@@ -155,7 +159,7 @@ fn is_passed_over(line: &Line<'_>) -> bool {
     bytes.is_empty() || bytes.starts_with(b"#")
 }
 
-fn fault(error: StoreError) -> Option<Fault> {
+pub(crate) fn fault(error: StoreError) -> Option<Fault> {
     match error {
         StoreError::Corrupt {
             line,

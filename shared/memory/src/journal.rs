@@ -46,6 +46,9 @@ pub(crate) struct Line<'a> {
     /// Counted from 1.
     pub(crate) number: u64,
     pub(crate) bytes: &'a [u8],
+    /// Whether it ends, or ends now: one that a reader finds without its
+    /// newline is read again.
+    pub(crate) is_whole: bool,
 }
 
 /// What a refresh found.
@@ -269,6 +272,7 @@ impl Journal {
                 take(Line {
                     number: open.lines,
                     bytes: line,
+                    is_whole: true,
                 })?;
                 rest.clear();
                 bytes = &bytes[end + 1..];
@@ -282,6 +286,7 @@ impl Journal {
                     take(Line {
                         number: open.lines + 1,
                         bytes: &rest,
+                        is_whole: tail == Tail::Repair,
                     })?;
                 }
                 if tail == Tail::Repair {

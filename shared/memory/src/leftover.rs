@@ -114,13 +114,13 @@ pub fn size(path: &Path) -> u64 {
     }
 }
 
-/// Removes a left file of ours; none there is fine.
+/// Refuses the files of authority and trajectory, which no clean-up removes.
 ///
 /// # Errors
 ///
 /// [`StoreError::Io`].
-pub fn remove(path: &Path) -> Result<(), StoreError> {
-    artifact::remove(path)
+pub fn refuse_locked(path: &Path) -> Result<(), StoreError> {
+    artifact::refuse_locked(path)
 }
 
 /// `issues.jsonl.torn-<time>` and the like.

@@ -5,6 +5,7 @@
 //! file; a second store will come.
 
 pub mod artifact;
+pub mod audit;
 pub mod clock;
 pub mod dispatch;
 mod error;
@@ -14,21 +15,25 @@ mod inspect;
 pub mod instruction;
 mod issues;
 mod journal;
+pub mod lane_record;
 pub mod leftover;
 mod lock;
+pub mod private;
 pub mod projection;
 pub mod report;
 pub mod roots;
 mod row;
 mod snapshot;
 mod trajectory;
+pub mod trust;
+pub mod untrusted;
 pub mod world;
 
 pub use error::{ChangeError, StoreError};
 pub use inspect::{Fault, Inspection, inspect_issues, inspect_trajectory, repair_issues};
 pub use issues::{
-    ClaimScope, Claimed, Compaction, DependencyEdit, IssueChange, IssueEdit, IssueMemory, NewIssue,
-    OpenOptions, OutsideChange, View,
+    Acceptance, ClaimScope, Claimed, Compaction, DependencyEdit, ForeignKind, ForeignRow,
+    IssueChange, IssueEdit, IssueMemory, NewIssue, OpenOptions, OutsideChange, View,
 };
 pub use lock::{
     CommandLock, Hold, LOCK_WAIT, LandingLock, WorktreeLock, WorktreesLock, landing_lock, lane_lock,

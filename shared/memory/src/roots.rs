@@ -6,7 +6,10 @@
 
 use crate::artifact;
 use crate::error::StoreError;
+use crate::untrusted::{UntrustedError, UntrustedFolder};
 use git2::Repository;
+use premath_kernel::canonical::sha256_hex;
+use premath_kernel::token;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -77,6 +80,9 @@ impl MemoryRoots {
     }
 }
 
+/// Where in a worktree a step's files are.
+const STEP: &str = ".premath/step";
+
 /// The files of a worker in its worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneRoots {
@@ -117,6 +123,31 @@ impl LaneRoots {
         artifact::sweep(folder)
     }
 
+    /// Opens the folder of a running step's files, and makes it where it is
+    /// missing.
+    ///
+    /// # Errors
+    ///
+    /// [`UntrustedError::Io`].
+    pub fn step_folder(&self) -> Result<UntrustedFolder, UntrustedError> {
+        let premath = self.step.parent().unwrap_or(Path::new("."));
+        let worktree = premath.parent().unwrap_or(Path::new("."));
+        UntrustedFolder::make(worktree, Path::new(STEP))
+    }
+
+    /// Removes the folder of a step's files.
+    ///
+    /// # Errors
+    ///
+    /// [`UntrustedError::Io`].
+    pub fn remove_step_folder(&self) -> Result<(), UntrustedError> {
+        let premath = self.step.parent().unwrap_or(Path::new("."));
+        let worktree = premath.parent().unwrap_or(Path::new("."));
+        let parent = Path::new(STEP).parent().unwrap_or(Path::new(""));
+        let name = Path::new(STEP).file_name().and_then(|name| name.to_str());
+        UntrustedFolder::make(worktree, parent)?.remove(name.unwrap_or_default())
+    }
+
     /// Makes sure that the folders are folders: a link that a command put in
     /// their place would lead our files elsewhere.
     ///
@@ -141,13 +172,88 @@ impl LaneRoots {
     }
 }
 
+/// What the harness keeps of a lane in the main worktree, where no step sees
+/// it: `.premath/lanes/<lane>/`. The files in the lane's worktree are published
+/// copies that are never read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneState {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The session.
+    pub session: PathBuf,
+    /// The feature ledger.
+    pub ledger: PathBuf,
+    /// The git folder that a step works with; a step writes it.
+    pub step_git: PathBuf,
+    /// The git folder that a verification's commands see; they write it.
+    pub verification_git: PathBuf,
+    /// The git folder of the checkout for verifications, which no command sees.
+    pub checkout_git: PathBuf,
+    /// What the last setup of the lane rested on.
+    pub setup: PathBuf,
+    /// What the last setup of the checkout rested on.
+    pub checkout_setup: PathBuf,
+    /// The files of the checkout for verifications, beside the repository.
+    pub checkout: PathBuf,
+}
+
+impl LaneState {
+    /// Names the files of a lane.
+    pub fn at(repository: &Path, worktree: &Path) -> Self {
+        let name = lane_name(worktree);
+        let folder = repository.join(".premath").join("lanes").join(&name);
+        let beside = repository.file_name().unwrap_or_default().to_string_lossy();
+        let beside = repository.with_file_name(format!("{beside}-verify"));
+        Self {
+            session: folder.join("harness_session.json"),
+            ledger: folder.join("harness_feature_ledger.json"),
+            step_git: folder.join("step.git"),
+            verification_git: folder.join("verification.git"),
+            checkout_git: folder.join("checkout.git"),
+            setup: folder.join("setup"),
+            checkout_setup: folder.join("checkout-setup"),
+            checkout: beside.join(name),
+            folder,
+        }
+    }
+
+    /// Makes the folder, readable by its owner alone, and removes what killed
+    /// processes left half-written.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`].
+    pub fn prepare(&self) -> Result<(), StoreError> {
+        use std::os::unix::fs::DirBuilderExt;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)
+            .map_err(StoreError::io("make", &self.folder))?;
+        artifact::sweep(&self.folder)
+    }
+}
+
+/// Names a lane by its worktree: after its folder, and apart from every other.
+pub fn lane_name(worktree: &Path) -> String {
+    let name = worktree.file_name().unwrap_or_default().to_string_lossy();
+    let digest = sha256_hex(worktree.as_os_str().as_encoded_bytes());
+    let name: String = token::token(&name, "lane").chars().take(40).collect();
+    format!("{name}-{}", &digest[..12])
+}
+
 /// Names of ours that git is to pass over, in every worktree.
-const PASSED_OVER: [&str; 9] = [
+const PASSED_OVER: &[&str] = &[
+    "/.premath/lanes/",
+    "/.premath/private/",
+    "/.premath/trust.json",
     "/.premath/harness_session.json",
     "/.premath/harness_feature_ledger.json",
     "/.premath/step/",
     "/.premath/issues.jsonl.flock",
     "/.premath/issues.jsonl.seal",
+    "/.premath/issues.jsonl.base",
+    "/.premath/issues.jsonl.foreign",
     "/.premath/harness_trajectory.jsonl.flock",
     "/.premath/*.torn-*",
     "/artifacts/streams/",
@@ -174,7 +280,8 @@ pub fn exclude_from_status_in(common_folder: &Path) -> Result<(), StoreError> {
     // Bytes, not text: what stands there is the user's.
     let mut new = artifact::read(&path)?.unwrap_or_default();
     let missing: Vec<&str> = PASSED_OVER
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|name| {
             !new.split(|byte| *byte == b'\n')
                 .any(|line| line.trim_ascii() == name.as_bytes())
@@ -203,6 +310,24 @@ pub fn exclude_from_status_in(common_folder: &Path) -> Result<(), StoreError> {
 /// or has no worktree.
 pub fn main_worktree(folder: &Path) -> Result<Option<PathBuf>, StoreError> {
     MainWorktrees::default().of(folder)
+}
+
+/// Returns the folders of all worktrees of a folder's repository, the main one
+/// first; the folder itself where there is no repository.
+///
+/// # Errors
+///
+/// [`StoreError::Repository`] where the repository cannot be read.
+pub fn worktree_folders(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let Some(main) = main_worktree(folder)? else {
+        return Ok(vec![folder.to_path_buf()]);
+    };
+    let repository = open(&main)?;
+    let names = repository.worktrees().map_err(|e| refused(&main, &e))?;
+    let linked = names.iter().flatten().flatten();
+    let linked = linked.filter_map(|name| repository.find_worktree(name).ok());
+    let linked: Vec<PathBuf> = linked.map(|found| found.path().to_path_buf()).collect();
+    Ok(std::iter::once(main).chain(linked).collect())
 }
 
 /// Tells whether the repository of a folder has a commit to begin at.

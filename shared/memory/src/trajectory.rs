@@ -1,11 +1,15 @@
 //! The trajectory: append-only, one write a row, synced before the step counts
 //! as recorded (`storage.md`, HARNESS-RUNTIME 6).
+//!
+//! Each row that is appended here goes on from the lines before it by a hash
+//! chain (`kernel::trajectory::Chain`). The chain's end is kept in memory and
+//! follows the file, under the lock that rows are appended under.
 
 use crate::error::StoreError;
 use crate::journal::{Journal, Line, Refreshed, Tail};
 use crate::lock::{LOCK_WAIT, LockFile};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::trajectory::{StepRow, TrajectoryError, action};
+use premath_kernel::trajectory::{Chain, ChainHead, StepRow, TrajectoryError, action};
 use std::collections::HashSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -27,6 +31,8 @@ struct State {
     journal: Journal,
     /// Step ids of worker rows; looked up, never iterated.
     steps: HashSet<Box<str>>,
+    /// Over the whole lines that were read or written.
+    chain: Chain,
 }
 
 /// The trajectory could not be read or written.
@@ -64,6 +70,7 @@ impl Trajectory {
             state: Mutex::new(State {
                 journal: Journal::new(path),
                 steps: HashSet::new(),
+                chain: Chain::default(),
             }),
         })
     }
@@ -101,8 +108,7 @@ impl Trajectory {
         row: &StepRow,
         wanted: impl Fn(&HashSet<Box<str>>) -> bool,
     ) -> Result<bool, TrajectoryFileError> {
-        let mut line = row.line()?.into_bytes();
-        line.push(b'\n');
+        let body = row.line()?;
         let mut state = self.state();
         let _held = self.lock.acquire(LOCK_WAIT)?;
         // Again where somebody put another file in its place in the meantime.
@@ -113,7 +119,10 @@ impl Trajectory {
             if !wanted(&state.steps) {
                 return Ok(false);
             }
-            state.journal.append(&line)?;
+            // What was read in the meantime decides what the row goes on from.
+            let (line, value) = state.chain.line(&body);
+            state.journal.append(format!("{line}\n").as_bytes())?;
+            state.chain.go_on(value);
             written = state.journal.is_current();
             if written {
                 break;
@@ -128,6 +137,21 @@ impl Trajectory {
             state.steps.insert(row.step_id.as_str().into());
         }
         Ok(true)
+    }
+
+    /// Returns the chain value of the last row that has one: it stands for
+    /// every line up to that row. `None` where no row has one.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError::Store`].
+    pub fn chain_head(&self) -> Result<Option<ChainHead>, TrajectoryFileError> {
+        let mut state = self.state();
+        if !self.path.exists() {
+            return Ok(None);
+        }
+        state.refresh(Tail::Peek)?;
+        Ok(state.chain.head())
     }
 
     /// Tells whether a step has its row.
@@ -168,21 +192,32 @@ impl Trajectory {
 
 impl State {
     fn refresh(&mut self, tail: Tail) -> Result<(), StoreError> {
-        let Self { journal, steps } = self;
+        let Self {
+            journal,
+            steps,
+            chain,
+        } = self;
         let path = journal.path().to_path_buf();
-        let steps = std::cell::RefCell::new(steps);
+        let known = std::cell::RefCell::new((steps, chain));
         journal.refresh(
             tail,
             |refreshed| {
                 if refreshed == Refreshed::Anew {
-                    steps.borrow_mut().clear();
+                    let (steps, chain) = &mut *known.borrow_mut();
+                    steps.clear();
+                    **chain = Chain::default();
                 }
             },
             |line| {
-                if let Some(row) = read_line(&path, &line)?
+                let row = read_line(&path, &line)?;
+                let (steps, chain) = &mut *known.borrow_mut();
+                if line.is_whole {
+                    chain.follow(line.bytes);
+                }
+                if let Some(row) = row
                     && row.action == action::WORKER_LOOP
                 {
-                    steps.borrow_mut().insert(row.step_id.into());
+                    steps.insert(row.step_id.into());
                 }
                 Ok(())
             },
@@ -213,6 +248,7 @@ pub(crate) fn read_line(path: &Path, line: &Line<'_>) -> Result<Option<StepRow>,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use premath_kernel::trajectory::check_chain;
 
     fn row(step: &str) -> StepRow {
         StepRow::new(
@@ -250,9 +286,92 @@ mod tests {
         assert!(!trajectory.append_if_absent(&row("s1")).unwrap());
         assert!(trajectory.append_if_absent(&row("s2")).unwrap());
         assert_eq!(trajectory.rows().unwrap().len(), 2);
+        assert!(broken(&path).is_empty());
         std::fs::write(&path, format!("{{\"schema\":2}}\n{line}\n")).unwrap();
         let error = trajectory.rows().unwrap_err();
         assert_eq!(error.class(), FailureClass::TrajectoryCorrupt);
         assert!(error.to_string().contains("t.jsonl:1:1: "), "{error}");
+    }
+
+    /// The breaks of the chain of a file.
+    fn broken(path: &Path) -> Vec<u64> {
+        let text = std::fs::read_to_string(path).unwrap();
+        let breaks = check_chain(text.lines().map(str::as_bytes)).breaks;
+        breaks.into_iter().map(|found| found.line).collect()
+    }
+
+    #[test]
+    fn rows_of_several_writers_and_of_other_programs_are_one_chain() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let foreign = row("foreign").line().unwrap();
+        std::fs::write(&path, format!("{foreign}\n")).unwrap();
+        let (a, b) = (
+            Trajectory::open(&path).unwrap(),
+            Trajectory::open(&path).unwrap(),
+        );
+        assert_eq!(a.chain_head().unwrap(), None);
+        a.append(&row("1")).unwrap();
+        let first = b.chain_head().unwrap();
+        assert!(first.is_some());
+        assert_eq!(a.chain_head().unwrap(), first);
+        b.append(&row("2")).unwrap();
+        // Another program appends without a newline at the end.
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        text.push_str(&foreign);
+        std::fs::write(&path, &text).unwrap();
+        let second = a.chain_head().unwrap();
+        assert!(second.is_some() && second != first);
+        a.append(&row("3")).unwrap();
+        a.append(&row("4")).unwrap();
+        b.append(&row("5")).unwrap();
+        assert!(broken(&path).is_empty());
+        assert_eq!(a.rows().unwrap().len(), 7);
+        let report = check_chain(
+            std::fs::read_to_string(&path)
+                .unwrap()
+                .lines()
+                .map(str::as_bytes),
+        );
+        assert_eq!(report.covered, [1, 4]);
+        assert_eq!(report.head(), a.chain_head().unwrap());
+        assert_eq!(second.and_then(|value| report.line_of(value)), Some(3));
+    }
+
+    #[test]
+    fn a_write_that_fails_does_not_break_the_chain() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let trajectory = Trajectory::open(&path).unwrap();
+        trajectory.append(&row("1")).unwrap();
+        trajectory.state().journal.panic_on_append();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            trajectory.append(&row("2")).unwrap();
+        }));
+        assert!(panicked.is_err());
+        trajectory.append(&row("3")).unwrap();
+        let other = Trajectory::open(&path).unwrap();
+        other.state().journal.fail_next_sync();
+        other.append(&row("4")).unwrap_err();
+        trajectory.append(&row("5")).unwrap();
+        assert!(broken(&path).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_begins_its_own_chain() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let trajectory = Trajectory::open(&path).unwrap();
+        trajectory.append(&row("1")).unwrap();
+        let line = row("other").line().unwrap();
+        std::fs::write(folder.path().join("new"), format!("{line}\n")).unwrap();
+        std::fs::rename(folder.path().join("new"), &path).unwrap();
+        trajectory.append(&row("2")).unwrap();
+        trajectory.append(&row("3")).unwrap();
+        assert!(broken(&path).is_empty());
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(trajectory.chain_head().unwrap(), None);
+        trajectory.append(&row("4")).unwrap();
+        assert!(broken(&path).is_empty());
     }
 }

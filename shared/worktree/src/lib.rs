@@ -4,9 +4,14 @@
 //! Invariant: no process is started here, and no file of anybody's checkout is
 //! touched but the lane's own.
 
+pub mod checkout;
+pub mod governing;
+pub mod history;
 pub mod inventory;
 pub mod landing;
 pub mod provision;
+pub mod removal;
+pub mod signing;
 pub mod tree;
 
 use git2::{Repository, Signature};

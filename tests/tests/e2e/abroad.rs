@@ -192,9 +192,9 @@ fn a_step_works_where_its_issue_asks_and_closes_when_the_gate_there_admits_it() 
     let other = here.file_on("harness/integration", "src/b.txt");
     assert_eq!(other.as_deref(), Some("\n"));
     assert_eq!(here.steps_of("b")[0]["world"], Value::Null);
-    // Its own verification was run there, where the work was done.
+    // Its own verification was run, in a checkout of the harness's own.
     let verified = fs::read_to_string(here.home().join("verified-there")).unwrap();
-    assert_eq!(worlds.worktrees(), [PathBuf::from(verified.trim())]);
+    assert!(verified.contains("/repo-verify/"), "{verified}");
     // Who said what lies where it was said.
     assert_eq!(kept(&there.root, "gate"), kept(&here.root, "gate"));
     assert_eq!(kept(&there.root, "gate")[0]["result"], "accepted");

@@ -4,7 +4,7 @@ use premath_tests::{Scratch, issue};
 use serde_json::Value;
 use std::fs;
 
-const FAILS_IN_THE_FIRST: &str = r#"'case "$PREMATH_WORKTREE" in *lane-1) exit 1;; esac'"#;
+const FAILS_IN_THE_FIRST: &str = r#"'case "$PREMATH_WORKER_ID" in *.1) exit 1;; esac'"#;
 
 fn configured(lanes: usize, key: &str, command: &str) -> Scratch {
     let rows: Vec<_> = (0..4).map(|n| issue(&format!("b-{n}"))).collect();

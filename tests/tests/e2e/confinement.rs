@@ -3,7 +3,7 @@
 
 use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, skipped, until};
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -108,7 +108,7 @@ fn work() -> Vec<(&'static str, String)> {
             "temporary",
             r#"cp new.txt "$TMPDIR/x"; echo x > "$(mktemp)"; [ "$TMP" = "$TMPDIR" ]"#,
         ),
-        ("devices", "echo x > /dev/null; echo x > /dev/stderr"),
+        ("devices", "echo x > /dev/null; echo x >> /dev/stderr"),
         ("outbox", r#": > "$PREMATH_OUTBOX"; rm "$PREMATH_OUTBOX""#),
         ("read", r#"cat "$PREMATH_ISSUES_PATH" > /dev/null"#),
         (
@@ -139,7 +139,11 @@ fn a_confined_command_writes_its_own_and_nothing_else() {
             .end()
             .exits(0)
             .says(&format!("commands are confined by {mode}"));
+        // What git does is done to the step's own git folder.
         let expected = [
+            "target",
+            "branch",
+            "config",
             "edit",
             "folders",
             "temporary",
@@ -158,6 +162,9 @@ fn a_confined_command_writes_its_own_and_nothing_else() {
         assert_eq!(scratch.issue("a")["status"], "closed");
         assert_eq!(scratch.issues().len(), 1);
         assert_eq!(fs::read(scratch.root.join("README.md")).unwrap(), before);
+        let git = scratch.git();
+        assert!(git.config().unwrap().get_string("core.hooksPath").is_err());
+        assert_eq!(scratch.messages_on("main"), [""; 0]);
         assert_eq!(
             scratch.file_on("harness/integration", "new.txt").as_deref(),
             Some("new\n")
@@ -298,11 +305,16 @@ fn a_worktree_that_holds_issue_memory_is_kept_from_it_by_bubblewrap_alone() {
     for mode in CONFINING.into_iter().filter(|mode| works(mode)) {
         let scratch = Scratch::with_issues(0, &[issue("a")]);
         let work = trying(&scratch, &tries);
-        let ended = scratch
-            .batch_on(std::slice::from_ref(&scratch.root), &work, "true")
-            .args(["--sandbox", mode])
-            .end()
-            .exits(0);
+        let run = scratch.batch_on(std::slice::from_ref(&scratch.root), &work, "true");
+        let run = run.args(["--sandbox", mode]);
+        if mode == "landlock" {
+            let refused = run.end().exits(1).stdout;
+            let why = "cannot keep a step out of the git folder of the main checkout";
+            assert!(refused.contains(why), "{refused}");
+            assert_eq!(scratch.issue("a")["status"], "open");
+            continue;
+        }
+        let ended = run.end().exits(0);
         let warned = ended
             .stdout
             .contains("which landlock cannot keep from its commands");
@@ -310,13 +322,8 @@ fn a_worktree_that_holds_issue_memory_is_kept_from_it_by_bubblewrap_alone() {
             .events()
             .iter()
             .any(|e| e["event"] == "memory.changed");
-        if mode == "landlock" {
-            assert_eq!(went(&scratch), ["top", "memory", "outbox", "commit"]);
-            assert!(warned && changed, "{}", ended.stdout);
-        } else {
-            assert_eq!(went(&scratch), ["top", "outbox", "commit"]);
-            assert!(!warned && !changed, "{}", ended.stdout);
-        }
+        assert_eq!(went(&scratch), ["top", "outbox", "commit"]);
+        assert!(!warned && !changed, "{}", ended.stdout);
     }
 }
 
@@ -393,12 +400,73 @@ fn what_an_agent_hides_behind_a_transaction_of_its_own_is_found_all_the_same() {
     let premath = binaries().premath.display().to_string();
     let work = format!(
         r#"echo '{{"id":"z","title":"z"}}' >> "$PREMATH_ISSUES_PATH"
-env -u PREMATH_STEP_ID '{premath}' issue update z --title other --override-reason me"#
+env -u PREMATH_STEP_ID '{premath}' issue update z --title other --override-reason me
+(env -i setsid '{premath}' issue update z --title other --override-reason me) || true"#
     );
     let ended = free(&scratch, &work).end();
-    assert_eq!(scratch.issue("z")["title"], "other", "{}", ended.stderr);
+    // No command below a supervisor is a person, whatever it unsets.
+    assert_eq!(scratch.issue("z")["title"], "z", "{}", ended.stderr);
     let told = |event: &Value| event["event"] == "memory.changed";
     assert!(ended.events().iter().any(told), "{}", ended.stdout);
+}
+
+/// Attack 16: a later transaction must not launder an edited row.
+#[test]
+fn an_edited_row_is_reported_by_every_batch_and_by_doctor_until_it_is_accepted() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    free(&scratch, "echo x > \"$PREMATH_ISSUE_ID\"")
+        .end()
+        .exits(0);
+    let text = String::from_utf8(scratch.issue_bytes()).unwrap();
+    let edited = text.replace("\"title\":\"issue b\"", "\"title\":\"other\"");
+    scratch.write_issues(format!("{edited}{}\n", issue("c")).as_bytes());
+    // Two batches make transactions of their own in between.
+    for _ in 0..2 {
+        let ended = free(&scratch, "echo x > \"$PREMATH_ISSUE_ID\"")
+            .end()
+            .exits(0);
+        let events = ended.events();
+        let warned = events.iter().any(|event| {
+            event["event"] == "batch.warning"
+                && event["detail"]
+                    .as_str()
+                    .is_some_and(|detail| detail.contains("b (altered: title)"))
+        });
+        assert!(warned, "{}", ended.stdout);
+        let last = events.last().unwrap();
+        assert_eq!(last["unacceptedChanges"], json!(["b", "c"]));
+    }
+    assert_eq!(scratch.issue("c")["status"], "closed");
+    let doctor = |code| {
+        let run = scratch.premath(["doctor"]).end().exits(code);
+        run.stdout
+    };
+    let told = doctor(1);
+    assert!(told.contains("altered: title"), "{told}");
+    let accept = |which: &str| {
+        let reason = ["--override-reason", "edited by hand"];
+        let words = ["issue", "accept-changes", which];
+        scratch.premath(words).args(reason).end()
+    };
+    accept("a").exits(1);
+    scratch
+        .premath(["issue", "accept-changes", "b"])
+        .end()
+        .exits(2);
+    accept("b").exits(0);
+    accept("--all").exits(0);
+    doctor(0);
+    let rows = scratch.trajectory();
+    let accepted = rows
+        .iter()
+        .filter(|row| row["action"] == "operator.changes_accepted");
+    let accepted: Vec<_> = accepted.map(|row| row["issueId"].clone()).collect();
+    assert_eq!(accepted, [json!("b"), json!("c")]);
+    let ended = free(&scratch, "true").end().exits(0);
+    assert_eq!(
+        ended.events().last().unwrap()["unacceptedChanges"],
+        json!([])
+    );
 }
 
 #[test]

@@ -95,7 +95,10 @@ fn harmless(scratch: &Scratch) {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     top.sort();
-    assert_eq!(top, ["home", "lane-1", "lane-2", "repo", "runs"]);
+    assert_eq!(
+        top,
+        ["home", "lane-1", "lane-2", "repo", "repo-verify", "runs"]
+    );
     scratch
         .git_command(["fsck", "--strict", "--no-dangling"])
         .end()
@@ -133,5 +136,29 @@ fn escape_sequences_never_reach_a_terminal_raw() {
                 "{text}"
             );
         }
+    }
+}
+
+/// Attack 13: the harness hung, or read without an end.
+#[test]
+fn an_outbox_that_is_no_regular_file_costs_its_own_issue_and_nothing_else() {
+    for (make, told) in [
+        (r#"mkfifo "$PREMATH_OUTBOX""#, "is a pipe"),
+        (r#"ln -s /dev/zero "$PREMATH_OUTBOX""#, "is a link"),
+        (r#"truncate -s 1T "$PREMATH_OUTBOX""#, "has more than"),
+        (r#"mkdir "$PREMATH_OUTBOX""#, "is a folder"),
+    ] {
+        let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+        let config = "[backoff]\nfixed_short = \"1ms\"\nexponential_short = \"1ms\"\n";
+        fs::write(scratch.root.join("harness.toml"), config).unwrap();
+        let work = format!(r#"[ "$PREMATH_ISSUE_ID" = b ] || {make}"#);
+        let ended = scratch.batch(&work, "true").end().exits(1);
+        assert_eq!(scratch.issue("b")["status"], "closed", "{make}");
+        assert_ne!(scratch.issue("a")["status"], "closed", "{make}");
+        let step = &scratch.steps_of("a")[0];
+        assert_eq!(step["failureClasses"][0], "outbox_invalid", "{make}");
+        let said = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(said.contains(told), "{make}: {said}");
+        scratch.no_process_left();
     }
 }

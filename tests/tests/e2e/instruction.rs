@@ -1,5 +1,6 @@
 //! Batches under an instruction, and what each fault of it refuses.
 
+use premath_memory::roots::LaneState;
 use premath_tests::{Ended, Run, Scratch, binaries, issue};
 use serde_json::{Value, json};
 use std::fs;
@@ -330,8 +331,9 @@ fn what_a_step_discovered_needs_its_own_claim() {
 #[test]
 fn a_session_of_a_step_that_was_cut_survives_a_refusal() {
     let laid = Laid::out(&[issue("a")]);
-    let path = laid.scratch.lanes[0].join(".premath/harness_session.json");
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let state = LaneState::at(&laid.scratch.root, &laid.scratch.lanes[0]);
+    fs::create_dir_all(&state.folder).unwrap();
+    let path = state.session;
     let session = json!({
         "schema": 1, "sessionKind": "premath.harness.session.v1", "sessionId": "s",
         "state": "active", "startedAt": "2026-03-05T10:00:00Z",

@@ -171,13 +171,15 @@ fn a_conflict_gets_one_fresh_attempt_that_knows_of_it() {
 fn a_second_conflict_blocks_and_keeps_the_work() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     // Somebody else changes the same file while it is worked on, each time.
-    let work = r#"tree=$(git rev-parse harness/integration)
-git worktree add -q --detach "$HOME/other" $tree && (cd "$HOME/other" &&
+    let root = scratch.root.display();
+    let work = format!(
+        r#"git -C '{root}' worktree add -q --detach "$HOME/other" harness/integration && (cd "$HOME/other" &&
   echo $PREMATH_LEASE_GENERATION >> src/shared.txt && git add -A && git commit -qm theirs &&
   git update-ref refs/heads/harness/integration HEAD)
-git worktree remove --force "$HOME/other"
-echo ours >> src/shared.txt"#;
-    let run = merging(&scratch, work, "true").args(["--sandbox", "none"]);
+git -C '{root}' worktree remove --force "$HOME/other"
+echo ours >> src/shared.txt"#
+    );
+    let run = merging(&scratch, &work, "true").args(["--sandbox", "none"]);
     run.end().exits(1);
     assert_eq!(scratch.issue("a")["status"], "blocked");
     assert_eq!(scratch.steps_of("a").len(), 2);
@@ -292,6 +294,7 @@ fn what_somebody_else_commits_to_the_target_in_the_middle_is_kept() {
     // The verification is where it hurts: a landing is about to come.
     let verify = r#"[ ! -e "$HOME/did-$PREMATH_STEP_ID" ] || exit 0
 touch "$HOME/did-$PREMATH_STEP_ID"
+export GIT_DIR='ROOT/.git'
 export GIT_INDEX_FILE="$HOME/index-$PREMATH_STEP_ID"
 blob=$(echo theirs | git hash-object -w --stdin)
 until
@@ -300,7 +303,8 @@ until
   new=$(git commit-tree -p "$old" -m theirs "$(git write-tree)") &&
   git update-ref refs/heads/harness/integration "$new" "$old"
 do :; done"#;
-    let run = merging(&scratch, OWN, verify);
+    let verify = verify.replace("ROOT", &scratch.root.display().to_string());
+    let run = merging(&scratch, OWN, &verify);
     run.args(["--sandbox", "none"]).end().exits(0);
     for n in 0..count {
         let file = |name: &str| scratch.file_on(TARGET, &format!("src/{name}.txt"));

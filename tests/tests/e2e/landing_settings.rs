@@ -4,6 +4,7 @@
 use crate::landing::{
     OWN, TARGET, every_close_is_on_the_target, first_parents, refs_are_accounted_for,
 };
+use premath_kernel::landing::LandingTrailers;
 use premath_tests::{Scratch, binaries, issue};
 use serde_json::{Value, json};
 use std::fs;
@@ -19,12 +20,17 @@ fn last_message(scratch: &Scratch) -> String {
     commit.message().unwrap().to_owned()
 }
 
-/// Somebody else's commit on the target, made by a command that is not
-/// confined: one that is cannot move the target.
-const THEIRS: &str = r#"git worktree add -q --detach "$HOME/other" harness/integration && (cd "$HOME/other" &&
+/// The operator's commit on the target meanwhile, made by a command that is not
+/// confined and knows where the repository is.
+fn theirs(scratch: &Scratch) -> String {
+    let root = scratch.root.display();
+    format!(
+        r#"git -C '{root}' worktree add -q --detach "$HOME/other" harness/integration && (cd "$HOME/other" &&
   echo theirs >> src/theirs.txt && git add -A && git commit -qm theirs &&
   git update-ref refs/heads/harness/integration HEAD)
-git worktree remove --force "$HOME/other""#;
+git -C '{root}' worktree remove --force "$HOME/other""#
+    )
+}
 
 #[test]
 fn commit_and_witness_say_what_was_proven_and_changed() {
@@ -40,7 +46,14 @@ Step: worker.1.a.1
 Witness: {verification}
 "
     );
-    assert!(message.ends_with(&trailers), "{message}");
+    assert!(message.contains(&trailers), "{message}");
+    let read = LandingTrailers::parse(&message).unwrap().unwrap();
+    let base = scratch.git().refname_to_id("refs/heads/main").unwrap();
+    assert_eq!(read.base, Some(base.to_string()));
+    assert!(read.trajectory.is_some(), "{message}");
+    let tip = first_parents(&scratch)[0];
+    let tree = scratch.git().find_commit(tip).unwrap().tree_id();
+    assert_eq!(read.verified_tree, Some(tree.to_string()));
     let witness = scratch
         .root
         .join("artifacts/ciwitness/worker.1.a.1.mutation.json");
@@ -53,12 +66,12 @@ Witness: {verification}
 }
 
 #[test]
-fn a_rebase_keeps_the_target_a_line() {
+fn an_issue_lands_as_one_commit_on_what_landed_before() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
-    settings(&scratch, "[landing]\nstrategy = \"rebase\"\n");
     // One commit that the harness makes, and two of the agent's own.
+    let theirs = theirs(&scratch);
     let work = format!(
-        r#"{THEIRS}
+        r#"{theirs}
 if [ "$PREMATH_ISSUE_ID" = a ]; then {OWN}; else
 for n in 1 2; do echo $n >> src/b.txt; git add -A; git commit -qm "part $n"; done; fi"#
     );
@@ -72,11 +85,14 @@ for n in 1 2; do echo $n >> src/b.txt; git add -A; git commit -qm "part $n"; don
         .iter()
         .map(|id| git.find_commit(*id).unwrap().parent_count())
         .collect();
-    assert_eq!(parents, [2, 1, 1, 1]);
-    let joined = git.find_commit(commits[0]).unwrap();
-    let side = joined.parent(1).unwrap();
-    assert_eq!(side.message(), Ok("part 2\n"));
-    assert_eq!(side.parent(0).unwrap().parent_id(0), joined.parent_id(0));
+    assert_eq!(parents, [1, 1, 1, 1]);
+    let message = git.find_commit(commits[0]).unwrap();
+    let message = message.message().unwrap().to_owned();
+    assert!(message.starts_with("b: issue b\n"), "{message}");
+    assert!(
+        message.contains("Witness: ciwitness://worker.1.b.1/land/"),
+        "{message}"
+    );
     assert_eq!(
         scratch.file_on(TARGET, "src/b.txt").as_deref(),
         Some("1\n2\n")
@@ -122,7 +138,7 @@ fn what_others_built_upon_is_reverted_and_not_lost() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let check = scratch.folder().join("check.sh");
     // Somebody goes on from the landed work before its check fails.
-    fs::write(&check, format!("{THEIRS}\nexit 1\n")).unwrap();
+    fs::write(&check, format!("{}\nexit 1\n", theirs(&scratch))).unwrap();
     settings(
         &scratch,
         &format!("[landing]\ncheck_cmd = \"sh {}\"\n", check.display()),
@@ -324,4 +340,29 @@ esac
     assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
     assert_eq!(scratch.file_on(TARGET, "src/c.txt").as_deref(), Some("x\n"));
     refs_are_accounted_for(&scratch);
+}
+
+/// Attack 17: a relative URL counts from the main worktree, as for git.
+#[test]
+fn a_relative_remote_is_pushed_to_and_one_that_is_not_there_is_named() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let remote = scratch.root.parent().unwrap().join("relative.git");
+    let git = |arguments: &[&str]| scratch.git_command(arguments.iter().copied()).end();
+    git(&["init", "-q", "--bare", remote.to_str().unwrap()]).exits(0);
+    git(&["remote", "add", "origin", "../relative.git"]).exits(0);
+    settings(&scratch, "[landing]\npush = \"origin\"\n");
+    scratch.landing_batch(OWN, "true").end().exits(0);
+    let pushed = git(&["-C", remote.to_str().unwrap(), "rev-parse", TARGET]).exits(0);
+    assert_eq!(pushed.stdout.trim(), first_parents(&scratch)[0].to_string());
+
+    git(&["remote", "set-url", "origin", "../missing.git"]).exits(0);
+    scratch.write_issues(format!("{}\n", issue("b")).as_bytes());
+    let ended = scratch.landing_batch(OWN, "true").end().exits(1);
+    assert!(
+        ended
+            .stdout
+            .contains("fatal: '../missing.git' does not appear to be a git repository"),
+        "{}",
+        ended.stdout
+    );
 }

@@ -38,5 +38,6 @@ mod steps;
 mod stopped;
 mod together;
 mod tracker;
+mod trust;
 mod upkeep;
 mod worlds;

@@ -17,6 +17,9 @@ fn settings(scratch: &Scratch, text: &str) {
     fs::write(scratch.root.join("harness.toml"), text).unwrap();
 }
 
+/// Lines on the error output of these scripts park the provider.
+const BELIEVED: &str = "[agent]\nlimit_lines = \"park\"\n";
+
 fn issues(ids: &[&str]) -> Vec<Value> {
     ids.iter().map(|id| issue(id)).collect()
 }
@@ -67,6 +70,7 @@ fn time(value: &Value) -> jiff::Timestamp {
 #[test]
 fn a_usage_limit_parks_the_provider_and_costs_the_issue_nothing() {
     let scratch = Scratch::with_issues(1, &issues(&["a", "b"]));
+    settings(&scratch, BELIEVED);
     let ended = scratch.batch(LIMITED, "true").end().exits(0);
     let parked = rows_of(&scratch, "coordinator.provider_parked");
     assert_eq!(parked.len(), 1, "{parked:#?}");
@@ -118,9 +122,28 @@ fn a_usage_limit_parks_the_provider_and_costs_the_issue_nothing() {
     }
 }
 
+/// Attack 17: anything in a step can print the line.
+#[test]
+fn a_limit_line_of_a_command_parks_nothing_and_costs_its_own_issue() {
+    let scratch = Scratch::with_issues(1, &issues(&["a", "b"]));
+    let work = r#"[ "$PREMATH_ISSUE_ID" = b ] && echo x > src/b.txt && exit 0
+echo "usage_limit: resets at $(( $(date +%s) + 3600 ))" >&2; exit 1"#;
+    let ended = scratch.batch(work, "true").end();
+    assert_eq!(
+        rows_of(&scratch, "coordinator.provider_parked"),
+        [Value::Null; 0]
+    );
+    assert_eq!(scratch.issue("b")["status"], "closed", "{}", ended.stderr);
+    assert_ne!(scratch.issue("a")["status"], "closed");
+    let steps = scratch.steps_of("a");
+    assert_eq!(steps[0]["failureClasses"], json!(["usage_limit"]));
+    assert_ne!(steps[0]["retry"], Value::Null, "no attempt was used up");
+}
+
 #[test]
 fn one_step_asks_a_parked_provider_and_the_other_lanes_wait_for_its_answer() {
     let scratch = Scratch::with_issues(3, &issues(&["a", "b", "c", "d", "e", "f"]));
+    settings(&scratch, BELIEVED);
     // The first three run until all of them are refused; whoever comes next
     // waits to be told.
     let work = r#"touch "$HOME/started-$PREMATH_ISSUE_ID.$PREMATH_LEASE_GENERATION"
@@ -158,7 +181,10 @@ until [ -e "$HOME/go" ]; do sleep 0.02; done"#;
 #[test]
 fn a_fallback_takes_the_work_of_a_parked_provider() {
     let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c"]));
-    settings(&scratch, "[agent]\nfallback = [\"spare\"]\n");
+    settings(
+        &scratch,
+        "[agent]\nfallback = [\"spare\"]\nlimit_lines = \"park\"\n",
+    );
     let work = r#"echo "$PREMATH_PROVIDER" > "src/$PREMATH_ISSUE_ID.txt"
 [ "$PREMATH_PROVIDER" = spare ] || { echo "usage_limit: come back tomorrow" >&2; exit 1; }"#;
     let ended = scratch.batch(work, "true").end().exits(0);
@@ -173,6 +199,7 @@ fn a_fallback_takes_the_work_of_a_parked_provider() {
 #[test]
 fn a_batch_that_is_taken_up_again_stays_parked() {
     let scratch = Scratch::with_issues(1, &issues(&["a"]));
+    settings(&scratch, BELIEVED);
     let work = LIMITED.replace("+ 2", "+ 4");
     let first = scratch.batch(&work, "true").start();
     await_event(&first, "provider.parked");
@@ -193,6 +220,7 @@ fn a_batch_that_is_taken_up_again_stays_parked() {
 #[test]
 fn a_worker_alone_waits_for_the_limit_likewise() {
     let scratch = Scratch::with_issues(1, &issues(&["a", "b"]));
+    settings(&scratch, BELIEVED);
     let ended = scratch
         .worker(0, "worker.1", LIMITED, "true")
         .args(["--max-steps", "2"])

@@ -160,7 +160,7 @@ touch "$own/index.lock" "$own/HEAD.lock" "$own/AUTO_MERGE.lock" "$shared/refs/he
 exit 1"#;
     scratch.batch(work, "true").end().exits(1);
     assert_eq!(scratch.issue("b")["status"], "closed");
-    assert_eq!(scratch.messages_on("lane-1"), ["own\n"]);
+    assert_eq!(scratch.messages_on("lane-1").len(), 1);
     assert_eq!(
         scratch
             .file_on("harness/salvage/a/1", "src/a.txt")

@@ -180,6 +180,10 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         "kpi",
         "report",
         "report --list",
+        "trust",
+        "trust --yes",
+        "audit",
+        "issue accept-changes --all --override-reason r",
         "escalate --class work_failed --override-reason r",
         "escalate --class check_failed --override-reason r",
     ]
@@ -320,6 +324,7 @@ esac"#;
     }
     let policy = read(&scratch.root.join(INSTRUCTION_POLICY_FILE));
     forms.admit_ours("instruction-policy", &policy);
+    forms.admit_ours("trust", &read(&scratch.root.join(".premath/trust.json")));
     for payload in [r#"{"assignee": "w"}"#, "{}"] {
         let args = [
             "transport-dispatch",

@@ -56,12 +56,10 @@ fn what_the_work_leaves_uncommitted_is_committed_with_trailers() {
     assert_eq!(messages.len(), 1);
     let step = &scratch.steps()[0];
     let verification = step["verification"]["witnessRef"].as_str().unwrap();
-    assert_eq!(
-        messages[0],
-        format!(
-            "a: issue a\n\nIssue: a\nLease: lease1_a_worker_1#1\nStep: worker.1.a.1\nWitness: {verification}\n"
-        )
+    let proof = format!(
+        "a: issue a\n\nIssue: a\nLease: lease1_a_worker_1#1\nStep: worker.1.a.1\nWitness: {verification}\n"
     );
+    assert!(messages[0].starts_with(&proof), "{messages:?}");
     assert_eq!(
         scratch.file_on("lane-1", "src/a.txt").as_deref(),
         Some("a\n")
@@ -70,11 +68,18 @@ fn what_the_work_leaves_uncommitted_is_committed_with_trailers() {
 }
 
 #[test]
-fn what_the_work_commits_itself_stays_as_it_is() {
+fn what_the_work_commits_itself_becomes_one_commit_of_the_harness() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
-    let work = format!("{EDIT}; git add -A; git commit -qm 'own words'");
+    let work = format!(
+        "{EDIT}; git add -A; git commit -qm 'own words'; echo 2 > src/two.txt; git add -A; \
+         git -c user.name=Forged commit -qm 'Step: worker.9.z.1'"
+    );
     scratch.batch(&work, "true").end().exits(0);
-    assert_eq!(scratch.messages_on("lane-1"), ["own words\n"]);
+    let messages = scratch.messages_on("lane-1");
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert!(messages[0].starts_with("a: issue a\n"), "{messages:?}");
+    assert!(messages[0].contains("Step: worker.1.a.1\n"), "{messages:?}");
+    assert!(scratch.file_on("lane-1", "src/two.txt").is_some());
     is_back(&scratch);
 }
 
@@ -196,34 +201,31 @@ fn an_issue_whose_attempts_are_used_up_is_not_dispatched_again_by_another_lane()
 }
 
 #[test]
-fn work_that_moves_to_a_branch_without_the_lanes_commits_is_not_closed() {
+fn work_that_moves_to_a_branch_of_its_own_drops_no_commit_of_an_earlier_step() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
     let work = format!(
         "{EDIT}; if [ $PREMATH_ISSUE_ID = b ]; then git stash -qu; \
          git switch -q --detach main; git stash pop -q; fi"
     );
-    fast_retries(&scratch);
-    scratch.batch(&work, "true").end().exits(1);
+    scratch.batch(&work, "true").end().exits(0);
     is_back(&scratch);
-    assert_eq!(scratch.issue("a")["status"], "closed");
-    assert_ne!(scratch.issue("b")["status"], "closed");
-    assert!(scratch.file_on("lane-1", "src/a.txt").is_some(), "lost");
-    assert!(
-        scratch
-            .file_on("harness/salvage/b/1", "src/b.txt")
-            .is_some()
-    );
+    // The branch `main` is not in the step's git folder: the files stay.
+    assert_eq!(scratch.messages_on("lane-1").len(), 2);
+    for name in ["src/a.txt", "src/b.txt"] {
+        assert!(scratch.file_on("lane-1", name).is_some(), "{name} is lost");
+    }
 }
 
 #[test]
-fn work_that_drops_the_commits_of_an_earlier_step_is_not_closed() {
+fn work_that_resets_its_branch_changes_files_and_no_history() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
-    let work = format!("[ $PREMATH_ISSUE_ID = a ] || git reset -q --hard main; {EDIT}");
-    fast_retries(&scratch);
-    scratch.batch(&work, "true").end().exits(1);
+    let work = format!("[ $PREMATH_ISSUE_ID = a ] || git reset -q --hard HEAD~1; {EDIT}");
+    scratch.batch(&work, "true").end().exits(0);
     is_back(&scratch);
-    assert_ne!(scratch.issue("b")["status"], "closed");
-    assert!(scratch.file_on("lane-1", "src/a.txt").is_some(), "lost");
+    // What it took back is a change like any other, on top of what was there.
+    assert_eq!(scratch.messages_on("lane-1").len(), 2);
+    assert!(scratch.file_on("lane-1", "src/a.txt").is_none());
+    assert!(scratch.file_on("lane-1", "src/b.txt").is_some());
 }
 
 #[test]

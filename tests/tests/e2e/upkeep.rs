@@ -43,7 +43,7 @@ fn a_clean_up_takes_nothing_that_a_batch_needs_running_or_cut() {
     let both = ["at-b", "at-c"].map(|name| scratch.home().join(name));
     let at = || both.iter().all(|path| path.exists()).then_some(());
     until(PATIENCE, at).expect("two issues are worked on");
-    doctor(&scratch, 0, &["its coordinator runs", "checked out in"]);
+    doctor(&scratch, 0, &["its coordinator runs", "a lane works in it"]);
     assert_eq!(clean(&scratch), [""; 0]);
 
     running.signal(Signal::KILL);

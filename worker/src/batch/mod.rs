@@ -14,6 +14,7 @@ mod supervision;
 mod turnout;
 
 pub use error::BatchError;
+pub use outside::foreign_warning;
 pub use premath_kernel::trajectory::RecoverAt;
 pub use providers::Providers;
 pub use supervision::Change;

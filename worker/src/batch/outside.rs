@@ -3,7 +3,22 @@
 use super::Batch;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::trajectory::{StepRow, action};
-use premath_memory::{OutsideChange, clock};
+use premath_memory::{ForeignRow, OutsideChange, clock};
+
+/// Returns the warning about foreign rows, with the command that accepts them;
+/// `None` where there are none.
+pub fn foreign_warning(rows: &[ForeignRow]) -> Option<String> {
+    let first = rows.first()?;
+    let which = match (rows.len(), &*first.issue_id) {
+        (1, id) if !id.is_empty() => id,
+        _ => "--all",
+    };
+    Some(format!(
+        "{}: {}; `premath issue accept-changes {which} --override-reason TEXT` accepts them",
+        FailureClass::MemoryChangedOutside,
+        ForeignRow::summary_of(rows)
+    ))
+}
 
 impl Batch {
     /// Returns what transactions found since the last call to have been changed
@@ -23,6 +38,12 @@ impl Batch {
             }
         }
         found
+    }
+
+    /// Returns the rows of issue memory that came by no transaction and that the
+    /// operator has not accepted, as of the last transaction.
+    pub fn foreign_rows(&self) -> Vec<ForeignRow> {
+        self.memory.foreign_rows()
     }
 
     /// Looks once more whether issue memory was changed by no transaction, for

@@ -42,6 +42,8 @@ pub(super) enum Phase {
     /// The push of the landing target.
     Push,
     Setup,
+    /// The setup of the checkout for verifications.
+    VerifySetup,
     Stop,
 }
 
@@ -62,8 +64,17 @@ impl Phase {
             Self::Landed => "landed",
             Self::Push => "push",
             Self::Setup => "setup",
+            Self::VerifySetup => "verify-setup",
             Self::Stop => "stop",
         }
+    }
+
+    /// Tells whether the command runs in the checkout for verifications.
+    pub(super) const fn is_verification(self) -> bool {
+        matches!(
+            self,
+            Self::Startup | Self::Verify | Self::Land(_) | Self::Landed | Self::VerifySetup
+        )
     }
 
     /// How far an interrupt must go to end the command: before the first step
@@ -77,6 +88,7 @@ impl Phase {
             | Self::Landed
             | Self::Push
             | Self::Setup
+            | Self::VerifySetup
             | Self::Stop => Level::Kill,
         }
     }
@@ -84,7 +96,7 @@ impl Phase {
     /// The class of a failure that has no better one.
     const fn class(self) -> FailureClass {
         match self {
-            Self::Boot | Self::Setup | Self::Stop => FailureClass::HookFailed,
+            Self::Boot | Self::Setup | Self::VerifySetup | Self::Stop => FailureClass::HookFailed,
             Self::Startup => FailureClass::StartupCheckFailed,
             Self::Work => FailureClass::WorkFailed,
             Self::Verify => FailureClass::CheckFailed,
@@ -196,12 +208,12 @@ impl Lane {
         // What is known is not looked at again: a look hashes all that changed.
         let before = match before {
             Some(known) => known,
-            None => self.tree.state()?,
+            None => self.tree_of(phase).state()?,
         };
         let batch = self.batch.clone();
         let limits = &batch.settings.limits;
         let mut spec = shell(command);
-        spec.cwd.clone_from(&self.worktree);
+        spec.cwd = self.folder_of(phase).to_path_buf();
         spec.env = environment::of_command(
             std::env::vars_os(),
             &self.batch.settings.environment,
@@ -221,7 +233,14 @@ impl Lane {
         spec.output_cap = limits.output_cap;
         let agent = occasion.task(phase).and_then(|task| task.agent);
         spec.stream_cap = agent.map(|_| limits.stream_cap);
+        let folder = self.folder_of(phase).as_os_str().to_owned();
+        for (name, value) in &mut spec.env {
+            if name == "PREMATH_WORKTREE" {
+                value.clone_from(&folder);
+            }
+        }
         let sandbox_ref = self.confine(phase, occasion.step_id, &mut spec)?;
+        self.lead_in(phase)?;
         let limit = spec.limit;
         let names = spec
             .env
@@ -285,6 +304,7 @@ impl Lane {
             }
         })?;
         let finished_at = clock::now().wall;
+        self.lead_out(phase)?;
         // A process that was stopped for long wakes up to an exit and a lease
         // that is over: the lease counts.
         if cut.is_none()
@@ -312,7 +332,11 @@ impl Lane {
             None => stdout,
             Some(_) => artifact::compress(&stdout)?,
         };
-        let after = self.tree.state()?;
+        // What a verification leaves in its checkout is never looked at.
+        let after = match phase.is_verification() {
+            true => before.clone(),
+            false => self.tree.state_on(&before.head)?,
+        };
         self.witnessed(
             phase,
             command,
@@ -381,7 +405,7 @@ impl Lane {
         outcome: Outcome<'_>,
     ) -> Result<Ran, CommandError> {
         let command_digest = canonical::digest(&command);
-        let workdir = self.worktree.to_string_lossy().into_owned();
+        let workdir = self.folder_of(phase).to_string_lossy().into_owned();
         let exit = outcome.exit;
         let facts = CommandFacts {
             step_id: occasion.step_id.to_owned(),

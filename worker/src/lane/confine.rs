@@ -92,6 +92,10 @@ impl Confinement {
         let left_open = exposed(&own, &memory);
         let mode = settings.sandbox.mode_of_lane(!left_open.is_empty());
         let mut warnings = Vec::new();
+        if mode == SandboxMode::Landlock && tree.is_main() {
+            let why = "it cannot keep a step out of the git folder of the main checkout; name a linked worktree with --worktree, or let lanes be made with --lanes".to_owned();
+            return Err(SandboxUnavailable { mode, why }.into());
+        }
         if mode == SandboxMode::Landlock && !left_open.is_empty() {
             let open: Vec<String> = left_open.iter().map(|p| p.display().to_string()).collect();
             warnings.push(format!(
@@ -154,6 +158,11 @@ impl Confinement {
         })
     }
 
+    /// Tells whether commands see files elsewhere than they are.
+    pub(super) const fn mounts(&self) -> bool {
+        false
+    }
+
     /// Removes the temporary folder of the step that is over.
     pub(super) fn end_step(&mut self) {
         self.scratch = None;
@@ -193,16 +202,15 @@ impl Lane {
             spec.env.push((name.into(), scratch.clone().into()));
         }
         spec.env.sort();
-        let mut writable = own(&self.tree, &self.worktree);
-        // The branch by our own record: HEAD is the command's to move.
-        let step = self
-            .session
-            .as_ref()
-            .and_then(|session| session.step.as_ref());
-        let branch = step.and_then(|step| step.base_branch.as_deref());
-        writable.extend(self.tree.written_by_commits(branch)?);
+        let mut writable = vec![self.folder_of(phase).to_path_buf()];
+        writable.extend(self.git_of(phase).map(|git| git.folder.clone()));
+        if self.is_direct() && !phase.is_verification() {
+            writable.extend(own(&self.tree, &self.worktree));
+        }
         // A step in another world leaves its evidence and requests at home.
-        writable.push(self.roots.step.clone());
+        if !phase.is_verification() {
+            writable.push(self.roots.step.clone());
+        }
         writable.push(scratch.clone());
         writable.extend(self.confinement.open.iter().cloned());
         let writable: Vec<PathBuf> = outermost(writable).into_iter().collect();

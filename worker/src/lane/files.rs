@@ -1,9 +1,14 @@
 //! The files that a step's command is given, and leaves (`agents.md`).
 
-use premath_memory::{StoreError, artifact};
 use std::path::{Path, PathBuf};
 
-/// The files of a lane's step.
+pub(super) const ISSUE: &str = "issue.json";
+pub(super) const PROMPT: &str = "prompt.md";
+pub(super) const EVIDENCE: &str = "evidence.json";
+pub(super) const OUTBOX: &str = "outbox.jsonl";
+
+/// The paths of a lane's step as its commands are given them; the harness
+/// itself reads and writes by the folder's descriptor.
 pub(super) struct StepFiles {
     pub(super) issue: PathBuf,
     pub(super) prompt: PathBuf,
@@ -14,17 +19,10 @@ pub(super) struct StepFiles {
 impl StepFiles {
     pub(super) fn at(folder: &Path) -> Self {
         Self {
-            issue: folder.join("issue.json"),
-            prompt: folder.join("prompt.md"),
-            evidence: folder.join("evidence.json"),
-            outbox: folder.join("outbox.jsonl"),
+            issue: folder.join(ISSUE),
+            prompt: folder.join(PROMPT),
+            evidence: folder.join(EVIDENCE),
+            outbox: folder.join(OUTBOX),
         }
-    }
-
-    /// Removes what the step before left to read; the two files that every
-    /// step writes stay and are written over.
-    pub(super) fn clear(&self) -> Result<(), StoreError> {
-        artifact::remove(&self.evidence)?;
-        artifact::remove(&self.outbox)
     }
 }

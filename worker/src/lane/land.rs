@@ -6,12 +6,13 @@ use super::Lane;
 use super::command::{Cut, Occasion, Phase};
 use super::progress::Progress;
 use super::step::StepError;
+use super::verify::Verification;
 use super::watch::LeaseWatch;
 use crate::interrupt::Level;
 use crate::witness;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::ROUNDS;
-use premath_kernel::landing::{Situation, Strategy, is_step_branch, way};
+use premath_kernel::landing::is_step_branch;
 use premath_kernel::lease::{self, Claim};
 use premath_kernel::session::SessionStep;
 use premath_kernel::turn::{Close, MutationReady};
@@ -135,38 +136,26 @@ impl Lane {
         }
         for round in 0..ROUNDS.len() {
             let tip = landing.tip()?;
-            let strategy = landing.rule().strategy;
-            let (tree, onto) = match self.tree.merged(strategy, &work.base.commit, &tip, &head)? {
-                Merged::Clean { tree, head } => (tree, head),
+            let tree = match self.tree.merged(&tip, &head)? {
+                Merged::Clean(tree) => tree,
                 Merged::Conflict(paths) => {
                     self.conflicts(progress, round, &tip, &paths)?;
                     return Ok(None);
                 }
             };
-            let way = way(Situation {
-                is_next: self.tree.is_next(&tip, &onto)?,
-                tree_is_verified: tree == work.verified.tree,
-            });
-            // A rebase may find that the target holds it all.
-            let commit = if way.fast_forward || onto == tip {
-                onto
-            } else {
-                self.tree.join(work.text, &tip, &onto, &tree)?
-            };
-            let joined = TreeState {
-                head: commit.clone(),
-                tree,
-                nested: false,
-            };
-            if way.verify {
-                if !self.verify_joined(progress, watch, occasion, round, work.base, &joined)? {
-                    return Ok(None);
-                }
-                work.verified = joined;
-            } else if strategy == Strategy::Rebase && commit != head {
-                // The step's branch holds what lands, and nothing else.
-                self.stand_at(progress, occasion, work.base, &commit)?;
+            if tree != work.verified.tree {
+                let joined = self.tree.squash(work.text, &tip, &tree)?;
+                let verification = Verification {
+                    phase: Phase::Land(round),
+                    command: &self.batch.settings.hooks.verify.clone(),
+                    commit: &joined,
+                };
+                let Some(state) = self.verify(progress, watch, occasion, &verification)? else {
+                    return self.judge(progress).map(|_| None);
+                };
+                work.verified = state;
             }
+            let commit = self.landing_commit(progress, work, &tip)?;
             let check = landing.rule().check.clone();
             let ready = if check.is_some() && self.would_admit(progress)? {
                 None
@@ -192,9 +181,7 @@ impl Lane {
             }
             let ready = match check {
                 Some(check) if ready.is_none() => {
-                    let base = work.base;
-                    let checked =
-                        self.check_landed(progress, watch, occasion, base, &commit, &check);
+                    let checked = self.check_landed(progress, watch, occasion, &commit, &check);
                     match checked {
                         Ok(ready) => ready,
                         Err(error) => {
@@ -223,30 +210,41 @@ impl Lane {
         Ok(None)
     }
 
-    /// Puts the lane, on the step's branch, at a commit.
-    pub(super) fn stand_at(
+    /// Writes the commit that lands: the whole of the work on the target's tip,
+    /// with the verification that its tree passed. The tip itself where it holds
+    /// all of the work.
+    fn landing_commit(
         &self,
-        progress: &mut Progress,
-        occasion: &Occasion<'_>,
-        base: &Base,
-        commit: &str,
-    ) -> Result<(), StepError> {
-        if progress.untidy {
-            // What the verification before left is kept like a step's work.
-            let _ = self.tidy(progress);
-            if progress.lane_lost.is_some() {
-                let detail = "what the verification left cannot be cleared away";
-                return Err(StepError::Unproven(detail.to_owned()));
-            }
-            progress.untidy = false;
+        progress: &Progress,
+        work: &Work<'_>,
+        tip: &str,
+    ) -> Result<String, StepError> {
+        if self.tree.tree_of(tip)? == work.verified.tree {
+            return Ok(tip.to_owned());
         }
-        let at = Base {
-            commit: commit.to_owned(),
-            branch: base.branch.clone(),
+        let base = &work.base.commit;
+        self.proven_commit(progress, work.text, base, tip, &work.verified.tree)
+    }
+
+    /// Writes the commit of work that was verified, with what proves it.
+    pub(super) fn proven_commit(
+        &self,
+        progress: &Progress,
+        text: &CommitText<'_>,
+        base: &str,
+        parent: &str,
+        tree: &str,
+    ) -> Result<String, StepError> {
+        let witness = progress.verified_by();
+        let trajectory = self.batch.trajectory.chain_head();
+        let text = CommitText {
+            witness: witness.as_deref(),
+            trajectory: trajectory.map_err(|error| StepError::Unproven(error.to_string()))?,
+            base: Some(base),
+            verified_tree: Some(tree),
+            ..*text
         };
-        self.tree
-            .start_at(&at, occasion.issue_id, occasion.generation)?;
-        Ok(())
+        Ok(self.tree.squash(&text, parent, tree)?)
     }
 
     /// Waits until no other step lands; tells whether the step goes on.
@@ -272,34 +270,6 @@ impl Lane {
             }
             std::thread::sleep(LOOK);
         }
-    }
-
-    /// Verifies work and tip together, in the lane; tells whether the step
-    /// goes on.
-    fn verify_joined(
-        &mut self,
-        progress: &mut Progress,
-        watch: &mut LeaseWatch,
-        occasion: &Occasion<'_>,
-        round: usize,
-        base: &Base,
-        joined: &TreeState,
-    ) -> Result<bool, StepError> {
-        self.stand_at(progress, occasion, base, &joined.head)?;
-        let verify = self.batch.settings.hooks.verify.clone();
-        let phase = Phase::Land(round);
-        let ran = self.run(phase, &verify, occasion, Some(joined.clone()), Some(watch))?;
-        let after = ran.after.clone();
-        if !self.take_in(progress, ran, phase) {
-            return self.judge(progress).map(|_| false);
-        }
-        if after.head != joined.head {
-            return Err(StepError::Unproven(
-                "the verification moved HEAD".to_owned(),
-            ));
-        }
-        progress.untidy = after.tree != joined.tree || after.nested;
-        Ok(true)
     }
 
     fn conflicts(

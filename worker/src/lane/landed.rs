@@ -5,6 +5,7 @@ use super::Lane;
 use super::command::{Occasion, Phase};
 use super::progress::Progress;
 use super::step::StepError;
+use super::verify::Verification;
 use super::watch::LeaseWatch;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::{Close, MutationReady};
@@ -19,22 +20,17 @@ impl Lane {
         progress: &mut Progress,
         watch: &mut LeaseWatch,
         occasion: &Occasion<'_>,
-        base: &Base,
         commit: &str,
         check: &str,
     ) -> Result<Option<MutationReady<Close>>, StepError> {
-        self.stand_at(progress, occasion, base, commit)?;
-        let state = self.tree.clean_state()?;
-        let ran = self.run(
-            Phase::Landed,
-            check,
-            occasion,
-            Some(state.clone()),
-            Some(watch),
-        )?;
-        let after = ran.after.clone();
-        let passed = self.take_in(progress, ran, Phase::Landed);
-        progress.untidy |= after.tree != state.tree || after.nested;
+        let verification = Verification {
+            phase: Phase::Landed,
+            command: check,
+            commit,
+        };
+        let passed = self
+            .verify(progress, watch, occasion, &verification)?
+            .is_some();
         let ready = self.judge(progress)?;
         Ok(ready.filter(|_| passed))
     }
@@ -78,9 +74,7 @@ impl Lane {
         let batch = self.batch.clone();
         let ready = match &batch.landing.rule().check {
             None => self.judge(progress)?,
-            Some(check) => {
-                self.check_landed(progress, watch, occasion, base, &base.commit, check)?
-            }
+            Some(check) => self.check_landed(progress, watch, occasion, &base.commit, check)?,
         };
         if ready.is_some() {
             progress.landing = Some(batch.landing.record(commit));

@@ -6,16 +6,19 @@ use super::command::{Phase, Ran};
 use super::progress::Progress;
 use crate::witness;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::provider::UsageLimit;
+use premath_kernel::provider::{LimitLines, UsageLimit};
 use premath_memory::{artifact, clock};
 use std::time::Duration;
 
 impl Lane {
-    /// Takes note of a work command that says that its provider's limit is
-    /// reached.
+    /// Takes note of a work command whose error output says that its provider's
+    /// limit is reached, where such lines are believed; an agent's own stream is
+    /// read elsewhere.
     pub(super) fn note_limit(&self, progress: &mut Progress, ran: &Ran, phase: Phase) {
         let class = FailureClass::UsageLimit.as_str();
+        let believed = self.batch.settings.bounds.providers.limit_lines == LimitLines::Park;
         if phase != Phase::Work
+            || !believed
             || progress.limit.is_some()
             || !ran.classes.iter().any(|c| c == class)
         {

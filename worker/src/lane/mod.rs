@@ -18,9 +18,11 @@ mod push;
 mod report;
 mod saying;
 mod setup;
+mod site;
 mod step;
 mod stop;
 mod turn;
+mod verify;
 mod watch;
 mod world;
 
@@ -32,9 +34,10 @@ use crate::supervisor::Supervisor;
 use confine::Confinement;
 use premath_kernel::session::{Session, SessionState, SessionWrite};
 use premath_memory::projection::{ProjectionError, write_session};
-use premath_memory::roots::LaneRoots;
-use premath_memory::{WorktreeLock, artifact, clock};
+use premath_memory::roots::{LaneRoots, LaneState};
+use premath_memory::{StoreError, WorktreeLock, clock};
 use premath_worktree::tree::Tree;
+use site::Site;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
@@ -46,8 +49,12 @@ pub struct Lane {
     batch: Arc<Batch>,
     worker_id: String,
     worktree: PathBuf,
+    /// The published files in the worktree.
     roots: LaneRoots,
+    /// What the harness keeps of the lane, where no step sees it.
+    home: LaneState,
     tree: Tree,
+    site: Site,
     confinement: Confinement,
     supervisor: Supervisor,
     runtime: Runtime,
@@ -75,7 +82,11 @@ impl Lane {
     /// Updates the session and writes it.
     fn write_session(&mut self, write: SessionWrite) -> Result<(), ProjectionError> {
         let session = premath_kernel::session::write(self.session.take(), write, clock::now().wall);
-        let written = write_session(&self.roots.session, &session);
+        let written = write_session(&self.home.session, &session);
+        // A copy for people; nothing reads it back.
+        if let Err(error) = write_session(&self.roots.session, &session) {
+            tracing::debug!(%error, "the session's copy in the worktree was not written");
+        }
         self.session = Some(session);
         written
     }
@@ -103,7 +114,7 @@ impl Lane {
     /// [`ProjectionError`].
     pub fn finish(mut self) -> Result<(), ProjectionError> {
         self.supervisor.dismiss();
-        artifact::remove(&self.roots.step)?;
+        self.roots.remove_step_folder().map_err(StoreError::from)?;
         self.go_home();
         let snapshot = self.batch.memory.view(|view| view.snapshot_ref())?;
         let step_is_open = self

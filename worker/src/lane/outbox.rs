@@ -2,27 +2,26 @@
 //!
 //! They are filed when the step's turn is MutationReady, and not before.
 
-use premath_kernel::outbox::OutboxRequest;
-use premath_memory::{NewIssue, StoreError, artifact};
-use std::path::Path;
-
-/// More requests of one step than this are a mistake of the agent.
-const REQUESTS_MAX: usize = 100;
+use super::files::OUTBOX;
+use premath_kernel::outbox::{DESCRIPTION_MAX, OutboxRequest, REQUESTS_MAX, TITLE_MAX, WORD_MAX};
+use premath_kernel::plain::{visible, visible_line};
+use premath_memory::NewIssue;
+use premath_memory::untrusted::{OUTBOX_MAX, UntrustedError, UntrustedFolder};
 
 /// The outbox cannot be filed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OutboxError {
     #[error("outbox line {line}: {detail}")]
     Line { line: usize, detail: String },
-    #[error("the outbox holds more than {REQUESTS_MAX} requests")]
-    TooMany,
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    #[error("the outbox holds {0} requests, and a step may leave {REQUESTS_MAX}")]
+    TooMany(usize),
+    #[error("the outbox cannot be read: {0}")]
+    File(#[from] UntrustedError),
 }
 
 /// Reads the requests of a step; none where there is no outbox.
-pub(super) fn read(path: &Path) -> Result<Vec<NewIssue>, OutboxError> {
-    let Some(bytes) = artifact::read(path)? else {
+pub(super) fn read(folder: &UntrustedFolder) -> Result<Vec<NewIssue>, OutboxError> {
+    let Some(bytes) = folder.read(OUTBOX, OUTBOX_MAX)? else {
         return Ok(Vec::new());
     };
     let lines: Vec<_> = bytes
@@ -31,7 +30,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<NewIssue>, OutboxError> {
         .filter(|(_, line)| !line.trim_ascii().is_empty())
         .collect();
     if lines.len() > REQUESTS_MAX {
-        return Err(OutboxError::TooMany);
+        return Err(OutboxError::TooMany(lines.len()));
     }
     lines
         .into_iter()
@@ -42,15 +41,19 @@ pub(super) fn read(path: &Path) -> Result<Vec<NewIssue>, OutboxError> {
             };
             let request: OutboxRequest =
                 serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))?;
-            if request.title.trim().is_empty() {
-                return Err(wrong("`title` must not be empty".to_owned()));
-            }
+            request.check().map_err(|fault| wrong(fault.to_string()))?;
             Ok(NewIssue {
-                title: request.title,
-                description: request.description.unwrap_or_default(),
+                title: visible_line(&request.title, TITLE_MAX),
+                description: visible(&request.description.unwrap_or_default(), DESCRIPTION_MAX),
                 priority: request.priority,
-                issue_type: request.issue_type,
-                labels: request.labels.unwrap_or_default(),
+                issue_type: request.issue_type.map(|word| visible_line(&word, WORD_MAX)),
+                labels: request
+                    .labels
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|label| visible_line(label, WORD_MAX))
+                    .filter(|label| !label.is_empty())
+                    .collect(),
                 ..NewIssue::default()
             })
         })
@@ -60,22 +63,35 @@ pub(super) fn read(path: &Path) -> Result<Vec<NewIssue>, OutboxError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn a_line_that_is_no_request_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("outbox.jsonl");
-        assert!(read(&path).unwrap().is_empty());
+        let step = UntrustedFolder::make(folder.path(), Path::new("step")).unwrap();
+        let path = step.path().join(OUTBOX);
+        assert!(read(&step).unwrap().is_empty());
         std::fs::write(
             &path,
             "{\"title\":\"a\",\"issueType\":\"bug\"}\n\n{\"title\":\" \"}\n",
         )
         .unwrap();
         assert_eq!(
-            read(&path).unwrap_err().to_string(),
+            read(&step).unwrap_err().to_string(),
             "outbox line 3: `title` must not be empty"
         );
+        let queue_jump = "{\"title\":\"a\",\"priority\":-5}\n";
+        std::fs::write(&path, queue_jump).unwrap();
+        assert_eq!(
+            read(&step).unwrap_err().to_string(),
+            "outbox line 1: `priority` is -5, and must not be negative"
+        );
+        std::fs::write(&path, "{\"title\":\"a\"}\n".repeat(21)).unwrap();
+        assert_eq!(
+            read(&step).unwrap_err().to_string(),
+            "the outbox holds 21 requests, and a step may leave 20"
+        );
         std::fs::write(&path, "{\"title\":\"a\",\"issueType\":\"bug\"}\n").unwrap();
-        assert_eq!(read(&path).unwrap()[0].issue_type.as_deref(), Some("bug"));
+        assert_eq!(read(&step).unwrap()[0].issue_type.as_deref(), Some("bug"));
     }
 }

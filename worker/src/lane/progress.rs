@@ -7,6 +7,7 @@ use premath_evidence::{FoldedStream, ShellCall};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::budget::Spent;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::governing::SensitiveChanges;
 use premath_kernel::landing::LandingRecord;
 use premath_kernel::provider::UsageLimit;
 use premath_kernel::reference::RefSet;
@@ -43,6 +44,8 @@ pub(super) struct Progress {
     pub(super) commit: Option<String>,
     /// What the work changed, sorted.
     pub(super) changed_paths: Vec<String>,
+    /// What of it a person should look at first.
+    pub(super) sensitive: SensitiveChanges,
     /// Where the work landed.
     pub(super) landing: Option<LandingRecord>,
     pub(super) closed: bool,
@@ -56,8 +59,6 @@ pub(super) struct Progress {
     /// Whether the tree is where the next step may start from.
     pub(super) restored: bool,
     pub(super) said: Option<(String, PathBuf)>,
-    /// Whether the verification left something in the tree.
-    pub(super) untidy: bool,
     /// Whose agent works, where one does.
     pub(super) provider: Option<String>,
     /// The limit by which the provider refused more work.
@@ -89,6 +90,7 @@ impl Progress {
             cut: None,
             commit: None,
             changed_paths: Vec::new(),
+            sensitive: SensitiveChanges::default(),
             landing: None,
             closed: false,
             transported: None,
@@ -97,7 +99,6 @@ impl Progress {
             store_lost: None,
             turn_witness: None,
             restored: true,
-            untidy: false,
             said: None,
             provider: None,
             limit: None,
@@ -142,6 +143,13 @@ impl Progress {
             limit_resets_at: self.limit.and_then(|limit| limit.resets_at).map(Stamp::at),
         });
         self.told = Some(Told::Stream(Box::new(stream)));
+    }
+
+    /// Returns the witness of the latest verification.
+    pub(super) fn verified_by(&self) -> Option<String> {
+        self.verification
+            .as_ref()
+            .and_then(|verification| verification.witness_ref.clone())
     }
 
     pub(super) fn session_step(&self, base: &Base) -> SessionStep {

@@ -54,7 +54,7 @@ impl Lane {
         status: FeatureStatus,
         verification: Option<&str>,
     ) -> Result<(), ProjectionError> {
-        let path = &self.roots.ledger;
+        let path = &self.home.ledger;
         let id = &claimed.claim.issue_id;
         let now = clock::now().wall;
         let mut ledger = projection::read_ledger(path)?;
@@ -98,7 +98,13 @@ impl Lane {
             }
         }
         match ledger {
-            Some(ledger) => projection::write_ledger(path, &ledger),
+            Some(ledger) => {
+                // A copy for people; nothing reads it back.
+                if let Err(error) = projection::write_ledger(&self.roots.ledger, &ledger) {
+                    tracing::debug!(%error, "the ledger's copy in the worktree was not written");
+                }
+                projection::write_ledger(path, &ledger)
+            }
             None => Ok(()),
         }
     }

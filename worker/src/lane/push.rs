@@ -9,9 +9,10 @@ use premath_kernel::event::PushFailure;
 use premath_kernel::failure::FailureClass;
 use premath_memory::{Claimed, artifact};
 
-/// What pushes; names reach it as variables.
-const PUSH: &str =
-    r#"git push --porcelain -- "$PREMATH_PUSH_REMOTE" "$PREMATH_PUSH_REF:$PREMATH_PUSH_REF""#;
+/// What pushes; names reach it as variables. It runs in the main worktree: a
+/// remote's relative URL counts from there, and the git folder of a lane is not
+/// opened.
+const PUSH: &str = r#"git -C "$PREMATH_PUSH_FROM" push --porcelain -- "$PREMATH_PUSH_REMOTE" "$PREMATH_PUSH_REF:$PREMATH_PUSH_REF""#;
 
 impl Lane {
     /// Pushes the target after a landing; a failure is named in the report and
@@ -25,6 +26,10 @@ impl Lane {
         let step_id = progress.identity.step_id();
         let reference = format!("refs/heads/{}", batch.landing.target());
         let variables = [
+            (
+                "PREMATH_PUSH_FROM",
+                batch.settings.roots.repository.clone().into(),
+            ),
             ("PREMATH_PUSH_REMOTE", remote.into()),
             ("PREMATH_PUSH_REF", reference.into()),
             // Nobody is there to be asked.
@@ -67,11 +72,18 @@ impl Lane {
     }
 }
 
-/// Says why git did not push: its last line that is no advice, and what became
-/// of the branch.
+/// Returns why git did not push: its `fatal:` lines, else its last line that is
+/// no advice, and what became of the branch.
 fn reason(stdout: &str, stderr: &str) -> String {
     let is_said = |line: &&str| !line.is_empty() && !line.starts_with("hint:");
-    let said = stderr.lines().map(str::trim).rfind(is_said);
+    let fatal: Vec<&str> = stderr
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("fatal:"))
+        .collect();
+    let fatal = fatal.join("; ");
+    let last = stderr.lines().map(str::trim).rfind(is_said);
+    let said = Some(&*fatal).filter(|fatal| !fatal.is_empty()).or(last);
     let refused = stdout
         .lines()
         .find_map(|line| line.strip_prefix("!\t")?.rsplit('\t').next());
@@ -96,7 +108,11 @@ mod tests {
                 err,
                 "error: failed to push some refs to 'r': [rejected] (fetch first)",
             ),
-            ("", "fatal: a\nfatal: b\n", "fatal: b"),
+            (
+                "",
+                "fatal: a\nfatal: b\n\nPlease make sure you have the correct access rights\n",
+                "fatal: a; fatal: b",
+            ),
             ("", "", "git says nothing"),
         ] {
             assert_eq!(reason(out, err), expected);

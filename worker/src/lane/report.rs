@@ -3,6 +3,7 @@
 use premath_kernel::budget::Spent;
 use premath_kernel::event::StepOutcome;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::governing::{SensitiveChange, SensitiveChanges};
 use premath_kernel::provider::UsageLimit;
 use premath_kernel::world::WorldRecord;
 use std::fmt;
@@ -82,6 +83,10 @@ pub struct StepReport {
     pub world: Option<WorldRecord>,
     /// Issues that were filed.
     pub discovered: Vec<String>,
+    /// The commit that the step began at, where it began.
+    pub base: Option<String>,
+    /// The sensitive files that the work changed.
+    pub sensitive: SensitiveChanges,
     /// What the command that failed said last, and where all of it is.
     pub said: Option<(String, PathBuf)>,
     /// Whose agent worked, where one did.
@@ -104,6 +109,14 @@ impl StepReport {
         self.ending == StepEnding::Closed
     }
 
+    /// Returns the sensitive files that a closed step changed.
+    pub fn sensitive_changes(&self) -> &[SensitiveChange] {
+        match self.succeeded() {
+            true => &self.sensitive.changes,
+            false => &[],
+        }
+    }
+
     /// Returns what a program is told of it.
     pub fn outcome(&self) -> StepOutcome<'_> {
         StepOutcome {
@@ -116,6 +129,7 @@ impl StepReport {
             salvage: self.salvage.as_deref(),
             world: self.world.as_ref(),
             discovered: &self.discovered,
+            sensitive_changes: self.sensitive_changes(),
             duration_ms: self.duration_ms,
         }
     }

@@ -2,19 +2,18 @@
 
 use super::Lane;
 use super::command::{CommandError, Occasion, Phase, Ran};
+use super::site::SetupRecord;
 use super::watch::LeaseWatch;
 use premath_kernel::canonical;
-use premath_memory::artifact;
 use serde_json::{Map, Value, json};
 
-/// Where the digest of the last setup stands, in the worktree's git folder.
-const RECORD: &str = "premath-setup";
-
 impl Lane {
-    /// Runs the setup command where it never passed here on files like these;
-    /// `None` where there is nothing to do.
+    /// Runs the setup command in the worktree or, for the phase
+    /// [`Phase::VerifySetup`], in the checkout for verifications, where it never
+    /// passed on files like these; `None` where there is nothing to do.
     pub(super) fn set_up(
         &mut self,
+        phase: Phase,
         occasion: &Occasion<'_>,
         watch: Option<&mut LeaseWatch>,
     ) -> Result<Option<Ran>, CommandError> {
@@ -23,20 +22,24 @@ impl Lane {
         };
         let mut inputs = Map::new();
         for input in &setup.inputs {
-            let content = self.tree.committed(input)?;
+            let content = self.tree_of(phase).committed(input)?;
             inputs.insert(input.to_string_lossy().into_owned(), content.into());
         }
         let digest = canonical::digest(&json!({
             "command": setup.command,
             "inputs": Value::Object(inputs),
         }));
-        let record = self.tree.git_folder().join(RECORD);
-        if artifact::read(&record)?.is_some_and(|last| last == digest.as_bytes()) {
+        let record = match phase {
+            Phase::VerifySetup => self.site.state.checkout_setup.clone(),
+            _ => self.site.state.setup.clone(),
+        };
+        if SetupRecord::read(&record)?.is_some_and(|last| last.digest == digest) {
             return Ok(None);
         }
-        let ran = self.run(Phase::Setup, &setup.command, occasion, None, watch)?;
+        let ran = self.run(phase, &setup.command, occasion, None, watch)?;
         if ran.passed() {
-            artifact::overwrite(&record, digest.as_bytes())?;
+            let made = self.tree_of(phase).manifest()?.0;
+            SetupRecord { digest, made }.write(&record)?;
         }
         Ok(Some(ran))
     }

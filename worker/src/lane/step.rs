@@ -2,7 +2,7 @@
 //! (HARNESS-RUNTIME 3.2).
 
 use super::command::{CommandError, Cut, Occasion, Phase, Ran, Task};
-use super::files::StepFiles;
+use super::files::{EVIDENCE, ISSUE, PROMPT, StepFiles};
 use super::land::Work;
 use super::progress::{Progress, Told};
 use super::report::StepReport;
@@ -22,9 +22,10 @@ use premath_kernel::session;
 use premath_kernel::trajectory::Verification;
 use premath_kernel::turn::{Discover, EvidenceError, ParsedInput};
 use premath_memory::projection::ProjectionError;
+use premath_memory::untrusted::{EVIDENCE_MAX, UntrustedError};
 use premath_memory::{ChangeError, Claimed, StoreError, artifact, clock};
 use premath_worktree::landing::LandingError;
-use premath_worktree::tree::{Base, CommitText, Departure, TreeError};
+use premath_worktree::tree::{Base, CommitText, TreeError};
 use std::ffi::OsString;
 
 /// Something other than a command stood in the way.
@@ -50,6 +51,10 @@ pub(super) enum StepError {
     Landing(#[from] LandingError),
     #[error("the turn cannot be judged: {0}")]
     Evidence(#[from] EvidenceError),
+    #[error("the evidence of the work command cannot be read: {0}")]
+    EvidenceFile(#[source] UntrustedError),
+    #[error(transparent)]
+    Untrusted(#[from] UntrustedError),
 }
 
 impl StepError {
@@ -57,7 +62,8 @@ impl StepError {
         match self {
             Self::Tree(error) => error.class(),
             Self::Projection(error) => error.class(),
-            Self::Store(_) => FailureClass::ProjectionStoreIo,
+            Self::Store(_) | Self::Untrusted(_) => FailureClass::ProjectionStoreIo,
+            Self::EvidenceFile(_) => FailureClass::ToolSchemaInvalid,
             Self::Command(error) => error.class(),
             Self::Outbox(_) => FailureClass::OutboxInvalid,
             Self::Change(error) => error.class(),
@@ -162,10 +168,12 @@ impl Lane {
         progress.base = Some(base.clone());
         self.begin_session(progress, &base)?;
         self.set_out(claim, &base)?;
+        self.make_git(&base)?;
         let clean = self.tree.clean_state()?;
         self.feature(claimed, FeatureStatus::InProgress, None)?;
         let files = StepFiles::at(&self.roots.step);
-        files.clear()?;
+        let folder = self.roots.step_folder()?;
+        folder.clear()?;
         let last = batch.last_failure(&claim.issue_id);
         let template = batch
             .settings
@@ -174,7 +182,7 @@ impl Lane {
             .unwrap_or(prompt::DEFAULT_TEMPLATE);
         let neighbours = batch.neighbours(&claimed.row)?;
         let prompt = prompt::render(template, &claimed.row, &neighbours, last.as_ref());
-        artifact::overwrite(&files.prompt, prompt.as_bytes())?;
+        folder.write(PROMPT, prompt.as_bytes(), 0o600)?;
         let kept = witness::file(&batch.settings.roots.streams, &step_id, "work", "prompt");
         artifact::overwrite(&kept, prompt.as_bytes())?;
         let prompt_digest = format!("sha256:{}", canonical::sha256_hex(prompt.as_bytes()));
@@ -182,7 +190,8 @@ impl Lane {
         let workforce = &batch.settings.work;
         let work = workforce.with(&provider).cloned();
         let work = work.ok_or(StepError::ProviderMissing(provider))?;
-        artifact::overwrite(&files.issue, format!("{}\n", claimed.row.text).as_bytes())?;
+        let row = format!("{}\n", claimed.row.text);
+        folder.write(ISSUE, row.as_bytes(), 0o600)?;
         let variables = self.variables(claimed, &step_id, &files);
         let occasion = Occasion {
             step_id: &step_id,
@@ -200,7 +209,7 @@ impl Lane {
             progress.fail(class.as_str());
             return Ok(());
         }
-        if let Some(ran) = self.set_up(&occasion, Some(&mut *watch))? {
+        if let Some(ran) = self.set_up(Phase::Setup, &occasion, Some(&mut *watch))? {
             let after = ran.after.clone();
             if !self.take_in(progress, ran, Phase::Setup) {
                 return self.judge(progress).map(drop);
@@ -224,87 +233,72 @@ impl Lane {
             )?;
             let worked = ran.after.clone();
             let goes_on = self.take_in(progress, ran, Phase::Work);
-            let is_told = self.take_in_told(progress, work.adapter, &files)?;
+            let is_told = self.take_in_told(progress, work.adapter)?;
             if !goes_on || !is_told {
                 return self.judge(progress).map(drop);
             }
             worked
         };
-        // Where nothing changed there is nothing to look into.
-        if worked != clean || self.tree.base()? != base {
-            self.on_its_way(&base)?;
+        let changed = worked.tree != clean.tree;
+        if let Some(nested) = self.tree.nested_repository(&base.commit)? {
+            return Err(StepError::Unproven(format!(
+                "{nested} is a git repository of its own; no commit would hold its files"
+            )));
         }
-        // What is verified is what is committed, whatever the verification
-        // itself leaves in the tree.
-        if worked.tree != clean.tree && self.tree.keep_content()? != worked.tree {
+        // What is verified is what is committed, whatever comes after.
+        if changed && self.tree.keep_content(&base.commit)? != worked.tree {
             return Err(StepError::Unproven(
                 "the tree changed after the work ended".to_owned(),
             ));
         }
-        if worked != clean {
+        if changed
+            && let Some((rules, hidden)) = self.tree.hides_files(&base.commit, &worked.tree)?
+        {
+            return Err(StepError::Unproven(format!(
+                "{rules} hides {hidden}, a file of the repository: later work would be hidden too"
+            )));
+        }
+        if changed {
             progress.changed_paths = self.tree.changed_since(&base.commit, &worked.tree)?;
-            if self.is_protected(progress) {
+            if self.is_protected(progress, &base) {
                 return self.judge(progress).map(drop);
             }
         }
-        let verify = self.run(
-            Phase::Verify,
-            &self.verify_command(),
-            &occasion,
-            Some(worked.clone()),
-            Some(&mut *watch),
-        )?;
-        let verified = verify.after.clone();
+        let lease = format!("{}#{}", claim.lease_id, claim.generation);
+        let title = claimed.row.text_of("title");
+        let text = CommitText {
+            issue_id: &claim.issue_id,
+            title: &title,
+            lease: &lease,
+            step_id: &step_id,
+            witness: None,
+            ..CommitText::default()
+        };
+        // Its commit is made anew when its verification can be named.
+        let candidate = match changed {
+            true => self.tree.squash(&text, &base.commit, &worked.tree)?,
+            false => base.commit.clone(),
+        };
         let in_turn = || {
             let priority = claimed.row.issue.priority;
             batch.landing.queue(priority, &claim.issue_id, &step_id)
         };
-        if !self.take_in(progress, verify, Phase::Verify) {
+        let verification = super::verify::Verification {
+            phase: Phase::Verify,
+            command: &self.verify_command(),
+            commit: &candidate,
+        };
+        let Some(verified) = self.verify(progress, watch, &occasion, &verification)? else {
             self.judge(progress)?;
             if let Some(commit) = &landed {
                 self.take_off_landed(progress, watch, &occasion, in_turn(), commit)?;
             }
             return Ok(());
-        }
-        if verified.head != worked.head {
-            return Err(StepError::Unproven(
-                "the verification moved HEAD".to_owned(),
-            ));
-        }
-        let requests = outbox::read(&files.outbox)?;
-        let lease = format!("{}#{}", claim.lease_id, claim.generation);
-        let witness = progress
-            .verification
-            .as_ref()
-            .and_then(|verification| verification.witness_ref.clone());
-        let text = CommitText {
-            issue_id: &claim.issue_id,
-            title: &claimed.row.text_of("title"),
-            lease: &lease,
-            step_id: &step_id,
-            witness: witness.as_deref(),
         };
-        progress.untidy = verified.tree != worked.tree || verified.nested;
-        let mut after = self.tree.clean_state()?;
-        progress.commit = if worked.tree == after.tree {
-            None
-        } else if verified.tree == worked.tree {
-            self.tree.commit_exactly(&text, &worked.tree)?
-        } else {
-            self.tree.commit_kept(&text, &worked.tree)?
-        };
+        let requests = outbox::read(&self.roots.step_folder()?)?;
         let before = worked;
-        if progress.commit.is_some() {
-            after = self.tree.clean_state()?;
-        }
-        if after.tree != before.tree {
-            return Err(StepError::Unproven(
-                "the commit is not what was verified".to_owned(),
-            ));
-        }
-        if progress.commit.is_none() && after.head != base.commit {
-            progress.commit = Some(after.head.clone());
-        }
+        let mut after = verified;
+        progress.commit = changed.then_some(candidate);
         if let Err(class) = watch.look() {
             progress.cut = Some(Cut::Lease(class));
             progress.fail(class.as_str());
@@ -336,7 +330,22 @@ impl Lane {
                 after = work.verified;
                 ready
             }
-            (None, None) => self.judge_where_it_is(progress)?,
+            (None, None) => {
+                let ready = self.judge_where_it_is(progress)?;
+                if ready.is_some() && progress.commit.is_some() {
+                    let from = &base.commit;
+                    let commit = self.proven_commit(progress, &text, from, from, &after.tree)?;
+                    // Before the issue closes: a harness that dies in between
+                    // must leave the work where it belongs.
+                    self.tree.move_branch(&Base {
+                        commit: commit.clone(),
+                        branch: base.branch.clone(),
+                    })?;
+                    after.head.clone_from(&commit);
+                    progress.commit = Some(commit);
+                }
+                ready
+            }
         };
         let Some(ready) = ready else {
             return Ok(());
@@ -361,16 +370,13 @@ impl Lane {
 
     /// Takes in what the work command wrote down of its calls, where its
     /// adapter has it do so; tells whether it is there.
-    fn take_in_told(
-        &self,
-        progress: &mut Progress,
-        adapter: Adapter,
-        files: &StepFiles,
-    ) -> Result<bool, StepError> {
+    fn take_in_told(&self, progress: &mut Progress, adapter: Adapter) -> Result<bool, StepError> {
         if adapter != Adapter::EvidenceFile || !progress.classes.is_empty() {
             return Ok(true);
         }
-        let Some(bytes) = artifact::read(&files.evidence)? else {
+        let folder = self.roots.step_folder()?;
+        let read = folder.read(EVIDENCE, EVIDENCE_MAX);
+        let Some(bytes) = read.map_err(StepError::EvidenceFile)? else {
             let said = "the work command wrote no evidence to PREMATH_EVIDENCE_PATH";
             let folder = self.batch.settings.roots.streams.clone();
             progress.said = Some((said.to_owned(), folder));
@@ -382,33 +388,17 @@ impl Lane {
         Ok(true)
     }
 
-    /// Makes sure that the step's work goes on from its base, on the lane's
-    /// branch, with nothing unfinished.
-    fn on_its_way(&self, base: &Base) -> Result<(), StepError> {
-        self.tree.clear_marks()?;
-        let departed = match self.tree.departure(base)? {
-            // Work that went on elsewhere comes back to the lane's branch.
-            Some(Departure::Branch { .. }) => {
-                let rejoined = self.tree.rejoin(base);
-                rejoined.map_err(|error| StepError::Unproven(error.to_string()))?;
-                self.tree.departure(base)?
-            }
-            departed => departed,
-        };
-        match departed {
-            Some(departure) => Err(StepError::Unproven(departure.to_string())),
-            None => Ok(()),
-        }
-    }
-
     /// Tells whether the work changed what it must not; says so.
-    fn is_protected(&self, progress: &mut Progress) -> bool {
+    fn is_protected(&self, progress: &mut Progress, base: &Base) -> bool {
         let settings = &self.batch.settings;
-        let touched = self.protect().touched(&progress.changed_paths);
-        if touched.is_empty() {
+        let exists = |path: &str| self.tree.holds(&base.commit, path);
+        let paths = &progress.changed_paths;
+        let judged = self.protect().judge(paths, &self.verify_command(), exists);
+        let refusal = judged.refusal();
+        progress.sensitive = judged.sensitive;
+        let Some(said) = refusal else {
             return false;
-        }
-        let said = format!("the work changed protected files: {}", touched.join(", "));
+        };
         progress.fail(FailureClass::WorkProtectedPath.as_str());
         progress.said = Some((said, settings.roots.streams.clone()));
         true
@@ -421,7 +411,7 @@ impl Lane {
         for class in &ran.classes {
             progress.fail(class);
         }
-        if phase == Phase::Verify {
+        if matches!(phase, Phase::Verify | Phase::Land(_)) {
             progress.verification = Some(Verification {
                 class: ran
                     .classes

@@ -21,6 +21,7 @@ use premath_kernel::session::{SessionState, SessionWrite, StepWrite};
 use premath_kernel::trajectory::{RetryRecord, StepRow, action};
 use premath_kernel::transport::{self, DispatchRequest, TransportAction, Transported};
 use premath_memory::dispatch::dispatch;
+use premath_memory::roots::lane_name;
 use premath_memory::{ChangeError, Claimed, clock};
 
 impl Lane {
@@ -54,7 +55,8 @@ impl Lane {
             progress.lane_lost = Some((error.class(), error.to_string()));
         }
         let mut salvage = if progress.closed {
-            progress.untidy.then(|| self.tidy(&mut progress)).flatten()
+            self.settle(&mut progress);
+            None
         } else {
             self.take_back(&mut progress)
         };
@@ -63,6 +65,9 @@ impl Lane {
         {
             self.leave_branch(&progress.session_step(&base), progress.closed);
         }
+        let alone = self.batch.landing.branches();
+        self.tree.let_go(&lane_name(&self.worktree));
+        drop(alone);
         self.settle_abroad(&mut progress, &mut salvage);
         let attempt = self.batch.attempts(&claimed.claim.issue_id) + 1;
         let (handoff, lease_ref) = match self.batch.handoff(&claimed.claim, end, &self.worker_id) {
@@ -141,7 +146,10 @@ impl Lane {
     /// After a failure: what the step left is kept, and the lane goes back.
     fn take_back(&self, progress: &mut Progress) -> Option<String> {
         let base = progress.base.clone()?;
-        match self.back_to(&base, &progress.session_step(&base)) {
+        let taken = self
+            .back_to(&base, &progress.session_step(&base))
+            .and_then(|salvage| self.reset(&base).map(|()| salvage));
+        match taken {
             Ok(salvage) => salvage,
             Err(error) => {
                 progress.restored = false;
@@ -152,8 +160,23 @@ impl Lane {
         }
     }
 
-    /// After a success: nothing may be left over for the next step. What the
-    /// verification or a stop hook left is kept like a failed step's work.
+    /// After a success: the lane goes to the commit that closed the issue, and
+    /// nothing else of the step stays in it.
+    fn settle(&self, progress: &mut Progress) {
+        let Some(mut base) = progress.base.clone() else {
+            return;
+        };
+        if let Some(commit) = &progress.commit {
+            base.commit.clone_from(commit);
+        }
+        if let Err(error) = self.reset(&base) {
+            progress.restored = false;
+            progress.lane_lost = Some((error.class(), error.to_string()));
+        }
+    }
+
+    /// Nothing may be left over for the next step: what a stop hook left is kept
+    /// like a failed step's work.
     pub(super) fn tidy(&self, progress: &mut Progress) -> Option<String> {
         let tidied = self.tree.changes().and_then(|changes| {
             if changes.is_empty() {
@@ -358,6 +381,9 @@ impl Lane {
         }
         row.witness_refs = progress.witnesses.clone();
         row.agent.clone_from(&progress.agent);
+        if progress.closed {
+            row.note_sensitive(&progress.sensitive);
+        }
         row.landing = progress.landing.clone().filter(|_| progress.closed);
         let outcome = if progress.closed {
             WorkOutcome::Completed
@@ -449,6 +475,8 @@ impl Lane {
             salvage,
             world: progress.abroad.map(|abroad| abroad.record),
             discovered: progress.discovered,
+            base: progress.base.map(|base| base.commit),
+            sensitive: progress.sensitive,
             said: progress.said,
             provider: progress.provider,
             limit: progress.limit,

@@ -9,17 +9,17 @@
 
 use super::boot::PREDECESSOR;
 use super::progress::Progress;
+use super::site::Site;
 use super::step::StepError;
 use super::{BootError, Lane};
 use crate::refusal::chain;
 use crate::settings::{Protect, Setup, WorldSettings, worlds_root};
 use crate::supervisor::Supervisor;
-use premath_kernel::canonical::sha256_hex;
 use premath_kernel::landing::{LandingMode, LandingRule};
 use premath_kernel::lease::Claim;
 use premath_kernel::session::{SessionStep, StepWorld};
-use premath_kernel::token;
 use premath_kernel::world::{Wish, WorldRecord, may_be_placed};
+use premath_memory::roots::{LaneState, lane_name};
 use premath_memory::world::LocalWorld;
 use premath_memory::{Claimed, StoreError, WorktreeLock};
 use premath_worktree::landing::Landing;
@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 struct Place {
     worktree: PathBuf,
     tree: Tree,
+    site: Site,
     supervisor: Supervisor,
     /// Last, so that it is let go of after the supervisor.
     lock: WorktreeLock,
@@ -164,9 +165,11 @@ impl Lane {
             start,
             lock,
         } = provision
-            .single(&lane_there(&self.worktree), PREDECESSOR)
+            .single(&lane_name(&self.worktree), PREDECESSOR)
             .map_err(|error| chain(&error))?;
-        let place = self.place(worktree, lock).map_err(|error| chain(&error))?;
+        let place = self
+            .place(repository, worktree, lock)
+            .map_err(|error| chain(&error))?;
         self.go_to(place, name, repository, own, start);
         // What somebody left there is kept like a step's work.
         if let Err(error) = self.clear() {
@@ -177,8 +180,16 @@ impl Lane {
     }
 
     /// Makes ready to work in a worktree that is locked.
-    fn place(&self, worktree: PathBuf, lock: WorktreeLock) -> Result<Place, BootError> {
-        let tree = Tree::open(&worktree)?;
+    fn place(
+        &self,
+        repository: &Path,
+        worktree: PathBuf,
+        lock: WorktreeLock,
+    ) -> Result<Place, BootError> {
+        let tree = Tree::open_in(repository, &worktree)?;
+        // What the harness keeps of it stays at home.
+        let state = LaneState::at(&self.batch.settings.roots.repository, &worktree);
+        let site = Site::prepare(repository, state)?;
         if let Some(filter) = tree.external_filters()? {
             return Err(BootError::Filter { worktree, filter });
         }
@@ -190,6 +201,7 @@ impl Lane {
         Ok(Place {
             worktree,
             tree,
+            site,
             supervisor,
             lock,
         })
@@ -217,17 +229,21 @@ impl Lane {
     /// worktree is not there any more.
     pub(super) fn go_back_abroad(&mut self, world: &StepWorld) -> Result<bool, BootError> {
         let worktree = PathBuf::from(&world.worktree);
-        if !worktree.join(".git").exists() {
+        let Ok(there) = self.world_named(&world.name) else {
             return Ok(false);
-        }
+        };
+        let repository = there.roots.repository;
         // Where the repository is gone, or is another one by now, there is nothing
         // to take up; what is left in a worktree that is used again is kept then.
-        if let Err(error) = Tree::open(&worktree) {
-            tracing::warn!(world = %world.name, %error, "a step that was cut there is not taken up");
-            return Ok(false);
-        }
-        let lock = WorktreeLock::acquire(&worktree, PREDECESSOR)?;
-        let place = self.place(worktree.clone(), lock)?;
+        let tree = match Tree::open_in(&repository, &worktree) {
+            Ok(tree) => tree,
+            Err(error) => {
+                tracing::warn!(world = %world.name, %error, "a step that was cut there is not taken up");
+                return Ok(false);
+            }
+        };
+        let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR)?;
+        let place = self.place(&repository, worktree.clone(), lock)?;
         // A session that somebody changed leads to no worktree of theirs.
         if !is_provisioned(place.tree.git_folder()) {
             return Ok(false);
@@ -249,6 +265,7 @@ impl Lane {
     fn exchange(&mut self, place: &mut Place) {
         swap(&mut self.worktree, &mut place.worktree);
         swap(&mut self.tree, &mut place.tree);
+        swap(&mut self.site, &mut place.site);
         swap(&mut self.supervisor, &mut place.supervisor);
         swap(&mut self.lock, &mut place.lock);
     }
@@ -333,26 +350,17 @@ impl Lane {
     }
 }
 
-/// Names a lane's worktree in another repository: after its own, and apart
-/// from every other's.
-fn lane_there(worktree: &Path) -> String {
-    let name = worktree.file_name().unwrap_or_default().to_string_lossy();
-    let digest = sha256_hex(worktree.as_os_str().as_encoded_bytes());
-    let name: String = token::token(&name, "lane").chars().take(40).collect();
-    format!("{name}-{}", &digest[..12])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn two_lanes_of_one_name_have_two_worktrees_elsewhere() {
-        let [one, other] = ["/a/lane-01", "/b/lane-01"].map(|path| lane_there(Path::new(path)));
+        let [one, other] = ["/a/lane-01", "/b/lane-01"].map(|path| lane_name(Path::new(path)));
         assert_ne!(one, other);
         assert!(one.starts_with("lane-01-"), "{one}");
-        assert_eq!(one, lane_there(Path::new("/a/lane-01")));
-        let odd = lane_there(Path::new("/a/L\u{e4}ne ../x"));
+        assert_eq!(one, lane_name(Path::new("/a/lane-01")));
+        let odd = lane_name(Path::new("/a/L\u{e4}ne ../x"));
         assert!(!odd.contains(['/', '.', ' ']), "{odd}");
     }
 }

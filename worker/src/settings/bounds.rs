@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use premath_kernel::breaker::BreakerRule;
 use premath_kernel::budget::{Budget, nano_usd};
 use premath_kernel::deadline::{Deadline, StopAt};
-use premath_kernel::provider::ProviderRule;
+use premath_kernel::provider::{LimitLines, ProviderRule};
 use premath_kernel::room::RoomRule;
 use premath_kernel::size::Size;
 use std::path::PathBuf;
@@ -43,6 +43,7 @@ pub(super) struct BoundsTable {
     /// Where that stands, for whoever finds that a name of it is none.
     fallback_at: Option<(PathBuf, usize)>,
     limit_pause: Option<Duration>,
+    limit_lines: LimitLines,
     breaker: BreakerRule,
     room: RoomRule,
     batch: Budget,
@@ -65,6 +66,7 @@ impl BoundsTable {
                 self.fallback = reader.words(key, value)?;
                 self.fallback_at = Some(reader.place(value.span().start));
             }
+            ("agent", "limit_lines") => self.limit_lines = reader.word(key, value)?,
             ("agent", "limit_pause") => self.limit_pause = Some(reader.span(key, value)?),
             ("breaker", "failures") => {
                 let failures = reader.number(key, value, 1_000)?;
@@ -126,6 +128,7 @@ impl BoundsTable {
                 own,
                 fallback,
                 pause: self.limit_pause.unwrap_or(LIMIT_PAUSE),
+                limit_lines: self.limit_lines,
             },
             breaker: self.breaker,
             room: self.room,
@@ -234,6 +237,7 @@ mod tests {
 [agent]
 fallback = ["gemini", "codex"]
 limit_pause = "20m"
+limit_lines = "park"
 [breaker]
 failures = 0
 pause = "90s"
@@ -256,6 +260,7 @@ max_duration = "9h"
         assert_eq!(bounds.providers.own, ["shell"]);
         assert_eq!(bounds.providers.fallback, ["gemini", "codex"]);
         assert_eq!(bounds.providers.pause, Duration::from_secs(1_200));
+        assert_eq!(bounds.providers.limit_lines, LimitLines::Park);
         assert_eq!(bounds.breaker.failures, 0);
         assert_eq!((bounds.room.disk.0, bounds.room.memory.0), (2 << 30, 0));
         assert_eq!(bounds.batch.cost_nano_usd, Some(12_500_000_000));

@@ -1,9 +1,11 @@
 //! Why settings cannot be used.
 
 use super::{ConfigError, GovernanceError, InstructionError};
+use crate::trust::UntrustedError;
 use premath_evidence::Agent;
 use premath_kernel::authority::ModeError;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::network::NetworkUnenforced;
 use premath_kernel::reference::RefSet;
 use premath_kernel::retry::PolicyError;
 use premath_kernel::sandbox::SandboxUnavailable;
@@ -64,6 +66,12 @@ pub enum SettingsError {
     /// The sandbox that was asked for does not work here.
     #[error(transparent)]
     Sandbox(#[from] SandboxUnavailable),
+    /// The sandbox cannot enforce the network policy.
+    #[error(transparent)]
+    Network(#[from] NetworkUnenforced),
+    /// The files that govern the batch are not accepted.
+    #[error(transparent)]
+    Untrusted(Box<UntrustedError>),
     /// A file cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -80,7 +88,10 @@ impl SettingsError {
             } => crate::exit::REFUSED,
             Self::Instruction(error) => error.exit_code(),
             Self::Governance(GovernanceError::Refused { .. }) => crate::exit::REFUSED,
-            Self::Mode(ModeError::EpochPassed { .. }) | Self::Sandbox(_) => crate::exit::REFUSED,
+            Self::Mode(ModeError::EpochPassed { .. })
+            | Self::Sandbox(_)
+            | Self::Network(_)
+            | Self::Untrusted(_) => crate::exit::REFUSED,
             _ => crate::exit::USAGE,
         }
     }
@@ -93,6 +104,8 @@ impl SettingsError {
             Self::Governance(error) => error.classes(),
             Self::Mode(error @ ModeError::EpochPassed { .. }) => vec![error.class()],
             Self::Sandbox(error) => vec![error.class()],
+            Self::Network(error) => vec![error.class()],
+            Self::Untrusted(_) => vec![FailureClass::GoverningFilesUntrusted],
             Self::Policy { source, .. } if self.exit_code() == crate::exit::REFUSED => {
                 vec![source.class()]
             }
@@ -133,6 +146,8 @@ impl SettingsError {
             Self::Instruction(error) => error.hint(),
             Self::Governance(error) => error.hint(),
             Self::Store(error) => error.hint(),
+            Self::Network(error) => Some(error.hint()),
+            Self::Untrusted(error) => error.hint(),
             Self::Sandbox(_) => Some(
                 "leave `--sandbox` and `mode` under [sandbox] away to take what works here; `none` runs commands unconfined"
                     .to_owned(),

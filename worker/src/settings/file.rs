@@ -5,6 +5,7 @@ use super::agent::AgentTable;
 use super::bounds::BoundsTable;
 use super::governance::GovernanceTable;
 use super::keys::{TABLES, keys_of};
+use super::network::NetworkTable;
 use super::program::Places;
 use super::protect::Protect;
 use super::reader::Reader;
@@ -94,6 +95,7 @@ pub struct FileSettings {
     pub(super) governance: GovernanceTable,
     pub(super) bounds: BoundsTable,
     pub(super) sandbox: SandboxTable,
+    pub(super) network: NetworkTable,
     /// Other repositories, from the repository root, by the names that issues
     /// ask for them by.
     pub(super) worlds: BTreeMap<String, PathBuf>,
@@ -294,9 +296,14 @@ impl FileSettings {
             }
             ("protect", "paths") => {
                 let patterns = reader.words(key, value)?;
-                self.protect = Protect::of(&patterns)
-                    .map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))?;
+                let set = self.protect.set_patterns(&patterns);
+                set.map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))?;
             }
+            ("protect", "allow") => {
+                let set = self.protect.allow(&reader.words(key, value)?);
+                set.map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))?;
+            }
+            ("protect", "sensitive") => self.protect.set_sensitive(reader.word(key, value)?),
             ("sandbox", "mode") => self.sandbox.mode = Some(reader.word(key, value)?),
             ("sandbox", "write") => self.sandbox.write = reader.words(key, value)?,
             ("worlds", name) => {
@@ -309,6 +316,7 @@ impl FileSettings {
                 self.worlds.insert(name.to_owned(), path.into());
             }
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
+            _ if self.network.set(reader, table, key, value)? => {}
             _ if self.bounds.set(reader, table, key, value)? => {}
             _ if self.agent.set(reader, table, key, value)? => {}
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),
@@ -397,6 +405,7 @@ allow = ["PATH"]
             "agent",
             "breaker",
             "budget",
+            "network",
         ] {
             for key in keys_of(table) {
                 let error =

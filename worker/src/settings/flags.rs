@@ -71,6 +71,15 @@ pub struct LoopFlags {
     /// How commands are confined: landlock, bubblewrap or none [default: $PREMATH_SANDBOX, else the strongest that works here]
     #[arg(long, value_name = "MODE")]
     pub sandbox: Option<String>,
+    /// Which hosts the work may reach: off, allow, registries, public or open [default: $PREMATH_NETWORK_WORK, else public; open where the sandbox cannot enforce it]
+    #[arg(long, value_name = "POLICY")]
+    pub network_work: Option<String>,
+    /// Which hosts the verification may reach: off, allow, registries, public or open [default: $PREMATH_NETWORK_VERIFY, else registries; open where the sandbox cannot enforce it]
+    #[arg(long, value_name = "POLICY")]
+    pub network_verify: Option<String>,
+    /// Begin only with governing files of this digest, and accept them: `premath trust` says it
+    #[arg(long, value_name = "DIGEST")]
+    pub trust: Option<String>,
     /// Go on after an issue failed (the default)
     #[arg(long, conflicts_with = "stop_on_failure")]
     pub continue_on_failure: bool,

@@ -1,7 +1,7 @@
 //! The tables and keys of `harness.toml`, for suggestions.
 
 /// The tables of the file.
-pub(super) const TABLES: [&str; 15] = [
+pub(super) const TABLES: [&str; 16] = [
     "batch",
     "coordinator",
     "supervision",
@@ -16,6 +16,7 @@ pub(super) const TABLES: [&str; 15] = [
     "breaker",
     "budget",
     "sandbox",
+    "network",
     "worlds",
 ];
 
@@ -68,6 +69,7 @@ pub(super) fn keys_of(table: &str) -> &'static [&'static str] {
             "use",
             "fallback",
             "limit_pause",
+            "limit_lines",
             "adapter",
             "claude_cmd",
             "codex_cmd",
@@ -86,9 +88,10 @@ pub(super) fn keys_of(table: &str) -> &'static [&'static str] {
         "prompt" => &["template"],
         "landing" => &["mode", "target", "strategy", "check_cmd", "push"],
         "worktrees" => &["count", "root", "setup_cmd", "setup_inputs"],
-        "protect" => &["paths"],
+        "protect" => &["paths", "allow", "sensitive"],
         "governance" => &["package", "package_ref", "expected_digest"],
         "sandbox" => &["mode", "write"],
+        "network" => &["work", "verify", "allow", "verify_allow", "ports"],
         _ => &[],
     }
 }

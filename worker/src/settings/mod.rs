@@ -10,6 +10,7 @@ mod gate;
 mod governance;
 mod instruction;
 mod keys;
+mod network;
 mod policy;
 mod program;
 mod protect;
@@ -26,7 +27,8 @@ pub use flags::LoopFlags;
 pub use gate::{GateFlags, GateSettings};
 pub use governance::GovernanceError;
 pub use instruction::InstructionError;
-pub use protect::{PatternError, Protect};
+pub use network::Network;
+pub use protect::{Judged, PatternError, Protect, SensitiveRule};
 pub use sandbox::Sandbox;
 pub use world::{WorldSettings, worlds_root};
 
@@ -167,6 +169,8 @@ pub struct Settings {
     pub bounds: Bounds,
     /// How commands are confined.
     pub sandbox: Sandbox,
+    /// Which hosts commands may reach.
+    pub network: Network,
     /// Other repositories that steps may work in, by name.
     pub worlds: BTreeMap<String, PathBuf>,
 }
@@ -191,6 +195,8 @@ impl Settings {
         let roots = roots_of(flags)?;
         let file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;
         let sandbox = Sandbox::resolve(flags, &file, &roots.repository)?;
+        let network = Network::resolve(flags, &file, sandbox.choice.mode)?;
+        let named = protect::named(flags, &file, &roots.repository);
         let batch = file.batch;
         let text = |flag: &Option<String>, variable: &str, key: &Option<String>| {
             [flag.clone(), variable_of(variable), key.clone()]
@@ -303,6 +309,20 @@ impl Settings {
             let path = environment::path(&file.environment);
             commands.must_be_there(path.as_deref())?;
         }
+        let mut protect = file.protect;
+        let check = landing.check.as_deref();
+        let of_hooks = [&hooks.boot, &hooks.stop, &hooks.startup]
+            .into_iter()
+            .flatten();
+        protect.add_commands(of_hooks.map(String::as_str).chain([&*hooks.verify]));
+        protect.add_commands(
+            setup
+                .iter()
+                .map(|setup| setup.command.as_str())
+                .chain(check),
+        );
+        protect.add_commands(work.all().map(|work| work.command.as_str()));
+        protect.add_named(named);
         let worlds = file.worlds.into_iter();
         let worlds = worlds.map(|(name, path)| (name, roots.repository.join(path)));
         let worlds = worlds.collect();
@@ -334,10 +354,11 @@ impl Settings {
             landing,
             landing_is_default,
             setup,
-            protect: file.protect,
+            protect,
             governance,
             bounds,
             sandbox,
+            network,
             worlds,
         })
     }
@@ -393,7 +414,7 @@ impl Settings {
                 "check": self.landing.check,
             },
             "setup": self.setup.as_ref().map(|setup| &setup.command),
-            "protect": self.protect.patterns(),
+            "protect": self.protect.identity(),
             "governance": self.governance,
             "worlds": self.worlds,
         }))

@@ -1,13 +1,61 @@
-//! Files that work must not touch: `[protect]` of `harness.toml`.
+//! What a step must leave alone and what it should not touch unseen:
+//! `[protect]` of `harness.toml`.
 
+use super::{FileSettings, LoopFlags};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use premath_kernel::governing::{AllowError, CommandFiles, Governing, SensitiveChanges, files_of};
+use premath_worktree::governing;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-/// Patterns as in `.gitignore`: one without a slash counts in every folder, and
-/// what a folder holds goes with it.
+/// What is protected, and what becomes of sensitive changes.
+///
+/// Patterns are as in `.gitignore`: one without a slash counts in every folder,
+/// and what a folder holds goes with it. Letter case does not count, for it does
+/// not on every file system that work is checked out on.
 #[derive(Clone, Debug, Default)]
 pub struct Protect {
     patterns: Vec<String>,
     set: GlobSet,
+    governing: Governing,
+    commands: Vec<String>,
+    sensitive: SensitiveRule,
+}
+
+/// What becomes of a step that changes sensitive files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SensitiveRule {
+    /// The report names them first.
+    #[default]
+    Report,
+    /// It is refused, as for a protected file.
+    Refuse,
+}
+
+impl SensitiveRule {
+    /// Returns the text that stands in settings.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Report => "report",
+            Self::Refuse => "refuse",
+        }
+    }
+}
+
+/// A word is no rule for sensitive files.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not `report` or `refuse`")]
+pub struct UnknownRule(String);
+
+impl FromStr for SensitiveRule {
+    type Err = UnknownRule;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRule> {
+        [Self::Report, Self::Refuse]
+            .into_iter()
+            .find(|rule| rule.as_str() == text)
+            .ok_or_else(|| UnknownRule(text.to_owned()))
+    }
 }
 
 /// A text is no pattern.
@@ -18,13 +66,63 @@ pub struct PatternError {
     detail: String,
 }
 
+/// What a step's changes come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// The protected paths that it changed.
+    pub protected: Vec<String>,
+    /// The sensitive paths that it changed.
+    pub sensitive: SensitiveChanges,
+    refuses_sensitive: bool,
+}
+
+impl Judged {
+    /// Returns why the step is refused, where it is.
+    pub fn refusal(&self) -> Option<String> {
+        if !self.protected.is_empty() {
+            let paths = self.protected.join(", ");
+            return Some(format!("the work changed protected files: {paths}"));
+        }
+        let changes = &self.sensitive.changes;
+        if !self.refuses_sensitive || changes.is_empty() {
+            return None;
+        }
+        let changes = changes.iter();
+        let items: Vec<String> = changes
+            .map(|change| format!("{} ({})", change.path, change.category))
+            .collect();
+        Some(format!(
+            "the work changed sensitive files, which `sensitive` under [protect] refuses: {}",
+            items.join(", ")
+        ))
+    }
+}
+
+/// Returns the files and folders that flags, settings and git's configuration
+/// name, from the root of the repository.
+pub(super) fn named(flags: &LoopFlags, file: &FileSettings, root: &Path) -> Vec<String> {
+    let batch = &file.batch;
+    let settings = [
+        &batch.instruction,
+        &batch.retry_policy,
+        &file.prompt_template,
+    ];
+    let settings = settings.into_iter().flatten().map(PathBuf::from);
+    let flags = [&flags.config, &flags.instruction].into_iter().flatten();
+    let absolute = flags.filter_map(|path| std::path::absolute(path).ok());
+    let package = file.governance.package.clone();
+    let paths = settings.chain(absolute).chain(package);
+    let paths = paths.filter_map(|path| governing::within(root, &path));
+    paths.chain(governing::hooks_path(root)).collect()
+}
+
 impl Protect {
-    /// Reads patterns.
+    /// Takes patterns beside the defaults.
     ///
     /// # Errors
     ///
     /// [`PatternError`], naming the pattern that is none.
-    pub fn of(patterns: &[String]) -> Result<Self, PatternError> {
+    pub fn set_patterns(&mut self, patterns: &[String]) -> Result<(), PatternError> {
         let mut set = GlobSetBuilder::new();
         for pattern in patterns {
             let trimmed = pattern.trim_end_matches('/');
@@ -38,23 +136,43 @@ impl Protect {
                 detail: error.kind().to_string(),
             };
             for glob in [format!("{rooted}/**"), rooted] {
-                let glob = GlobBuilder::new(&glob).literal_separator(true).build();
+                let mut glob = GlobBuilder::new(&glob);
+                let glob = glob.literal_separator(true).case_insensitive(true).build();
                 set.add(glob.map_err(|error| wrong(&error))?);
             }
         }
-        let set = set.build().map_err(|error| PatternError {
+        self.set = set.build().map_err(|error| PatternError {
             pattern: patterns.join(", "),
             detail: error.to_string(),
         })?;
-        Ok(Self {
-            patterns: patterns.to_vec(),
-            set,
-        })
+        self.patterns = patterns.to_vec();
+        Ok(())
     }
 
-    /// Tells whether anything is protected.
-    pub const fn is_empty(&self) -> bool {
-        self.patterns.is_empty()
+    /// Takes defaults out.
+    ///
+    /// # Errors
+    ///
+    /// [`AllowError`]: no default, or a folder of the harness's own.
+    pub fn allow(&mut self, names: &[String]) -> Result<(), AllowError> {
+        self.governing = Governing::new(names)?;
+        Ok(())
+    }
+
+    /// Says what becomes of sensitive changes.
+    pub const fn set_sensitive(&mut self, rule: SensitiveRule) {
+        self.sensitive = rule;
+    }
+
+    /// Protects files and folders that settings name, from the root.
+    pub fn add_named(&mut self, paths: impl IntoIterator<Item = String>) {
+        self.governing = self.governing.clone().with_named(paths);
+    }
+
+    /// Protects the files that commands name.
+    pub fn add_commands<'a>(&mut self, commands: impl IntoIterator<Item = &'a str>) {
+        self.commands
+            .extend(commands.into_iter().map(str::to_owned));
     }
 
     /// Returns the patterns as they were written.
@@ -62,24 +180,63 @@ impl Protect {
         &self.patterns
     }
 
-    /// Returns those of the paths that are protected, in their order.
-    pub fn touched<'p>(&self, paths: &'p [String]) -> Vec<&'p str> {
-        paths
-            .iter()
-            .map(String::as_str)
-            .filter(|path| self.set.is_match(path))
-            .collect()
+    /// Returns what makes batches differ, as text.
+    pub(super) fn identity(&self) -> Vec<String> {
+        let rule = format!("sensitive = {}", self.sensitive.as_str());
+        let allowed = self.governing.allowed();
+        let allowed = allowed.map(|name| format!("allow {name}"));
+        let patterns = self.patterns.iter().cloned();
+        patterns.chain(allowed).chain([rule]).collect()
+    }
+
+    /// Judges the paths that a step changed. `exists` tells whether a file is
+    /// in the tree that the step began at, and `verify` is its verification.
+    pub fn judge(&self, paths: &[String], verify: &str, exists: impl Fn(&str) -> bool) -> Judged {
+        if paths.is_empty() {
+            return Judged::default();
+        }
+        let mut files = CommandFiles::default();
+        for command in self.commands.iter().map(String::as_str).chain([verify]) {
+            let named = files_of(command, &exists);
+            files.deciding.extend(named.deciding);
+            files.touching.extend(named.touching);
+        }
+        let governing = self.governing.clone();
+        let governing = governing.with_named(files.deciding.iter().cloned());
+        let is_protected = |path: &&String| self.set.is_match(path) || governing.protects(path);
+        let protected: Vec<String> = paths.iter().filter(is_protected).cloned().collect();
+        let sensitive = SensitiveChanges::of(paths.iter().map(String::as_str), &files);
+        Judged {
+            protected,
+            sensitive,
+            refuses_sensitive: self.sensitive == SensitiveRule::Refuse,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use premath_kernel::governing::Category;
+
+    fn of(patterns: &[&str]) -> Result<Protect, PatternError> {
+        let patterns: Vec<String> = patterns.iter().map(|text| (*text).to_owned()).collect();
+        let mut protect = Protect::default();
+        protect.set_patterns(&patterns)?;
+        Ok(protect)
+    }
+
+    fn judged(protect: &Protect, path: &str) -> Judged {
+        protect.judge(&[path.to_owned()], "sh verify.sh", |path| {
+            path == "verify.sh"
+        })
+    }
 
     #[test]
     fn patterns_count_as_in_a_gitignore() {
         for (pattern, path, expected) in [
             ("Cargo.lock", "Cargo.lock", true),
+            ("Cargo.lock", "cargo.LOCK", true),
             ("Cargo.lock", "tests/fuzz/Cargo.lock", true),
             ("/Cargo.lock", "tests/fuzz/Cargo.lock", false),
             ("*.pem", "keys/a.pem", true),
@@ -89,18 +246,57 @@ mod tests {
             ("src/*.rs", "src/deep/a.rs", false),
             ("src/**/*.rs", "src/deep/a.rs", true),
         ] {
-            let protect = Protect::of(&[pattern.to_owned()]).unwrap();
-            let paths = [path.to_owned()];
-            assert_eq!(
-                !protect.touched(&paths).is_empty(),
-                expected,
-                "{pattern} {path}"
-            );
+            let protect = of(&[pattern]).unwrap();
+            let judged = judged(&protect, path);
+            assert_eq!(!judged.protected.is_empty(), expected, "{pattern} {path}");
         }
-        assert!(Protect::default().is_empty());
         assert_eq!(
-            Protect::of(&["[a".to_owned()]).unwrap_err().to_string(),
+            of(&["[a"]).unwrap_err().to_string(),
             "`[a` is no pattern as in .gitignore: unclosed character class; missing ']'"
         );
+    }
+
+    #[test]
+    fn defaults_and_what_the_commands_name_are_protected_without_a_setting() {
+        let mut protect = Protect::default();
+        protect.add_named(["config/prompt.md".to_owned()]);
+        protect.add_commands(["bash verify.sh"]);
+        for (path, expected) in [
+            ("harness.toml", true),
+            (".premath/issues.jsonl", true),
+            ("verify.sh", true),
+            ("VERIFY.SH", true),
+            ("config/prompt.md", true),
+            ("config", true),
+            ("src/a.rs", false),
+            ("Cargo.toml", false),
+        ] {
+            let refusal = judged(&protect, path).refusal();
+            assert_eq!(refusal.is_some(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn sensitive_changes_are_reported_or_refused() {
+        let mut protect = Protect::default();
+        let found = judged(&protect, ".github/workflows/ci.yml");
+        assert_eq!(found.sensitive.changes[0].category, Category::Ci);
+        assert_eq!(found.refusal(), None);
+        protect.set_sensitive("refuse".parse().unwrap());
+        let refusal = judged(&protect, ".github/workflows/ci.yml").refusal();
+        assert!(refusal.unwrap().ends_with(".github/workflows/ci.yml (ci)"));
+        assert_eq!(judged(&protect, "src/a.rs").refusal(), None);
+        assert!("drop".parse::<SensitiveRule>().is_err());
+    }
+
+    #[test]
+    fn what_is_allowed_or_refused_tells_batches_apart() {
+        let mut protect = of(&["a"]).unwrap();
+        protect.allow(&["CLAUDE.md".to_owned()]).unwrap();
+        assert_eq!(
+            protect.identity(),
+            ["a", "allow CLAUDE.md", "sensitive = report"]
+        );
+        assert!(protect.allow(&["nothing".to_owned()]).is_err());
     }
 }

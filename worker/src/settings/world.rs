@@ -31,6 +31,10 @@ impl WorldSettings {
     pub fn load(repository: &Path) -> Result<Self, ConfigError> {
         let file = FileSettings::load(None, repository)?;
         let verify = file.batch.verify_cmd;
+        let mut protect = file.protect;
+        let setup_cmd = file.worktrees.setup_cmd.as_deref();
+        protect.add_commands(verify.as_deref().into_iter().chain(setup_cmd));
+        protect.add_named(premath_worktree::governing::hooks_path(repository));
         let target = file.landing.target.as_deref().map(str::trim);
         let target = target.unwrap_or(DEFAULT_TARGET);
         Ok(Self {
@@ -39,7 +43,7 @@ impl WorldSettings {
                 command,
                 inputs: file.worktrees.setup_inputs,
             }),
-            protect: file.protect,
+            protect,
             target: target
                 .strip_prefix("refs/heads/")
                 .unwrap_or(target)
@@ -67,7 +71,7 @@ mod tests {
         let bare = WorldSettings::load(folder.path()).unwrap();
         assert_eq!((bare.verify, bare.setup), (None, None));
         assert_eq!(bare.target, DEFAULT_TARGET);
-        assert!(bare.begins_at_target && bare.protect.is_empty());
+        assert!(bare.begins_at_target && bare.protect.patterns().is_empty());
         let text = "[batch]\nverify_cmd = \"make test\"\n[landing]\nmode = \"none\"\n\
                     target = \"refs/heads/next\"\n[worktrees]\nsetup_cmd = \"npm ci\"\n\
                     [protect]\npaths = [\"LICENSE\"]\n";
@@ -76,7 +80,7 @@ mod tests {
         assert_eq!(own.verify.as_deref(), Some("make test"));
         assert_eq!(own.setup.unwrap().command, "npm ci");
         assert_eq!(own.target, "next");
-        assert!(!own.begins_at_target && !own.protect.is_empty());
+        assert!(!own.begins_at_target && own.protect.patterns() == ["LICENSE"]);
         std::fs::write(folder.path().join("harness.toml"), "[bach]\n").unwrap();
         assert!(WorldSettings::load(folder.path()).is_err());
     }

@@ -7,6 +7,7 @@ use crate::error::CliError;
 use crate::instruction;
 use crate::paths;
 use crate::terminal::plain;
+use crate::trust::accept_created;
 use clap::Args;
 use premath_evidence::{AGENT_NORMALIZER, Agent};
 use premath_kernel::instruction::{INSTRUCTION_POLICY_FILE, InstructionPolicy};
@@ -113,6 +114,8 @@ fn lay_out(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
     let unset = agent.and_then(|agent| unset(root, &instruction, agent, &report));
     let text = text(root, &report, agent, is_git, is_new);
     let left = report.left.into_iter();
+    let wrote: Vec<&str> = report.wrote.iter().map(String::as_str).collect();
+    let unaccepted = accept_created(root, &wrote);
     let document = InitAnswer {
         wrote: report.wrote,
         left: left
@@ -121,6 +124,11 @@ fn lay_out(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
         git_exclude: is_git,
     };
     let answer = Answer::new(document, text).refused(unset.is_some());
+    let answer = unaccepted.into_iter().fold(answer, |answer, error| {
+        answer.note(format!(
+            "warning: the files are not recorded as accepted: {error}"
+        ))
+    });
     let answer = match unset {
         Some([told, hint]) => answer.note(told).note(hint),
         None => answer,
@@ -326,6 +334,16 @@ fn add_tasks(root: &Path, report: &mut Report) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::{CONFIG, FIRST_INSTRUCTION, NO_AGENT};
+    use premath_kernel::governing;
+
+    #[test]
+    fn the_template_lists_what_is_protected_without_a_setting() {
+        let listed = CONFIG.replace("\n#", " ");
+        let listed: Vec<&str> = listed.split([' ', ',']).collect();
+        for pattern in governing::defaults() {
+            assert!(listed.contains(&&*pattern), "{pattern}");
+        }
+    }
 
     /// The template with its keys set and its prose gone; of alternatives the
     /// last one, as an example shows the most special one last.
@@ -385,7 +403,7 @@ mod tests {
             ),
             (
                 "agent",
-                "use fallback limit_pause adapter claude_cmd codex_cmd gemini_cmd opencode_cmd",
+                "use fallback limit_pause limit_lines adapter claude_cmd codex_cmd gemini_cmd opencode_cmd",
             ),
             ("breaker", "failures pause"),
             (
@@ -396,7 +414,7 @@ mod tests {
             ("env", "drop allow"),
             ("landing", "mode target strategy check_cmd push"),
             ("worktrees", "count root setup_cmd setup_inputs"),
-            ("protect", "paths"),
+            ("protect", "paths allow sensitive"),
             ("governance", "package package_ref expected_digest"),
             ("prompt", "template"),
         ] {

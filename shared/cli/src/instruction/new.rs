@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::terminal::plain;
+use crate::trust::accept_created;
 use clap::Args;
 use premath_evidence::SHELL_NORMALIZER;
 use premath_kernel::canonical::value_of;
@@ -105,12 +106,17 @@ impl NewArgs {
             instruction_digest: instruction.digest().to_owned(),
             policy_digest: envelope.policy_digest.clone(),
         };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let unaccepted = accept_created(&root, &[&format!("{FOLDER}/{name}")]);
         let faults = if envelope.instruction_type.as_deref() == Some(BATCH_KIND) {
             instruction.faults_to_act(&active.policy, &[])
         } else {
             instruction.faults(&active.policy, &[])
         };
         let answer = Answer::new(document, text);
+        let answer = unaccepted.into_iter().fold(answer, |answer, error| {
+            answer.note(format!("warning: it is not recorded as accepted: {error}"))
+        });
         Ok(faults.into_iter().fold(answer, |answer, fault| {
             answer.note(format!("warning: it is refused as it is: {fault}"))
         }))

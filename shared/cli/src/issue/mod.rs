@@ -1,5 +1,6 @@
 //! `premath issue …`
 
+mod accept;
 mod check;
 mod failure;
 mod lease;
@@ -8,6 +9,7 @@ mod query;
 pub(crate) mod view;
 mod write;
 
+pub(crate) use accept::AcceptAnswer;
 pub(crate) use check::GraphCheckAnswer;
 pub(crate) use lease::{ClaimAnswer, released, renewed, taken};
 pub(crate) use outbox::queue;
@@ -64,6 +66,11 @@ enum IssueCommand {
     Discover(write::DiscoverArgs),
     /// Write issue memory anew: sorted, one row an issue
     Compact,
+    /// Accept rows that came by no transaction, such as an edit in an editor
+    ///
+    /// Such rows are reported by every batch and by `premath doctor` until then. The trajectory
+    /// records who accepted them and why.
+    AcceptChanges(accept::AcceptArgs),
 }
 
 impl IssueArgs {
@@ -98,6 +105,7 @@ impl IssueCommand {
             Self::Release(_) => "issue.lease_release",
             Self::Discover(_) => "issue.discover",
             Self::Compact => "issue.compact",
+            Self::AcceptChanges(_) => "issue.accept_changes",
         }
     }
 
@@ -129,6 +137,7 @@ impl IssueCommand {
             Self::Release(args) => args.perform(path),
             Self::Discover(args) => args.perform(path),
             Self::Compact => write::compact(path),
+            Self::AcceptChanges(args) => args.perform(path),
         }
     }
 }

@@ -85,6 +85,9 @@ pub(crate) fn outbox() -> Result<PathBuf, CliError> {
 ///
 /// [`CliError::Store`].
 pub(crate) fn queue(outbox: &Path, step: &str, request: OutboxRequest) -> Result<Answer, CliError> {
+    request
+        .check()
+        .map_err(|fault| CliError::Usage(fault.to_string()))?;
     artifact::append_line(outbox, &canonical(&request))?;
     let text = format!(
         "queued {}: it is filed when the step's turn passes the gate\n",

@@ -3,11 +3,11 @@
 
 use super::failed;
 use super::server::Server;
+use super::token::Token;
 use crate::answer::tell;
 use crate::error::CliError;
-use crate::paths::variable;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -17,25 +17,17 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::convert::Infallible;
-use std::fs::File;
-use std::io::Read;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
 
 /// The one path that is served.
 const PATH: &str = "/mcp";
 /// The header by which a client says which session is its own.
 const SESSION_ID: &str = "mcp-session-id";
-/// The fewest characters of a token: less can be guessed.
-const TOKEN_LEAST: usize = 16;
-/// The bits of a file's mode that let others than its owner at it.
-const OTHERS: u32 = 0o077;
 /// The most clients that are served at a time; one that is silent for five
 /// minutes is one no more.
 const SESSIONS_MOST: usize = 64;
@@ -49,76 +41,6 @@ type Body = BoxBody<Bytes, Infallible>;
 pub(super) struct Endpoint {
     address: SocketAddr,
     token: Token,
-}
-
-/// What every request must bear. Not `Debug`: it reaches no log.
-struct Token(String);
-
-impl Token {
-    fn read(file: Option<&Path>) -> Result<Self, CliError> {
-        let (text, from) = match file {
-            Some(path) => {
-                let text = read_private(path)?;
-                (text, path.display().to_string())
-            }
-            None => match variable("PREMATH_MCP_TOKEN") {
-                Some(token) => (
-                    token.to_string_lossy().into_owned(),
-                    "PREMATH_MCP_TOKEN".to_owned(),
-                ),
-                None => {
-                    return Err(CliError::Usage(
-                        "--http needs a token: name its file with --token-file, or set \
-                         PREMATH_MCP_TOKEN"
-                            .to_owned(),
-                    ));
-                }
-            },
-        };
-        let token = text.trim();
-        let fits = token.len() >= TOKEN_LEAST && token.bytes().all(|b| b.is_ascii_graphic());
-        if fits {
-            Ok(Self(token.to_owned()))
-        } else {
-            Err(CliError::Usage(format!(
-                "the token in {from} must be {TOKEN_LEAST} or more visible ASCII characters"
-            )))
-        }
-    }
-
-    /// Tells whether a request bears the token, in a time that does not say
-    /// where another one differs.
-    fn borne(&self, headers: &HeaderMap) -> bool {
-        let mut given = headers.get_all(AUTHORIZATION).iter();
-        let (Some(given), None) = (given.next(), given.next()) else {
-            return false;
-        };
-        let Some((scheme, token)) = given.to_str().ok().and_then(|text| text.split_once(' '))
-        else {
-            return false;
-        };
-        scheme.eq_ignore_ascii_case("bearer")
-            && bool::from(token.trim().as_bytes().ct_eq(self.0.as_bytes()))
-    }
-}
-
-/// Reads a file that nobody but its owner may read.
-fn read_private(path: &Path) -> Result<String, CliError> {
-    let mut file = File::open(path).map_err(CliError::file("read", path))?;
-    let meta = file.metadata().map_err(CliError::file("read", path))?;
-    let mode = meta.permissions().mode();
-    if mode & OTHERS != 0 {
-        return Err(CliError::Usage(format!(
-            "others than its owner have rights to {} (mode {:03o}), and it holds the token; \
-             `chmod 600` it",
-            path.display(),
-            mode & 0o777
-        )));
-    }
-    let mut text = String::new();
-    file.read_to_string(&mut text)
-        .map_err(CliError::file("read", path))?;
-    Ok(text)
 }
 
 impl Endpoint {
@@ -262,32 +184,6 @@ fn said(status: StatusCode, text: &'static str) -> Response<Body> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn borne(headers: &[&str]) -> bool {
-        let token = Token("0123456789abcdef".to_owned());
-        let mut map = HeaderMap::new();
-        for value in headers {
-            map.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
-        }
-        token.borne(&map)
-    }
-
-    #[test]
-    fn a_request_bears_the_one_token_once() {
-        assert!(borne(&["Bearer 0123456789abcdef"]));
-        assert!(borne(&["bearer  0123456789abcdef"]));
-        for wrong in [
-            &[][..],
-            &["0123456789abcdef"],
-            &["Basic 0123456789abcdef"],
-            &["Bearer 0123456789abcde"],
-            &["Bearer 0123456789abcdef0"],
-            &["Bearer "],
-            &["Bearer 0123456789abcdef", "Bearer 0123456789abcdef"],
-        ] {
-            assert!(!borne(wrong), "{wrong:?}");
-        }
-    }
 
     #[test]
     fn an_address_that_others_reach_is_refused() {

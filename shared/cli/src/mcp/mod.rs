@@ -11,6 +11,7 @@ mod bound;
 mod context;
 mod http;
 mod server;
+mod token;
 pub(crate) mod tool;
 
 use crate::answer::{Answer, Finished, tell};
@@ -47,7 +48,8 @@ pub(crate) struct McpServeArgs {
     /// Serve HTTP at this loopback address instead of stdin and stdout; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT")]
     http: Option<SocketAddr>,
-    /// The file with the token that every HTTP request must bear [default: $PREMATH_MCP_TOKEN]
+    /// The file with the token that every HTTP request must bear, in a place that no step can
+    /// read [default: $PREMATH_MCP_TOKEN, else .premath/private/mcp-token, made where it is missing]
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 }
@@ -61,6 +63,10 @@ impl McpServeArgs {
     fn serve(self) -> Result<(), CliError> {
         std::env::set_current_dir(&self.repo_root)
             .map_err(CliError::file("find", &self.repo_root))?;
+        if self.http.is_some() {
+            // The private folder stays out of git's status.
+            let _ = premath_memory::roots::exclude_from_status(&paths::repository()?);
+        }
         let endpoint = match self.http {
             Some(address) => Some(Endpoint::new(address, self.token_file.as_deref())?),
             None => None,

@@ -2,6 +2,7 @@
 
 use crate::agents::AgentsAnswer;
 use crate::answer::Refusal;
+use crate::audit::AuditAnswer;
 use crate::dep::{Diagnostics, EdgeAnswer, ReplacedEdge};
 use crate::doctrine::DoctrineAnswer;
 use crate::escalate::EscalateAnswer;
@@ -10,8 +11,8 @@ use crate::init::InitAnswer;
 use crate::instruction::{InstructionCheckAnswer, InstructionNewAnswer, InstructionShowAnswer};
 use crate::issue::view::EdgeItem;
 use crate::issue::{
-    BlockedAnswer, ClaimAnswer, CompactAnswer, DiscoverAnswer, GraphCheckAnswer, IssueAnswer,
-    IssuesAnswer, ShowAnswer,
+    AcceptAnswer, BlockedAnswer, ClaimAnswer, CompactAnswer, DiscoverAnswer, GraphCheckAnswer,
+    IssueAnswer, IssuesAnswer, ShowAnswer,
 };
 use crate::join_check::JoinCheckAnswer;
 use crate::report::{ReportAnswer, ReportsAnswer};
@@ -19,6 +20,7 @@ use crate::retry::DecideAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
 use crate::transport_dispatch::DispatchAnswer;
+use crate::trust::TrustAnswer;
 use crate::upkeep::{CleanAnswer, DoctorAnswer};
 use crate::world::CrossingAnswer;
 use premath_kernel::bootstrap::Bootstrap;
@@ -33,6 +35,7 @@ use premath_kernel::sandbox::SandboxProfile;
 use premath_kernel::schema::require;
 use premath_kernel::session::Session;
 use premath_kernel::trajectory::{Projection, StepRow, Throughput};
+use premath_kernel::trust::TrustRecord;
 use premath_kernel::turn::{JoinCheckInput, Normalized};
 use premath_kernel::witness::{CloseWitness, CommandWitness, RefusalWitness, TurnWitness};
 use premath_kernel::world::{GateWitness, TransportWitness, WorldProfile};
@@ -211,6 +214,11 @@ pub(super) const KINDS: &[Kind] = &[
         "premath issue compact --json",
         || answer::<CompactAnswer>(&["issue.compact"], "issuesPath"),
     ),
+    kind(
+        "answer-issue-accept-changes",
+        "premath issue accept-changes --json",
+        || answer::<AcceptAnswer>(&["issue.accept_changes"], "issuesPath"),
+    ),
     kind("answer-dep-edge", "premath dep add, remove --json", || {
         answer::<EdgeAnswer<'_, EdgeItem<'_>>>(&["dep.add", "dep.remove"], "issuesPath")
     }),
@@ -323,8 +331,19 @@ pub(super) const KINDS: &[Kind] = &[
     kind("answer-report-list", "premath report --list --json", || {
         answer::<ReportsAnswer>(&["report.list"], "reportsPath")
     }),
+    kind(
+        "trust",
+        ".premath/trust.json: the governing files that the operator accepted",
+        read::<TrustRecord>,
+    ),
+    kind("answer-trust", "premath trust --json", || {
+        answer::<TrustAnswer>(&["trust"], "path")
+    }),
     kind("answer-doctor", "premath doctor --json", || {
         answer::<DoctorAnswer>(&["doctor"], "repository")
+    }),
+    kind("answer-audit", "premath audit --json", || {
+        answer::<AuditAnswer>(&["audit"], "repository")
     }),
     kind("answer-clean", "premath clean --json", || {
         answer::<CleanAnswer>(&["clean"], "repository")

@@ -82,7 +82,7 @@ impl CleanArgs {
         let root = roots.repository.clone();
         Finished::on("clean", "repository", Ok(root), |_| {
             // A step's command is no person, and its harness cleans up after it.
-            if operator::step_id().is_some() && !self.dry_run {
+            if operator::is_inside_step() && !self.dry_run {
                 return Err(CliError::CleanInsideStep);
             }
             let mut survey = Survey::of(roots)?;

@@ -3,7 +3,8 @@
 use crate::error::CliError;
 use crate::paths;
 use premath_kernel::inventory::{
-    Batch, Found, IssueFacts, Item, Known, Lane, LeaseLook, Place, Terms, Unreadable, account,
+    Batch, ForeignChange, Found, IssueFacts, Item, Known, Lane, LeaseLook, Place, Terms,
+    Unreadable, account,
 };
 use premath_kernel::landing::LandingRecord;
 use premath_kernel::lease::{self, LeaseState, Observation};
@@ -97,6 +98,7 @@ impl Survey {
                 .iter()
                 .map(|(id, row)| (id.clone(), facts(row, &steps, &seen)))
                 .collect(),
+            foreign: foreign(&roots.issues),
             cut,
             unreadable: unreadable(&roots.issues, &issues.faults, true)
                 .chain(unreadable(&roots.trajectory, &trajectory.faults, false))
@@ -205,6 +207,19 @@ fn facts(row: &IssueRow, steps: &BTreeMap<&str, &StepRow>, seen: &Observation<'_
             .map(str::to_owned),
         has_landed: landing(row, steps).is_some(),
     }
+}
+
+/// Returns the rows that came by no transaction. Issue memory that is missing
+/// or cannot be read is reported as such elsewhere.
+fn foreign(issues: &Path) -> Vec<ForeignChange> {
+    let found = paths::open(issues, false).and_then(|memory| Ok(memory.look_for_foreign_rows()?));
+    let change = |row: premath_memory::ForeignRow| ForeignChange {
+        summary: row.summary(),
+        issue: row.issue_id,
+        first_seen: row.first_seen,
+    };
+    let rows = found.unwrap_or_default();
+    rows.into_iter().map(change).collect()
 }
 
 fn unreadable(path: &Path, faults: &[Fault], is_issue: bool) -> impl Iterator<Item = Unreadable> {

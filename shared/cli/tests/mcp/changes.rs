@@ -120,11 +120,11 @@ fn an_issue_under_a_lease_is_changed_by_whoever_names_the_lease_whole() {
         "owner": lease["owner"],
         "generation": lease["generation"],
     });
-    let with = |lease: Value| json!({"id": "a", "status": "closed", "lease": lease});
+    let with = |lease: Value| json!({"id": "a", "status": "open", "lease": lease});
     let before = project.bytes();
     client.refused(
         "issue_update",
-        json!({"id": "a", "status": "closed"}),
+        json!({"id": "a", "status": "open"}),
         "lease_contention_active",
     );
     client.refused(
@@ -142,9 +142,9 @@ fn an_issue_under_a_lease_is_changed_by_whoever_names_the_lease_whole() {
         client.refused("issue_update", with(wrong), class);
     }
     assert_eq!(before, project.bytes());
-    let closed = client.accepted("issue_update", with(key));
-    assert_eq!(closed["issue"]["status"], "closed");
-    assert_eq!(closed["issue"].get("lease"), None);
+    let reopened = client.accepted("issue_update", with(key));
+    assert_eq!(reopened["issue"]["status"], "open");
+    assert_eq!(reopened["issue"].get("lease"), None);
 }
 
 #[test]
@@ -166,4 +166,20 @@ fn leases_go_by_the_rules_of_issue_memory() {
     client.refused("issue_lease_release", key, "lease_missing");
     let circle = json!({"issueId": "a", "dependsOnId": "c"});
     client.refused("dep_add", circle, "dependency_cycle");
+}
+
+/// Attack 10: a client closed an issue without evidence.
+#[test]
+fn a_status_that_needs_evidence_is_refused_whatever_is_claimed() {
+    let project = Project::claiming(&["all"]);
+    let mut client = project.serve(&[]);
+    let before = project.bytes();
+    for status in ["closed", "tombstone", "blocked"] {
+        let edit = json!({"id": "a", "status": status, "notes": "done"});
+        let refused = client.refused("issue_update", edit, "mutation.use_evidence_missing");
+        let hint = refused["hint"].as_str().unwrap();
+        assert!(hint.contains("premath issue update"), "{hint}");
+    }
+    assert_eq!(before, project.bytes());
+    client.accepted("issue_update", json!({"id": "a", "status": "open"}));
 }

@@ -6,9 +6,12 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 const TOKEN: &str = "correct-horse-battery";
+/// The folder of the repository that no step can read.
+const PRIVATE: &str = ".premath/private";
+const TOKEN_FILE: &str = ".premath/private/token";
 
 /// A server on a free port.
 struct Http {
@@ -20,7 +23,11 @@ impl Http {
     fn start(project: &Project) -> Self {
         private(project, "token", TOKEN);
         let mut command = project.command(&["mcp-serve", "--http", "127.0.0.1:0"]);
-        command.args(["--token-file", "token"]);
+        command.args(["--token-file", TOKEN_FILE]);
+        Self::listening(command)
+    }
+
+    fn listening(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let address = lines
@@ -75,7 +82,8 @@ impl Drop for Http {
 
 /// Writes a file that its owner alone may read.
 fn private(project: &Project, name: &str, text: &str) {
-    let path = project.root.join(name);
+    let path = project.root.join(PRIVATE).join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, format!("{text}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
 }
@@ -138,20 +146,27 @@ fn a_server_that_others_could_reach_or_that_asks_for_no_token_does_not_start() {
     private(&project, "short", "abc");
     for (args, told) in [
         (
-            &["--http", "0.0.0.0:0", "--token-file", "token"][..],
+            &["--http", "0.0.0.0:0", "--token-file", TOKEN_FILE][..],
             "loopback",
         ),
-        (&["--http", "[::]:0", "--token-file", "token"], "loopback"),
-        (&["--http", "127.0.0.1:0"], "--http needs a token"),
         (
-            &["--http", "127.0.0.1:0", "--token-file", "short"],
+            &["--http", "[::]:0", "--token-file", TOKEN_FILE],
+            "loopback",
+        ),
+        (
+            &[
+                "--http",
+                "127.0.0.1:0",
+                "--token-file",
+                ".premath/private/short",
+            ],
             "16 or more",
         ),
         (
             &["--http", "127.0.0.1:0", "--token-file", "none"],
             "cannot read none",
         ),
-        (&["--token-file", "token"], "--http"),
+        (&["--token-file", TOKEN_FILE], "--http"),
         (&["--http", "localhost"], "--http"),
     ] {
         let output = project.premath(&[&["mcp-serve"], args].concat());
@@ -167,14 +182,14 @@ fn a_token_that_others_may_read_is_refused_with_what_mends_it() {
     let project = Project::claiming(&["all"]);
     private(&project, "token", TOKEN);
     for mode in [0o640, 0o604, 0o620, 0o610] {
-        let path = project.root.join("token");
+        let path = project.root.join(TOKEN_FILE);
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         let args = [
             "mcp-serve",
             "--http",
             "127.0.0.1:0",
             "--token-file",
-            "token",
+            TOKEN_FILE,
         ];
         let output = project.premath(&args);
         assert_eq!(output.status.code(), Some(2), "{mode:o}");
@@ -182,6 +197,50 @@ fn a_token_that_others_may_read_is_refused_with_what_mends_it() {
         assert!(said.contains("`chmod 600` it"), "{said}");
         assert!(said.contains(&format!("mode {mode:03o}")), "{said}");
     }
+}
+
+/// Attack 10: a step read the token file and called the server.
+#[test]
+fn a_token_file_where_steps_read_is_refused_with_the_place_to_keep_it() {
+    let project = Project::claiming(&["all"]);
+    private(&project, "token", TOKEN);
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
+    fs::write(elsewhere.path(), TOKEN).unwrap();
+    fs::copy(project.root.join(TOKEN_FILE), project.root.join("token")).unwrap();
+    fs::copy(
+        project.root.join(TOKEN_FILE),
+        project.root.join(".premath/token"),
+    )
+    .unwrap();
+    std::os::unix::fs::symlink("../../token", project.root.join(PRIVATE).join("link")).unwrap();
+    let elsewhere = elsewhere.path().to_str().unwrap();
+    for file in [
+        "token",
+        ".premath/token",
+        ".premath/private/link",
+        elsewhere,
+    ] {
+        let output = project.premath(&["mcp-serve", "--http", "127.0.0.1:0", "--token-file", file]);
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("steps can read"), "{said}");
+        assert!(said.contains(PRIVATE), "{said}");
+    }
+}
+
+#[test]
+fn without_a_token_the_server_makes_one_that_its_owner_alone_reads() {
+    let project = Project::claiming(&["all"]);
+    let server = Http::listening(project.command(&["mcp-serve", "--http", "127.0.0.1:0"]));
+    let path = project.root.join(PRIVATE).join("mcp-token");
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(path.parent().unwrap()), 0o700);
+    let token = fs::read_to_string(&path).unwrap();
+    let bearer = format!("Authorization: Bearer {}", token.trim());
+    let first = request(1, "initialize", hello());
+    assert_eq!(server.ask("/mcp", &[&bearer], &first).0, 200);
+    assert_eq!(server.ask("/mcp", &[], &first).0, 401);
 }
 
 #[test]

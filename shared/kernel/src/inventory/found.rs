@@ -271,6 +271,8 @@ pub struct Known {
     pub unreadable: Vec<Unreadable>,
     /// Last lines that are cut: nobody reads them, and nothing waits for them.
     pub cut: Vec<String>,
+    /// Rows that came by no transaction and are not accepted.
+    pub foreign: Vec<ForeignChange>,
 }
 
 /// What is known of an issue.
@@ -307,6 +309,17 @@ pub struct Batch {
     pub id: String,
     /// Whether its coordinator may run.
     pub lives: bool,
+}
+
+/// A row of issue memory that came by no transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignChange {
+    /// The issue; empty where it is unknown which rows changed.
+    pub issue: String,
+    /// How the row differs, as in `altered: status, title`.
+    pub summary: String,
+    /// When a transaction first found it.
+    pub first_seen: String,
 }
 
 /// Something that cannot be read.

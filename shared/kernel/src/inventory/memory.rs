@@ -11,6 +11,7 @@ pub(super) fn items(scene: &Scene<'_>) -> Vec<Item> {
     let mut items = lines(scene);
     items.extend(cut(scene));
     items.extend(batches(scene));
+    items.extend(foreign(scene));
     items.extend(issues(scene));
     items.extend(landings(scene));
     items.extend(stands(scene));
@@ -61,6 +62,25 @@ fn batches(scene: &Scene<'_>) -> Vec<Item> {
             }
         })
         .collect()
+}
+
+/// Rows that came by no transaction, until the operator accepts them.
+fn foreign<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = Item> + use<'a> {
+    scene.known.foreign.iter().map(|change| {
+        let reason = format!(
+            "changed outside of a transaction ({}), first seen {}",
+            change.summary, change.first_seen
+        );
+        let (name, which) = match &*change.issue {
+            "" => ("issue memory", "--all"),
+            id => (id, id),
+        };
+        Item::new(Kind::Issue, name, Standing::Finding, reason)
+            .class(FailureClass::MemoryChangedOutside)
+            .advice(format!(
+                "`premath issue accept-changes {which} --override-reason TEXT` accepts it"
+            ))
+    })
 }
 
 /// Leases that are over, and closes without a row. What a batch that will be

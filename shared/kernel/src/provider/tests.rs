@@ -11,6 +11,7 @@ fn desk(own: &[&str], fallback: &[&str]) -> ProviderDesk {
         own: names(own),
         fallback: names(fallback),
         pause: Duration::from_secs(3_600),
+        limit_lines: LimitLines::Ignore,
     };
     ProviderDesk::new(rule, 0, "hb1")
 }
@@ -71,15 +72,51 @@ fn a_limit_parks_until_its_reset_and_then_one_step_asks() {
 }
 
 #[test]
-fn a_reset_that_is_not_said_or_cannot_be_waits_the_pause() {
+fn a_reset_that_is_not_said_or_cannot_be_waits_up_to_the_pause() {
     for stated in [None, Some(9 * 86_400)] {
         let mut desk = desk(&["a"], &[]);
         seated(&mut desk, &["w.1"], 0);
-        assert_eq!(
-            desk.ended("w.1", refused(stated), at(0)),
-            parked("a", 3_600)
-        );
+        let mut now = 0;
+        let mut waits = Vec::new();
+        for _ in 0..6 {
+            let Some(ProviderChange::Parked { until, .. }) =
+                desk.ended("w.1", refused(stated), at(now))
+            else {
+                panic!("not parked");
+            };
+            let until = until.as_second() - at(0).as_second();
+            waits.push(until - now);
+            now = until;
+            assert_eq!(seated(&mut desk, &["w.1"], now), ["asks a"]);
+        }
+        assert_eq!(waits, [300, 600, 1_200, 2_400, 3_600, 3_600]);
     }
+}
+
+/// Attack 17: a forged line parked the provider for an hour.
+#[test]
+fn a_first_parking_is_short_whatever_reset_is_stated() {
+    let mut desk = desk(&["a"], &[]);
+    seated(&mut desk, &["w.1"], 0);
+    let week = Some(7 * 86_400);
+    assert_eq!(desk.ended("w.1", refused(week), at(0)), parked("a", 300));
+    assert_eq!(seated(&mut desk, &["w.1"], 300), ["asks a"]);
+    let resumed = Some(ProviderChange::Resumed {
+        provider: "a".into(),
+    });
+    assert_eq!(desk.ended("w.1", Answer::Answered, at(301)), resumed);
+    // A provider that goes on refusing is parked until the stated reset at last.
+    let mut now = 400;
+    while now < 86_400 {
+        seated(&mut desk, &["w.1"], now);
+        let Some(ProviderChange::Parked { until, .. }) =
+            desk.ended("w.1", refused(Some(86_400)), at(now))
+        else {
+            panic!("not parked");
+        };
+        now = until.as_second() - at(0).as_second();
+    }
+    assert_eq!(now, 86_400);
 }
 
 #[test]
@@ -106,7 +143,7 @@ fn one_that_names_a_time_and_refuses_again_is_asked_more_rarely() {
 fn what_others_are_told_at_the_same_time_is_one_parking() {
     let mut desk = desk(&["a"], &[]);
     seated(&mut desk, &["w.1", "w.2", "w.3", "w.4"], 0);
-    assert_eq!(desk.ended("w.1", refused(None), at(0)), parked("a", 3_600));
+    assert_eq!(desk.ended("w.1", refused(None), at(0)), parked("a", 300));
     // A time that is said is better than none, and the later is the safer.
     assert_eq!(desk.ended("w.2", refused(Some(60)), at(1)), parked("a", 60));
     assert_eq!(desk.ended("w.3", refused(None), at(2)), None);
@@ -145,7 +182,7 @@ fn a_probe_that_says_nothing_leaves_the_provider_to_the_next() {
 }
 
 #[test]
-fn jitter_makes_a_parking_longer_by_an_hours_tenth_at_most() {
+fn jitter_makes_a_parking_longer_by_a_tenth_at_most() {
     let mut desk = desk(&["a"], &[]);
     desk.jitter_percent = 10;
     seated(&mut desk, &["w.1"], 0);
@@ -158,7 +195,7 @@ fn jitter_makes_a_parking_longer_by_an_hours_tenth_at_most() {
         other => panic!("{other:?}"),
     };
     let far = until(&mut desk, 86_400);
-    assert!(far > at(86_400) && far <= at(86_400 + 360), "{far}");
+    assert!(far > at(300) && far <= at(330), "{far}");
     assert_eq!(far, until(&mut desk, 86_400));
     assert!(until(&mut desk, 10) <= at(11));
 }

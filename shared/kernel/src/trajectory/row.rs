@@ -2,11 +2,13 @@
 
 use super::agent::AgentRecord;
 use super::batch::BatchRecord;
+use super::link::{CHAIN_FIELD, ChainHead};
 use super::supervision::SupervisionRecord;
 use super::{is_retry_needed, is_success};
 use crate::canonical;
 use crate::failure::FailureClass;
 use crate::field::{FieldError, Fields, some_text};
+use crate::governing::{SensitiveChange, SensitiveChanges};
 use crate::landing::LandingRecord;
 use crate::reference::RefSet;
 use crate::retry::{Decision, EscalationAction, Outcome, RetryVerdict};
@@ -113,6 +115,19 @@ impl RetryRecord {
     }
 }
 
+/// Describes the field that is added when a row is appended.
+fn with_chain(schema: &mut schemars::Schema) {
+    let chain = serde_json::json!({
+        "description": "The end of the hash chain with this row (ours).",
+        "type": "string",
+        "pattern": "^sha256:[0-9a-f]{64}$",
+    });
+    let properties = schema.get_mut("properties");
+    if let Some(properties) = properties.and_then(Value::as_object_mut) {
+        properties.insert("chain".to_owned(), chain);
+    }
+}
+
 /// A row of the trajectory, `premath.harness.step.v1`.
 ///
 /// Fields that this build does not know are kept, value for value. So is a
@@ -120,6 +135,7 @@ impl RetryRecord {
 /// have used the name: it reads as absent and is never an error.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(transform = with_chain)]
 pub struct StepRow {
     #[schemars(schema_with = "crate::schema::one")]
     pub(super) schema: u8,
@@ -184,6 +200,12 @@ pub struct StepRow {
     /// Where the step's work landed (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub landing: Option<LandingRecord>,
+    /// The sensitive files that a closed step changed, the first by path (ours).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sensitive_changes: Vec<SensitiveChange>,
+    /// How many there are, where not all are listed (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sensitive_count: Option<u64>,
     /// The other world that the step worked in (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub world: Option<WorldRecord>,
@@ -255,6 +277,8 @@ impl StepRow {
             batch: None,
             retry: None,
             landing: None,
+            sensitive_changes: Vec::new(),
+            sensitive_count: None,
             world: None,
             salvage: None,
             agent: None,
@@ -276,6 +300,9 @@ impl StepRow {
         fields.schema()?;
         fields.literal("stepKind", STEP_KIND)?;
         let text = |value: &Value| value.as_str().and_then(some_text);
+        // The chain belongs to the file's line, not to what the row says.
+        let chain = |value: &Value| value.as_str()?.parse::<ChainHead>().ok();
+        let _: Option<ChainHead> = fields.take_if(CHAIN_FIELD, chain);
         Ok(Self {
             schema: 1,
             step_kind: STEP_KIND,
@@ -309,6 +336,13 @@ impl StepRow {
             batch: fields.take_if("batch", BatchRecord::read),
             retry: fields.take_if("retry", RetryRecord::read),
             landing: fields.take_if("landing", LandingRecord::read),
+            sensitive_changes: fields
+                .take_if("sensitiveChanges", |value| {
+                    let changes: Vec<_> = serde_json::from_value(value.clone()).ok()?;
+                    (!changes.is_empty()).then_some(changes)
+                })
+                .unwrap_or_default(),
+            sensitive_count: fields.take_if("sensitiveCount", Value::as_u64),
             world: fields.take_if("world", WorldRecord::read),
             salvage: fields.take_if("salvage", |value| value.as_str().map(str::to_owned)),
             agent: fields.take_if("agent", AgentRecord::read),
@@ -333,6 +367,13 @@ impl StepRow {
             }
         }
         Ok(canonical::canonical(self))
+    }
+
+    /// Takes in the sensitive files that the step changed.
+    pub fn note_sensitive(&mut self, found: &SensitiveChanges) {
+        self.sensitive_changes.clone_from(&found.changes);
+        let is_cut = found.count > found.changes.len() as u64;
+        self.sensitive_count = is_cut.then_some(found.count);
     }
 
     /// Returns whether the result class counts as success.
@@ -484,6 +525,13 @@ mod tests {
         );
         let written: Value = serde_json::from_str(&row.line().unwrap()).unwrap();
         assert_eq!(written, foreign);
+    }
+
+    #[test]
+    fn a_row_reads_alike_with_its_chain_value_and_without() {
+        let (line, _) = crate::trajectory::Chain::default().line(&full().line().unwrap());
+        assert!(line.contains("\"chain\":\"sha256:"), "{line}");
+        assert_eq!(StepRow::parse(line.as_bytes()).unwrap(), full());
     }
 
     proptest! {

@@ -14,6 +14,7 @@ use premath_kernel::issue::{RowChange, Selection};
 use premath_kernel::lease::{
     self, Claim, ClaimRequest, LeaseKey, LeaseRefusal, LeaseState, Observation, Term,
 };
+use premath_kernel::outbox::discovered_priority;
 use premath_kernel::turn::{Block, Close, Discover, MutationReady};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -156,7 +157,12 @@ impl Change {
                     return Ok((Vec::new(), Outcome::Changed(Box::new(filed.clone()))));
                 }
                 let by = format!("{} (step {})", step.worker_id, step.step_id());
-                let filed = add(state, new, Some((&step.issue_id, &by)), None, seen)?;
+                let priority = discovered_priority(new.priority, row.issue.priority);
+                let new = NewIssue {
+                    priority: Some(priority),
+                    ..new.clone()
+                };
+                let filed = add(state, &new, Some((&step.issue_id, &by)), None, seen)?;
                 marked(filed, step)
             }
             Self::Operate { authority, edit } => operate(state, authority, edit, seen),

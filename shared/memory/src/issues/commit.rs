@@ -148,6 +148,7 @@ impl IssueMemory {
                 return all_failed(changes.len(), error);
             }
             if state.journal.is_current() {
+                state.seal.append(&lines);
                 state.end_seal(sum);
                 drop(held);
                 return outcomes;

@@ -80,6 +80,16 @@ impl IssueChange {
         }
     }
 
+    /// Returns the status that it sets, where it sets one.
+    fn status(&self) -> Option<Status> {
+        match self {
+            Self::Add(new) | Self::Discover { new, .. } => new.status.as_deref(),
+            Self::Update { edit, .. } => edit.status.as_deref(),
+            Self::Dependency { .. } => None,
+        }
+        .map(Status::parse)
+    }
+
     /// Returns the issue whose row it changes; none where it files one.
     fn changes(&self) -> Option<&str> {
         match self {
@@ -144,6 +154,15 @@ pub(super) fn instruct(
                 "`{}` was authorised, and `{}` is asked for",
                 authority.kind().claim(),
                 edit.kind().claim()
+            ),
+        }));
+    }
+    if let Some(status) = edit.status().filter(Status::needs_evidence) {
+        return Err(ChangeError::Refused(LeaseRefusal {
+            class: FailureClass::MutationUseEvidenceMissing,
+            detail: format!(
+                "status `{}` needs the evidence of a turn, and an instruction alone brings none",
+                status.as_str()
             ),
         }));
     }

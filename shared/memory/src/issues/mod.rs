@@ -13,6 +13,7 @@ mod change;
 mod commit;
 mod dependency;
 mod edit;
+mod foreign;
 mod leases;
 mod new_issue;
 mod seal;
@@ -22,7 +23,7 @@ pub use change::{ClaimScope, Claimed};
 pub use dependency::DependencyEdit;
 pub use edit::{IssueChange, IssueEdit};
 pub use new_issue::NewIssue;
-pub use seal::OutsideChange;
+pub use seal::{Acceptance, ForeignKind, ForeignRow, OutsideChange};
 pub use state::View;
 pub(crate) use state::read_row;
 
@@ -365,7 +366,7 @@ impl IssueMemory {
         let sum = state.seal.sum();
         let compacted = state.compact(when);
         match compacted {
-            Ok(true) => state.seal.end(sum, FileState::of(&self.path).as_ref()),
+            Ok(true) => state.end_seal_of(sum, FileState::of(&self.path).as_ref()),
             _ => state.end_seal(sum),
         }
         compacted

@@ -9,70 +9,35 @@
 //! after are written before they are appended: a process that is killed in
 //! between leaves one or the other.
 //!
-//! It finds what happened by mistake or without knowing of it. Who can write
-//! issue memory can write the seal as well.
+//! A changed row is compared with the copy of what transactions left
+//! ([`base`]) and stays on the list of foreign rows ([`foreign`]) until the
+//! operator accepts it, whatever transactions follow.
+//!
+//! A process that can write all of these files can hide a change.
 
+mod base;
 mod file;
+mod foreign;
+mod outside;
 
+pub use foreign::{Acceptance, ForeignKind, ForeignRow};
+pub use outside::OutsideChange;
+
+use crate::error::StoreError;
 use crate::journal::FileState;
 use crate::row::IssueRow;
+use base::BaseFile;
 use file::{Look, SealFile};
+use foreign::ForeignList;
 use premath_kernel::canonical;
 use premath_kernel::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// How many findings the seal keeps for other processes to tell of.
 const KEPT: usize = 8;
-/// How many issues a finding names.
-const NAMED: usize = 8;
-/// A longer name is cut: a row's id is whatever somebody wrote.
-const NAME_MAX: usize = 80;
-
-/// What issue memory was changed by without a transaction.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct OutsideChange {
-    /// Which finding of this memory it is, from 1.
-    pub number: u64,
-    /// When the transaction found it.
-    pub found_at: String,
-    /// How many issues are there that were not, as far as it could be told.
-    pub added: usize,
-    /// How many have another row.
-    pub altered: usize,
-    /// How many are gone.
-    pub removed: usize,
-    /// Their ids, the first few.
-    pub issues: Vec<String>,
-}
-
-impl OutsideChange {
-    /// Says in a line what was found.
-    pub fn told(&self) -> String {
-        if self.issues.is_empty() {
-            return "issue memory was changed outside of a transaction; which rows cannot be told"
-                .to_owned();
-        }
-        let named = self.added + self.altered + self.removed;
-        let more = named.saturating_sub(self.issues.len());
-        let more = match more {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        format!(
-            "issue memory was changed outside of a transaction: {} added, {} altered, {} removed ({}{more})",
-            self.added,
-            self.altered,
-            self.removed,
-            self.issues.join(", ")
-        )
-    }
-}
 
 /// A sum over rows, the same in any order: each row's digest, added bit by bit
 /// without carry. An id stands once in it.
@@ -111,43 +76,6 @@ pub(super) fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// The rows that this process saw change since its last transaction, each with
-/// the digest that it had before; `None` where it was not there.
-#[derive(Debug, Default)]
-pub(super) struct News(BTreeMap<Arc<str>, Option<[u8; 32]>>);
-
-impl News {
-    /// Takes note of an issue whose row was read anew.
-    pub(super) fn note(&mut self, id: &Arc<str>, before: Option<&IssueRow>) {
-        if !self.0.contains_key(id) {
-            let before = before.map(|row| digest(&row.text));
-            self.0.insert(id.clone(), before);
-        }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    /// Says what became of them.
-    fn change<'a>(&self, now: impl Fn(&str) -> Option<&'a IssueRow>) -> OutsideChange {
-        let mut change = OutsideChange::default();
-        for (id, before) in &self.0 {
-            let count = match (before, now(id)) {
-                (None, Some(_)) => &mut change.added,
-                (Some(_), None) => &mut change.removed,
-                (Some(before), Some(row)) if digest(&row.text) != *before => &mut change.altered,
-                _ => continue,
-            };
-            *count += 1;
-            if change.issues.len() < NAMED {
-                change.issues.push(id.chars().take(NAME_MAX).collect());
-            }
-        }
-        change
-    }
-}
-
 /// What the file of the seal says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -162,6 +90,13 @@ struct Record {
     found: u64,
     /// The latest of them.
     latest: Vec<OutsideChange>,
+    /// The length of the copy of the rows; absent while it has to be written
+    /// anew.
+    #[serde(default)]
+    base: Option<u64>,
+    /// How many foreign rows are not accepted.
+    #[serde(default)]
+    foreign: usize,
     schema: u8,
 }
 
@@ -169,6 +104,10 @@ struct Record {
 #[derive(Debug)]
 pub(super) struct Seal {
     file: SealFile,
+    base: BaseFile,
+    foreign: ForeignList,
+    /// Whether the file of the list is as the list.
+    is_listed: bool,
     data: PathBuf,
     record: Record,
     /// The sum of the rows, once it was checked.
@@ -182,11 +121,19 @@ impl Seal {
     pub(super) fn beside(data: &Path) -> Self {
         Self {
             file: SealFile::beside(data),
+            base: BaseFile::beside(data),
+            foreign: ForeignList::beside(data),
+            is_listed: true,
             data: data.to_path_buf(),
             record: Record::default(),
             sum: Sum::default(),
             told: None,
         }
+    }
+
+    /// Tells whether a transaction ever sealed.
+    pub(super) fn is_there(&self) -> bool {
+        self.file.path().exists() || self.base.length().is_some()
     }
 
     /// Compares what was just read, from a file that was in `state`, with what
@@ -195,10 +142,49 @@ impl Seal {
         &mut self,
         state: Option<&FileState>,
         rows: impl Fn() -> I,
-        get: impl Fn(&str) -> Option<&'a IssueRow>,
-        news: &News,
         now: jiff::Timestamp,
     ) {
+        let found_at = Stamp::at(now).as_str().to_owned();
+        let is_known = self.take_record(&found_at);
+        let Some(is_known) = is_known else {
+            // The first transaction that seals.
+            self.record = Record {
+                schema: 1,
+                ..Record::default()
+            };
+            self.sum = Sum::of(rows());
+            self.told.get_or_insert(0);
+            return;
+        };
+        self.told.get_or_insert(self.record.found);
+        let is_same = state.is_some() && self.record.file.as_ref() == state;
+        if is_same && is_known {
+            return;
+        }
+        if is_same && let Some(sum) = sum_of(&self.record.after) {
+            self.sum = sum;
+            return;
+        }
+        self.sum = Sum::of(rows());
+        let was_cut = self.record.file.take().is_none();
+        self.file.forget();
+        let sum = self.sum.text();
+        if sum == self.record.after || sum == self.record.before {
+            if was_cut {
+                // The copy may lack what was appended.
+                self.record.base = None;
+            }
+            return;
+        }
+        self.found(rows(), found_at);
+        self.record.before.clone_from(&sum);
+        self.record.after = sum;
+    }
+
+    /// Reads the record, and the list of foreign rows where another process
+    /// wrote the record. Returns whether it is what this process left; `None`
+    /// where there is none, nor anything to make one from.
+    fn take_record(&mut self, found_at: &str) -> Option<bool> {
         let (read, is_known) = match self.file.look() {
             Look::Same => (None, true),
             Look::Other(bytes) => {
@@ -211,47 +197,102 @@ impl Seal {
         if read.is_none() && !is_known {
             self.file.forget();
         }
-        // One that somebody took away is as this process left it.
+        if is_known {
+            return Some(true);
+        }
+        // A seal that is gone is as this process left it, or as the copy of the
+        // rows says.
         let own = (self.record.schema == 1).then(|| self.record.clone());
-        let Some(record) = read.or(own) else {
-            // The first transaction that seals, or a seal that nobody can read.
-            self.record = Record {
-                schema: 1,
-                ..Record::default()
-            };
-            self.sum = Sum::of(rows());
-            self.told.get_or_insert(0);
-            return;
+        self.record = read.or(own).or_else(|| self.record_of_base())?;
+        self.foreign.read(self.record.foreign, found_at);
+        self.record.foreign = self.foreign.len();
+        Some(false)
+    }
+
+    fn record_of_base(&self) -> Option<Record> {
+        let rows = self.base.read(None)?;
+        let sum = Sum::of(rows.values()).text();
+        Some(Record {
+            before: sum.clone(),
+            after: sum,
+            base: self.base.length(),
+            // A list that is still there counts; `read` takes what it holds.
+            foreign: usize::from(self.foreign.is_there()),
+            schema: 1,
+            ..Record::default()
+        })
+    }
+
+    /// Puts the rows that differ on the list.
+    fn found<'a>(&mut self, rows: impl Iterator<Item = &'a IssueRow>, found_at: String) {
+        let mut change = OutsideChange {
+            number: self.record.found.max(self.told.unwrap_or_default()) + 1,
+            found_at: found_at.clone(),
+            ..OutsideChange::default()
         };
-        self.record = record;
-        let told = *self.told.get_or_insert(self.record.found);
-        let is_same = state.is_some() && self.record.file.as_ref() == state;
-        if is_same && is_known {
-            return;
+        match self
+            .record
+            .base
+            .and_then(|length| self.base.read(Some(length)))
+        {
+            Some(base) => {
+                let found = foreign::compare(&base, rows, &found_at);
+                change.count(&found);
+                self.foreign.merge(found);
+            }
+            None => self.foreign.merge_unknown(&found_at),
         }
-        if is_same && let Some(sum) = sum_of(&self.record.after) {
-            self.sum = sum;
-            return;
-        }
-        self.sum = Sum::of(rows());
-        self.record.file = None;
-        self.file.forget();
-        let sum = self.sum.text();
-        if sum == self.record.after || sum == self.record.before {
-            return;
-        }
-        let change = OutsideChange {
-            number: self.record.found.max(told) + 1,
-            found_at: Stamp::at(now).as_str().to_owned(),
-            ..news.change(get)
-        };
         tracing::debug!(path = %self.data.display(), "{}", change.told());
+        self.is_listed = false;
+        self.record.foreign = self.foreign.len();
+        self.record.base = None;
         self.record.found = change.number;
         self.record.latest.push(change);
         let surplus = self.record.latest.len().saturating_sub(KEPT);
         self.record.latest.drain(..surplus);
-        self.record.before = sum.clone();
-        self.record.after = sum;
+    }
+
+    /// Returns the foreign rows that are not accepted, by id.
+    pub(super) fn foreign(&self) -> Vec<ForeignRow> {
+        self.foreign.rows().cloned().collect()
+    }
+
+    /// Returns the foreign rows that an acceptance names, or the ids that have
+    /// none.
+    pub(super) fn named(&self, which: &Acceptance) -> Result<Vec<ForeignRow>, Vec<String>> {
+        self.foreign.named(which)
+    }
+
+    /// Takes accepted rows off the list.
+    pub(super) fn accept(&mut self, rows: &[ForeignRow]) -> Result<(), StoreError> {
+        self.foreign.remove(rows);
+        self.foreign.write()?;
+        self.record.foreign = self.foreign.len();
+        Ok(())
+    }
+
+    /// Writes the list of foreign rows where it changed; before the seal that
+    /// takes these rows for granted.
+    fn list(&mut self) {
+        if self.is_listed {
+            return;
+        }
+        match self.foreign.write() {
+            Ok(()) => self.is_listed = true,
+            Err(error) => tracing::error!(%error, "foreign rows of issue memory are not recorded"),
+        }
+    }
+
+    /// Appends what was appended to issue memory to the copy of the rows.
+    pub(super) fn append(&mut self, lines: &[u8]) {
+        if let Some(length) = self.record.base {
+            self.record.base = self.base.append(lines, length).ok();
+        }
+    }
+
+    /// Has the copy of the rows written anew.
+    pub(super) fn renew(&mut self) {
+        self.record.base = None;
     }
 
     /// Returns the sum of the rows as they were checked.
@@ -261,11 +302,12 @@ impl Seal {
 
     /// Tells whether there is something that the file does not say yet.
     pub(super) fn is_open(&self) -> bool {
-        self.record.file.is_none()
+        self.record.file.is_none() || self.record.base.is_none()
     }
 
     /// Says what is about to be appended.
     pub(super) fn begin(&mut self, after: Sum) {
+        self.list();
         self.record.before = self.sum.text();
         self.record.after = after.text();
         self.record.file = None;
@@ -274,7 +316,18 @@ impl Seal {
     }
 
     /// Says that the rows of this sum stand in the file, which is in `state`.
-    pub(super) fn end(&mut self, sum: Sum, state: Option<&FileState>) {
+    pub(super) fn end<'a>(
+        &mut self,
+        sum: Sum,
+        state: Option<&FileState>,
+        rows: impl Iterator<Item = &'a IssueRow>,
+    ) {
+        self.list();
+        if self.record.base.is_none() {
+            let written = self.base.rewrite(rows);
+            self.record.base = written.as_ref().ok().copied();
+            self.told_of(written.map(drop));
+        }
         self.sum = sum;
         self.record.before = sum.text();
         self.record.after.clone_from(&self.record.before);
@@ -303,6 +356,8 @@ impl Seal {
 
     fn told_of(&self, written: io::Result<()>) {
         if let Err(error) = written {
+            // Without a seal the copy of the rows may be an old one.
+            self.base.remove();
             tracing::debug!(path = %self.file.path().display(), %error, "issue memory is not sealed");
         }
     }

@@ -3,9 +3,9 @@
 
 use super::Compaction;
 use super::leases::Leases;
-use super::seal::{News, Seal, Sum};
+use super::seal::{Seal, Sum};
 use crate::error::StoreError;
-use crate::journal::{Journal, Line, Refreshed, Tail};
+use crate::journal::{FileState, Journal, Line, Refreshed, Tail};
 use crate::row::IssueRow;
 use crate::snapshot;
 use premath_kernel::graph::{Diagnosis, IssueGraph, Scope};
@@ -36,10 +36,6 @@ pub(super) struct State {
     /// Bytes of the rows that count, newlines included.
     live: u64,
     diagnosis: Option<(u64, Scope, Diagnosis)>,
-    /// Whether the file was read at all.
-    is_known: bool,
-    /// What was read anew since the last transaction.
-    pub(super) news: News,
     pub(super) seal: Seal,
 }
 
@@ -47,8 +43,6 @@ impl State {
     pub(super) fn new(journal: Journal) -> Self {
         Self {
             seal: Seal::beside(journal.path()),
-            is_known: false,
-            news: News::default(),
             journal,
             rows: Rows::new(),
             graph: IssueGraph::default(),
@@ -69,11 +63,8 @@ impl State {
             comments,
             live,
             diagnosis,
-            is_known,
-            news,
             seal: _,
         } = self;
-        let mut before = Rows::new();
         let path = journal.path().to_path_buf();
         let mut anew = false;
         // The graph of a whole file is built once, not row by row.
@@ -85,7 +76,7 @@ impl State {
             |line| {
                 if fresh.replace(false) {
                     anew = true;
-                    before = std::mem::take(rows);
+                    rows.clear();
                     leases.clear();
                     comments.clear();
                     *live = 0;
@@ -94,9 +85,7 @@ impl State {
                     return Ok(());
                 };
                 if !anew {
-                    let id = &row.issue.id;
-                    news.note(id, rows.get(id).map(|row| &**row));
-                    changed.insert(id.clone());
+                    changed.insert(row.issue.id.clone());
                 }
                 insert(rows, leases, live, row);
                 Ok(())
@@ -105,22 +94,11 @@ impl State {
         if fresh.get() {
             // A file without lines.
             anew = true;
-            before = std::mem::take(rows);
+            rows.clear();
             leases.clear();
             comments.clear();
             *live = 0;
         }
-        if anew && *is_known {
-            for (id, old) in &before {
-                if rows.get(id).is_none_or(|row| row.text != old.text) {
-                    news.note(id, Some(old));
-                }
-            }
-            for id in rows.keys().filter(|id| !before.contains_key(*id)) {
-                news.note(id, None);
-            }
-        }
-        *is_known = result.is_ok();
         if anew {
             *graph = IssueGraph::build(rows.values().map(|row| &row.issue));
             *diagnosis = None;
@@ -142,22 +120,22 @@ impl State {
     /// Compares what was just read under the lock with what the last
     /// transaction left, and takes note of what came by none.
     pub(super) fn check_seal(&mut self, now: jiff::Timestamp) {
-        let Self {
-            journal,
-            seal,
-            rows,
-            news,
-            ..
-        } = self;
+        let rows = &self.rows;
         let all = || rows.values().map(|row| &**row);
-        let get = |id: &str| rows.get(id).map(|row| &**row);
-        seal.check(journal.state(), all, get, news, now);
-        news.clear();
+        self.seal.check(self.journal.state(), all, now);
     }
 
     /// Seals the file as it was left by whoever holds the lock.
     pub(super) fn end_seal(&mut self, sum: Sum) {
-        self.seal.end(sum, self.journal.state());
+        let rows = self.rows.values().map(|row| &**row);
+        self.seal.end(sum, self.journal.state(), rows);
+    }
+
+    /// Seals a file that was just written anew.
+    pub(super) fn end_seal_of(&mut self, sum: Sum, state: Option<&FileState>) {
+        let rows = self.rows.values().map(|row| &**row);
+        self.seal.renew();
+        self.seal.end(sum, state, rows);
     }
 
     /// Takes a row over that is about to be written.

@@ -1,5 +1,6 @@
 //! Why a repository's things cannot be listed or taken away.
 
+use crate::removal::RemovalError;
 use premath_kernel::failure::FailureClass;
 use premath_memory::StoreError;
 use std::io;
@@ -30,6 +31,9 @@ pub enum InventoryError {
         /// The cause.
         source: io::Error,
     },
+    /// A file or folder was not removed.
+    #[error(transparent)]
+    Removal(#[from] RemovalError),
     /// A lock cannot be looked at, or a file of ours not be removed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -47,7 +51,7 @@ impl InventoryError {
     pub const fn class(&self) -> FailureClass {
         match self {
             Self::Store(error) => error.class(),
-            Self::Git { .. } | Self::Changed { .. } | Self::File { .. } => {
+            Self::Git { .. } | Self::Changed { .. } | Self::File { .. } | Self::Removal(_) => {
                 FailureClass::WorktreeRepository
             }
         }

@@ -59,7 +59,12 @@ pub(super) fn touched(path: &Path) -> Option<Timestamp> {
     Timestamp::try_from(meta.modified().ok()?).ok()
 }
 
+/// Lists the lock files below a folder; links are not followed, the folder
+/// itself included.
 fn below(folder: &Path, found: &mut Vec<(PathBuf, bool)>) {
+    if !fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir()) {
+        return;
+    }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

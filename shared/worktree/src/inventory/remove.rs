@@ -1,12 +1,14 @@
 //! What was judged removable is taken away, if it still is as it was then.
 
 use super::{Inventory, InventoryError, lock, salvage};
+use crate::removal::{self, Guard, Occupant, occupant, parent_of};
 use git2::{BranchType, ErrorCode};
-use premath_kernel::inventory::{LockFile, Thing};
+use premath_kernel::inventory::{LockFile, Thing, role};
 use premath_memory::{Hold, lane_lock, leftover};
-use std::fs;
-use std::io;
-use std::path::Path;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 
 impl Inventory {
     /// Takes a thing away; one that is gone already is fine.
@@ -20,15 +22,77 @@ impl Inventory {
             Thing::Branch { name, tip } => self.remove_branch(name, tip),
             Thing::Mark { name, tip } => self.remove_mark(name, tip),
             Thing::Registration(name) => self.remove_registration(name),
-            Thing::Lock(file) => remove_lock(file),
-            Thing::Salvage(folder) => remove_salvage(folder),
-            Thing::Files(paths) => paths
-                .iter()
-                .try_for_each(|path| Ok(leftover::remove(path)?)),
+            Thing::Lock(file) => self.remove_lock(file),
+            Thing::Salvage(folder) => self.remove_salvage(folder),
+            Thing::Files(paths) => {
+                let guard = self.guard()?;
+                paths.iter().try_for_each(|path| {
+                    leftover::refuse_locked(path)?;
+                    Ok(removal::remove_owned(path, &guard)?)
+                })
+            }
         }
     }
 
+    /// Guards the main worktree and the git folder, but not what lies in them.
+    fn guard(&self) -> Result<Guard, InventoryError> {
+        let common = self.common_folder();
+        let folders = self.git.workdir().into_iter().chain([common]);
+        Guard::around(folders).map_err(|source| InventoryError::File {
+            path: common.to_path_buf(),
+            source,
+        })
+    }
+
+    /// Removes a lock file that is still the one that was found.
+    fn remove_lock(&self, file: &LockFile) -> Result<(), InventoryError> {
+        let changed = || InventoryError::Changed {
+            name: file.path.display().to_string(),
+        };
+        if file.path.extension() != Some(OsStr::new("lock")) {
+            return Err(changed());
+        }
+        // Links on the way are refused.
+        if let Some((parent, name)) = parent_of(&file.path)?
+            && let Ok(Occupant::Folder(_)) = occupant(parent.as_fd(), name)
+        {
+            return Err(changed());
+        }
+        match lock::touched(&file.path) {
+            None => Ok(()),
+            Some(at) if at == file.at => Ok(removal::remove_owned(&file.path, &self.guard()?)?),
+            Some(_) => Err(changed()),
+        }
+    }
+
+    /// Removes `<issue>/<generation>` of a salvage folder, and the folders above
+    /// it with the last one in them.
+    fn remove_salvage(&self, folder: &Path) -> Result<(), InventoryError> {
+        let is_place = folder
+            .ancestors()
+            .nth(2)
+            .is_some_and(|place| place.ends_with(salvage::FOLDER));
+        if !is_place {
+            return Err(InventoryError::Changed {
+                name: folder.display().to_string(),
+            });
+        }
+        removal::remove_owned(folder, &self.guard()?)?;
+        for empty in folder.ancestors().skip(1).take(2) {
+            let Some((parent, name)) = parent_of(empty)? else {
+                break;
+            };
+            if unlinkat(&parent, name, AtFlags::REMOVEDIR).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn remove_branch(&self, name: &str, tip: &str) -> Result<(), InventoryError> {
+        if role(name, &super::Targets::new()).is_none() {
+            return Err(changed(name));
+        }
         let mut branch = match self.git.find_branch(name, BranchType::Local) {
             Ok(branch) => branch,
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
@@ -42,6 +106,9 @@ impl Inventory {
     }
 
     fn remove_mark(&self, name: &str, tip: &str) -> Result<(), InventoryError> {
+        if !name.starts_with("refs/harness/landing/") {
+            return Err(changed(name));
+        }
         let mut mark = match self.git.find_reference(name) {
             Ok(mark) => mark,
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
@@ -53,56 +120,44 @@ impl Inventory {
     }
 
     fn remove_registration(&self, name: &str) -> Result<(), InventoryError> {
-        let folder = self.common_folder().join("worktrees").join(name);
+        let registrations: PathBuf = self.common_folder().join("worktrees");
+        let failed = |source: std::io::Error| InventoryError::File {
+            path: registrations.join(name),
+            source,
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let above = openat(CWD, &registrations, flags, Mode::empty())
+            .map_err(|errno| failed(errno.into()))?;
+        match occupant(above.as_fd(), OsStr::new(name)).map_err(failed)? {
+            Occupant::Nothing => return Ok(()),
+            Occupant::Other => return Err(changed(name)),
+            Occupant::Folder(_) => {}
+        }
+        let folder = registrations.join(name);
         if let Hold::Held(_) = lane_lock(&folder)? {
-            return Err(InventoryError::Changed {
-                name: name.to_owned(),
-            });
+            return Err(changed(name));
         }
-        if !folder.is_dir() {
-            return Ok(());
-        }
-        // Git refuses one that is valid or locked.
-        self.git
+        let is_prunable = self
+            .git
             .find_worktree(name)
-            .and_then(|worktree| worktree.prune(None))
-            .map_err(InventoryError::git("prune the worktree"))
+            .and_then(|worktree| worktree.is_prunable(None))
+            .map_err(InventoryError::git("look at the worktree"))?;
+        if !is_prunable {
+            return Err(changed(name));
+        }
+        removal::remove_entry(above.as_fd(), OsStr::new(name)).map_err(failed)
+    }
+}
+
+fn changed(name: &str) -> InventoryError {
+    InventoryError::Changed {
+        name: name.to_owned(),
     }
 }
 
 fn must_be(name: &str, found: Option<git2::Oid>, tip: &str) -> Result<(), InventoryError> {
     match found {
         Some(found) if found.to_string() == tip => Ok(()),
-        _ => Err(InventoryError::Changed {
-            name: name.to_owned(),
-        }),
+        _ => Err(changed(name)),
     }
-}
-
-fn remove_lock(file: &LockFile) -> Result<(), InventoryError> {
-    match lock::touched(&file.path) {
-        None => Ok(()),
-        Some(at) if at == file.at => match fs::remove_file(&file.path) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => Err(InventoryError::File {
-                path: file.path.clone(),
-                source,
-            }),
-            _ => Ok(()),
-        },
-        Some(_) => Err(InventoryError::Changed {
-            name: file.path.display().to_string(),
-        }),
-    }
-}
-
-fn remove_salvage(folder: &Path) -> Result<(), InventoryError> {
-    leftover::remove(folder)?;
-    // The folders above go with the last one in them.
-    let above = folder.ancestors().skip(1);
-    for parent in above.take_while(|parent| !parent.ends_with(".git")) {
-        if fs::remove_dir(parent).is_err() || parent.ends_with(salvage::FOLDER) {
-            break;
-        }
-    }
-    Ok(())
 }

@@ -36,8 +36,13 @@ pub(super) fn find(common: &Path, worktrees: &[Worktree]) -> Vec<SalvageFolder> 
     found
 }
 
-/// Lists `<issue>/<generation>` below a salvage folder.
+/// Lists `<issue>/<generation>` below a salvage folder; none where the folder or
+/// the one above it is a link.
 pub(super) fn places(folder: &Path) -> Vec<PathBuf> {
+    let is_real = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    if !is_real(folder) || !folder.parent().is_some_and(is_real) {
+        return Vec::new();
+    }
     let folders = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries

@@ -221,3 +221,54 @@ fn the_commits_of_closed_issues_are_looked_for_on_their_targets() {
         ]
     );
 }
+
+/// Attack 2: a link in the harness's places leads to a person's files.
+#[test]
+fn links_in_our_places_lead_no_removal_elsewhere() {
+    use std::os::unix::fs::symlink;
+    let (folder, git) = repository();
+    let above = fs::canonicalize(folder.path()).unwrap();
+    let mine = above.join("mine");
+    fs::create_dir_all(mine.join("project/src")).unwrap();
+    fs::write(mine.join("project/src/main.rs"), "mine").unwrap();
+    fs::write(mine.join("Cargo.lock"), "mine").unwrap();
+    let common = above.join("main/.git");
+    symlink(&mine, common.join("premath-salvage")).unwrap();
+    symlink(&mine, common.join("refs/harness")).unwrap();
+    let found = find(&git);
+    assert_eq!(found.salvage, [], "nothing behind a link is listed");
+    assert_eq!(found.locks, []);
+    // Also where it was a folder when it was listed.
+    let lock = common.join("refs/harness/Cargo.lock");
+    let at = super::lock::touched(&lock).unwrap();
+    let things = [
+        Thing::Salvage(common.join("premath-salvage/project/src")),
+        Thing::Salvage(mine.join("project/src")),
+        Thing::Files(vec![common.join("premath-salvage/project")]),
+        Thing::Files(vec![above.join("main")]),
+        Thing::Files(vec![common.clone()]),
+        Thing::Lock(LockFile {
+            path: lock,
+            at,
+            is_shared: false,
+        }),
+        Thing::Branch {
+            name: "main".to_owned(),
+            tip: tip(&git).to_string(),
+        },
+        Thing::Mark {
+            name: "refs/heads/main".to_owned(),
+            tip: tip(&git).to_string(),
+        },
+    ];
+    let inventory = inventory(&git);
+    for thing in things {
+        assert!(inventory.remove(&thing).is_err(), "{thing:?}");
+    }
+    assert_eq!(
+        fs::read_to_string(mine.join("project/src/main.rs")).unwrap(),
+        "mine"
+    );
+    assert!(mine.join("Cargo.lock").exists());
+    assert!(git.head().is_ok());
+}

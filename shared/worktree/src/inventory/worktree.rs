@@ -6,7 +6,7 @@ use crate::tree::Tree;
 use git2::Oid;
 use premath_kernel::inventory::{CutStep, Head, Lane, Loss, Worktree};
 use premath_kernel::session::SessionState;
-use premath_memory::roots::LaneRoots;
+use premath_memory::roots::LaneState;
 use premath_memory::{Hold, lane_lock, projection};
 use std::error::Error;
 use std::fs;
@@ -72,18 +72,22 @@ impl Inventory {
             found.loses = self.loss(folder, &found.head, holders)?;
             return Ok(found);
         }
-        if found.name.is_some() && !is_linked_to(place, folder) {
-            found.head = Head::Unreadable("its .git file does not lead here".to_owned());
-            return Ok(found);
-        }
         let is_lane = found.is_provisioned || found.lane != Lane::Never;
         if is_lane {
-            look_at_session(&mut found);
+            self.look_at_session(&mut found);
+        }
+        // Of a lane that works, or was cut, the `.git` file may lead to the
+        // step's own git folder; the next batch puts it back.
+        let is_at_work = found.step.is_some() || matches!(found.lane, Lane::Held(_));
+        if found.name.is_some() && !is_at_work && !is_linked_to(place, folder) {
+            found.head = Head::Unreadable("its .git file does not lead here".to_owned());
+            return Ok(found);
         }
         let is_settled = matches!(found.head, Head::Branch(_) | Head::Detached(_));
         // What a lane is at is its own affair, and changes under the look.
         if is_lane && is_settled && !matches!(found.lane, Lane::Held(_)) {
-            match Tree::open(place).and_then(|tree| tree.changes()) {
+            let tree = Tree::open_in(self.common_folder(), place);
+            match tree.and_then(|tree| tree.changes()) {
                 Ok(changes) => found.changes = Some(changes.len()),
                 Err(error) => found.head = Head::Unreadable(error.to_string()),
             }
@@ -171,24 +175,31 @@ fn components(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.components().collect())
 }
 
-fn look_at_session(found: &mut Worktree) {
-    match projection::read_session(&LaneRoots::at(&found.path).session) {
-        Ok(Some(session)) if session.state == SessionState::Active => {
-            found.step = session.step.map(|step| CutStep {
-                step_id: step.step_id,
-                issue: step.issue_id,
-                generation: step.generation,
-            });
-        }
-        Ok(_) => {}
-        Err(error) => {
-            let mut text = error.to_string();
-            let mut cause = error.source();
-            while let Some(error) = cause {
-                text = format!("{text}: {error}");
-                cause = error.source();
+impl Inventory {
+    fn look_at_session(&self, found: &mut Worktree) {
+        let Some(main) = self.git.workdir() else {
+            return;
+        };
+        let main = fs::canonicalize(main).unwrap_or_else(|_| main.to_path_buf());
+        let place = fs::canonicalize(&found.path).unwrap_or_else(|_| found.path.clone());
+        match projection::read_session(&LaneState::at(&main, &place).session) {
+            Ok(Some(session)) if session.state == SessionState::Active => {
+                found.step = session.step.map(|step| CutStep {
+                    step_id: step.step_id,
+                    issue: step.issue_id,
+                    generation: step.generation,
+                });
             }
-            found.session_fault = Some(text);
+            Ok(_) => {}
+            Err(error) => {
+                let mut text = error.to_string();
+                let mut cause = error.source();
+                while let Some(error) = cause {
+                    text = format!("{text}: {error}");
+                    cause = error.source();
+                }
+                found.session_fault = Some(text);
+            }
         }
     }
 }

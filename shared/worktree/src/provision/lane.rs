@@ -1,116 +1,159 @@
-//! One lane: what is there in its place, and what makes it a worktree.
+//! One lane: what is in its place, and what is done about it.
 
-use super::{Fate, MARK, Provision, refused, why};
-use git2::{
-    BranchType, Oid, Repository, Worktree, WorktreeAddOptions, WorktreeLockStatus,
-    WorktreePruneOptions,
-};
+use super::make::git as failed_git;
+use super::site::{Site, text};
+use super::{Fate, Outcome, is_provisioned};
+use crate::removal::Occupant;
+use git2::{Oid, Repository, Worktree};
+use premath_memory::lane_record::{LaneFolder, LaneRecord};
+use premath_memory::{Hold, lane_lock};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-impl Provision {
-    pub(super) fn lane(
-        &self,
-        git: &Repository,
-        name: &str,
-        worktree: &Path,
-        start: Oid,
-    ) -> Result<Fate, String> {
-        let Some(registered) = registered_at(git, worktree) else {
-            if is_used(worktree) {
-                return Err(
-                    "something is there that is no worktree of this repository; move it away"
-                        .to_owned(),
-                );
+impl Site<'_> {
+    /// Makes sure of a lane; one that cannot be had is refused.
+    pub(super) fn lane(&self, name: &str) -> Outcome {
+        match self.ready(name) {
+            Ok((worktree, fate)) => Outcome { worktree, fate },
+            Err(why) => Outcome {
+                worktree: self.root.join(name),
+                fate: Fate::Refused(why),
+            },
+        }
+    }
+
+    /// Discards a lane and makes it anew, whatever state it is in.
+    pub(super) fn remake(&self, name: &str, reason: &str) -> Outcome {
+        let remade = || {
+            let mut record = LaneRecord::read(&self.repository, name).map_err(text)?;
+            let Some(folder) = record.in_use(&self.root).cloned() else {
+                return Err("the harness did not make it, and does not make it anew".to_owned());
+            };
+            match self.occupant(&folder.worktree)? {
+                Occupant::Folder(id) if id.is(&folder.id) => {
+                    self.renew(&mut record, &folder, reason.to_owned())
+                }
+                _ => self.ready(name),
             }
-            self.make(git, name, worktree, start)?;
-            return Ok(Fate::Made);
         };
-        let folder = folder_of(git, &registered);
-        if !worktree.exists() {
-            if let Some(reason) = locked(&registered) {
-                return Err(format!("its folder is gone, and it is locked{reason}"));
-            }
-            prune(&registered)?;
-            self.make(git, name, worktree, start)?;
-            return Ok(Fate::Mended("its folder was gone"));
-        }
-        let mut fate = Fate::Kept;
-        if mend_link(worktree, &folder)? {
-            fate = Fate::Mended("its .git file was not that of this repository");
-        }
-        if mend_head(&folder, start)? {
-            fate = Fate::Mended("its HEAD was at no commit");
-        }
-        let lane = Repository::open(worktree).map_err(why("open it"))?;
-        self.settle_branch(&lane, &folder, name)?;
-        Ok(fate)
+        let (worktree, fate) =
+            remade().unwrap_or_else(|why| (self.root.join(name), Fate::Refused(why)));
+        Outcome { worktree, fate }
     }
 
-    fn make(
-        &self,
-        git: &Repository,
-        name: &str,
-        worktree: &Path,
-        start: Oid,
-    ) -> Result<(), String> {
-        // Git wants no folder there, and an empty one may be.
-        let _ = fs::remove_dir(worktree);
-        let branch = branch_of(name);
-        let commit = git.find_commit(start).map_err(why("find its commit"))?;
-        let branch = match git.find_branch(&branch, BranchType::Local) {
-            Ok(branch) => branch,
-            Err(_) => git
-                .branch(&branch, &commit, false)
-                .map_err(why("make its branch"))?,
+    /// Returns where a lane is, or would be made.
+    pub(super) fn place_of(&self, name: &str) -> PathBuf {
+        let record = LaneRecord::read(&self.repository, name).ok();
+        let folder = record.as_ref().and_then(|record| record.in_use(&self.root));
+        folder.map_or_else(|| self.root.join(name), |folder| folder.worktree.clone())
+    }
+
+    fn ready(&self, name: &str) -> Result<(PathBuf, Fate), String> {
+        let mut record = LaneRecord::read(&self.repository, name).map_err(text)?;
+        self.sweep(&mut record);
+        let Some(folder) = record.in_use(&self.root).cloned() else {
+            return self.without_record(&mut record);
         };
-        let mut options = WorktreeAddOptions::new();
-        options.reference(Some(branch.get()));
-        let made = git
-            .worktree(&free_name(git, name), worktree, Some(&options))
-            .map_err(why("make it"))?;
-        let folder = folder_of(git, &made);
-        fs::write(folder.join(MARK), "").map_err(refused("mark it"))?;
-        let lane = Repository::open(worktree).map_err(why("open it"))?;
-        self.settle_branch(&lane, &folder, name)
-    }
-
-    /// A lane whose steps have branches of their own stands on none; any other
-    /// has one to commit to.
-    fn settle_branch(&self, lane: &Repository, folder: &Path, name: &str) -> Result<(), String> {
-        if !super::is_provisioned(folder) {
-            return Ok(());
-        }
-        let head = lane.head().map_err(why("read its HEAD"))?;
-        let commit = head.peel_to_commit().map_err(why("read its HEAD"))?;
-        let branch = branch_of(name);
-        let reference = format!("refs/heads/{branch}");
-        if self.target.is_none() {
-            if head.is_branch() {
-                return Ok(());
+        match self.occupant(&folder.worktree)? {
+            Occupant::Folder(id) if id.is(&folder.id) => self.recorded(&mut record, &folder),
+            Occupant::Folder(_) => {
+                self.forget(&mut record, &folder)?;
+                let reason = "a folder that the harness did not make is in its place";
+                Ok((self.make(&mut record)?, Fate::Remade(reason.to_owned())))
             }
-            return lane
-                .branch(&branch, &commit, true)
-                .and_then(|_| lane.set_head(&reference))
-                .map_err(why("put it on its branch"));
-        }
-        if head.name().is_ok_and(|name| name == reference) {
-            lane.set_head_detached(commit.id())
-                .map_err(why("take it off its branch"))?;
-            // What was committed to it while work did not land stays.
-            let is_held =
-                held_elsewhere(lane, &reference, commit.id()).map_err(why("look at its branch"))?;
-            if is_held && let Ok(mut left) = lane.find_reference(&reference) {
-                left.delete().map_err(why("remove its branch"))?;
+            Occupant::Other => {
+                // The entry itself, a link or file; what it leads to is not
+                // touched.
+                crate::removal::remove_owned(&folder.worktree, &self.guard).map_err(text)?;
+                self.gone(&mut record, &folder)?;
+                let reason = "a link or file was in its place";
+                Ok((self.make(&mut record)?, Fate::Remade(reason.to_owned())))
+            }
+            Occupant::Nothing => {
+                self.gone(&mut record, &folder)?;
+                Ok((self.make(&mut record)?, Fate::Mended("its folder was gone")))
             }
         }
-        Ok(())
     }
-}
 
-/// Names the branch of a lane.
-pub(super) fn branch_of(name: &str) -> String {
-    format!("harness-lane/{name}")
+    /// Forgets a lane whose folder is gone, and git's record of it unless a
+    /// person locked that.
+    fn gone(&self, record: &mut LaneRecord, folder: &LaneFolder) -> Result<(), String> {
+        let registration = self.common.join("worktrees").join(&folder.registration);
+        if fs::symlink_metadata(registration.join("locked")).is_err() {
+            self.deregister(folder)?;
+        }
+        self.forget(record, folder)
+    }
+
+    fn recorded(
+        &self,
+        record: &mut LaneRecord,
+        folder: &LaneFolder,
+    ) -> Result<(PathBuf, Fate), String> {
+        let mended = self.mend(folder).and_then(|mended| {
+            let lane = Repository::open(&folder.worktree).map_err(failed_git("open it"))?;
+            self.settle_branch(&lane, &record.lane)?;
+            Ok(mended)
+        });
+        match mended {
+            Ok(None) => Ok((folder.worktree.clone(), Fate::Kept)),
+            Ok(Some(what)) => Ok((folder.worktree.clone(), Fate::Mended(what))),
+            Err(reason) => {
+                if let Some(holder) = self.holder(folder) {
+                    return Err(format!("{reason}; it is in use by {holder}"));
+                }
+                self.renew(record, folder, reason)
+            }
+        }
+    }
+
+    /// Returns who works in a lane.
+    pub(super) fn holder(&self, folder: &LaneFolder) -> Option<String> {
+        let registration = self.common.join("worktrees").join(&folder.registration);
+        let lock = registration.join("premath-lane.flock");
+        // A pipe in its place would be waited for.
+        let is_file = fs::symlink_metadata(&lock).is_ok_and(|found| found.is_file());
+        match is_file.then(|| lane_lock(&registration)) {
+            Some(Ok(Hold::Held(by))) => Some(by),
+            _ => None,
+        }
+    }
+
+    /// Decides about a place that no record names: it is made, used as it is,
+    /// or refused, but never changed.
+    fn without_record(&self, record: &mut LaneRecord) -> Result<(PathBuf, Fate), String> {
+        let worktree = self.root.join(&record.lane);
+        let is_free = match self.occupant(&worktree)? {
+            Occupant::Nothing => true,
+            Occupant::Folder(_) => {
+                fs::read_dir(&worktree).is_ok_and(|mut entries| entries.next().is_none())
+            }
+            Occupant::Other => false,
+        };
+        if is_free {
+            return Ok((self.make(record)?, Fate::Made));
+        }
+        let Some(registered) = registered_at(self.git, &worktree) else {
+            return Err(
+                "something is there that is no worktree of this repository; move it away"
+                    .to_owned(),
+            );
+        };
+        let lane = Repository::open(&worktree).map_err(failed_git("open it"))?;
+        let common = fs::canonicalize(lane.commondir()).ok();
+        if common.as_ref() != Some(&self.common) {
+            return Err("its .git file is not that of this repository; move it away".to_owned());
+        }
+        lane.head()
+            .and_then(|head| head.peel_to_commit())
+            .map_err(failed_git("read its HEAD"))?;
+        // One of an earlier version.
+        if is_provisioned(&folder_of(self.git, &registered)) {
+            self.settle_branch(&lane, &record.lane)?;
+        }
+        Ok((worktree, Fate::Kept))
+    }
 }
 
 /// Tells whether another branch than one holds a commit.
@@ -170,89 +213,4 @@ pub(super) fn same_place(one: &Path, other: &Path) -> bool {
             .map(|(above, name)| above.join(name))
     };
     place(one).is_some_and(|one| Some(one) == place(other))
-}
-
-/// Returns why a worktree is locked, to be put behind a sentence.
-pub(super) fn locked(worktree: &Worktree) -> Option<String> {
-    match worktree.is_locked() {
-        Ok(WorktreeLockStatus::Unlocked) => None,
-        Ok(WorktreeLockStatus::Locked(reason)) => {
-            let reason = reason.map(|reason| reason.trim().to_owned());
-            let reason = reason.filter(|reason| !reason.is_empty());
-            Some(reason.map_or_else(String::new, |reason| format!(": {reason}")))
-        }
-        Err(error) => Some(format!(": {}", error.message())),
-    }
-}
-
-/// Removes a registration whose folder is gone.
-pub(super) fn prune(worktree: &Worktree) -> Result<(), String> {
-    let mut options = WorktreePruneOptions::new();
-    worktree
-        .prune(Some(options.valid(false)))
-        .map_err(why("remove its registration"))
-}
-
-/// Tells whether something is in a place.
-fn is_used(place: &Path) -> bool {
-    match fs::read_dir(place) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(_) => fs::symlink_metadata(place).is_ok(),
-    }
-}
-
-/// Finds a name that no worktree is registered by.
-fn free_name(git: &Repository, name: &str) -> String {
-    let is_taken = |name: &str| git.commondir().join("worktrees").join(name).exists();
-    let mut free = format!("premath-{name}");
-    for number in 2_u32.. {
-        if !is_taken(&free) {
-            break;
-        }
-        free = format!("premath-{name}-{number}");
-    }
-    free
-}
-
-/// Puts the `.git` file of a worktree back where it is missing or leads
-/// elsewhere; tells whether it was.
-fn mend_link(worktree: &Path, folder: &Path) -> Result<bool, String> {
-    let link = worktree.join(".git");
-    let meta = fs::symlink_metadata(&link);
-    if meta.as_ref().is_ok_and(|meta| meta.is_dir()) {
-        return Err("a repository of its own is there; move it away".to_owned());
-    }
-    let expected = format!("gitdir: {}\n", folder.display());
-    let leads = fs::read_to_string(&link).ok().and_then(|text| {
-        let to = text.strip_prefix("gitdir:")?.trim().to_owned();
-        fs::canonicalize(worktree.join(to)).ok()
-    });
-    if leads.is_some() && leads == fs::canonicalize(folder).ok() {
-        return Ok(false);
-    }
-    if meta.is_ok() {
-        fs::remove_file(&link).map_err(refused("replace its .git file"))?;
-    }
-    fs::write(&link, expected).map_err(refused("write its .git file"))?;
-    Ok(true)
-}
-
-/// Puts HEAD at a commit where it is at none that can be read; tells whether
-/// it was.
-fn mend_head(folder: &Path, start: Oid) -> Result<bool, String> {
-    let is_readable = Repository::open(folder).is_ok_and(|lane| {
-        lane.head()
-            .and_then(|head| head.peel_to_commit())
-            .and_then(|commit| commit.tree())
-            .is_ok()
-    });
-    if is_readable {
-        return Ok(false);
-    }
-    let head = folder.join("HEAD");
-    let new = folder.join("HEAD.premath");
-    fs::write(&new, format!("{start}\n"))
-        .and_then(|()| fs::rename(&new, &head))
-        .map_err(refused("mend its HEAD"))?;
-    Ok(true)
 }

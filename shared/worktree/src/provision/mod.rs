@@ -1,23 +1,40 @@
 //! Lanes made for a batch: as many worktrees as the settings say, made, mended,
 //! used again, and removed where they are too many.
 //!
-//! Invariant: nothing but what the harness made itself is removed or changed,
-//! and of that nothing that holds work which nothing else holds.
+//! Invariants: only a folder that the harness's own record names, outside of
+//! every lane, is removed or made anew, and only while it is that folder.
+//! Surplus lanes that hold work stay. A lane that is broken is discarded, with
+//! what it holds.
 
 mod lane;
+mod make;
 mod single;
+mod site;
+mod sound;
 mod surplus;
 
 pub use single::{Single, SingleError};
 
+use crate::removal::{Bounds, Guard};
 use git2::{ErrorCode, Oid, Repository};
+use premath_memory::lane_record::LaneRecord;
 use premath_memory::{StoreError, WorktreesLock};
+use site::Site;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The file in a worktree's git folder that says that the harness made it.
 pub const MARK: &str = "premath-provisioned";
+
+/// The folder in a git folder with what git could not hold of a step.
+const LEFTOVER: &str = "premath-salvage";
+
+/// How much is removed at once; the rest stays for the next batch.
+const SWEEP: Bounds = Bounds {
+    entries: 50_000_000,
+    time: Duration::from_secs(30),
+};
 
 /// How long another harness that makes worktrees is waited for.
 const WAIT: Duration = Duration::from_secs(60);
@@ -46,6 +63,9 @@ pub enum Fate {
     Made,
     /// It was there and not in order.
     Mended(&'static str),
+    /// It could not be used for this reason. It was discarded, with all that it
+    /// held, and made anew.
+    Remade(String),
     /// It was one too many.
     Removed,
     /// It is one too many, and stays.
@@ -66,7 +86,10 @@ pub struct Outcome {
 impl Outcome {
     /// Tells whether a batch can work here.
     pub const fn is_lane(&self) -> bool {
-        matches!(self.fate, Fate::Kept | Fate::Made | Fate::Mended(_))
+        matches!(
+            self.fate,
+            Fate::Kept | Fate::Made | Fate::Mended(_) | Fate::Remade(_)
+        )
     }
 }
 
@@ -97,6 +120,9 @@ pub enum ProvisionError {
         /// The cause.
         source: std::io::Error,
     },
+    /// What must never be removed cannot be opened.
+    #[error("cannot open the main worktree, the git folder or the home")]
+    Guard(#[source] std::io::Error),
     /// The folder lies where its lanes would be part of a checkout.
     #[error("the lanes' folder {0} is inside the repository's own checkout")]
     Inside(PathBuf),
@@ -127,7 +153,7 @@ impl ProvisionError {
                 "the repository has no commit yet: make a first commit, which work can begin at"
                     .to_owned(),
             ),
-            Self::Git { .. } | Self::Root { .. } | Self::Cut { .. } => None,
+            Self::Git { .. } | Self::Guard(_) | Self::Root { .. } | Self::Cut { .. } => None,
         }
     }
 
@@ -155,21 +181,50 @@ impl Provision {
             .map_err(ProvisionError::git("open the repository"))?;
         let root = self.made_root(&git)?;
         let _alone = self.alone(&git, &goes_on)?;
-        let start = self.start(&git)?;
+        let site = self.site(&git, root)?;
         let mut outcomes = Vec::new();
         for number in 1..=self.count {
             if !goes_on() {
                 return Err(self.cut(&outcomes));
             }
-            let name = lane_name(number);
-            let worktree = root.join(&name);
-            let fate = self.lane(&git, &name, &worktree, start);
-            let fate = fate.unwrap_or_else(Fate::Refused);
-            outcomes.push(Outcome { worktree, fate });
+            outcomes.push(site.lane(&lane_name(number)));
         }
         let wanted: Vec<PathBuf> = outcomes.iter().map(|lane| lane.worktree.clone()).collect();
-        outcomes.extend(surplus::cleared(&git, &wanted));
+        outcomes.extend(site.clear_surplus(&wanted));
         Ok(outcomes)
+    }
+
+    /// Discards a lane with all that it holds and makes it anew, whatever state
+    /// it is in. The caller holds the lane; git's record of it, where the lane's
+    /// lock is, is another one afterwards. A worktree that the harness did not
+    /// make is refused.
+    ///
+    /// # Errors
+    ///
+    /// [`ProvisionError`].
+    pub fn remake(&self, name: &str, reason: &str) -> Result<Outcome, ProvisionError> {
+        let git = Repository::open(&self.repository)
+            .map_err(ProvisionError::git("open the repository"))?;
+        let root = self.made_root(&git)?;
+        let _alone = self.alone(&git, || true)?;
+        let site = self.site(&git, root)?;
+        Ok(site.remake(name, reason))
+    }
+
+    fn site<'g>(&self, git: &'g Repository, root: PathBuf) -> Result<Site<'g>, ProvisionError> {
+        let canonical = |path: &Path| fs::canonicalize(path).map_err(ProvisionError::Guard);
+        let repository = canonical(&self.repository)?;
+        let common = canonical(git.commondir())?;
+        let guard = Guard::outside([&*repository, &*common]).map_err(ProvisionError::Guard)?;
+        Ok(Site {
+            start: self.start(git)?,
+            lands: self.target.is_some(),
+            git,
+            repository,
+            common,
+            root,
+            guard,
+        })
     }
 
     /// Waits for another harness that makes worktrees.
@@ -254,13 +309,15 @@ pub fn is_provisioned(git_folder: &Path) -> bool {
     git_folder.join(MARK).exists()
 }
 
-/// What stands against a lane, in words.
-fn why(operation: &str) -> impl FnOnce(git2::Error) -> String + '_ {
-    move |error| format!("cannot {operation}: {}", error.message())
-}
-
-fn refused(operation: &str) -> impl FnOnce(std::io::Error) -> String + '_ {
-    move |error| format!("cannot {operation}: {error}")
+/// Returns the name of the lane whose worktree is at a path; `None` where the
+/// harness did not make it, as its own record says.
+///
+/// # Errors
+///
+/// [`StoreError`] where a record cannot be read.
+pub fn lane_at(repository: &Path, worktree: &Path) -> Result<Option<String>, StoreError> {
+    let record = LaneRecord::of_worktree(repository, worktree)?;
+    Ok(record.map(|record| record.lane))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! One worktree beside the lanes of a repository's own, for work that comes
 //! from elsewhere.
 
-use super::{Fate, Provision, ProvisionError, WAIT};
+use super::{Fate, Outcome, Provision, ProvisionError, WAIT};
 use git2::Repository;
 use premath_memory::{StoreError, WorktreeLock, WorktreesLock};
 use std::path::PathBuf;
@@ -50,10 +50,10 @@ impl Provision {
             .map_err(ProvisionError::git("open the repository"))?;
         let root = self.made_root(&git)?;
         let _alone = WorktreesLock::acquire(git.commondir(), WAIT).map_err(ProvisionError::from)?;
-        let start = self.start(&git)?;
-        let worktree = root.join(name);
-        // One that is there is not mended under the hands of who works in it.
-        let held = match worktree.join(".git").exists() {
+        let site = self.site(&git, root)?;
+        let worktree = site.place_of(name);
+        // One that is there is not mended while another process works in it.
+        let held = match worktree.join(".git").is_file() {
             true => WorktreeLock::acquire(&worktree, patience),
             false => Err(StoreError::Missing {
                 path: worktree.clone(),
@@ -62,12 +62,10 @@ impl Provision {
         if let Err(busy @ StoreError::LockBusy { .. }) = held {
             return Err(busy.into());
         }
-        let refused = |detail| SingleError::Refused {
-            worktree: worktree.clone(),
-            detail,
-        };
-        let fate = self.lane(&git, name, &worktree, start).map_err(refused)?;
+        let start = site.start.to_string();
+        let Outcome { worktree, fate } = site.lane(name);
         let lock = match (held, fate) {
+            (_, Fate::Refused(detail)) => return Err(SingleError::Refused { worktree, detail }),
             (Ok(lock), Fate::Kept) => lock,
             // What was mended may have had its lock elsewhere.
             (held, _) => {
@@ -76,7 +74,7 @@ impl Provision {
             }
         };
         Ok(Single {
-            start: start.to_string(),
+            start,
             worktree,
             lock,
         })

@@ -1,61 +1,143 @@
-//! Worktrees that the harness made and nobody wants any more.
+//! Lanes that the harness made and that the batch does not use.
+//!
+//! Only a folder that the record names, that lies directly below the configured
+//! root and that still is the folder of the record is removed. Git's worktree
+//! records are listed, never followed.
 
-use super::lane::{branch_of, folder_of, held_elsewhere, locked, prune, registered, same_place};
-use super::{Fate, Outcome, is_provisioned};
+use super::lane::{folder_of, held_elsewhere, registered, same_place};
+use super::make::branch_of;
+use super::site::{Site, text};
+use super::{Fate, LEFTOVER, Outcome, SWEEP, is_provisioned};
+use crate::removal::{Occupant, remove_exactly};
 use crate::tree::Tree;
-use git2::{Repository, Worktree, WorktreePruneOptions};
 use premath_memory::WorktreeLock;
+use premath_memory::lane_record::{FolderState, LaneFolder, LaneRecord};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Removes what the harness made beside the lanes that are wanted.
-pub(super) fn cleared(git: &Repository, wanted: &[PathBuf]) -> Vec<Outcome> {
-    registered(git)
-        .into_iter()
-        .filter(|worktree| is_provisioned(&folder_of(git, worktree)))
-        .filter(|worktree| !wanted.iter().any(|lane| same_place(lane, worktree.path())))
-        .map(|worktree| Outcome {
-            fate: removed(git, &worktree).map_or_else(Fate::Surplus, |()| Fate::Removed),
-            worktree: worktree.path().to_path_buf(),
-        })
-        .collect()
-}
+impl Site<'_> {
+    /// Removes what the harness made beside the lanes that are wanted, and
+    /// reports what stays.
+    pub(super) fn clear_surplus(&self, wanted: &[PathBuf]) -> Vec<Outcome> {
+        let records = match LaneRecord::all(&self.repository) {
+            Ok(records) => records,
+            Err(error) => {
+                return vec![Outcome {
+                    worktree: self.root.clone(),
+                    fate: Fate::Surplus(text(error)),
+                }];
+            }
+        };
+        let mut outcomes = Vec::new();
+        let mut known: Vec<PathBuf> = wanted.to_vec();
+        for mut record in records {
+            let stays = self.sweep(&mut record);
+            outcomes.extend(stays.into_iter().map(|(worktree, why)| Outcome {
+                worktree,
+                fate: Fate::Surplus(why),
+            }));
+            for folder in record.folders.clone() {
+                known.push(folder.worktree.clone());
+                // Worktrees below another root are for work from elsewhere.
+                let is_surplus = folder.state == FolderState::InUse
+                    && folder.worktree.parent() == Some(&*self.root)
+                    && !wanted.contains(&folder.worktree);
+                if is_surplus {
+                    let fate = match self.remove_surplus(&mut record, &folder) {
+                        Ok(()) => Fate::Removed,
+                        Err(why) => Fate::Surplus(why),
+                    };
+                    outcomes.push(Outcome {
+                        worktree: folder.worktree,
+                        fate,
+                    });
+                }
+            }
+        }
+        outcomes.extend(self.unrecorded(&known));
+        outcomes
+    }
 
-/// Removes a worktree that holds nothing of its own; says why it stays.
-fn removed(git: &Repository, worktree: &Worktree) -> Result<(), String> {
-    let path = worktree.path();
-    if let Some(reason) = locked(worktree) {
-        return Err(format!("it is locked{reason}"));
+    /// Lists worktrees with the mark of an earlier version that no record names.
+    /// The mark and the path were open to steps: nothing is done about them.
+    fn unrecorded(&self, known: &[PathBuf]) -> Vec<Outcome> {
+        registered(self.git)
+            .into_iter()
+            .filter(|worktree| is_provisioned(&folder_of(self.git, worktree)))
+            .filter(|worktree| !known.iter().any(|path| same_place(path, worktree.path())))
+            .map(|worktree| {
+                let path = worktree.path().to_path_buf();
+                let is_below = path
+                    .parent()
+                    .is_some_and(|above| same_place(above, &self.root));
+                let advice = match is_below {
+                    true => format!("`git worktree remove {}` removes it", path.display()),
+                    false => "look at `git worktree list` and remove it there".to_owned(),
+                };
+                Outcome {
+                    fate: Fate::Surplus(format!("no record of the harness names it; {advice}")),
+                    worktree: path,
+                }
+            })
+            .collect()
     }
-    if !path.exists() {
-        return prune(worktree);
+
+    /// Removes a lane that holds nothing of its own; says why it stays.
+    fn remove_surplus(&self, record: &mut LaneRecord, folder: &LaneFolder) -> Result<(), String> {
+        match self.occupant(&folder.worktree)? {
+            Occupant::Folder(id) if id.is(&folder.id) => {}
+            Occupant::Nothing => {
+                self.deregister(folder)?;
+                return self.forget(record, folder);
+            }
+            Occupant::Folder(_) | Occupant::Other => {
+                self.forget(record, folder)?;
+                return Err("it is not the folder that the harness made".to_owned());
+            }
+        }
+        let registration = self.common.join("worktrees").join(&folder.registration);
+        if std::fs::symlink_metadata(registration.join("locked")).is_ok() {
+            return Err("it is locked; `git worktree unlock` unlocks it".to_owned());
+        }
+        if let Some(holder) = self.holder(folder) {
+            return Err(format!("it is in use by {holder}"));
+        }
+        self.mend(folder).map_err(|fault| {
+            format!(
+                "{fault}; `rm -rf {}` removes it with all that it holds",
+                folder.worktree.display()
+            )
+        })?;
+        // Held until it is gone, so that no other harness begins to work in it.
+        let _lock = WorktreeLock::acquire_in(&registration, Duration::ZERO).map_err(text)?;
+        self.holds_nothing(record, folder)?;
+        remove_exactly(&folder.worktree, &folder.id, &self.guard, SWEEP).map_err(text)?;
+        self.deregister(folder)?;
+        let own = format!("refs/heads/{}", branch_of(&record.lane));
+        if let Ok(mut branch) = self.git.find_reference(&own) {
+            let _ = branch.delete();
+        }
+        self.forget(record, folder)
     }
-    // Held until it is gone: nobody begins to work in it.
-    let _lock = WorktreeLock::acquire(path, Duration::ZERO).map_err(|error| error.to_string())?;
-    let tree = Tree::open(path).map_err(|error| error.to_string())?;
-    let changes = tree.changes().map_err(|error| error.to_string())?;
-    if let Some(first) = changes.first() {
-        return Err(format!("it holds changes, such as {first}"));
+
+    fn holds_nothing(&self, record: &LaneRecord, folder: &LaneFolder) -> Result<(), String> {
+        let tree = Tree::open(&folder.worktree).map_err(text)?;
+        let changes = tree.changes().map_err(text)?;
+        if let Some(first) = changes.first() {
+            return Err(format!("it holds changes, such as {first}"));
+        }
+        let base = tree.base().map_err(text)?;
+        let own = format!("refs/heads/{}", branch_of(&record.lane));
+        let is_held = git2::Oid::from_str(&base.commit)
+            .and_then(|commit| held_elsewhere(self.git, &own, commit))
+            .map_err(|error| error.message().to_owned())?;
+        if !is_held {
+            return Err("it holds commits that no branch has".to_owned());
+        }
+        let salvage = tree.git_folder().join(LEFTOVER);
+        if salvage.exists() {
+            return Err(format!("work is kept in {}", salvage.display()));
+        }
+        Ok(())
     }
-    let base = tree.base().map_err(|error| error.to_string())?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let own = format!("refs/heads/{}", branch_of(&name));
-    let is_held = git2::Oid::from_str(&base.commit)
-        .and_then(|commit| held_elsewhere(git, &own, commit))
-        .map_err(|error| error.message().to_owned())?;
-    if !is_held {
-        return Err("it holds commits that no branch has".to_owned());
-    }
-    let salvage = tree.git_folder().join("premath-salvage");
-    if salvage.exists() {
-        return Err(format!("work is kept in {}", salvage.display()));
-    }
-    let mut options = WorktreePruneOptions::new();
-    worktree
-        .prune(Some(options.valid(true).working_tree(true)))
-        .map_err(|error| error.message().to_owned())?;
-    if let Ok(mut branch) = git.find_reference(&own) {
-        let _ = branch.delete();
-    }
-    Ok(())
 }

@@ -3,14 +3,16 @@
 //! Invariant: no link is followed on the way to a path, so nothing outside the
 //! folder is read, moved or removed, whatever a step planted in it.
 
+use crate::removal::remove_entry;
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, Stat, chmodat, mkdirat, openat, readlinkat, renameat,
     statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
-use std::io;
-use std::os::fd::OwnedFd;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -39,7 +41,7 @@ enum Walk {
     Make,
 }
 
-const FOLDER: OFlags = OFlags::RDONLY
+pub(super) const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
@@ -87,6 +89,66 @@ impl Beneath {
         }
     }
 
+    /// Returns a descriptor of the folder of its own.
+    pub(super) fn folder(&self) -> io::Result<OwnedFd> {
+        Ok(openat(&self.root, ".", FOLDER, Mode::empty())?)
+    }
+
+    /// Opens a regular file to be read; `None` where nothing is there.
+    ///
+    /// # Errors
+    ///
+    /// What is there is no regular file, or cannot be opened.
+    pub(super) fn open_file(&self, path: &Path) -> io::Result<Option<File>> {
+        let Way::Open(folder, name) = self.walk(path, Walk::Look)? else {
+            return Ok(None);
+        };
+        // A pipe without a writer would block for ever.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match openat(&folder, name, flags | OFlags::NOCTTY, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        if file.metadata()?.is_file() {
+            return Ok(Some(file));
+        }
+        Err(io::Error::other("it is no regular file"))
+    }
+
+    /// Reads a small regular file; `None` where nothing is there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Beneath::open_file`], and where it holds more than `most` bytes.
+    pub(super) fn read(&self, path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = self.open_file(path)? else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > most {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Gives the folder's owner all rights to it.
+    pub(super) fn open_root(&self) -> io::Result<()> {
+        Ok(open_up(&self.root, OsStr::new("."))?)
+    }
+
+    /// Makes a file that is not there yet.
+    pub(super) fn create(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let Way::Open(folder, name) = self.walk(path, Walk::Look)? else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let mode = Mode::from_raw_mode(0o644);
+        let file = openat(&folder, name, flags | OFlags::CLOEXEC, mode)?;
+        File::from(file).write_all(content)
+    }
+
     /// Returns what a link says.
     pub(super) fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
         match self.walk(path, Walk::Look)? {
@@ -111,6 +173,16 @@ impl Beneath {
             self.tidy(path)?;
         }
         Ok(is_folder)
+    }
+
+    /// Removes what is at a path, a folder with all that lies in it, and the
+    /// folders above that are empty then.
+    pub(super) fn delete(&self, path: &Path) -> io::Result<()> {
+        match self.walk(path, Walk::Reach)? {
+            Way::Open(folder, name) => remove_entry(folder.as_fd(), name)?,
+            Way::Missing | Way::Blocked(_) => return Ok(()),
+        }
+        self.tidy(path)
     }
 
     /// Removes a file or a link, and nothing else; tells whether a folder is

@@ -1,12 +1,19 @@
 //! Commits of the harness.
 
+use super::beneath::Beneath;
 use super::scan::Content;
 use super::{Tree, TreeError};
 use git2::Oid;
+use premath_kernel::landing::LandingTrailers;
+use premath_kernel::trajectory::ChainHead;
 use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Where references of lanes hold commits that are verified.
+const HELD: &str = "refs/harness/held";
 
 /// The trailers of a commit of ours.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct CommitText<'a> {
     /// The issue.
     pub issue_id: &'a str,
@@ -18,6 +25,12 @@ pub struct CommitText<'a> {
     pub step_id: &'a str,
     /// The witness of the verification that the tree passed.
     pub witness: Option<&'a str>,
+    /// The end of the trajectory's hash chain when the work lands.
+    pub trajectory: Option<ChainHead>,
+    /// The commit that the step began at.
+    pub base: Option<&'a str>,
+    /// The tree that was verified.
+    pub verified_tree: Option<&'a str>,
 }
 
 impl Tree {
@@ -27,62 +40,89 @@ impl Tree {
     ///
     /// [`TreeError`].
     pub fn commit(&self, text: &CommitText<'_>) -> Result<Option<String>, TreeError> {
-        self.commit_if(text, None)
+        let branch = self.base()?.branch;
+        self.clear_locks(branch.as_deref(), None);
+        let parent = self.head()?;
+        let base = parent.tree().map_err(self.failed("read the tree"))?;
+        let scan = self.scan(&base)?;
+        let content = self.content(&base, &scan, true)?;
+        self.must_take(&content)?;
+        if content.tree == base.id() {
+            return Ok(None);
+        }
+        let tree = self
+            .repository
+            .find_tree(content.tree)
+            .map_err(self.failed("read the tree"))?;
+        let id = self.commit_tree(text, &parent, &tree)?;
+        self.settle(&tree, &content.entries)?;
+        self.cleanup();
+        Ok(Some(id))
     }
 
-    /// Commits what is uncommitted onto HEAD, if it is what was verified;
-    /// `None` where nothing is uncommitted.
-    ///
-    /// # Errors
-    ///
-    /// [`TreeError`], where the tree is another than `expected_tree`, too.
-    pub fn commit_exactly(
-        &self,
-        text: &CommitText<'_>,
-        expected_tree: &str,
-    ) -> Result<Option<String>, TreeError> {
-        self.commit_if(text, Some(expected_tree))
-    }
-
-    /// Writes the tree as it stands to the object store and returns its digest,
-    /// so that it can be committed whatever comes after.
+    /// Writes the files as they are to the object store, looked at from a
+    /// commit, and returns the digest of their tree.
     ///
     /// # Errors
     ///
     /// [`TreeError`], where git cannot take a file, too.
-    pub fn keep_content(&self) -> Result<String, TreeError> {
-        let head = self.head()?;
-        let base = head.tree().map_err(self.failed("read the tree"))?;
+    pub fn keep_content(&self, commit: &str) -> Result<String, TreeError> {
+        let base = self.find_commit(commit)?;
+        let base = base.tree().map_err(self.failed("read the tree"))?;
         let scan = self.scan(&base)?;
         let content = self.content(&base, &scan, true)?;
         self.must_take(&content)?;
         Ok(content.tree.to_string())
     }
 
-    /// Commits a tree that [`Tree::keep_content`] kept onto HEAD, whatever the
-    /// files hold by now; `None` where it is HEAD's own.
+    /// Writes a commit of a tree with one parent; no branch holds it yet. The
+    /// author is who runs the harness, whatever a step's own commits say.
     ///
     /// # Errors
     ///
     /// [`TreeError`].
-    pub fn commit_kept(
+    pub fn squash(
         &self,
         text: &CommitText<'_>,
+        parent: &str,
         tree: &str,
-    ) -> Result<Option<String>, TreeError> {
-        let branch = self.base()?.branch;
-        self.clear_locks(branch.as_deref(), None);
-        let parent = self.head()?;
+    ) -> Result<String, TreeError> {
+        let parent = self.find_commit(parent)?;
         let tree = Oid::from_str(tree)
             .and_then(|id| self.repository.find_tree(id))
             .map_err(self.failed("read the tree"))?;
-        if tree.id() == parent.tree_id() {
-            return Ok(None);
+        let author = self.signature()?;
+        self.repository
+            .commit(None, &author, &author, &message(text), &tree, &[&parent])
+            .map(|id| id.to_string())
+            .map_err(self.failed("commit"))
+    }
+
+    /// Holds a commit by a reference of the lane's, so that git does not clean
+    /// it up while a verification looks at it.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn hold(&self, lane: &str, commit: &str) -> Result<(), TreeError> {
+        let failed = "hold a commit";
+        let commit = Oid::from_str(commit).map_err(self.failed(failed))?;
+        let name = format!("{HELD}/{lane}");
+        // The reference is the lane's alone: a lock was left by a killed harness.
+        if let Ok(common) = Beneath::open(self.common_folder()) {
+            let _ = common.remove_alone(Path::new(&format!("{name}.lock")));
         }
-        let id = self.commit_tree(text, &parent, &tree)?;
-        self.settle(&tree, &[])?;
-        self.cleanup();
-        Ok(Some(id))
+        self.repository
+            .reference(&name, commit, true, "premath: verified now")
+            .map(drop)
+            .map_err(self.failed(failed))
+    }
+
+    /// Removes the reference of [`Tree::hold`].
+    pub fn let_go(&self, lane: &str) {
+        if let Ok(mut held) = self.repository.find_reference(&format!("{HELD}/{lane}")) {
+            let _ = held.delete();
+        }
     }
 
     fn commit_tree(
@@ -97,35 +137,6 @@ impl Tree {
             .commit(Some("HEAD"), &author, &author, &message, tree, &[parent])
             .map(|id| id.to_string())
             .map_err(self.failed("commit"))
-    }
-
-    fn commit_if(
-        &self,
-        text: &CommitText<'_>,
-        expected: Option<&str>,
-    ) -> Result<Option<String>, TreeError> {
-        let branch = self.base()?.branch;
-        self.clear_locks(branch.as_deref(), None);
-        let parent = self.head()?;
-        let base = parent.tree().map_err(self.failed("read the tree"))?;
-        let scan = self.scan(&base)?;
-        let content = self.content(&base, &scan, true)?;
-        self.must_take(&content)?;
-        if expected.is_some_and(|expected| expected != content.tree.to_string()) {
-            let detail = "the tree changed after its verification".to_owned();
-            return Err(self.error("commit what was verified", detail));
-        }
-        if content.tree == base.id() {
-            return Ok(None);
-        }
-        let tree = self
-            .repository
-            .find_tree(content.tree)
-            .map_err(self.failed("read the tree"))?;
-        let id = self.commit_tree(text, &parent, &tree)?;
-        self.settle(&tree, &content.entries)?;
-        self.cleanup();
-        Ok(Some(id))
     }
 
     /// Returns the paths in which a tree differs from a commit, sorted; a name
@@ -169,26 +180,16 @@ impl Tree {
     }
 }
 
-/// The subject line and the trailers; titles come from outside and are one
-/// line without control characters here.
+/// The subject line and the trailers.
 pub(super) fn message(text: &CommitText<'_>) -> String {
-    let line = |text: &str| -> String {
-        let clean: String = text
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
-        clean.split_whitespace().collect::<Vec<_>>().join(" ")
+    let trailers = LandingTrailers {
+        issue: text.issue_id.to_owned(),
+        lease: text.lease.to_owned(),
+        step: text.step_id.to_owned(),
+        witness: text.witness.map(str::to_owned),
+        trajectory: text.trajectory,
+        base: text.base.map(str::to_owned),
+        verified_tree: text.verified_tree.map(str::to_owned),
     };
-    let mut message = format!(
-        "{}: {}\n\nIssue: {}\nLease: {}\nStep: {}\n",
-        line(text.issue_id),
-        line(text.title),
-        line(text.issue_id),
-        line(text.lease),
-        line(text.step_id)
-    );
-    if let Some(witness) = text.witness {
-        message.push_str(&format!("Witness: {}\n", line(witness)));
-    }
-    message
+    trailers.message(text.title, None)
 }

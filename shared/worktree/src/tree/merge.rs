@@ -2,23 +2,16 @@
 
 use super::aside::Aside;
 use super::beneath::path;
-use super::commit::message;
-use super::{Base, CommitText, Tree, TreeError};
+use super::{Base, Tree, TreeError};
 use git2::build::CheckoutBuilder;
-use git2::{Commit, Delta, Index, Oid};
-use premath_kernel::landing::Strategy;
+use git2::{Commit, Delta, Index};
 use std::collections::BTreeSet;
 
 /// What comes of work and tip together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
-    /// They go together.
-    Clean {
-        /// The tree of both.
-        tree: String,
-        /// The work's last commit, which a rebase makes anew.
-        head: String,
-    },
+    /// They go together, in this tree.
+    Clean(String),
     /// Paths that both changed in ways that do not go together, sorted.
     Conflict(Vec<String>),
 }
@@ -140,91 +133,28 @@ impl Tree {
         Ok(())
     }
 
-    /// Brings work onto a tip, in memory: no file is touched. `base` is the
-    /// commit that the work began at.
+    /// Brings work onto a tip, in memory: no file is touched.
     ///
     /// # Errors
     ///
     /// [`TreeError`].
-    pub fn merged(
-        &self,
-        strategy: Strategy,
-        base: &str,
-        tip: &str,
-        work: &str,
-    ) -> Result<Merged, TreeError> {
-        if base != tip && strategy == Strategy::Rebase {
-            return self.replayed(base, tip, work);
-        }
+    pub fn merged(&self, tip: &str, work: &str) -> Result<Merged, TreeError> {
         let failed = "merge with the landing target";
         let found = self.find_commit(work)?;
         let (tip, work) = (self.find_commit(tip)?.id(), found.id());
         if self.goes_on_from(work, tip)? {
-            return Ok(Merged::Clean {
-                tree: found.tree_id().to_string(),
-                head: work.to_string(),
-            });
+            return Ok(Merged::Clean(found.tree_id().to_string()));
         }
         let git = &self.history;
         let index = git
             .find_commit(tip)
             .and_then(|tip| git.merge_commits(&tip, &git.find_commit(work)?, None))
             .map_err(self.failed(failed))?;
-        self.taken(index, work.to_string())
-    }
-
-    /// Makes the commits of work again on a tip; work that holds merges, or
-    /// does not go on from where it began, is merged.
-    fn replayed(&self, base: &str, tip: &str, work: &str) -> Result<Merged, TreeError> {
-        let failed = "rebase onto the landing target";
-        let start = self.find_commit(base)?.id();
-        let mut commits = Vec::new();
-        let mut at = self.find_commit(work)?;
-        while at.id() != start {
-            if at.parent_count() != 1 {
-                return self.merged(Strategy::Merge, base, tip, work);
-            }
-            let parent = at.parent(0).map_err(self.failed(failed))?;
-            commits.push(at);
-            at = parent;
-        }
-        let committer = self.signature()?;
-        let mut onto = self.find_commit(tip)?;
-        let mut tree = onto.tree_id().to_string();
-        for commit in commits.into_iter().rev() {
-            let index = self
-                .repository
-                .cherrypick_commit(&commit, &onto, 0, None)
-                .map_err(self.failed(failed))?;
-            tree = match self.taken(index, String::new())? {
-                Merged::Clean { tree, .. } => tree,
-                conflict @ Merged::Conflict(_) => return Ok(conflict),
-            };
-            if tree == onto.tree_id().to_string() {
-                continue;
-            }
-            let made = Oid::from_str(&tree)
-                .and_then(|id| self.repository.find_tree(id))
-                .and_then(|tree| {
-                    let message = String::from_utf8_lossy(commit.message_bytes());
-                    self.repository.commit(
-                        None,
-                        &commit.author(),
-                        &committer,
-                        &message,
-                        &tree,
-                        &[&onto],
-                    )
-                })
-                .and_then(|id| self.repository.find_commit(id));
-            onto = made.map_err(self.failed(failed))?;
-        }
-        let head = onto.id().to_string();
-        Ok(Merged::Clean { tree, head })
+        self.taken(index)
     }
 
     /// Writes the tree of an index that a merge made.
-    fn taken(&self, mut index: Index, head: String) -> Result<Merged, TreeError> {
+    fn taken(&self, mut index: Index) -> Result<Merged, TreeError> {
         let failed = "write what was merged";
         if index.has_conflicts() {
             let conflicts = index.conflicts().map_err(self.failed(failed))?;
@@ -238,53 +168,7 @@ impl Tree {
         }
         index
             .write_tree_to(&self.repository)
-            .map(|tree| Merged::Clean {
-                tree: tree.to_string(),
-                head,
-            })
-            .map_err(self.failed(failed))
-    }
-
-    /// Tells whether work is one commit whose only parent is the tip.
-    ///
-    /// # Errors
-    ///
-    /// [`TreeError`].
-    pub fn is_next(&self, tip: &str, work: &str) -> Result<bool, TreeError> {
-        let work = self.find_commit(work)?;
-        let mut parents = work.parent_ids();
-        let first = parents.next().map(|id| id.to_string());
-        Ok(first.as_deref() == Some(tip) && parents.next().is_none())
-    }
-
-    /// Writes the commit that joins work to a tip; no branch holds it yet.
-    ///
-    /// # Errors
-    ///
-    /// [`TreeError`].
-    pub fn join(
-        &self,
-        text: &CommitText<'_>,
-        tip: &str,
-        work: &str,
-        tree: &str,
-    ) -> Result<String, TreeError> {
-        let failed = "commit the landing";
-        let tree = Oid::from_str(tree)
-            .and_then(|id| self.repository.find_tree(id))
-            .map_err(self.failed(failed))?;
-        let (tip, work) = (self.find_commit(tip)?, self.find_commit(work)?);
-        let author = self.signature()?;
-        self.repository
-            .commit(
-                None,
-                &author,
-                &author,
-                &message(text),
-                &tree,
-                &[&tip, &work],
-            )
-            .map(|id| id.to_string())
+            .map(|tree| Merged::Clean(tree.to_string()))
             .map_err(self.failed(failed))
     }
 }

@@ -7,25 +7,35 @@ mod aside;
 mod beneath;
 mod branch;
 mod commit;
+mod descent;
+mod entry_name;
+mod exclusion;
+mod files;
+mod hiding;
 mod home;
+mod manifest;
 mod merge;
 mod objects;
 mod overlay;
+pub(crate) mod private;
 mod project;
+mod reset;
 mod restore;
 mod salvage;
 mod scan;
 mod writable;
 
-pub use branch::Departure;
 pub use commit::CommitText;
 pub(crate) use home::HOME;
+pub use manifest::Manifest;
 pub use merge::Merged;
 pub use objects::sweep_shared;
+pub use private::{OBJECTS, PrivateGit};
+pub use reset::Ignored;
 pub use salvage::Salvage;
 
 use beneath::Beneath;
-use git2::{Commit, ObjectType, Repository, Signature, StatusOptions};
+use git2::{Commit, ObjectType, Repository, Signature};
 use premath_kernel::failure::FailureClass;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -82,6 +92,8 @@ pub struct Tree {
     files: PathBuf,
     /// The `.git` file of a linked worktree.
     link: Option<Vec<u8>>,
+    /// Whether it is a checkout for verifications.
+    is_checkout: bool,
     /// What was stored of changed files, so that a large one is read once.
     blobs: RefCell<HashMap<Vec<u8>, scan::Known>>,
     /// The index on the disk, where the last look found nothing staged in it.
@@ -97,28 +109,47 @@ impl std::fmt::Debug for Tree {
 }
 
 impl Tree {
-    /// Opens a worktree.
+    /// Opens a worktree whose `.git` no step can have written.
     ///
     /// # Errors
     ///
     /// [`TreeError`] where it is none, or has no commit yet.
     pub fn open(worktree: &Path) -> Result<Self, TreeError> {
+        Self::of(Repository::open(worktree), worktree)
+    }
+
+    /// Opens a worktree by the record that its repository has of it. The
+    /// worktree's own `.git` is not read: a step may have written it.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`] where the repository has no such worktree, or no commit.
+    pub fn open_in(repository: &Path, worktree: &Path) -> Result<Self, TreeError> {
+        let opened = by_record(repository, worktree);
+        Self::of(opened, worktree)
+    }
+
+    pub(crate) fn of(
+        opened: Result<Repository, git2::Error>,
+        worktree: &Path,
+    ) -> Result<Self, TreeError> {
         let failed = |error: git2::Error| TreeError {
             operation: "open the repository",
             worktree: worktree.to_path_buf(),
             detail: error.message().to_owned(),
         };
-        let repository = Repository::open(worktree).map_err(failed)?;
+        let repository = opened.map_err(failed)?;
         // A configured `core.worktree` would put the files elsewhere.
         let files = repository.workdir().unwrap_or(worktree).to_path_buf();
         let is_here = fs::canonicalize(&files).ok() == fs::canonicalize(worktree).ok();
         if !is_here || repository.is_bare() {
             return Err(failed(git2::Error::from_str("its files are elsewhere")));
         }
-        let link = repository
-            .is_worktree()
-            .then(|| fs::read(worktree.join(".git")).ok())
-            .flatten();
+        let link = repository.is_worktree().then(|| {
+            let record = repository.path().as_os_str().as_encoded_bytes();
+            let record = record.strip_suffix(b"/").unwrap_or(record);
+            [b"gitdir: ", record, b"\n"].concat()
+        });
         let history = Repository::open(repository.commondir()).map_err(failed)?;
         let tree = Self {
             repository,
@@ -126,6 +157,7 @@ impl Tree {
             worktree: worktree.to_path_buf(),
             files,
             link,
+            is_checkout: false,
             blobs: RefCell::default(),
             plain: RefCell::default(),
         };
@@ -133,14 +165,21 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Writes the index anew where it is as young as the files in it, as in a
-    /// worktree that was just made: their times do not tell then that they are
-    /// unchanged, and every look would read them again. For a clean tree;
-    /// where it does not work, as under somebody's lock, nothing is lost.
+    /// Writes the times of files into the index where it does not have them, as
+    /// in a worktree that was just made: every look would read those files
+    /// again. Where it does not work, as under a lock, nothing is lost.
     pub fn settle_index(&self) {
-        let mut options = StatusOptions::new();
-        options.update_index(true).exclude_submodules(true);
-        let _ = self.repository.statuses(Some(&mut options));
+        let settled = || {
+            let tree = self.head_tree()?;
+            let scan = self.scan(&tree)?;
+            if scan.is_clean() && !scan.same.is_empty() {
+                self.settle(&tree, &scan.same)?;
+            }
+            Ok::<(), TreeError>(())
+        };
+        if let Err(error) = settled() {
+            tracing::debug!(%error, "the times of files were not written to the index");
+        }
     }
 
     /// Returns the repository's common git folder: what its worktrees share.
@@ -162,6 +201,19 @@ impl Tree {
     /// git may run, and not a linked one.
     pub fn is_main(&self) -> bool {
         !self.repository.is_worktree()
+    }
+
+    /// Makes it a checkout of the harness's own, which no repository has a
+    /// record of; says what its `.git` file says while no command runs.
+    pub(crate) fn set_link(&mut self, link: &str, main: Repository) {
+        self.link = Some(link.as_bytes().to_vec());
+        self.history = main;
+        self.is_checkout = true;
+    }
+
+    /// Tells whether the harness made the folder with all that is in it.
+    fn is_disposable(&self) -> bool {
+        self.is_checkout || crate::provision::is_provisioned(self.git_folder())
     }
 
     fn workdir(&self) -> &Path {
@@ -286,8 +338,9 @@ impl Tree {
         let scan = self.scan(&tree)?;
         let show = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
         let files = scan.paths.iter().map(|path| show(path));
-        let nested = scan.nested.iter().map(|path| show(path) + "/");
-        let paths: BTreeSet<String> = files.chain(nested).collect();
+        let folders = scan.nested.iter().chain(&scan.unfit);
+        let folders = folders.map(|path| show(path) + "/");
+        let paths: BTreeSet<String> = files.chain(folders).collect();
         Ok(paths.into_iter().collect())
     }
 
@@ -327,10 +380,23 @@ impl Tree {
     ///
     /// [`TreeError`].
     pub fn state(&self) -> Result<TreeState, TreeError> {
-        let head = self.head()?;
+        self.state_from(&self.head()?)
+    }
+
+    /// Returns the digest of the files as they are, looked at from a commit,
+    /// wherever HEAD is.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn state_on(&self, commit: &str) -> Result<TreeState, TreeError> {
+        self.state_from(&self.find_commit(commit)?)
+    }
+
+    fn state_from(&self, head: &Commit<'_>) -> Result<TreeState, TreeError> {
         let base = head.tree().map_err(self.failed("read the tree"))?;
         let scan = self.scan(&base)?;
-        let tree = if scan.paths.is_empty() {
+        let tree = if scan.paths.is_empty() && scan.unfit.is_empty() {
             base.id()
         } else {
             let content = self.content(&base, &scan, false)?;
@@ -348,6 +414,15 @@ impl Tree {
         self.head()?.tree().map_err(self.failed("read the tree"))
     }
 
+    /// Returns the tree of a commit.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn tree_of(&self, commit: &str) -> Result<String, TreeError> {
+        Ok(self.find_commit(commit)?.tree_id().to_string())
+    }
+
     fn signature(&self) -> Result<Signature<'static>, TreeError> {
         crate::signature(&self.repository).map_err(self.failed("name the author"))
     }
@@ -359,6 +434,29 @@ impl Tree {
             .and_then(|object| object.peel_to_commit())
             .map_err(self.failed("find a commit"))
     }
+}
+
+/// Tells whether a repository has a worktree in a folder, by its own record.
+pub fn is_worktree_of(repository: &Path, folder: &Path) -> bool {
+    by_record(repository, folder).is_ok()
+}
+
+/// Opens the worktree that a repository has in a folder.
+fn by_record(repository: &Path, worktree: &Path) -> Result<Repository, git2::Error> {
+    let main = Repository::open(repository)?;
+    let place = |path: &Path| fs::canonicalize(path).ok();
+    let here = place(worktree);
+    if here.is_some() && main.workdir().and_then(place) == here && !main.is_worktree() {
+        return Ok(main);
+    }
+    let names = main.worktrees()?;
+    let record = names.iter().flatten().flatten().find(|name| {
+        let found = main.find_worktree(name);
+        here.is_some() && found.ok().and_then(|found| place(found.path())) == here
+    });
+    let missing = || git2::Error::from_str("it is not a worktree of this repository");
+    let name = record.ok_or_else(missing)?;
+    Repository::open(main.commondir().join("worktrees").join(name))
 }
 
 /// Tells whether a path in the worktree is the harness's own.

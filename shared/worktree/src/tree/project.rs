@@ -19,6 +19,15 @@ impl Tree {
             .is_some_and(|tree| tree.get_path(path).is_ok())
     }
 
+    /// Tells whether a commit has a file at a path.
+    pub fn holds(&self, commit: &str, path: &str) -> bool {
+        self.find_commit(commit)
+            .ok()
+            .and_then(|commit| commit.tree().ok())
+            .and_then(|tree| tree.get_path(Path::new(path)).ok())
+            .is_some_and(|entry| entry.kind() == Some(ObjectType::Blob))
+    }
+
     /// Returns the paths under `.premath/` and `artifacts/` that HEAD tracks,
     /// sorted, but for the issue ledger: the harness never commits or resets
     /// them, so a project that works on them cannot be worked on.
@@ -108,27 +117,9 @@ impl Tree {
     }
 
     /// Visits HEAD's files: path, mode and content.
-    fn each_file(&self, mut visit: impl FnMut(&[u8], i32, git2::Oid)) -> Result<(), TreeError> {
-        let failed = "read the tree";
-        let tree = self.head()?.tree().map_err(self.failed(failed))?;
-        let mut folders = vec![(Vec::new(), tree)];
-        while let Some((at, tree)) = folders.pop() {
-            for entry in tree.iter() {
-                let mut name: Vec<u8> = at.clone();
-                name.extend_from_slice(entry.name_bytes());
-                if entry.kind() != Some(ObjectType::Tree) {
-                    visit(&name, entry.filemode(), entry.id());
-                    continue;
-                }
-                let below = self
-                    .repository
-                    .find_tree(entry.id())
-                    .map_err(self.failed(failed))?;
-                name.push(b'/');
-                folders.push((name, below));
-            }
-        }
-        Ok(())
+    fn each_file(&self, visit: impl FnMut(&[u8], i32, git2::Oid)) -> Result<(), TreeError> {
+        let tree = self.head()?.tree().map_err(self.failed("read the tree"))?;
+        self.each_file_of(&tree, visit)
     }
 }
 

@@ -1,15 +1,15 @@
 //! The way back: branch, index and files as at the base.
 
 use super::aside::Aside;
-use super::beneath::path;
+use super::beneath::{kind, path};
 use super::scan::Scan;
 use super::{Base, Tree, TreeError};
 use git2::build::CheckoutBuilder;
 use git2::{Commit, FileMode, Index, IndexEntry, IndexEntryExtendedFlag, Oid, Reference};
 use jiff::Timestamp;
+use rustix::fs::FileType;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The files of a worktree's own that a git command locks.
@@ -35,9 +35,11 @@ const STATE: [&str; 9] = [
     "rebase-apply",
     "sequencer",
 ];
+/// The longest `.git` file that is read.
+const LINK_MAX: u64 = 8 << 10;
 /// How often the tree is looked at again: a step's `.gitignore` hides files
 /// until the base's is back.
-const ROUNDS: u32 = 3;
+pub(super) const ROUNDS: u32 = 3;
 
 impl Tree {
     /// Puts branch and tree back to a base.
@@ -51,7 +53,7 @@ impl Tree {
         let target = commit.tree().map_err(self.failed("read the tree"))?;
         self.point_at(base, commit.id())?;
         self.cleanup();
-        self.mend_link(aside)?;
+        self.write_link()?;
         for round in 0..ROUNDS {
             let mut scan = self.scan(&target)?;
             if round == 0 {
@@ -65,6 +67,17 @@ impl Tree {
             self.put_back(&target, &scan, round == 0, aside)?;
         }
         Ok(())
+    }
+
+    /// Moves a branch and HEAD to a commit; no file is touched.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn move_branch(&self, to: &Base) -> Result<(), TreeError> {
+        let commit = self.find_commit(&to.commit)?.id();
+        self.clear_locks(to.branch.as_deref(), None);
+        self.point_at(to, commit)
     }
 
     /// Moves the branch to a commit, and HEAD to the branch.
@@ -139,21 +152,67 @@ impl Tree {
         let _ = self.repository.cleanup_state();
     }
 
-    /// Puts the `.git` file of a linked worktree back, where it is another.
-    fn mend_link(&self, aside: &mut Aside<'_>) -> Result<(), TreeError> {
-        let Some(link) = &self.link else {
-            return Ok(());
+    /// Writes the `.git` file of a linked worktree, in the place of whatever is
+    /// there.
+    pub(super) fn write_link(&self) -> Result<(), TreeError> {
+        match &self.link {
+            Some(link) => self.put_link(link),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the `.git` file of a linked worktree lead to a git folder for the
+    /// time that a step's commands run in it.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`]; always in a main worktree, whose `.git` is the repository.
+    pub fn lead_to(&self, git: &Path) -> Result<(), TreeError> {
+        if self.link.is_none() {
+            let detail = "it is the repository's main worktree".to_owned();
+            return Err(self.error("replace the git folder", detail));
+        }
+        self.put_link(format!("gitdir: {}\n", git.display()).as_bytes())
+    }
+
+    /// Makes the `.git` file of a linked worktree what it is while no command
+    /// runs.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn lead_back(&self) -> Result<(), TreeError> {
+        self.write_link()
+    }
+
+    /// Tells whether the `.git` file says this; git ends a folder's path with a
+    /// slash, or does not.
+    fn is_link(&self, content: &[u8]) -> Result<bool, TreeError> {
+        let plain = |text: &[u8]| {
+            let text = text.trim_ascii_end();
+            text.strip_suffix(b"/").unwrap_or(text).to_vec()
         };
-        let name = Path::new(".git");
-        let file = self.workdir().join(name);
-        let is_file = fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file());
-        if is_file && fs::read(&file).is_ok_and(|found| found == *link) {
+        let found = self.beneath()?.read(Path::new(".git"), LINK_MAX);
+        let found = found.ok().flatten();
+        Ok(found.is_some_and(|found| plain(&found) == plain(content)))
+    }
+
+    fn put_link(&self, content: &[u8]) -> Result<(), TreeError> {
+        if self.is_link(content)? {
             return Ok(());
         }
-        aside.take(name)?;
-        fs::File::create_new(&file)
-            .and_then(|mut file| file.write_all(link))
-            .map_err(self.refused("put back", name))
+        let name = Path::new(".git");
+        let root = self.beneath()?;
+        let found = root.look(name).map_err(self.refused("look at", name))?;
+        let is_folder = found.is_some_and(|stat| kind(&stat) == FileType::Directory);
+        if is_folder && !self.is_disposable() {
+            let detail = "a folder `.git` is in the place of the worktree's file".to_owned();
+            return Err(self.error("use the worktree", detail));
+        }
+        root.open_root()
+            .and_then(|()| root.delete(name))
+            .and_then(|()| root.create(name, content))
+            .map_err(self.refused("write", name))
     }
 
     /// Returns the `.git` of repositories that were made in folders of a tree.
@@ -294,6 +353,7 @@ impl Tree {
         let is_left = |file: &Path| {
             let touched = fs::symlink_metadata(file).and_then(|meta| meta.modified());
             !self.is_main()
+                || self.is_checkout
                 || touched.is_ok_and(|at| {
                     Timestamp::try_from(at).is_ok_and(|at| since.is_some_and(|since| at >= since))
                 })
@@ -329,8 +389,12 @@ fn refresh(
             index.add(&entry)?;
         }
     }
+    // The times are of files that the tree has; any other was of another tree.
     for entry in entries {
-        index.add(entry)?;
+        let known = index.get_path(path(&entry.path), 0);
+        if known.is_some_and(|known| (known.id, known.mode) == (entry.id, entry.mode)) {
+            index.add(entry)?;
+        }
     }
     Ok(())
 }

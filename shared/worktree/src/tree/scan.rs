@@ -6,6 +6,7 @@
 //! staged counts only for which paths are looked at.
 
 use super::beneath::{Beneath, kind, path};
+use super::entry_name::{is_fit, is_fit_link};
 use super::overlay::{Leaf, Overlay};
 use super::{Tree, TreeError, is_ours};
 use git2::{
@@ -14,9 +15,9 @@ use git2::{
 };
 use rustix::fs::{FileType, Stat};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use std::{fs, io};
 
 /// How old a file's last change must be, so that another would show in its
 /// times: longer than the tick by which kernels stamp files.
@@ -32,6 +33,40 @@ pub(super) struct Scan {
     /// Nested git repositories: their folders, or their `.git` alone where the
     /// folder holds files of ours.
     pub(super) nested: BTreeSet<Vec<u8>>,
+    /// Folders that lie too deep, hold too much, or cannot be read.
+    pub(super) unfit: BTreeSet<Vec<u8>>,
+    /// Files and folders that git ignores; what lies in such a folder is not
+    /// listed.
+    pub(super) ignored: BTreeSet<Vec<u8>>,
+    /// Files that the index had other times of, and that are the same.
+    pub(super) same: Vec<IndexEntry>,
+}
+
+impl Scan {
+    /// Tells whether nothing differs.
+    pub(super) fn is_clean(&self) -> bool {
+        self.paths.is_empty() && self.nested.is_empty() && self.unfit.is_empty()
+    }
+
+    /// Takes in what is staged: it counts for which paths are looked at.
+    fn take_staged(&mut self, staged: &git2::Diff<'_>, target: &git2::Tree<'_>) {
+        for delta in staged.deltas() {
+            for file in [delta.old_file(), delta.new_file()] {
+                let Some(bytes) = file.path_bytes() else {
+                    continue;
+                };
+                if is_ours(path(bytes)) {
+                    continue;
+                }
+                let is_link = file.mode() == FileMode::Commit;
+                if is_link && target.get_path(path(bytes)).is_err() {
+                    self.nested.insert(bytes.to_vec());
+                } else {
+                    self.paths.insert(bytes.to_vec());
+                }
+            }
+        }
+    }
 }
 
 /// The tree as it stands.
@@ -58,18 +93,21 @@ pub(super) struct PlainIndex {
 }
 
 /// What changes with every change of a file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    size: i64,
-    modified: (i64, u64),
-    changed: (i64, u64),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) size: i64,
+    pub(super) modified: (i64, u64),
+    pub(super) changed: (i64, u64),
 }
 
 impl Stamp {
-    #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
-    fn of(stat: &Stat) -> Self {
+    #[expect(
+        clippy::unnecessary_cast,
+        reason = "the types of the fields differ between platforms"
+    )]
+    pub(super) fn of(stat: &Stat) -> Self {
         Self {
             device: stat.st_dev as u64,
             inode: stat.st_ino as u64,
@@ -105,46 +143,18 @@ impl Tree {
             Some(plain) => (plain.index, false),
             None => self.index_read(target)?,
         };
-        let mut options = DiffOptions::new();
-        options
-            .include_untracked(true)
-            .recurse_untracked_dirs(true)
-            .include_typechange(true)
-            .include_unreadable(true);
         let mut scan = Scan::default();
-        let staged = if is_plain {
-            None
-        } else {
+        if !is_plain {
+            let mut options = DiffOptions::new();
+            options.include_typechange(true);
             let staged =
                 self.repository
                     .diff_tree_to_index(Some(target), Some(&index), Some(&mut options));
-            Some(staged.map_err(self.failed(failed))?)
-        };
-        let present = self
-            .repository
-            .diff_index_to_workdir(Some(&index), Some(&mut options))
-            .map_err(self.failed(failed))?;
-        let is_plain = !hides && staged.as_ref().is_none_or(|diff| diff.deltas().len() == 0);
-        let staged = staged.iter().flat_map(git2::Diff::deltas);
-        for delta in staged.chain(present.deltas()) {
-            for file in [delta.old_file(), delta.new_file()] {
-                let Some(bytes) = file.path_bytes() else {
-                    continue;
-                };
-                let whole = bytes.strip_suffix(b"/");
-                let bytes = whole.unwrap_or(bytes);
-                if is_ours(path(bytes)) {
-                    continue;
-                }
-                let linked =
-                    file.mode() == FileMode::Commit && target.get_path(path(bytes)).is_err();
-                if whole.is_some() || linked {
-                    scan.nested.insert(bytes.to_vec());
-                } else {
-                    scan.paths.insert(bytes.to_vec());
-                }
-            }
+            let staged = staged.map_err(self.failed(failed))?;
+            scan.take_staged(&staged, target);
         }
+        let is_plain = !hides && scan.paths.is_empty() && scan.nested.is_empty();
+        self.look_at_files(&index, &mut scan)?;
         if let Some(stamp) = stamp.filter(|_| is_plain) {
             self.plain.replace(Some(PlainIndex {
                 stamp,
@@ -152,30 +162,13 @@ impl Tree {
                 index,
             }));
         }
-        scan.paths.retain(|path| !scan.nested.contains(path));
-        if scan.paths.is_empty() && scan.nested.is_empty() {
-            return Ok(scan);
-        }
         let root = self.beneath()?;
         scan.nested.retain(|nested| {
-            let path = path(nested);
-            let folder = root.look(path).ok().flatten();
+            let folder = root.look(path(nested)).ok().flatten();
             folder.is_some_and(|stat| kind(&stat) == FileType::Directory)
-                && !self.is_own_worktree(path)
+                || path(nested).file_name().is_some_and(|name| name == ".git")
         });
-        let above: BTreeSet<&Path> = scan
-            .paths
-            .iter()
-            .flat_map(|bytes| path(bytes).ancestors().skip(1))
-            .filter(|above| !above.as_os_str().is_empty())
-            .collect();
-        let inner: Vec<Vec<u8>> = above
-            .into_iter()
-            .map(|above| above.join(".git"))
-            .filter(|git| root.look(git).ok().flatten().is_some())
-            .map(|git| git.into_os_string().into_encoded_bytes())
-            .collect();
-        scan.nested.extend(inner);
+        scan.paths.retain(|path| !scan.nested.contains(path));
         Ok(scan)
     }
 
@@ -192,7 +185,7 @@ impl Tree {
         Some(Stamp::of(&stat)).filter(Stamp::is_settled)
     }
 
-    fn index_file(&self) -> PathBuf {
+    pub(super) fn index_file(&self) -> PathBuf {
         self.repository.path().join("index")
     }
 
@@ -261,7 +254,12 @@ impl Tree {
         let mut entries = Vec::new();
         let mut refused = BTreeSet::new();
         let modes = self.setting("core.fileMode", true);
+        refused.extend(scan.unfit.iter().cloned());
         for name in &scan.paths {
+            if !is_fit(name) {
+                refused.insert(name.clone());
+                continue;
+            }
             let old = base.get_path(path(name)).ok();
             let old: Option<Leaf> = old.map(|entry| (entry.filemode_raw(), entry.id()));
             let found = match self.leaf(&root, name, old.filter(|_| !modes)) {
@@ -298,7 +296,12 @@ impl Tree {
     }
 
     /// Returns the mode and content of a file; the content is stored.
-    fn leaf(&self, root: &Beneath, name: &[u8], as_before: Option<Leaf>) -> io::Result<Found> {
+    pub(super) fn leaf(
+        &self,
+        root: &Beneath,
+        name: &[u8],
+        as_before: Option<Leaf>,
+    ) -> io::Result<Found> {
         let Some(stat) = root.look(path(name))? else {
             return Ok(Found::Nothing);
         };
@@ -312,8 +315,9 @@ impl Tree {
                 if let Some(id) = self.known(name, stamp) {
                     return Ok(Found::File((mode, id), Box::new(stat)));
                 }
-                let file = self.workdir().join(path(name));
-                let id = self.repository.blob_path(&file).map_err(other)?;
+                let Some(id) = self.stored(root, name)? else {
+                    return Ok(Found::Nothing);
+                };
                 let unchanged = root
                     .look(path(name))?
                     .is_some_and(|after| Stamp::of(&after) == stamp);
@@ -325,6 +329,9 @@ impl Tree {
             }
             FileType::Symlink => {
                 let text = root.read_link(path(name))?;
+                if !is_fit_link(name, &text) {
+                    return Err(io::ErrorKind::InvalidInput.into());
+                }
                 let id = self.repository.blob(&text).map_err(other)?;
                 Ok(Found::File((0o120_000, id), Box::new(stat)))
             }
@@ -341,26 +348,9 @@ impl Tree {
         let odb = self.repository.odb().ok()?;
         odb.exists(known.id).then_some(known.id)
     }
-
-    /// Tells whether a folder is a worktree of this repository, such as
-    /// another lane's: it is registered, and not the step's to lose.
-    fn is_own_worktree(&self, folder: &Path) -> bool {
-        let link = self.workdir().join(folder).join(".git");
-        let is_file = fs::symlink_metadata(&link).is_ok_and(|meta| meta.is_file());
-        let registered = self.common_folder().join("worktrees");
-        is_file
-            && fs::read(link).is_ok_and(|text| {
-                text.strip_prefix(b"gitdir: ").is_some_and(|to| {
-                    let to = fs::canonicalize(path(to.trim_ascii_end()));
-                    to.ok()
-                        .zip(fs::canonicalize(registered).ok())
-                        .is_some_and(|(to, registered)| to.starts_with(registered))
-                })
-            })
-    }
 }
 
-enum Found {
+pub(super) enum Found {
     File(Leaf, Box<Stat>),
     Folder,
     Nothing,
@@ -368,7 +358,7 @@ enum Found {
 
 /// Makes the index entry of a file; git keeps the lower half of its numbers.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn index_entry(name: &[u8], (mode, id): Leaf, stat: &Stat) -> IndexEntry {
+pub(super) fn index_entry(name: &[u8], (mode, id): Leaf, stat: &Stat) -> IndexEntry {
     let stamp = Stamp::of(stat);
     let time = |(seconds, nanos): (i64, u64)| IndexTime::new(seconds as i32, nanos as u32);
     IndexEntry {

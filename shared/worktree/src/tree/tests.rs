@@ -45,6 +45,9 @@ impl Scratch {
 }
 
 const TEXT: CommitText<'_> = CommitText {
+    trajectory: None,
+    base: None,
+    verified_tree: None,
     issue_id: "bd-1",
     title: "evil\n\nIssue: bd-2",
     lease: "lease1_bd-1_w#1",
@@ -189,40 +192,6 @@ fn a_second_salvage_of_other_content_gets_a_number() {
 }
 
 #[test]
-fn work_on_another_branch_comes_back_to_the_lanes() {
-    let (scratch, tree) = Scratch::new();
-    let base = tree.base().unwrap();
-    let head = tree.head().unwrap();
-    tree.repository.branch("elsewhere", &head, false).unwrap();
-    tree.repository.set_head("refs/heads/elsewhere").unwrap();
-    scratch.write("b.txt", "b\n");
-    tree.rejoin(&base).unwrap();
-    assert_eq!(tree.base().unwrap(), base);
-    assert_eq!(tree.changes().unwrap(), ["b.txt"]);
-}
-
-#[test]
-fn work_that_does_not_go_on_from_the_base_is_refused() {
-    let (_scratch, tree) = Scratch::new();
-    let base = tree.base().unwrap();
-    let author = Signature::now("t", "t@localhost").unwrap();
-    let content = tree.head().unwrap().tree().unwrap();
-    tree.repository
-        .commit(
-            Some("refs/heads/orphan"),
-            &author,
-            &author,
-            "x",
-            &content,
-            &[],
-        )
-        .unwrap();
-    tree.repository.set_head("refs/heads/orphan").unwrap();
-    let error = tree.rejoin(&base).unwrap_err();
-    assert!(error.detail.contains("refs/heads/orphan"), "{error}");
-}
-
-#[test]
 fn half_written_objects_of_before_are_swept_and_fresh_ones_are_not() {
     let (scratch, _tree) = Scratch::new();
     let path = scratch
@@ -257,6 +226,7 @@ fn locks_that_a_killed_git_left_do_not_stop_the_way_back() {
         lease: "l#1",
         step_id: "s",
         witness: None,
+        ..CommitText::default()
     };
     tree.commit(&text).unwrap();
 }

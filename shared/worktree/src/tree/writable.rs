@@ -61,32 +61,6 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes away the marks of a cherry-pick or revert that is over: git removes
-    /// them under the lock of the packed references, which a confined command
-    /// cannot take. One that is not over has its message beside it, or its plan.
-    ///
-    /// # Errors
-    ///
-    /// [`TreeError`] where a mark cannot be removed.
-    pub fn clear_marks(&self) -> Result<(), TreeError> {
-        let git = self.git_folder();
-        let is_going_on = ["MERGE_MSG", "sequencer"]
-            .iter()
-            .any(|name| git.join(name).symlink_metadata().is_ok());
-        if is_going_on {
-            return Ok(());
-        }
-        for name in ["CHERRY_PICK_HEAD", "REVERT_HEAD"] {
-            match fs::remove_file(git.join(name)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(self.refused("remove", Path::new(name))(error));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
     /// Returns the repository's git folder and every worktree of it but this
     /// one, sorted.
     pub fn others(&self) -> Vec<PathBuf> {
@@ -167,26 +141,6 @@ mod tests {
         std::os::unix::fs::symlink(above.join("two"), heads).unwrap();
         let error = tree.written_by_commits(Some("refs/heads/harness/a/1"));
         assert!(error.unwrap_err().to_string().contains("is a link to"));
-    }
-
-    #[test]
-    fn the_mark_of_a_cherry_pick_that_is_over_is_taken_away() {
-        let (_folder, _above, tree) = laid_out();
-        let base = tree.base().unwrap();
-        let git = tree.git_folder();
-        let mark = git.join("CHERRY_PICK_HEAD");
-        for going_on in ["MERGE_MSG", "sequencer"] {
-            fs::write(&mark, &base.commit).unwrap();
-            fs::write(git.join(going_on), "").unwrap();
-            tree.clear_marks().unwrap();
-            assert!(mark.exists(), "{going_on}");
-            assert!(tree.departure(&base).unwrap().is_some());
-            fs::remove_file(git.join(going_on)).unwrap();
-        }
-        tree.clear_marks().unwrap();
-        assert!(!mark.exists());
-        assert_eq!(tree.departure(&base).unwrap(), None);
-        tree.clear_marks().unwrap();
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //! after the other fails it.
 
 use super::super::Lane;
-use super::super::command::Phase;
 use super::BootError;
 use premath_kernel::failure::FailureClass;
 
@@ -20,13 +19,7 @@ impl Lane {
         self.to_the_target()?;
         let hooks = &self.batch.settings.hooks;
         let command = hooks.startup.as_ref().unwrap_or(&hooks.verify).clone();
-        let answer = self.on_boot(Phase::Startup, |lane, occasion| {
-            let ran = lane.run(Phase::Startup, &command, occasion, None, None);
-            ran.map(Some)
-        });
-        // What the command left is kept, and the next step finds a clean tree.
-        self.clear()?;
-        match answer {
+        match self.startup(&command) {
             Ok(()) => Ok(true),
             Err(BootError::Command { classes, .. }) => {
                 let cut = FailureClass::StepInterrupted.as_str();

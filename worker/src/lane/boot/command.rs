@@ -9,7 +9,9 @@ use std::ffi::OsString;
 
 impl Lane {
     pub(super) fn boot_setup(&mut self) -> Result<(), BootError> {
-        self.on_boot(Phase::Setup, |lane, occasion| lane.set_up(occasion, None))
+        self.on_boot(Phase::Setup, |lane, occasion| {
+            lane.set_up(Phase::Setup, occasion, None)
+        })
     }
 
     pub(super) fn boot_command(&mut self, phase: Phase) -> Result<(), BootError> {
@@ -21,8 +23,24 @@ impl Lane {
         let Some(command) = command else {
             return Ok(());
         };
+        if phase.is_verification() {
+            return self.startup(&command);
+        }
         self.on_boot(phase, |lane, occasion| {
             lane.run(phase, &command, occasion, None, None).map(Some)
+        })
+    }
+
+    /// Runs a verification on the commit that the next step begins at.
+    pub(super) fn startup(&mut self, command: &str) -> Result<(), BootError> {
+        let commit = self.tree.base()?.commit;
+        self.put_checkout_at(&commit)?;
+        self.on_boot(Phase::VerifySetup, |lane, occasion| {
+            lane.set_up(Phase::VerifySetup, occasion, None)
+        })?;
+        self.on_boot(Phase::Startup, |lane, occasion| {
+            let ran = lane.run(Phase::Startup, command, occasion, None, None);
+            ran.map(Some)
         })
     }
 

@@ -9,16 +9,18 @@ pub use error::BootError;
 
 use super::command::Phase;
 use super::confine::Confinement;
-use super::{Lane, LaneRoots};
+use super::site::Site;
+use super::{Lane, LaneRoots, LaneState};
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
 use premath_kernel::bootstrap::{Bootstrap, bootstrap};
 use premath_kernel::graph::Scope;
 use premath_kernel::session::{SessionState, SessionWrite, StepWrite};
 use premath_memory::projection::{self};
+use premath_memory::roots::lane_name;
 use premath_memory::{StoreError, WorktreeLock, roots};
 use premath_worktree::provision::is_provisioned;
-use premath_worktree::tree::{Base, Tree};
+use premath_worktree::tree::{Base, Tree, is_worktree_of};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,20 +70,16 @@ impl Lane {
             path: worktree.to_path_buf(),
             source,
         })?;
-        let tree = Tree::open(&worktree)?;
-        if let Some(filter) = tree.external_filters()? {
-            return Err(BootError::Filter { worktree, filter });
-        }
         let repository = &batch.settings.roots.repository;
-        let main = match tree.main_worktree() {
-            Some(main) => Some(main),
-            None => roots::main_worktree(&worktree)?,
-        };
-        if main.as_ref() != Some(repository) && roots::main_worktree(repository)? != main {
+        if !is_worktree_of(repository, &worktree) {
             return Err(BootError::Foreign {
                 worktree,
                 repository: repository.clone(),
             });
+        }
+        let tree = Tree::open_in(repository, &worktree)?;
+        if let Some(filter) = tree.external_filters()? {
+            return Err(BootError::Filter { worktree, filter });
         }
         let mut roots = LaneRoots::at(&worktree);
         if let Some(path) = &batch.settings.session_path {
@@ -91,6 +89,10 @@ impl Lane {
             roots.ledger = worktree.join(path);
         }
         let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR)?;
+        tree.lead_back()?;
+        let alone = batch.landing.branches();
+        tree.let_go(&lane_name(&worktree));
+        drop(alone);
         roots.prepare()?;
         roots::exclude_from_status_in(tree.common_folder())?;
         let diagnosis = batch.memory.diagnose(Scope::Active)?;
@@ -101,8 +103,10 @@ impl Lane {
                 path.iter().map(ToString::to_string).collect(),
             ));
         }
-        let session = projection::read_session(&roots.session)?;
-        let ledger = projection::read_ledger(&roots.ledger)?;
+        let home = LaneState::at(repository, &worktree);
+        let site = Site::prepare(repository, home.clone())?;
+        let session = projection::read_session(&home.session)?;
+        let ledger = projection::read_ledger(&home.ledger)?;
         let handoff = session
             .as_ref()
             .map(|session| bootstrap(session, ledger.as_ref()));
@@ -121,7 +125,9 @@ impl Lane {
             worker_id: worker_id.to_owned(),
             worktree,
             roots,
+            home,
             tree,
+            site,
             confinement,
             supervisor,
             runtime,
@@ -137,6 +143,8 @@ impl Lane {
         lane.refuse_dirty()?;
         lane.to_the_target()?;
         lane.tree.settle_index();
+        let base = lane.tree.base()?;
+        lane.make_git(&base)?;
         let (next_target, snapshot) = lane.batch.memory.view(|view| {
             let next = view
                 .ready()

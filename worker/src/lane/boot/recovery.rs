@@ -55,6 +55,7 @@ impl Lane {
             ..SessionWrite::default()
         })?;
         let salvage = self.back_to(&base, step)?;
+        self.reset(&base)?;
         let salvage = salvage.map(|salvage| self.kept(salvage));
         if let Some(salvage) = &salvage {
             self.record_salvage(&step.step_id, salvage, Some(step))?;
@@ -101,7 +102,7 @@ impl Lane {
         Err(BootError::Moved {
             worktree: self.worktree.clone(),
             step_id: step.step_id.clone(),
-            session: self.roots.session.clone(),
+            session: self.home.session.clone(),
         })
     }
 
@@ -117,7 +118,7 @@ impl Lane {
             title: "cut or failed step",
             lease: &lease,
             step_id: &step.step_id,
-            witness: None,
+            ..CommitText::default()
         };
         let since = self
             .session
@@ -139,10 +140,11 @@ impl Lane {
             title: "found in the lane",
             lease: "none",
             step_id: "none",
-            witness: None,
+            ..CommitText::default()
         };
         let base = self.tree.base()?;
         let salvage = self.tree.take_back(&base, 0, &text, None)?;
+        self.reset(&base)?;
         let salvage = salvage.map(|salvage| self.kept(salvage.to_string()));
         if let Some(salvage) = &salvage {
             let stamp = clock::now().wall.as_microsecond();

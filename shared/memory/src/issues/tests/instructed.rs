@@ -101,3 +101,51 @@ fn a_key_that_names_a_lease_must_fit_also_where_none_stands() {
         .instruct(right(), title("x-0000"), LeaseKey::default())
         .unwrap();
 }
+
+/// Attack 10: a client of the MCP server closed an issue without evidence.
+#[test]
+fn an_instruction_alone_closes_or_blocks_no_issue() {
+    let scratch = Scratch::new(&rows(1));
+    let memory = scratch.open();
+    let before = scratch.text();
+    for status in ["closed", " closed ", "tombstone", "blocked"] {
+        let right = surface()
+            .authorise(ChangeMorphism::IssueUpdate, "test")
+            .unwrap();
+        let edit = IssueEdit {
+            status: Some(status.to_owned()),
+            ..IssueEdit::default()
+        };
+        let update = IssueChange::Update {
+            id: "x-0000".to_owned(),
+            edit,
+        };
+        let refused = memory.instruct(right, update, LeaseKey::default());
+        let class = refused.unwrap_err().class();
+        assert_eq!(class, FailureClass::MutationUseEvidenceMissing, "{status}");
+        let right = surface()
+            .authorise(ChangeMorphism::IssueAdd, "test")
+            .unwrap();
+        let new = NewIssue {
+            title: "t".to_owned(),
+            status: Some(status.to_owned()),
+            ..NewIssue::default()
+        };
+        let refused = memory.instruct(right, IssueChange::Add(new), LeaseKey::default());
+        let class = refused.unwrap_err().class();
+        assert_eq!(class, FailureClass::MutationUseEvidenceMissing, "{status}");
+    }
+    assert_eq!(scratch.text(), before);
+    for status in ["open", "in_review"] {
+        let right = surface()
+            .authorise(ChangeMorphism::IssueUpdate, "test")
+            .unwrap();
+        let edit = IssueEdit {
+            status: Some(status.to_owned()),
+            ..IssueEdit::default()
+        };
+        let id = "x-0000".to_owned();
+        let update = IssueChange::Update { id, edit };
+        memory.instruct(right, update, LeaseKey::default()).unwrap();
+    }
+}

@@ -1,7 +1,8 @@
 //! Changes that came by no transaction are found, and nothing else is.
 
 use super::*;
-use crate::issues::OutsideChange;
+use crate::issues::{Acceptance, ForeignKind, ForeignRow, OutsideChange};
+use premath_kernel::authority::OperatorOverride;
 use std::io::Write;
 
 fn append(scratch: &Scratch, text: &str) {
@@ -125,7 +126,7 @@ fn what_another_process_found_is_told_by_this_one_too() {
     claim_one(&scratch.open(), "b").unwrap();
     let changes = found(&memory);
     assert_eq!(changes.len(), 1);
-    assert!(changes[0].told().contains("which rows cannot be told"));
+    assert_eq!(counts(&changes[0]), (1, 0, 0));
     // Who comes later has nothing to do with it.
     assert!(found(&scratch.open()).is_empty());
 }
@@ -168,5 +169,129 @@ fn an_append_that_was_cut_before_its_end_was_sealed_is_no_change() {
         fs::write(&seal, begun.to_string()).unwrap();
         assert!(found(&scratch.open()).is_empty(), "{other}");
         assert!(found(&memory).is_empty(), "{other}");
+    }
+}
+
+fn operator(reason: Option<&str>) -> OperatorOverride {
+    #[expect(clippy::disallowed_methods, reason = "the test is the operator")]
+    OperatorOverride::new("op", reason.map(str::to_owned))
+}
+
+fn foreign(memory: &IssueMemory) -> Vec<(String, String)> {
+    let rows = memory.foreign_rows();
+    rows.iter()
+        .map(|row| (row.issue_id.clone(), row.summary()))
+        .collect()
+}
+
+fn accept(memory: &IssueMemory, ids: &[&str]) -> Result<Vec<ForeignRow>, ChangeError> {
+    let ids = ids.iter().map(|id| (*id).to_owned()).collect();
+    memory.accept_foreign(
+        &operator(Some("mine")),
+        &Acceptance::Issues(ids),
+        |_| Ok(()),
+    )
+}
+
+/// Attack 16: an edited row, and then any transaction.
+#[test]
+fn an_edited_row_is_reported_through_every_transaction_until_it_is_accepted() {
+    let scratch = Scratch::new(&rows(3));
+    claim_one(&scratch.open(), "a").unwrap();
+    let text = scratch.text().replace(
+        "\"x-0002\",\"title\":\"t\"",
+        "\"x-0002\",\"title\":\"T\",\"status\":\"closed\"",
+    );
+    fs::write(&scratch.path, text).unwrap();
+    append(&scratch, "{\"id\":\"new\",\"title\":\"t\"}\n");
+    // A process of its own makes the next transaction, and others follow.
+    claim_one(&scratch.open(), "b").unwrap();
+    let expected = [
+        ("new".to_owned(), "added".to_owned()),
+        (
+            "x-0002".to_owned(),
+            "altered: status, title; closed without evidence".to_owned(),
+        ),
+    ];
+    for _ in 0..3 {
+        let memory = scratch.open();
+        assert!(memory.compact(Compaction::Now).is_ok());
+        memory.check_seal().unwrap();
+        assert_eq!(foreign(&memory), expected);
+    }
+    let memory = scratch.open();
+    // A transaction over the row itself does not take it off the list.
+    let edit = IssueChange::Update {
+        id: "new".to_owned(),
+        edit: IssueEdit {
+            title: Some("other".to_owned()),
+            ..IssueEdit::default()
+        },
+    };
+    memory.operate(operator(None), edit).unwrap();
+    assert_eq!(foreign(&memory), expected);
+    assert!(accept(&memory, &["x-0000"]).is_err());
+    assert!(
+        memory
+            .accept_foreign(&operator(None), &Acceptance::All, |_| Ok::<_, ChangeError>(
+                ()
+            ))
+            .is_err()
+    );
+    let accepted = accept(&memory, &["x-0002"]).unwrap();
+    assert_eq!(accepted[0].fields, ["status", "title"]);
+    let other = scratch.open();
+    other.check_seal().unwrap();
+    assert_eq!(foreign(&other), expected[..1]);
+    accept(&other, &["new"]).unwrap();
+    memory.check_seal().unwrap();
+    assert!(foreign(&memory).is_empty());
+    assert!(!scratch.path.with_file_name("issues.jsonl.foreign").exists());
+}
+
+#[test]
+fn an_acceptance_that_cannot_be_recorded_accepts_nothing() {
+    let scratch = Scratch::new(&rows(2));
+    let memory = scratch.open();
+    claim_one(&memory, "a").unwrap();
+    append(&scratch, "{\"id\":\"new\",\"title\":\"t\"}\n");
+    let failed = memory.accept_foreign(&operator(Some("r")), &Acceptance::All, |_| {
+        Err(ChangeError::Invalid("no room".to_owned()))
+    });
+    assert!(failed.is_err());
+    let memory = scratch.open();
+    memory.check_seal().unwrap();
+    assert_eq!(memory.foreign_rows().len(), 1);
+}
+
+#[test]
+fn a_row_that_is_put_back_needs_no_acceptance() {
+    let scratch = Scratch::new(&rows(2));
+    claim_one(&scratch.open(), "a").unwrap();
+    let before = scratch.text();
+    fs::write(&scratch.path, before.replace("x-0001", "y-0001")).unwrap();
+    let memory = scratch.open();
+    memory.check_seal().unwrap();
+    let kinds: Vec<_> = memory.foreign_rows().iter().map(|row| row.kind).collect();
+    assert_eq!(kinds, [ForeignKind::Removed, ForeignKind::Added]);
+    fs::write(&scratch.path, before).unwrap();
+    let memory = scratch.open();
+    memory.check_seal().unwrap();
+    assert!(memory.foreign_rows().is_empty());
+}
+
+#[test]
+fn a_list_or_seal_that_is_gone_hides_nothing_from_another_process() {
+    for gone in ["issues.jsonl.foreign", "issues.jsonl.seal"] {
+        let scratch = Scratch::new(&rows(2));
+        claim_one(&scratch.open(), "a").unwrap();
+        append(&scratch, "{\"id\":\"new\",\"title\":\"t\"}\n");
+        if gone.ends_with("foreign") {
+            scratch.open().check_seal().unwrap();
+        }
+        fs::remove_file(scratch.path.with_file_name(gone)).unwrap();
+        let memory = scratch.open();
+        memory.check_seal().unwrap();
+        assert_eq!(memory.foreign_rows().len(), 1, "{gone}");
     }
 }

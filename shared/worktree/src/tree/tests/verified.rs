@@ -4,26 +4,6 @@ use super::hostile::Lane;
 use super::*;
 
 #[test]
-fn only_the_tree_that_was_verified_is_committed() {
-    let lane = Lane::new();
-    lane.write("b.txt", "b");
-    let verified = lane.tree.state().unwrap();
-    lane.write("b.txt", "c");
-    let error = lane.tree.commit_exactly(&TEXT, &verified.tree).unwrap_err();
-    assert_eq!(error.operation, "commit what was verified");
-    lane.write("b.txt", "b");
-    let id = lane.tree.commit_exactly(&TEXT, &verified.tree).unwrap();
-    let after = lane.tree.state().unwrap();
-    assert_eq!((Some(after.head), after.tree), (id, verified.tree.clone()));
-    assert_eq!(
-        lane.tree.commit_exactly(&TEXT, &verified.tree).unwrap(),
-        None
-    );
-    assert!(lane.tree.commit_exactly(&TEXT, &lane.base.commit).is_err());
-    assert!(lane.tree.changes().unwrap().is_empty());
-}
-
-#[test]
 fn the_tree_is_what_git_would_stage() {
     let lane = Lane::new();
     lane.write("d/y", "y");
@@ -54,54 +34,37 @@ fn a_change_right_after_another_is_seen() {
 }
 
 #[test]
-fn a_step_that_departed_says_how() {
-    let lane = Lane::new();
-    let departure = || lane.tree.departure(&lane.base).unwrap();
-    lane.write("b.txt", "b");
-    assert_eq!(departure(), None);
-    lane.tree.commit(&TEXT).unwrap();
-    assert_eq!(departure(), None);
-    let repository = &lane.tree.repository;
-    let head = lane.tree.head().unwrap();
-    repository.branch("mine", &head, false).unwrap();
-    repository.set_head("refs/heads/mine").unwrap();
-    let found = Some("refs/heads/mine".to_owned());
-    assert_eq!(departure(), Some(Departure::Branch { found }));
-    repository.set_head_detached(head.id()).unwrap();
-    assert_eq!(departure(), Some(Departure::Branch { found: None }));
-    repository.set_head("refs/heads/l1").unwrap();
-    let merge = lane.tree.git_folder().join("MERGE_HEAD");
-    fs::write(&merge, format!("{}\n", head.id())).unwrap();
-    assert_eq!(departure(), Some(Departure::Unfinished("merge")));
-    fs::remove_file(merge).unwrap();
-    Repository::init(lane.at("in/fixture")).unwrap();
-    lane.write("in/fixture/f", "x");
-    let nested = Departure::NestedRepository("in/fixture".to_owned());
-    assert!(
-        nested
-            .to_string()
-            .starts_with("in/fixture is a git repository")
-    );
-    assert_eq!(departure(), Some(nested));
-    fs::remove_dir_all(lane.at("in")).unwrap();
-    let author = Signature::now("t", "t@localhost").unwrap();
-    let content = head.tree().unwrap();
-    let orphan = repository
-        .commit(None, &author, &author, "x", &content, &[])
-        .unwrap();
-    repository
-        .reference("refs/heads/l1", orphan, true, "x")
-        .unwrap();
-    assert_eq!(departure(), Some(Departure::NotDescendant));
-}
-
-#[test]
 fn a_large_untracked_file_is_stored_once() {
     let lane = Lane::new();
     let large: Vec<u8> = (0..8_000_000_u64).map(|n| ((n * n) >> 7) as u8).collect();
     fs::write(lane.at("large"), large).unwrap();
     let first = lane.tree.state().unwrap();
     // Storing it took longer than the kernel's tick, so its times are final.
-    assert_eq!(lane.tree.blobs.borrow().len(), 1);
+    assert!(lane.tree.blobs.borrow().contains_key(b"large".as_slice()));
     assert_eq!(lane.tree.state().unwrap(), first);
+}
+
+#[test]
+fn ignore_rules_that_hide_files_of_the_repository_are_named() {
+    let lane = Lane::new();
+    let found = |text: &str, at: &str| {
+        lane.write(at, text);
+        let tree = lane.tree.keep_content(&lane.base.commit).unwrap();
+        let found = lane.tree.hides_files(&lane.base.commit, &tree).unwrap();
+        fs::write(lane.at(".gitignore"), "target/\n").unwrap();
+        let _ = fs::remove_file(lane.at("d/.gitignore"));
+        found.map(|(rules, _)| rules)
+    };
+    for text in ["*\n", "a.txt\n", "d/\n", "/d/x\n"] {
+        assert_eq!(
+            found(text, ".gitignore").as_deref(),
+            Some(".gitignore"),
+            "{text}"
+        );
+    }
+    // Rules that hide their own file do not land with it.
+    assert_eq!(found("*\n", "d/.gitignore"), None);
+    for text in ["target/\nnode_modules/\n", "*.log\n", "*\n!*\n"] {
+        assert_eq!(found(text, ".gitignore"), None, "{text}");
+    }
 }

@@ -1,0 +1,124 @@
+//! Collects what an audit compares.
+
+use super::signers::Signers;
+use crate::error::CliError;
+use premath_kernel::audit::{Facts, IssueState, WitnessFile, WitnessRef, streams_of};
+use premath_kernel::landing::DEFAULT_TARGET;
+use premath_kernel::trajectory::{StepRow, action};
+use premath_memory::roots::MemoryRoots;
+use premath_memory::{Fault, StoreError, TrajectoryFileError, audit, inspect_issues};
+use premath_worktree::history::History;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Reads everything; the error is of a line that cannot be read.
+pub(super) fn facts(
+    roots: &MemoryRoots,
+    signers: Signers,
+    since: Option<&str>,
+) -> Result<(Facts, Option<CliError>), CliError> {
+    let trajectory = audit::trajectory(&roots.trajectory)?;
+    let issues = inspect_issues(&roots.issues)?;
+    let history = History::open(&roots.repository, signers.allowed)?;
+    let unreadable = corrupt(&roots.issues, &issues.faults)
+        .map(CliError::from)
+        .or_else(|| {
+            let error = corrupt(&roots.trajectory, &trajectory.faults)?;
+            Some(TrajectoryFileError::from(error).into())
+        });
+    let mut facts = Facts {
+        trajectory: shown(roots, &roots.trajectory),
+        issues_path: shown(roots, &roots.issues),
+        chain: trajectory.chain,
+        rows: trajectory.rows,
+        issues: issues
+            .rows
+            .into_iter()
+            .map(|(id, row)| (id, state(&row.issue)))
+            .collect(),
+        since: since.map(|name| history.resolve(name)).transpose()?,
+        signatures: signers.policy,
+        ..Facts::default()
+    };
+    witnesses(roots, &mut facts)?;
+    commits(&history, &mut facts)?;
+    Ok((facts, unreadable))
+}
+
+fn state(issue: &premath_kernel::issue::Issue) -> IssueState {
+    IssueState {
+        is_closed: issue.status.is_terminal(),
+        closed_by: issue.closed_by_step.as_deref().map(str::to_owned),
+    }
+}
+
+/// The rows of steps that completed.
+fn completed(facts: &Facts) -> impl Iterator<Item = &StepRow> {
+    let rows = facts.rows.iter().map(|found| &found.row);
+    rows.filter(|row| row.action == action::WORKER_LOOP && row.succeeded())
+}
+
+fn witnesses(roots: &MemoryRoots, facts: &mut Facts) -> Result<(), CliError> {
+    let references: BTreeSet<String> = completed(facts)
+        .flat_map(|row| row.witness_refs.iter().map(str::to_owned))
+        .collect();
+    for text in references {
+        let Some(reference) = WitnessRef::parse(&text).filter(WitnessRef::is_of_step) else {
+            continue;
+        };
+        let file = audit::witness(&roots.witnesses, &reference)?;
+        if let WitnessFile::Found { document, .. } = &file {
+            for name in streams_of(&reference, document) {
+                if let Some(stream) = audit::stream(&roots.streams, &name)? {
+                    facts.streams.insert(name, stream);
+                }
+            }
+        }
+        facts.witnesses.insert(text, file);
+    }
+    Ok(())
+}
+
+fn commits(history: &History, facts: &mut Facts) -> Result<(), CliError> {
+    let landings: Vec<(String, String)> = completed(facts)
+        .filter(|row| row.world.is_none())
+        .filter_map(|row| row.landing.as_ref())
+        .map(|record| (record.target.clone(), record.commit.clone()))
+        .collect();
+    let mut targets: BTreeMap<String, _> = BTreeMap::new();
+    for (target, _) in &landings {
+        if !targets.contains_key(target) {
+            let commits = history.first_parents(target, facts.since.as_deref())?;
+            targets.insert(target.clone(), commits);
+        }
+    }
+    if let Some(commits) = history.first_parents(DEFAULT_TARGET, facts.since.as_deref())? {
+        targets.insert(DEFAULT_TARGET.to_owned(), Some(commits));
+    }
+    facts.targets = targets;
+    for (target, id) in landings {
+        let held = facts.targets.get(&target).and_then(Option::as_ref);
+        if held.is_some_and(|commits| commits.iter().any(|commit| commit.id == id)) {
+            continue;
+        }
+        if let Some(commit) = history.commit(&id)? {
+            facts.strays.insert(id, commit);
+        }
+    }
+    Ok(())
+}
+
+fn corrupt(path: &Path, faults: &[Fault]) -> Option<StoreError> {
+    faults.first().map(|fault| StoreError::Corrupt {
+        path: path.to_path_buf(),
+        line: fault.line,
+        column: fault.column,
+        detail: fault.detail.clone(),
+    })
+}
+
+/// Returns a path as it is shown: from the repository root.
+fn shown(roots: &MemoryRoots, path: &Path) -> String {
+    let within = path.strip_prefix(&roots.repository).unwrap_or(path);
+    within.display().to_string()
+}

@@ -1,0 +1,145 @@
+//! `premath audit`: do rows, issues, witnesses, commits and signatures say the
+//! same, by the files alone?
+
+mod collect;
+mod signers;
+
+use crate::answer::{Answer, Finished, Verdict};
+use crate::error::CliError;
+use crate::terminal::plain;
+use clap::Args;
+use premath_kernel::audit::{AuditReport, Facts, Lie, LieCode, audit};
+use premath_memory::roots::MemoryRoots;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `premath audit`.
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// A folder of the repository [default: here]
+    #[arg(long, value_name = "DIR")]
+    repo_root: Option<PathBuf>,
+    /// The keys that may sign, as for gpg.ssh.allowedSignersFile of git
+    ///
+    /// Every landing commit must then be signed by one of them. Without it, the key of `[signing]`
+    /// in harness.toml is the only one; without that, the file that git's configuration names.
+    #[arg(long, value_name = "FILE")]
+    allowed_signers: Option<PathBuf>,
+    /// Compare only commits after this one
+    #[arg(long, value_name = "COMMIT")]
+    since: Option<String>,
+    /// List every lie, not only the first
+    #[arg(long)]
+    all: bool,
+}
+
+/// What `audit` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AuditAnswer {
+    /// Whether nothing contradicts anything.
+    result: Verdict,
+    /// How many lies there are.
+    lie_count: usize,
+    /// The first lie, or all of them with `--all`.
+    lies: Vec<LieItem>,
+    /// What could not be proven, or was not checked.
+    notes: Vec<String>,
+    /// How many issues were closed by steps.
+    closed_count: usize,
+    /// How many commits of landing targets are the harness's.
+    landing_count: usize,
+    /// How many lines of the trajectory its chain covers.
+    anchored_line_count: usize,
+    /// The end of the chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chain_head: Option<String>,
+}
+
+/// Two things that cannot both be true.
+#[derive(Debug, Serialize, JsonSchema)]
+struct LieItem {
+    /// What it is.
+    code: LieCode,
+    /// What it is, in words.
+    what: &'static str,
+    /// Where it was found.
+    place: String,
+    /// What would be true.
+    expected: String,
+    /// What is there.
+    found: String,
+}
+
+impl From<&Lie> for LieItem {
+    fn from(lie: &Lie) -> Self {
+        Self {
+            code: lie.code,
+            what: lie.code.text(),
+            place: lie.place.clone(),
+            expected: lie.expected.clone(),
+            found: lie.found.clone(),
+        }
+    }
+}
+
+impl AuditArgs {
+    pub(crate) fn run(self) -> Finished {
+        let folder = self.repo_root.clone();
+        let roots = MemoryRoots::discover(folder.as_deref().unwrap_or(Path::new(".")));
+        let roots = match roots {
+            Ok(roots) => roots,
+            Err(error) => return Finished::new("audit", Err(error.into())),
+        };
+        let root = roots.repository.clone();
+        Finished::on("audit", "repository", Ok(root), |_| self.perform(&roots))
+    }
+
+    fn perform(&self, roots: &MemoryRoots) -> Result<Answer, CliError> {
+        let signers = signers::find(self.allowed_signers.as_deref(), roots)?;
+        let (facts, unreadable) = collect::facts(roots, signers, self.since.as_deref())?;
+        let report = audit(&facts);
+        // A line that is none may be a lie's, which says more.
+        if report.lies.is_empty()
+            && let Some(error) = unreadable
+        {
+            return Err(error);
+        }
+        Ok(answer(&facts, &report, self.all))
+    }
+}
+
+fn answer(facts: &Facts, report: &AuditReport, all: bool) -> Answer {
+    let shown = if all { report.lies.len() } else { 1 };
+    let mut text = String::new();
+    for lie in report.lies.iter().take(shown) {
+        let _ = writeln!(text, "lie: {}", plain(&lie.to_string()));
+    }
+    let more = report.lies.len().saturating_sub(shown);
+    if more > 0 {
+        let _ = writeln!(text, "{more} more; `premath audit --all` lists them");
+    }
+    if report.lies.is_empty() {
+        let _ = writeln!(
+            text,
+            "all true: {} issue(s) closed by steps, {} landing commit(s), {} line(s) of the trajectory",
+            report.closed, report.landings, report.anchored_rows
+        );
+    }
+    for note in &report.notes {
+        let _ = writeln!(text, "note: {}", plain(note));
+    }
+    let document = AuditAnswer {
+        result: Verdict::of(report.lies.is_empty()),
+        lie_count: report.lies.len(),
+        lies: report.lies.iter().take(shown).map(LieItem::from).collect(),
+        notes: report.notes.clone(),
+        closed_count: report.closed,
+        landing_count: report.landings,
+        anchored_line_count: report.anchored_rows,
+        chain_head: facts.chain.head().map(|value| value.to_string()),
+    };
+    Answer::new(document, text).refused(!report.lies.is_empty())
+}

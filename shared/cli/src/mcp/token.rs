@@ -1,0 +1,228 @@
+//! The token that every HTTP request must bear, and where it may be kept: in a
+//! place that no step can read.
+
+use crate::error::CliError;
+use crate::paths::{self, variable};
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use premath_memory::private::PrivateFolder;
+use premath_memory::roots::worktree_folders;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use subtle::ConstantTimeEq;
+
+/// The fewest characters of a token: less can be guessed.
+const TOKEN_LEAST: usize = 16;
+/// The longest file that is read.
+const FILE_MAX: u64 = 4096;
+/// The bits of a file's mode that let others than its owner at it.
+const OTHERS: u32 = 0o077;
+/// The name of the token's file in the private folder.
+const DEFAULT_NAME: &str = "mcp-token";
+/// Folders in the home that steps use for the state of their tools.
+const TOOL_STATE: &[&str] = &[
+    ".bun",
+    ".cache",
+    ".cargo",
+    ".claude",
+    ".codex",
+    ".config/opencode",
+    ".gemini",
+    ".gradle",
+    ".local/share/opencode",
+    ".local/share/pnpm",
+    ".local/state",
+    ".m2",
+    ".npm",
+    ".nuget",
+    "go",
+];
+/// The variables that move such folders.
+const TOOL_STATE_VARIABLES: &[&str] = &[
+    "CARGO_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GOMODCACHE",
+    "GRADLE_USER_HOME",
+    "MISE_STATE_DIR",
+    "NPM_CONFIG_CACHE",
+    "NUGET_PACKAGES",
+    "XDG_CACHE_HOME",
+];
+
+/// What every request must bear. Not `Debug`: it reaches no log.
+pub(super) struct Token(String);
+
+impl Token {
+    /// Reads the token: from the file that is given, from
+    /// `PREMATH_MCP_TOKEN`, or from the repository's private folder, where one
+    /// is made.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError::Usage`] for a file that others or steps can read, and for a
+    /// token that can be guessed.
+    pub(super) fn read(file: Option<&Path>) -> Result<Self, CliError> {
+        let (text, from) = match file {
+            Some(path) => (read_private(path)?, path.display().to_string()),
+            None => match variable("PREMATH_MCP_TOKEN") {
+                Some(token) => (
+                    token.to_string_lossy().into_owned(),
+                    "PREMATH_MCP_TOKEN".to_owned(),
+                ),
+                None => {
+                    let folder = PrivateFolder::of(&paths::roots()?);
+                    let path = folder.path().join(DEFAULT_NAME);
+                    (folder.secret(DEFAULT_NAME)?, path.display().to_string())
+                }
+            },
+        };
+        let token = text.trim();
+        let fits = token.len() >= TOKEN_LEAST && token.bytes().all(|b| b.is_ascii_graphic());
+        if fits {
+            Ok(Self(token.to_owned()))
+        } else {
+            Err(CliError::Usage(format!(
+                "the token in {from} must be {TOKEN_LEAST} or more visible ASCII characters"
+            )))
+        }
+    }
+
+    /// Tells whether a request bears the token, in a time that does not say
+    /// where another one differs.
+    pub(super) fn borne(&self, headers: &HeaderMap) -> bool {
+        let mut given = headers.get_all(AUTHORIZATION).iter();
+        let (Some(given), None) = (given.next(), given.next()) else {
+            return false;
+        };
+        let Some((scheme, token)) = given.to_str().ok().and_then(|text| text.split_once(' '))
+        else {
+            return false;
+        };
+        scheme.eq_ignore_ascii_case("bearer")
+            && bool::from(token.trim().as_bytes().ct_eq(self.0.as_bytes()))
+    }
+}
+
+/// Reads a file that its owner alone may read and that lies where no step
+/// reads.
+fn read_private(path: &Path) -> Result<String, CliError> {
+    // Where the file lies counts, not the link to it.
+    let path = &std::fs::canonicalize(path).map_err(CliError::file("read", path))?;
+    let file = File::open(path).map_err(CliError::file("read", path))?;
+    let meta = file.metadata().map_err(CliError::file("read", path))?;
+    let mode = meta.permissions().mode();
+    if mode & OTHERS != 0 {
+        return Err(CliError::Usage(format!(
+            "others than its owner have rights to {} (mode {:03o}), and it holds the token; \
+             `chmod 600` it",
+            path.display(),
+            mode & 0o777
+        )));
+    }
+    let private = PrivateFolder::of(&paths::roots()?);
+    let folders = Folders::now()?;
+    if let Some(place) = folders.holding(path, private.path()) {
+        return Err(CliError::Usage(format!(
+            "steps can read the token file {}: it lies in {place}; move it to {}/",
+            path.display(),
+            private.path().display()
+        )));
+    }
+    let mut text = String::new();
+    file.take(FILE_MAX)
+        .read_to_string(&mut text)
+        .map_err(CliError::file("read", path))?;
+    Ok(text)
+}
+
+/// Folders whose files a step can read, each with what it is.
+struct Folders(Vec<(PathBuf, &'static str)>);
+
+impl Folders {
+    fn now() -> Result<Self, CliError> {
+        let mut folders: Vec<(PathBuf, &'static str)> = worktree_folders(&paths::repository()?)?
+            .into_iter()
+            .map(|folder| (folder, "a worktree of the repository"))
+            .collect();
+        // The checkouts that verifications run in lie beside the repository.
+        let repository = paths::repository()?;
+        let name = repository.file_name().unwrap_or_default().to_string_lossy();
+        let checkouts = repository.with_file_name(format!("{name}-verify"));
+        folders.push((checkouts, "a checkout for verifications"));
+        let temporary = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
+        let temporary = temporary.into_iter().chain([std::env::temp_dir()]);
+        folders.extend(temporary.map(|folder| (folder, "a folder for temporary files")));
+        let moved = TOOL_STATE_VARIABLES
+            .iter()
+            .filter_map(|name| variable(name));
+        let mut state: Vec<PathBuf> = moved.map(PathBuf::from).collect();
+        if let Some(home) = variable("HOME").map(PathBuf::from) {
+            state.extend(TOOL_STATE.iter().map(|name| home.join(name)));
+        }
+        folders.extend(state.into_iter().map(|folder| (folder, "a tool's state")));
+        Ok(Self(folders))
+    }
+
+    /// Returns what the folder is that holds a file; `None` for a file in the
+    /// private folder, and where no step reads.
+    fn holding(&self, file: &Path, private: &Path) -> Option<&'static str> {
+        let resolved = |path: &Path| std::fs::canonicalize(path).ok();
+        if resolved(private).is_some_and(|private| file.starts_with(private)) {
+            return None;
+        }
+        let holds = |folder: &Path| resolved(folder).is_some_and(|folder| file.starts_with(folder));
+        let found = self.0.iter().find(|(folder, _)| holds(folder));
+        found.map(|(_, place)| *place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+    use std::fs;
+
+    fn borne(headers: &[&str]) -> bool {
+        let token = Token("0123456789abcdef".to_owned());
+        let mut map = HeaderMap::new();
+        for value in headers {
+            map.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
+        }
+        token.borne(&map)
+    }
+
+    #[test]
+    fn a_request_bears_the_one_token_once() {
+        assert!(borne(&["Bearer 0123456789abcdef"]));
+        assert!(borne(&["bearer  0123456789abcdef"]));
+        for wrong in [
+            &[][..],
+            &["0123456789abcdef"],
+            &["Basic 0123456789abcdef"],
+            &["Bearer 0123456789abcde"],
+            &["Bearer 0123456789abcdef0"],
+            &["Bearer "],
+            &["Bearer 0123456789abcdef", "Bearer 0123456789abcdef"],
+        ] {
+            assert!(!borne(wrong), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_where_steps_read_unless_it_is_in_the_private_folder() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(scratch.path()).unwrap();
+        let private = root.join("repository/.premath/private");
+        fs::create_dir_all(&private).unwrap();
+        fs::create_dir_all(root.join("home")).unwrap();
+        let folders = Folders(vec![(root.join("repository"), "a worktree")]);
+        let place = |file: &str| folders.holding(&root.join(file), &private);
+        assert_eq!(place("repository/token"), Some("a worktree"));
+        assert_eq!(place("repository/.premath/token"), Some("a worktree"));
+        assert_eq!(place("repository/.premath/private/token"), None);
+        assert_eq!(place("home/token"), None);
+    }
+}

@@ -1,0 +1,91 @@
+//! What an audit calls a lie.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt;
+
+macro_rules! lies {
+    ($( $variant:ident = $text:literal; )+) => {
+        /// What contradicts something else.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum LieCode { $( #[doc = $text] $variant, )+ }
+
+        impl LieCode {
+            /// Every code.
+            pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
+
+            /// Says what it is, in a line.
+            pub const fn text(self) -> &'static str {
+                match self { $( Self::$variant => $text, )+ }
+            }
+        }
+    };
+}
+
+lies! {
+    RowAltered = "the chain of the trajectory is broken";
+    RowInserted = "a line of the trajectory is not part of its chain";
+    RowMoved = "a row of the trajectory is out of order";
+    RowRepeated = "a row of the trajectory is there twice";
+    RowRewritten = "a row of the trajectory was written by another program";
+    ChainBeginsAgain = "the trajectory holds the chain of another one";
+    RowMissing = "the issue is closed by a step that has no row";
+    RowDuplicate = "the step is completed twice";
+    RowNotCompleted = "the issue is closed by a step that did not complete";
+    RowOfAnotherIssue = "the issue is closed by the step of another issue";
+    IssueMissing = "the row closes an issue that is not there";
+    WitnessOfAnotherStep = "the row names the witness of another step";
+    WitnessMissing = "a witness of the row is not there";
+    WitnessUnreadable = "a witness of the row cannot be read";
+    WitnessAltered = "a witness is not what the row names";
+    WitnessLacking = "the row names no such witness";
+    TurnDigest = "a digest of the turn is not that of its evidence";
+    TurnVerdict = "the gate judges the turn otherwise";
+    MutationDigest = "the right to close is not what the row names";
+    CloseNotHeld = "the close did not hold when it was read back";
+    CloseDisagrees = "row and witness of the close disagree";
+    VerificationFailed = "the verification did not pass";
+    TreeUnverified = "the commit's tree is not one that was verified";
+    CommitMissing = "the landed commit is not in the repository";
+    CommitUnreachable = "the landed commit is not in the target's first-parent history";
+    TargetMissing = "the landing target is not there";
+    TrailersMissing = "the landed commit has no trailers of the harness";
+    TrailersForged = "the trailers are not as the harness writes them";
+    TrailerDisagrees = "a trailer of the landed commit is not what the row says";
+    ClaimWithoutRow = "the commit claims a step that has no row";
+    ClaimOfAnother = "the commit claims a step that landed as another commit";
+    AnchorUnknown = "the trajectory's chain does not hold the value that the commit names";
+    AnchorOutOfOrder = "the commit names an earlier chain value than a commit before it";
+    AnchorAfterRow = "the step's row comes before the chain value of its own landing";
+    SignatureMissing = "the landing commit is not signed";
+    SignatureBad = "the signature is not good";
+    SignerRefused = "the signature is by a key that may not sign";
+    StreamAltered = "a stream is not what its witness says";
+}
+
+/// Two things that cannot both be true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lie {
+    /// What it is.
+    pub code: LieCode,
+    /// Where it was found: a file and line, an issue, a commit.
+    pub place: String,
+    /// What would be true.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+}
+
+impl fmt::Display for Lie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {}: expected {}, found {}",
+            self.place,
+            self.code.text(),
+            self.expected,
+            self.found
+        )
+    }
+}

@@ -1,0 +1,135 @@
+//! `.premath/private/` of the main worktree: what no step may read, such as the
+//! token of the MCP server.
+
+use crate::error::StoreError;
+use crate::roots::MemoryRoots;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a new secret, before they are written as text.
+const SECRET_BYTES: usize = 32;
+/// The longest secret that is read.
+const SECRET_MAX: u64 = 4096;
+
+/// The private folder of a repository.
+#[derive(Debug)]
+pub struct PrivateFolder {
+    path: PathBuf,
+}
+
+impl PrivateFolder {
+    /// Names the folder.
+    pub fn of(roots: &MemoryRoots) -> Self {
+        Self {
+            path: roots.repository.join(".premath").join("private"),
+        }
+    }
+
+    /// Returns the folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns a secret of that name; makes a random one where there is none.
+    /// The folder has mode 0700 and the file 0600 afterwards.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`], also where the folder or the file is a link.
+    pub fn secret(&self, name: &str) -> Result<String, StoreError> {
+        self.prepare()?;
+        let path = self.path.join(name);
+        match self.make(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(&path),
+            Err(error) => Err(StoreError::io("create", &path)(error)),
+            Ok(secret) => Ok(secret),
+        }
+    }
+
+    fn prepare(&self) -> Result<(), StoreError> {
+        let made = DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.path);
+        made.map_err(StoreError::io("make", &self.path))?;
+        let meta =
+            fs::symlink_metadata(&self.path).map_err(StoreError::io("look at", &self.path))?;
+        if meta.is_symlink() {
+            let cause = io::Error::other("it is a link");
+            return Err(StoreError::io("use", &self.path)(cause));
+        }
+        fs::set_permissions(&self.path, Permissions::from_mode(0o700))
+            .map_err(StoreError::io("restrict", &self.path))
+    }
+
+    fn make(&self, path: &Path) -> io::Result<String> {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        let mut bytes = [0; SECRET_BYTES];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        let secret = premath_kernel::canonical::hex(&bytes);
+        file.write_all(format!("{secret}\n").as_bytes())?;
+        file.sync_all()?;
+        Ok(secret)
+    }
+}
+
+fn read(path: &Path) -> Result<String, StoreError> {
+    let open = || -> io::Result<String> {
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let flags = i32::try_from(flags.bits()).unwrap_or(0);
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags)
+            .open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        let mut text = String::new();
+        file.take(SECRET_MAX).read_to_string(&mut text)?;
+        Ok(text.trim().to_owned())
+    };
+    open().map_err(StoreError::io("read", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_secret_is_made_once_and_its_owner_alone_reads_it() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = PrivateFolder::of(&MemoryRoots::at(root.path()));
+        let secret = folder.secret("token").unwrap();
+        assert_eq!(secret.len(), 2 * SECRET_BYTES);
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(folder.secret("token").unwrap(), secret);
+        assert_ne!(folder.secret("other").unwrap(), secret);
+        assert_eq!(mode(folder.path()), 0o700);
+        assert_eq!(mode(&folder.path().join("token")), 0o600);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_folder_or_file_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = PrivateFolder::of(&MemoryRoots::at(root.path()));
+        folder.secret("token").unwrap();
+        let elsewhere = root.path().join("elsewhere");
+        fs::rename(folder.path().join("token"), &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, folder.path().join("token")).unwrap();
+        folder.secret("token").unwrap_err();
+        fs::rename(folder.path(), root.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink(root.path().join("moved"), folder.path()).unwrap();
+        folder.secret("token").unwrap_err();
+    }
+}

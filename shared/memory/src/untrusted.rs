@@ -1,0 +1,412 @@
+//! Files in folders that a step can write. Every read and write of the harness
+//! there goes through [`UntrustedFolder`]: relative to a descriptor, never
+//! through a link, out of the folder or onto another file system, regular
+//! files only, of a bounded size, without waiting.
+
+use crate::error::StoreError;
+use rustix::fs::{
+    AtFlags, Dir, Mode, OFlags, ResolveFlags, chmod, fchmod, fstat, mkdirat, open, openat, openat2,
+    renameat, unlinkat,
+};
+use rustix::io::Errno;
+use std::ffi::{CStr, CString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The most bytes of a step's outbox.
+pub const OUTBOX_MAX: u64 = 1 << 20;
+/// The most bytes of the evidence that a work command writes down.
+pub const EVIDENCE_MAX: u64 = 16 << 20;
+/// How often a folder that is filled meanwhile is emptied again.
+const EMPTY_ROUNDS: usize = 16;
+
+/// A file in a folder that a step can write was not read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum UntrustedError {
+    /// It is a link, a pipe, a device or a folder.
+    #[error("{path} is {found}, and must be a regular file")]
+    NotRegular {
+        /// The file.
+        path: PathBuf,
+        /// What is there.
+        found: &'static str,
+    },
+    /// It is also known by another name, which may lie outside of the folder.
+    #[error("{path} has {links} names, and must have one")]
+    Linked {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has.
+        links: u64,
+    },
+    /// It is too large.
+    #[error("{path} has more than {limit} bytes")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The bound.
+        limit: u64,
+    },
+    /// A file operation failed.
+    #[error("cannot {operation} {path}")]
+    Io {
+        /// What was tried, as in `read`.
+        operation: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+impl From<UntrustedError> for StoreError {
+    fn from(error: UntrustedError) -> Self {
+        match error {
+            UntrustedError::Io {
+                operation,
+                path,
+                source,
+            } => Self::Io {
+                operation,
+                path,
+                source,
+            },
+            UntrustedError::NotRegular { ref path, .. }
+            | UntrustedError::Linked { ref path, .. }
+            | UntrustedError::TooLarge { ref path, .. } => Self::Io {
+                operation: "use",
+                path: path.clone(),
+                source: io::Error::other(error.to_string()),
+            },
+        }
+    }
+}
+
+/// A folder that a step can write, by its descriptor.
+#[derive(Debug)]
+pub struct UntrustedFolder {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+impl UntrustedFolder {
+    /// Opens a folder below a root. The root is the harness's own choice;
+    /// nothing below it is followed out of it.
+    ///
+    /// # Errors
+    ///
+    /// [`UntrustedError::Io`], also where a component is a link.
+    pub fn open(root: &Path, below: &Path) -> Result<Self, UntrustedError> {
+        let path = root.join(below);
+        let opened = open_root(root).and_then(|root| {
+            let mut folder = root;
+            for name in names(below)? {
+                folder = enter(&folder, &name)?;
+            }
+            Ok(folder)
+        });
+        opened
+            .map(|folder| Self {
+                folder,
+                path: path.clone(),
+            })
+            .map_err(failed("open", &path))
+    }
+
+    /// Opens a folder below a root as [`UntrustedFolder::open`] does, and makes
+    /// what is missing. A component that is no folder is replaced by one.
+    ///
+    /// # Errors
+    ///
+    /// [`UntrustedError::Io`].
+    pub fn make(root: &Path, below: &Path) -> Result<Self, UntrustedError> {
+        let path = root.join(below);
+        let made = open_root(root).and_then(|root| {
+            let mut folder = root;
+            for name in names(below)? {
+                folder = match enter(&folder, &name) {
+                    Err(Errno::NOTDIR | Errno::LOOP) => {
+                        unlinkat(&folder, &name, AtFlags::empty())?;
+                        make_folder(&folder, &name)?
+                    }
+                    Err(Errno::NOENT) => make_folder(&folder, &name)?,
+                    entered => entered?,
+                };
+            }
+            Ok(folder)
+        });
+        made.map(|folder| Self {
+            folder,
+            path: path.clone(),
+        })
+        .map_err(failed("make", &path))
+    }
+
+    /// Returns the path that the folder was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads a file of at most `limit` bytes; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`UntrustedError`].
+    pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, UntrustedError> {
+        let path = self.path.join(name);
+        let name = self.name(name, "read")?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match beneath(&self.folder, &name, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => return Err(not_regular(path, "a link")),
+            // A socket, or a device without a driver.
+            Err(Errno::NXIO) => return Err(not_regular(path, "a socket or device")),
+            Err(error) => return Err(failed("read", &path)(error)),
+        };
+        let io = |source| UntrustedError::Io {
+            operation: "read",
+            path: path.clone(),
+            source,
+        };
+        let file = File::from(file);
+        let meta = file.metadata().map_err(io)?;
+        if !meta.is_file() {
+            let found = if meta.is_dir() {
+                "a folder"
+            } else if meta.file_type().is_fifo() {
+                "a pipe"
+            } else {
+                "a device"
+            };
+            return Err(not_regular(path, found));
+        }
+        let links = meta.nlink();
+        if links != 1 {
+            return Err(UntrustedError::Linked { path, links });
+        }
+        if meta.len() > limit {
+            return Err(UntrustedError::TooLarge { path, limit });
+        }
+        let mut bytes = Vec::new();
+        // It may grow meanwhile.
+        let mut file = file.take(limit.saturating_add(1));
+        file.read_to_end(&mut bytes).map_err(io)?;
+        if bytes.len() as u64 > limit {
+            return Err(UntrustedError::TooLarge { path, limit });
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Writes a file whole, in the place of whatever has its name.
+    ///
+    /// # Errors
+    ///
+    /// [`UntrustedError::Io`]; what was there may be gone then.
+    pub fn write(&self, name: &str, bytes: &[u8], mode: u32) -> Result<(), UntrustedError> {
+        let path = self.path.join(name);
+        let name = self.name(name, "write")?;
+        let temporary = temporary();
+        let mode = Mode::from_raw_mode(mode);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let written = beneath(&self.folder, &temporary, flags, mode)
+            .and_then(|file| fchmod(&file, mode).map(|()| file))
+            .map_err(io::Error::from)
+            .and_then(|file| File::from(file).write_all(bytes))
+            .and_then(|()| self.replace(&temporary, &name).map_err(io::Error::from));
+        written.map_err(|source| {
+            let _ = unlinkat(&self.folder, &temporary, AtFlags::empty());
+            UntrustedError::Io {
+                operation: "write",
+                path,
+                source,
+            }
+        })
+    }
+
+    /// Gives a file the name of another, or of a folder.
+    fn replace(&self, temporary: &CStr, name: &CStr) -> rustix::io::Result<()> {
+        match renameat(&self.folder, temporary, &self.folder, name) {
+            Err(Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY) => {
+                self.remove_all(name)?;
+                renameat(&self.folder, temporary, &self.folder, name)
+            }
+            renamed => renamed,
+        }
+    }
+
+    /// Removes a file, or a folder with all that is in it; none there is fine.
+    /// A link is removed, and not what it points to.
+    ///
+    /// # Errors
+    ///
+    /// [`UntrustedError::Io`].
+    pub fn remove(&self, name: &str) -> Result<(), UntrustedError> {
+        let path = self.path.join(name);
+        let name = self.name(name, "remove")?;
+        self.remove_all(&name).map_err(failed("remove", &path))
+    }
+
+    /// Removes all that is in the folder.
+    ///
+    /// # Errors
+    ///
+    /// [`UntrustedError::Io`].
+    pub fn clear(&self) -> Result<(), UntrustedError> {
+        let clear = || -> rustix::io::Result<()> {
+            for name in entries(&self.folder)? {
+                self.remove_all(&name)?;
+            }
+            Ok(())
+        };
+        clear().map_err(failed("empty", &self.path))
+    }
+
+    /// Removes without recursion, however deep the folders are: each folder in
+    /// a folder is first moved up.
+    fn remove_all(&self, name: &CStr) -> rustix::io::Result<()> {
+        let mut pending = vec![name.to_owned()];
+        let mut rounds = 0;
+        while let Some(name) = pending.pop() {
+            match unlinkat(&self.folder, &name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => continue,
+                Err(Errno::ISDIR | Errno::PERM) => {}
+                Err(error) => return Err(error),
+            }
+            make_writable(&self.folder, &name)?;
+            let folder = enter(&self.folder, &name)?;
+            for entry in entries(&folder)? {
+                match unlinkat(&folder, &entry, AtFlags::empty()) {
+                    Ok(()) | Err(Errno::NOENT) => {}
+                    Err(Errno::ISDIR | Errno::PERM) => {
+                        make_writable(&folder, &entry)?;
+                        let moved = temporary();
+                        renameat(&folder, &entry, &self.folder, &moved)?;
+                        pending.push(moved);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            match unlinkat(&self.folder, &name, AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(Errno::NOTEMPTY | Errno::EXIST) if rounds < EMPTY_ROUNDS => {
+                    rounds += 1;
+                    pending.push(name);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a name as the system takes it: one component, and no way up.
+    fn name(&self, name: &str, operation: &'static str) -> Result<CString, UntrustedError> {
+        let mut names = names(Path::new(name)).unwrap_or_default();
+        match (names.pop(), names.is_empty()) {
+            (Some(name), true) => Ok(name),
+            _ => Err(failed(operation, &self.path.join(name))(Errno::INVAL)),
+        }
+    }
+}
+
+fn not_regular(path: PathBuf, found: &'static str) -> UntrustedError {
+    UntrustedError::NotRegular { path, found }
+}
+
+fn failed(operation: &'static str, path: &Path) -> impl FnOnce(Errno) -> UntrustedError + use<> {
+    let path = path.to_path_buf();
+    move |error| UntrustedError::Io {
+        operation,
+        path,
+        source: error.into(),
+    }
+}
+
+/// Returns the components of a relative path.
+fn names(path: &Path) -> rustix::io::Result<Vec<CString>> {
+    use std::os::unix::ffi::OsStrExt;
+    path.components()
+        .filter(|part| *part != Component::CurDir)
+        .map(|part| match part {
+            Component::Normal(name) => CString::new(name.as_bytes()).map_err(|_| Errno::INVAL),
+            _ => Err(Errno::INVAL),
+        })
+        .collect()
+}
+
+/// Names a file of this process that is about to get another name.
+fn temporary() -> CString {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!(".premath-new-{}-{number}", std::process::id());
+    CString::new(name).unwrap_or_default()
+}
+
+fn open_root(root: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    open(root, flags, Mode::empty())
+}
+
+fn enter(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    beneath(folder, name, flags, Mode::empty())
+}
+
+fn make_folder(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
+    match mkdirat(folder, name, Mode::from_raw_mode(0o700)) {
+        Ok(()) | Err(Errno::EXIST) => enter(folder, name),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens one component of a path below a folder. Without `openat2`, as in some
+/// containers, the file system is not checked.
+fn beneath(
+    folder: &OwnedFd,
+    name: &CStr,
+    flags: OFlags,
+    mode: Mode,
+) -> rustix::io::Result<OwnedFd> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH
+        | ResolveFlags::NO_SYMLINKS
+        | ResolveFlags::NO_MAGICLINKS
+        | ResolveFlags::NO_XDEV;
+    match openat2(folder, name, flags, mode, resolve) {
+        Err(Errno::NOSYS | Errno::PERM) => openat(folder, name, flags, mode),
+        opened => opened,
+    }
+}
+
+/// Returns the names in a folder.
+fn entries(folder: &OwnedFd) -> rustix::io::Result<Vec<CString>> {
+    let own = |name: &CStr| matches!(name.to_bytes(), b"." | b"..");
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        if !own(entry.file_name()) {
+            names.push(entry.file_name().to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Lets the owner of a folder empty and move it. Never through a link.
+fn make_writable(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY;
+    let found = beneath(folder, name, flags, Mode::empty())?;
+    let mode = Mode::from_raw_mode(fstat(&found)?.st_mode);
+    if mode.contains(Mode::RWXU) {
+        return Ok(());
+    }
+    // A descriptor of this kind changes nothing itself; its name does.
+    let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+    chmod(path.as_str(), Mode::RWXU)
+}
+
+#[cfg(test)]
+mod tests;

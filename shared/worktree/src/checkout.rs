@@ -1,0 +1,97 @@
+//! The checkout in which a tree is verified before it lands.
+//!
+//! Only the harness writes it: its index and its git folder lie where no step
+//! sees them. A command that runs in it may change its files; they are put back
+//! before the next use, and nothing is ever read from it.
+
+use crate::tree::private::{alternates, lay_out, quoted, settings};
+use crate::tree::{Base, Ignored, Tree, TreeError};
+use git2::Repository;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What the `.git` file of a checkout says while no command runs in it: a git
+/// that is started there by hand finds no repository.
+pub const NO_REPOSITORY: &str = "gitdir: /nonexistent/premath-verification\n";
+
+/// A checkout for verifications.
+#[derive(Debug)]
+pub struct Checkout {
+    tree: Tree,
+    folder: PathBuf,
+}
+
+impl Checkout {
+    /// Makes sure of a checkout of a repository. `folder` is where its files
+    /// are, `git` its git folder.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn prepare(repository: &Path, folder: &Path, git: &Path) -> Result<Self, TreeError> {
+        let failed = |detail: String| TreeError {
+            operation: "prepare the checkout",
+            worktree: folder.to_path_buf(),
+            detail,
+        };
+        let of_git = |error: git2::Error| failed(error.message().to_owned());
+        let of_io = |error: io::Error| failed(error.to_string());
+        let main = Repository::open(repository).map_err(of_git)?;
+        fs::create_dir_all(folder).map_err(of_io)?;
+        let folder = fs::canonicalize(folder).map_err(of_io)?;
+        let head = main.head().and_then(|head| head.peel_to_commit());
+        let head = head.map_err(of_git)?.id();
+        // One that a killed harness left half-written is made anew.
+        let is_whole = Repository::open(git)
+            .is_ok_and(|git| git.head().is_ok_and(|head| head.peel_to_commit().is_ok()));
+        if !is_whole {
+            lay_out(git).map_err(of_io)?;
+            fs::write(git.join("HEAD"), format!("{head}\n")).map_err(of_io)?;
+        }
+        let stores = alternates(&main.commondir().join("objects")).map_err(of_io)?;
+        let stores: String = stores
+            .iter()
+            .map(|store| format!("{}\n", store.display()))
+            .collect();
+        fs::write(git.join("objects/info/alternates"), stores).map_err(of_io)?;
+        let mut config = settings(main.config().map_err(of_git)?).map_err(of_git)?;
+        let at = folder.to_string_lossy();
+        config.push_str(&format!("[core]\n\tworktree = {}\n", quoted(&at)));
+        fs::write(git.join("config"), config).map_err(of_io)?;
+        match fs::copy(main.commondir().join("shallow"), git.join("shallow")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(of_io(error)),
+            _ => {}
+        }
+        let mut tree = Tree::of(Repository::open(git), &folder)?;
+        tree.set_link(NO_REPOSITORY, main);
+        tree.lead_back()?;
+        Ok(Self { tree, folder })
+    }
+
+    /// Returns the folder of its files.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns it as a worktree.
+    pub const fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Puts its files at a commit, whatever lies there.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn put_at(&self, commit: &str, ignored: &Ignored) -> Result<(), TreeError> {
+        let base = Base {
+            commit: commit.to_owned(),
+            branch: None,
+        };
+        self.tree.reset(&base, ignored)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Commits as an audit sees them: the first-parent history of a branch, and
+//! who signed.
+
+use crate::signing::{AllowedSigners, CommitSignature, Signed, signature_of};
+use git2::{ErrorCode, Oid, Repository};
+use jiff::Timestamp;
+use premath_kernel::audit::{CommitFacts, SignatureState};
+use premath_kernel::failure::FailureClass;
+use ssh_key::HashAlg;
+use std::path::Path;
+
+/// The commits of a repository, read only.
+pub struct History {
+    git: Repository,
+    allowed: Option<AllowedSigners>,
+}
+
+impl std::fmt::Debug for History {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("History")
+            .field("repository", &self.git.path())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The history cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// Git could not read it.
+    #[error("cannot {operation}")]
+    Git {
+        /// What was tried.
+        operation: String,
+        /// The cause.
+        source: git2::Error,
+    },
+}
+
+impl HistoryError {
+    /// Returns the failure class.
+    pub const fn class(&self) -> FailureClass {
+        FailureClass::LandingTargetUnusable
+    }
+
+    fn git(operation: impl Into<String>) -> impl FnOnce(git2::Error) -> Self {
+        let operation = operation.into();
+        move |source| Self::Git { operation, source }
+    }
+}
+
+impl History {
+    /// Opens a repository by its main worktree. `allowed` are the keys that
+    /// may sign; where they are not known, no key is refused.
+    ///
+    /// # Errors
+    ///
+    /// [`HistoryError`].
+    pub fn open(repository: &Path, allowed: Option<AllowedSigners>) -> Result<Self, HistoryError> {
+        let git = Repository::open(repository).map_err(HistoryError::git("open the repository"))?;
+        Ok(Self { git, allowed })
+    }
+
+    /// Returns the repository.
+    pub const fn repository(&self) -> &Repository {
+        &self.git
+    }
+
+    /// Returns the full name of the commit that a person names.
+    ///
+    /// # Errors
+    ///
+    /// [`HistoryError`], where there is none.
+    pub fn resolve(&self, name: &str) -> Result<String, HistoryError> {
+        self.git
+            .revparse_single(name)
+            .and_then(|object| object.peel_to_commit())
+            .map(|commit| commit.id().to_string())
+            .map_err(HistoryError::git(format!("find the commit `{name}`")))
+    }
+
+    /// Returns the first-parent history of a branch, the newest commit first,
+    /// without `since` and what came before it; `None` where there is no such
+    /// branch.
+    ///
+    /// # Errors
+    ///
+    /// [`HistoryError`].
+    pub fn first_parents(
+        &self,
+        branch: &str,
+        since: Option<&str>,
+    ) -> Result<Option<Vec<CommitFacts>>, HistoryError> {
+        let failed = || HistoryError::git(format!("read the history of {branch}"));
+        let tip = match self.git.find_reference(&format!("refs/heads/{branch}")) {
+            Ok(reference) => reference.peel_to_commit().map_err(failed())?.id(),
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
+            Err(error) => return Err(failed()(error)),
+        };
+        let mut commits = Vec::new();
+        let mut next = Some(tip);
+        while let Some(id) = next {
+            if since.is_some_and(|since| since == id.to_string()) {
+                break;
+            }
+            let commit = self.git.find_commit(id).map_err(failed())?;
+            next = commit.parent_id(0).ok();
+            commits.push(self.facts(&commit).map_err(failed())?);
+        }
+        Ok(Some(commits))
+    }
+
+    /// Returns a commit; `None` where the repository has none of that name.
+    ///
+    /// # Errors
+    ///
+    /// [`HistoryError`].
+    pub fn commit(&self, id: &str) -> Result<Option<CommitFacts>, HistoryError> {
+        let failed = || HistoryError::git(format!("read the commit {id}"));
+        let Ok(oid) = Oid::from_str(id) else {
+            return Ok(None);
+        };
+        match self.git.find_commit(oid) {
+            Ok(commit) => self.facts(&commit).map(Some).map_err(failed()),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(failed()(error)),
+        }
+    }
+
+    fn facts(&self, commit: &git2::Commit<'_>) -> Result<CommitFacts, git2::Error> {
+        Ok(CommitFacts {
+            id: commit.id().to_string(),
+            tree: commit.tree_id().to_string(),
+            parents: commit.parent_ids().map(|id| id.to_string()).collect(),
+            message: String::from_utf8_lossy(commit.message_bytes()).into_owned(),
+            signature: self.signature(commit)?,
+        })
+    }
+
+    fn signature(&self, commit: &git2::Commit<'_>) -> Result<SignatureState, git2::Error> {
+        let key = match signature_of(&self.git, commit.id())? {
+            CommitSignature::None => return Ok(SignatureState::None),
+            CommitSignature::Foreign => return Ok(SignatureState::Foreign),
+            CommitSignature::Bad(why) => return Ok(SignatureState::Bad(why)),
+            CommitSignature::Good(key) => key,
+        };
+        let name = key.fingerprint(HashAlg::Sha256).to_string();
+        let Some(allowed) = &self.allowed else {
+            return Ok(SignatureState::Unjudged(name));
+        };
+        let seconds = commit.committer().when().seconds();
+        let at = Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH);
+        Ok(match allowed.judge(&key, at) {
+            Signed::By(_) => SignatureState::Good,
+            Signed::Refused(why) => SignatureState::Refused {
+                key: name,
+                why: why.to_owned(),
+            },
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! How a lane is made: folder, record, git's record, files.
+
+use super::MARK;
+use super::site::{Site, text};
+use crate::removal::{Occupant, occupant};
+use git2::build::CheckoutBuilder;
+use git2::{BranchType, Repository};
+use jiff::Timestamp;
+use premath_memory::clock;
+use premath_memory::lane_record::{FolderState, LaneFolder, LaneRecord};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat, renameat};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+
+impl Site<'_> {
+    /// Makes the worktree of a lane and returns its path. The record names the
+    /// folder before anything is put into it.
+    pub(super) fn make(&self, record: &mut LaneRecord) -> Result<PathBuf, String> {
+        let name = record.lane.clone();
+        let worktree = self.free_place(&name)?;
+        mkdirat(CWD, &worktree, Mode::from_raw_mode(0o777)).map_err(failed("make its folder"))?;
+        let Occupant::Folder(id) = self.occupant(&worktree)? else {
+            return Err("another process replaced its folder meanwhile".to_owned());
+        };
+        let registration = self.free_registration(&name)?;
+        record.folders.push(LaneFolder {
+            worktree: worktree.clone(),
+            id,
+            registration: registration.clone(),
+            made_at: now().to_string(),
+            state: FolderState::InUse,
+            moved_to: None,
+        });
+        record.write(&self.repository).map_err(text)?;
+        self.register(&name, &worktree, &registration)?;
+        let folder = self.open(&worktree, &id)?;
+        let link = self.link(&registration);
+        create(folder.as_fd(), ".git", &link).map_err(failed("write its .git file"))?;
+        let lane = Repository::open(&worktree).map_err(git("open it"))?;
+        lane.checkout_head(Some(CheckoutBuilder::new().force()))
+            .map_err(git("check its files out"))?;
+        self.settle_branch(&lane, &name)?;
+        Ok(worktree)
+    }
+
+    /// Returns what the `.git` file of a lane says.
+    pub(super) fn link(&self, registration: &str) -> String {
+        let folder = self.common.join("worktrees").join(registration);
+        format!("gitdir: {}\n", folder.display())
+    }
+
+    /// Writes git's record of a worktree.
+    fn register(&self, name: &str, worktree: &std::path::Path, to: &str) -> Result<(), String> {
+        let registrations = self.registrations()?;
+        mkdirat(&registrations, to, Mode::from_raw_mode(0o777))
+            .map_err(failed("make git's record of it"))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = openat(&registrations, to, flags, Mode::empty())
+            .map_err(failed("open git's record of it"))?;
+        let branch = branch_of(name);
+        let has_branch = self.git.find_branch(&branch, BranchType::Local).is_ok();
+        let head = match !self.lands && has_branch {
+            true => format!("ref: refs/heads/{branch}\n"),
+            false => format!("{}\n", self.start),
+        };
+        let place = format!("{}\n", worktree.join(".git").display());
+        for (file, content) in [
+            ("commondir", "../..\n"),
+            ("gitdir", &place),
+            ("HEAD", &head),
+            (MARK, ""),
+        ] {
+            create(folder.as_fd(), file, content)
+                .map_err(|error| format!("cannot write git's record of it: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Finds a name that git has no worktree record by.
+    fn free_registration(&self, name: &str) -> Result<String, String> {
+        let registrations = self.registrations()?;
+        let mut free = format!("premath-{name}");
+        for number in 2_u32..10_000 {
+            match occupant(registrations.as_fd(), OsStr::new(&free)) {
+                Ok(Occupant::Nothing) => return Ok(free),
+                _ => free = format!("premath-{name}-{number}"),
+            }
+        }
+        Err("no name is free for git's record of it".to_owned())
+    }
+
+    /// A lane whose steps have branches of their own is on none; any other has
+    /// one to commit to.
+    pub(super) fn settle_branch(&self, lane: &Repository, name: &str) -> Result<(), String> {
+        let head = lane.head().map_err(git("read its HEAD"))?;
+        let commit = head.peel_to_commit().map_err(git("read its HEAD"))?;
+        let branch = branch_of(name);
+        let reference = format!("refs/heads/{branch}");
+        if !self.lands {
+            if head.is_branch() {
+                return Ok(());
+            }
+            return lane
+                .branch(&branch, &commit, true)
+                .and_then(|_| lane.set_head(&reference))
+                .map_err(git("put it on its branch"));
+        }
+        if head.name().is_ok_and(|name| name == reference) {
+            lane.set_head_detached(commit.id())
+                .map_err(git("take it off its branch"))?;
+            // What was committed to it while work did not land stays.
+            let is_held = super::lane::held_elsewhere(lane, &reference, commit.id())
+                .map_err(git("look at its branch"))?;
+            if is_held && let Ok(mut left) = lane.find_reference(&reference) {
+                left.delete().map_err(git("remove its branch"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn now() -> Timestamp {
+    clock::now().wall
+}
+
+/// Names the branch of a lane.
+pub(super) fn branch_of(name: &str) -> String {
+    format!("harness-lane/{name}")
+}
+
+/// Writes a file that must not be there yet.
+pub(super) fn create(folder: BorrowedFd<'_>, name: &str, content: &str) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(folder, name, flags, Mode::from_raw_mode(0o666))?;
+    File::from(file).write_all(content.as_bytes())
+}
+
+/// Replaces a file, links not followed.
+pub(super) fn replace(folder: BorrowedFd<'_>, name: &str, content: &str) -> io::Result<()> {
+    let new = format!("{name}.premath");
+    crate::removal::remove_entry(folder, OsStr::new(&new))?;
+    create(folder, &new, content)?;
+    Ok(renameat(folder, &new, folder, name)?)
+}
+
+pub(super) fn failed<E: std::fmt::Display>(operation: &str) -> impl FnOnce(E) -> String + '_ {
+    move |error| format!("cannot {operation}: {error}")
+}
+
+pub(super) fn git(operation: &str) -> impl FnOnce(git2::Error) -> String + '_ {
+    move |error| format!("cannot {operation}: {}", error.message())
+}

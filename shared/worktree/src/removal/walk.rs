@@ -1,0 +1,328 @@
+//! The walk that empties a folder, without recursion: one descriptor is open at
+//! a time, however deep the folders go.
+
+use super::error::Stop;
+use super::node::{self, Node};
+use super::{Bounds, Guard};
+use premath_memory::lane_record::FolderId;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom, openat, seek, unlinkat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::time::Instant;
+
+/// How many bytes of entries are read at once.
+const BATCH: usize = 16 << 10;
+
+/// One removal and what is left of its bounds.
+pub(super) struct Walk<'g> {
+    guard: &'g Guard,
+    most: u64,
+    removed: u64,
+    /// Entries looked at; they bound a walk that removes nothing.
+    seen: u64,
+    until: Instant,
+    /// Which folder the target must be, where that is known.
+    expected: Option<FolderId>,
+}
+
+/// A folder on the way down to the open one.
+struct Above {
+    node: Node,
+    /// The name in it of the folder below.
+    name: OsString,
+    state: Listing,
+}
+
+/// How far a folder has been read.
+#[derive(Default)]
+struct Listing {
+    /// Folders that were read and are still there.
+    pending: Vec<OsString>,
+    /// Whether something was removed since the folder was last read from its
+    /// begin: entries may have been missed.
+    has_changed: bool,
+}
+
+/// What comes next in a folder.
+enum Next {
+    Folder(OsString),
+    Empty,
+}
+
+impl<'g> Walk<'g> {
+    pub(super) fn new(guard: &'g Guard, bounds: Bounds) -> Self {
+        Self {
+            guard,
+            most: bounds.entries,
+            removed: 0,
+            seen: 0,
+            until: Instant::now() + bounds.time,
+            expected: None,
+        }
+    }
+
+    /// Removes the target only while it is this folder.
+    pub(super) const fn only(mut self, id: FolderId) -> Self {
+        self.expected = Some(id);
+        self
+    }
+
+    /// Removes an entry, a folder with all that is in it; a missing one is
+    /// success.
+    pub(super) fn remove(&mut self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), Stop> {
+        if matches!(name.as_bytes(), b"" | b"." | b"..") || name.as_bytes().contains(&b'/') {
+            return Err(stop(name)(io::ErrorKind::InvalidInput.into()));
+        }
+        let from = Node::of(parent).map_err(stop(name))?;
+        // A second process may refill it; the bounds end that.
+        loop {
+            if self.expected.is_none() && self.remove_single(parent, name, None)? {
+                return Ok(());
+            }
+            self.count()?;
+            let (place, node) = match self.enter(parent, &from, name) {
+                Ok(entered) => entered,
+                // It is gone, or a file now.
+                Err(Stop::Io { source, .. }) if is_replaced(&source) => match self.expected {
+                    Some(_) => return Err(Stop::Changed { at: text(name) }),
+                    None => continue,
+                },
+                Err(other) => return Err(other),
+            };
+            if let Some(expected) = self.expected {
+                let found = node::look(place.as_fd(), OsStr::new("")).map_err(stop(name))?;
+                if !node::id(&found).is(&expected) {
+                    return Err(Stop::Changed { at: text(name) });
+                }
+            }
+            self.empty(place.as_fd(), &node, |_| false)?;
+            if self.expected.is_some() && self.remove_single(parent, name, Some(true))? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Removes what a folder contains, except the entries to keep.
+    pub(super) fn empty(
+        &mut self,
+        top: BorrowedFd<'_>,
+        node: &Node,
+        keep: impl Fn(&OsStr) -> bool,
+    ) -> Result<(), Stop> {
+        let mut here = node::read(top, node).map_err(stop(OsStr::new(".")))?;
+        let mut at = *node;
+        let mut state = Listing::default();
+        let mut way: Vec<Above> = Vec::new();
+        loop {
+            let is_top = way.is_empty();
+            match self.next(&here, &mut state, |name| is_top && keep(name))? {
+                Next::Folder(name) => {
+                    let (place, below) = match self.enter(here.as_fd(), &at, &name) {
+                        Ok(entered) => entered,
+                        Err(Stop::Io { source, .. }) if is_replaced(&source) => {
+                            state.has_changed = true;
+                            continue;
+                        }
+                        Err(other) => return Err(other),
+                    };
+                    here = node::read(place.as_fd(), &below).map_err(stop(&name))?;
+                    way.push(Above {
+                        node: at,
+                        name,
+                        state: std::mem::take(&mut state),
+                    });
+                    at = below;
+                }
+                Next::Empty => {
+                    let Some(above) = way.pop() else {
+                        return Ok(());
+                    };
+                    here = return_to(&here, &above)?;
+                    at = above.node;
+                    state = above.state;
+                    state.has_changed = true;
+                    if !self.remove_single(here.as_fd(), &above.name, Some(true))? {
+                        // It was filled again.
+                        state.pending.push(above.name);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Removes files and empty folders until a folder with content is found.
+    fn next(
+        &mut self,
+        folder: &OwnedFd,
+        state: &mut Listing,
+        keep: impl Fn(&OsStr) -> bool,
+    ) -> Result<Next, Stop> {
+        loop {
+            while let Some(name) = state.pending.pop() {
+                if !self.remove_single(folder.as_fd(), &name, Some(true))? {
+                    return Ok(Next::Folder(name));
+                }
+                state.has_changed = true;
+            }
+            let names = read_batch(folder)?;
+            if names.is_empty() {
+                if !state.has_changed {
+                    return Ok(Next::Empty);
+                }
+                state.has_changed = false;
+                seek(folder, SeekFrom::Start(0))
+                    .map_err(|errno| stop(OsStr::new("."))(errno.into()))?;
+                continue;
+            }
+            for (name, is_folder) in names {
+                if matches!(name.as_bytes(), b"." | b"..") || keep(&name) {
+                    continue;
+                }
+                if is_folder == Some(true) {
+                    state.pending.push(name);
+                } else if self.remove_single(folder.as_fd(), &name, is_folder)? {
+                    state.has_changed = true;
+                } else {
+                    state.pending.push(name);
+                }
+            }
+        }
+    }
+
+    fn enter(
+        &mut self,
+        parent: BorrowedFd<'_>,
+        from: &Node,
+        name: &OsStr,
+    ) -> Result<(OwnedFd, Node), Stop> {
+        let (place, node) = match node::enter(parent, from, name) {
+            Ok(entered) => entered,
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                return Err(Stop::Mount { at: text(name) });
+            }
+            Err(error) => return Err(stop(name)(error)),
+        };
+        self.guard.pass(&node, name)?;
+        Ok((place, node))
+    }
+
+    /// Removes a file, a link or an empty folder; tells whether it is gone.
+    fn remove_single(
+        &mut self,
+        parent: BorrowedFd<'_>,
+        name: &OsStr,
+        is_folder: Option<bool>,
+    ) -> Result<bool, Stop> {
+        self.count()?;
+        let outcome = match unlink(parent, name, is_folder) {
+            Err(Errno::ACCESS | Errno::PERM) => {
+                node::release(parent, name);
+                unlink(parent, name, is_folder)
+            }
+            other => other,
+        };
+        match outcome {
+            Ok(()) => {
+                self.removed += 1;
+                Ok(true)
+            }
+            Err(Errno::NOENT) => Ok(true),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+            Err(Errno::BUSY) => Err(Stop::Mount { at: text(name) }),
+            Err(errno) => Err(stop(name)(errno.into())),
+        }
+    }
+
+    fn count(&mut self) -> Result<(), Stop> {
+        self.seen += 1;
+        let is_over = self.removed >= self.most
+            || self.seen / 4 > self.most
+            || (self.seen.is_multiple_of(64) && Instant::now() > self.until);
+        if is_over {
+            return Err(Stop::Endless {
+                removed: self.removed,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Opens the folder above and makes sure that it is the one that was left.
+fn return_to(below: &OwnedFd, above: &Above) -> Result<OwnedFd, Stop> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = openat(below, "..", flags, Mode::empty())
+        .map_err(|errno| stop(&above.name)(errno.into()))?;
+    let node = Node::of(folder.as_fd()).map_err(stop(&above.name))?;
+    if !node.is(&above.node) || !node.is_beside(&above.node) {
+        return Err(Stop::Changed {
+            at: text(&above.name),
+        });
+    }
+    Ok(folder)
+}
+
+/// Unlinks by what the entry is; where that is not known or not true any more,
+/// by trying.
+fn unlink(parent: BorrowedFd<'_>, name: &OsStr, is_folder: Option<bool>) -> Result<(), Errno> {
+    let folder = || unlinkat(parent, name, AtFlags::REMOVEDIR);
+    let file = || unlinkat(parent, name, AtFlags::empty());
+    if is_folder == Some(true) {
+        return match folder() {
+            Err(Errno::NOTDIR) => file(),
+            other => other,
+        };
+    }
+    match file() {
+        Err(Errno::ISDIR) => folder(),
+        // Some file systems answer so for a folder.
+        Err(Errno::PERM) => match folder() {
+            Err(Errno::NOTDIR) => Err(Errno::PERM),
+            other => other,
+        },
+        other => other,
+    }
+}
+
+fn is_replaced(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || node::is_no_folder(error)
+}
+
+/// Reads some entries from where the last call ended: each name, and whether it
+/// is a folder where the file system says so. Empty at the end.
+fn read_batch(folder: &OwnedFd) -> Result<Vec<(OsString, Option<bool>)>, Stop> {
+    let mut buffer: Vec<u8> = Vec::with_capacity(BATCH);
+    let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
+    let mut names = Vec::new();
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            // Another process removed the folder itself.
+            Err(Errno::NOENT) => break,
+            Err(errno) => return Err(stop(OsStr::new("."))(errno.into())),
+        };
+        let is_folder = match entry.file_type() {
+            FileType::Directory => Some(true),
+            FileType::Unknown => None,
+            _ => Some(false),
+        };
+        let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_os_string();
+        names.push((name, is_folder));
+        // The next call reads from the disk again.
+        if entries.is_buffer_empty() {
+            break;
+        }
+    }
+    Ok(names)
+}
+
+fn text(name: &OsStr) -> String {
+    name.to_string_lossy().into_owned()
+}
+
+fn stop(name: &OsStr) -> impl FnOnce(io::Error) -> Stop + use<> {
+    let at = text(name);
+    move |source| Stop::Io { at, source }
+}

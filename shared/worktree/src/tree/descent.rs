@@ -1,0 +1,131 @@
+//! Opens the folders of a worktree one below the other, by descriptor.
+//!
+//! A step wrote these folders. A link is never followed, and a folder stays
+//! open while paths below it are looked at, so that a sorted list of paths
+//! costs one call a path.
+
+use super::beneath::{FOLDER, kind, path};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat, openat, statat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Component;
+
+/// How deep folders may lie. Each level of the path in use holds a descriptor.
+pub(super) const DEPTH_MAX: usize = 200;
+
+/// The folders from the worktree's root down to the latest path.
+pub(super) struct Descent {
+    root: OwnedFd,
+    below: Vec<(Vec<u8>, OwnedFd)>,
+}
+
+/// What a folder holds.
+pub(super) struct Listing {
+    /// Names with the kind that the folder itself gives, sorted.
+    pub(super) names: Vec<(Vec<u8>, FileType)>,
+}
+
+impl Descent {
+    pub(super) fn new(root: OwnedFd) -> Self {
+        Self {
+            root,
+            below: Vec::new(),
+        }
+    }
+
+    /// Returns what is at a path, links not followed; `None` where nothing is,
+    /// or where something that is no folder lies on the way.
+    ///
+    /// # Errors
+    ///
+    /// A folder on the way that cannot be entered, or a path too deep.
+    pub(super) fn look(&mut self, name: &[u8]) -> io::Result<Option<Stat>> {
+        let (folder, file) = match name.iter().rposition(|byte| *byte == b'/') {
+            Some(at) => (&name[..at], &name[at + 1..]),
+            None => (&name[..0], name),
+        };
+        let Some(folder) = self.enter(folder)? else {
+            return Ok(None);
+        };
+        match statat(folder, path(file), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lists a folder; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Descent::look`].
+    pub(super) fn list(&mut self, folder: &[u8], most: usize) -> io::Result<Option<Listing>> {
+        let Some(open) = self.enter(folder)? else {
+            return Ok(None);
+        };
+        let mut names = Vec::new();
+        for entry in Dir::read_from(open)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            if names.len() >= most {
+                return Err(too_many());
+            }
+            names.push((name.to_vec(), entry.file_type()));
+        }
+        let open = self.enter(folder)?.ok_or(io::ErrorKind::NotFound)?;
+        for (name, found) in &mut names {
+            if *found == FileType::Unknown {
+                *found = kind(&statat(open, path(name), AtFlags::SYMLINK_NOFOLLOW)?);
+            }
+        }
+        names.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(Some(Listing { names }))
+    }
+
+    /// Opens a folder by its path from the root.
+    fn enter(&mut self, folder: &[u8]) -> io::Result<Option<&OwnedFd>> {
+        let mut names = Vec::new();
+        for part in path(folder).components() {
+            match part {
+                Component::Normal(name) => names.push(name),
+                _ => return Err(io::ErrorKind::InvalidInput.into()),
+            }
+        }
+        if names.len() > DEPTH_MAX {
+            return Err(too_deep());
+        }
+        let shared = self
+            .below
+            .iter()
+            .zip(&names)
+            .take_while(|((open, _), name)| open == name.as_encoded_bytes())
+            .count();
+        self.below.truncate(shared);
+        for name in &names[shared..] {
+            let above = self.below.last().map_or(&self.root, |(_, open)| open);
+            match open_folder(above, name) {
+                Ok(open) => self.below.push((name.as_encoded_bytes().to_vec(), open)),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Some(self.below.last().map_or(&self.root, |(_, open)| open)))
+    }
+}
+
+fn open_folder(above: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    openat(above, name, FOLDER, Mode::empty())
+}
+
+pub(super) fn too_deep() -> io::Error {
+    io::Error::other(format!("folders lie deeper than {DEPTH_MAX} levels"))
+}
+
+pub(super) fn too_many() -> io::Error {
+    io::Error::other("there are more files than a worktree may hold")
+}

@@ -1,0 +1,84 @@
+//! Which untracked files git passes over: the ignore files of a worktree, read
+//! as text that a step wrote, and the operator's own.
+
+use super::beneath::{Beneath, path};
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use std::fs;
+use std::path::Path;
+
+/// An ignore file larger than this is passed over.
+const TEXT_MAX: u64 = 1 << 20;
+
+/// The rules in force in one folder: its own, then those of the folders above.
+pub(super) struct Exclusion {
+    /// Rules with the length of the prefix that paths lose before they match.
+    rules: Vec<(usize, Gitignore)>,
+    /// The operator's rules, which come last.
+    outer: Vec<Gitignore>,
+}
+
+impl Exclusion {
+    /// Reads the operator's rules; a file that is not there has none.
+    pub(super) fn new(outer: &[std::path::PathBuf]) -> Self {
+        let outer = outer
+            .iter()
+            .filter_map(|file| fs::read(file).ok())
+            .filter_map(|text| parsed(&text))
+            .collect();
+        Self {
+            rules: Vec::new(),
+            outer,
+        }
+    }
+
+    /// Adds the rules of a folder that is entered; tells how many rules there
+    /// were before, to be given to [`Exclusion::leave`].
+    pub(super) fn enter(&mut self, root: &Beneath, folder: &[u8]) -> usize {
+        let before = self.rules.len();
+        let file = path(folder).join(".gitignore");
+        if let Ok(Some(text)) = root.read(&file, TEXT_MAX)
+            && let Some(rules) = parsed(&text)
+        {
+            let prefix = if folder.is_empty() {
+                0
+            } else {
+                folder.len() + 1
+            };
+            self.rules.push((prefix, rules));
+        }
+        before
+    }
+
+    /// Removes the rules that were added since.
+    pub(super) fn leave(&mut self, before: usize) {
+        self.rules.truncate(before);
+    }
+
+    /// Tells whether a path is ignored; the folders above it are not.
+    pub(super) fn excludes(&self, name: &[u8], is_folder: bool) -> bool {
+        let inner = self
+            .rules
+            .iter()
+            .rev()
+            .map(|(prefix, rules)| (name.get(*prefix..).unwrap_or(name), rules));
+        let outer = self.outer.iter().map(|rules| (name, rules));
+        for (name, rules) in inner.chain(outer) {
+            match rules.matched(Path::new(path(name)), is_folder) {
+                Match::Ignore(_) => return true,
+                Match::Whitelist(_) => return false,
+                Match::None => {}
+            }
+        }
+        false
+    }
+}
+
+pub(super) fn parsed(text: &[u8]) -> Option<Gitignore> {
+    let mut builder = GitignoreBuilder::new("");
+    for line in String::from_utf8_lossy(text).lines() {
+        // A pattern that is none matches nothing, as in git.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().ok()
+}

@@ -1,0 +1,316 @@
+//! A look at the files of a worktree that a step wrote: by descriptor, bounded,
+//! and no link is followed.
+
+use super::beneath::{Beneath, kind, path};
+use super::descent::{DEPTH_MAX, Descent};
+use super::entry_name::{is_fit_modules, is_modules};
+use super::exclusion::Exclusion;
+use super::scan::{Found, Scan, Stamp, index_entry};
+use super::{Tree, TreeError, is_ours};
+use git2::{AttrCheckFlags, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid};
+use rustix::fs::{FileType, Stat};
+use std::collections::HashSet;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+/// How many files that git does not know one look lists.
+const FILES_MAX: usize = 500_000;
+/// The largest file that is taken.
+const FILE_MAX: u64 = 1 << 30;
+/// The largest text whose line ends are converted.
+const TEXT_MAX: u64 = 64 << 20;
+/// The kind of an index entry, without its rights.
+const KIND: u32 = 0o170_000;
+const LINK: u32 = 0o120_000;
+const SUBMODULE: u32 = 0o160_000;
+
+/// What the index knows: its files, their folders, its submodules.
+#[derive(Default)]
+struct Tracked {
+    files: HashSet<Vec<u8>>,
+    folders: HashSet<Vec<u8>>,
+    submodules: HashSet<Vec<u8>>,
+}
+
+impl Tracked {
+    fn add(&mut self, entry: &IndexEntry) {
+        for (at, byte) in entry.path.iter().enumerate().rev() {
+            // A folder that is known has all above it known.
+            if *byte == b'/' && !self.folders.insert(entry.path[..at].to_vec()) {
+                break;
+            }
+        }
+        if entry.mode & KIND == SUBMODULE {
+            self.submodules.insert(entry.path.clone());
+        } else {
+            self.files.insert(entry.path.clone());
+        }
+    }
+}
+
+impl Tree {
+    /// Compares the files with an index, and lists what the index does not
+    /// know.
+    pub(super) fn look_at_files(&self, index: &Index, scan: &mut Scan) -> Result<(), TreeError> {
+        let root = self.beneath()?;
+        let refused = |at: &[u8], error| self.refused("look at", path(at))(error);
+        let folder = root.folder().map_err(|error| refused(b".", error))?;
+        let mut descent = Descent::new(folder);
+        let mut tracked = Tracked::default();
+        let written = rustix::fs::stat(self.index_file()).ok();
+        let written = written.map(|stat| Stamp::of(&stat).modified);
+        for entry in index.iter() {
+            tracked.add(&entry);
+            let is_left_out =
+                entry.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0;
+            if is_ours(path(&entry.path)) || entry.mode & KIND == SUBMODULE || is_left_out {
+                continue;
+            }
+            match descent.look(&entry.path) {
+                Ok(Some(stat)) if is_as_known(&entry, &stat, written) => {}
+                Ok(Some(stat)) => match self.same(&root, &entry, &stat) {
+                    Some(entry) => scan.same.push(entry),
+                    None => {
+                        scan.paths.insert(entry.path);
+                    }
+                },
+                Ok(None) | Err(_) => {
+                    scan.paths.insert(entry.path);
+                }
+            }
+        }
+        let mut walk = Walk {
+            root: &root,
+            tracked: &tracked,
+            own: self.own_worktrees(),
+            exclusion: Exclusion::new(&self.outer_ignore_files()),
+            descent,
+            scan,
+            left: FILES_MAX,
+        };
+        walk.folder(Vec::new(), 0);
+        Ok(())
+    }
+
+    /// Returns the index entry of a file with other times than known, where its
+    /// content is the same.
+    fn same(&self, root: &Beneath, entry: &IndexEntry, stat: &Stat) -> Option<IndexEntry> {
+        let modes = self.setting("core.fileMode", true);
+        let mode = i32::try_from(entry.mode).ok()?;
+        let as_before = (!modes).then_some((mode, entry.id));
+        match self.leaf(root, &entry.path, as_before).ok()? {
+            Found::File(leaf, found) if leaf == (mode, entry.id) => {
+                debug_assert_eq!(stat.st_ino, found.st_ino);
+                Some(index_entry(&entry.path, leaf, &found))
+            }
+            _ => None,
+        }
+    }
+
+    /// Stores a file's content; `None` where no file is there.
+    pub(super) fn stored(&self, root: &Beneath, name: &[u8]) -> io::Result<Option<Oid>> {
+        let other = |error: git2::Error| io::Error::other(error.message().to_owned());
+        let Some(mut file) = root.open_file(path(name))? else {
+            return Ok(None);
+        };
+        let size = file.metadata()?.len();
+        if is_modules(name) {
+            let text = root.read(path(name), TEXT_MAX)?.unwrap_or_default();
+            if !is_fit_modules(&text) {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
+        if size > FILE_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let odb = self.repository.odb().map_err(other)?;
+        if size <= TEXT_MAX && self.converts(name) {
+            let mut text = Vec::new();
+            Read::by_ref(&mut file)
+                .take(TEXT_MAX)
+                .read_to_end(&mut text)?;
+            let text = with_plain_line_ends(text);
+            return odb.write(ObjectType::Blob, &text).map(Some).map_err(other);
+        }
+        let length = usize::try_from(size).map_err(io::Error::other)?;
+        let mut writer = odb.writer(length, ObjectType::Blob).map_err(other)?;
+        if io::copy(&mut file.take(size), &mut writer)? != size {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        writer.finalize().map(Some).map_err(other)
+    }
+
+    /// Tells whether line ends of a file are converted before it is stored, by
+    /// the attributes that the operator's checkout has: those among the files
+    /// are the step's.
+    fn converts(&self, name: &[u8]) -> bool {
+        let attribute = |attribute| {
+            // Asked of the operator's checkout: libgit2 opens the file of
+            // attributes of the worktree that it is asked in, whatever it is.
+            let flags = AttrCheckFlags::INDEX_ONLY;
+            let value = self.history.get_attr_bytes(path(name), attribute, flags);
+            value.ok().flatten().map(<[u8]>::to_vec)
+        };
+        let text = attribute("text");
+        match text.as_deref() {
+            Some(b"[internal]__FALSE__") => return false,
+            Some(_) => return true,
+            None => {}
+        }
+        attribute("eol").is_some()
+            || self
+                .repository
+                .config()
+                .and_then(|config| config.get_string("core.autocrlf"))
+                .is_ok_and(|word| matches!(word.as_str(), "true" | "input"))
+    }
+
+    /// Returns the operator's files of ignore rules, the nearest first.
+    fn outer_ignore_files(&self) -> Vec<PathBuf> {
+        let config = self.repository.config().ok();
+        let global = config.and_then(|config| config.get_path("core.excludesFile").ok());
+        let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config/git/ignore"));
+        let mut files = vec![self.common_folder().join("info/exclude")];
+        files.extend(global.or_else(home));
+        files
+    }
+
+    /// Returns the worktrees of this repository that lie among these files, by
+    /// their paths from here.
+    fn own_worktrees(&self) -> HashSet<Vec<u8>> {
+        let here = std::fs::canonicalize(&self.worktree).unwrap_or_default();
+        self.others()
+            .iter()
+            .filter_map(|other| other.strip_prefix(&here).ok())
+            .map(|below| below.as_os_str().as_encoded_bytes().to_vec())
+            .collect()
+    }
+}
+
+/// A walk over the files that the index does not know.
+struct Walk<'a> {
+    root: &'a Beneath,
+    tracked: &'a Tracked,
+    own: HashSet<Vec<u8>>,
+    exclusion: Exclusion,
+    descent: Descent,
+    scan: &'a mut Scan,
+    left: usize,
+}
+
+impl Walk<'_> {
+    /// Looks at one folder and those below; at most [`DEPTH_MAX`] deep.
+    fn folder(&mut self, folder: Vec<u8>, depth: usize) {
+        let listing = self.descent.list(&folder, self.left);
+        let names = match listing {
+            Ok(Some(listing)) if depth < DEPTH_MAX => listing.names,
+            Ok(None) => return,
+            Ok(Some(_)) | Err(_) => {
+                self.scan.unfit.insert(folder);
+                return;
+            }
+        };
+        self.left = self.left.saturating_sub(names.len());
+        let before = self.exclusion.enter(self.root, &folder);
+        for (name, kind) in names {
+            let mut at = folder.clone();
+            if !at.is_empty() {
+                at.push(b'/');
+            }
+            at.extend_from_slice(&name);
+            if is_ours(path(&at)) || (folder.is_empty() && name == b".git") {
+                continue;
+            }
+            self.entry(at, &name, kind, depth);
+        }
+        self.exclusion.leave(before);
+    }
+
+    fn entry(&mut self, at: Vec<u8>, name: &[u8], kind: FileType, depth: usize) {
+        if name == b".git" {
+            // A repository made in a folder that holds files of the commit.
+            self.scan.nested.insert(at);
+        } else if kind != FileType::Directory {
+            self.file(at, kind);
+        } else if self.tracked.submodules.contains(&at) || self.own.contains(&at) {
+            // Repositories of their own, which no step's commit holds.
+        } else if self.tracked.folders.contains(&at) {
+            self.folder(at, depth + 1);
+        } else if self.exclusion.excludes(&at, true) {
+            self.scan.ignored.insert(at);
+        } else if self.is_repository(&at) {
+            self.scan.nested.insert(at);
+        } else {
+            self.folder(at, depth + 1);
+        }
+    }
+
+    /// A pipe or a device is never passed over: git would open it.
+    fn file(&mut self, at: Vec<u8>, kind: FileType) {
+        let is_plain = matches!(kind, FileType::RegularFile | FileType::Symlink);
+        if is_plain && self.tracked.files.contains(&at) {
+            return;
+        }
+        if is_plain && self.exclusion.excludes(&at, false) {
+            self.scan.ignored.insert(at);
+        } else {
+            self.scan.paths.insert(at);
+        }
+    }
+
+    fn is_repository(&self, folder: &[u8]) -> bool {
+        let git = path(folder).join(".git");
+        self.root.look(&git).is_ok_and(|found| found.is_some())
+    }
+}
+
+/// Tells whether a file's times, number, size and kind are those that an index
+/// knows, and were so for certain when the index was written.
+fn is_as_known(entry: &IndexEntry, stat: &Stat, written: Option<(i64, u64)>) -> bool {
+    let is_link = entry.mode & KIND == LINK;
+    let expected = if is_link {
+        FileType::Symlink
+    } else {
+        FileType::RegularFile
+    };
+    if kind(stat) != expected {
+        return false;
+    }
+    let now = index_entry(&entry.path, (0, entry.id), stat);
+    let time = |time: git2::IndexTime| (time.seconds(), time.nanoseconds());
+    let is_executable = stat.st_mode & 0o100 != 0;
+    let is_settled = written.is_some_and(|written| Stamp::of(stat).modified < written);
+    is_settled
+        && time(entry.mtime) == time(now.mtime)
+        && time(entry.ctime) == time(now.ctime)
+        && (entry.ino, entry.file_size) == (now.ino, now.file_size)
+        && (is_link || is_executable == (entry.mode & 0o100 != 0))
+}
+
+/// Converts line ends of a text as git stores it; a file with a NUL is no text.
+fn with_plain_line_ends(text: Vec<u8>) -> Vec<u8> {
+    if text.contains(&0) {
+        return text;
+    }
+    let mut plain = Vec::with_capacity(text.len());
+    let mut rest = text.iter().copied().peekable();
+    while let Some(byte) = rest.next() {
+        if byte != b'\r' || rest.peek() != Some(&b'\n') {
+            plain.push(byte);
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_ends_are_plain_in_texts_alone() {
+        let plain = |text: &[u8]| with_plain_line_ends(text.to_vec());
+        assert_eq!(plain(b"a\r\nb\r\n"), b"a\nb\n");
+        assert_eq!(plain(b"a\rb\r"), b"a\rb\r");
+        assert_eq!(plain(b"\0\r\n"), b"\0\r\n");
+    }
+}

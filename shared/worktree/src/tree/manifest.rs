@@ -1,0 +1,74 @@
+//! What a setup command made of files that git ignores, so that a later step's
+//! change of any of them is seen.
+
+use super::beneath::path;
+use super::descent::{DEPTH_MAX, Descent};
+use super::scan::Stamp;
+use super::{Tree, TreeError};
+use premath_kernel::canonical::sha256_hex;
+use rustix::fs::FileType;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+/// How many entries of one folder are compared.
+const ENTRIES_MAX: usize = 2_000_000;
+
+/// The ignored files of a worktree: each outermost path with a digest over the
+/// numbers, sizes and times of all that lies there. A change moves a file's
+/// change time, which no step can set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest(pub BTreeMap<String, String>);
+
+impl Tree {
+    /// Returns the ignored files as they are now.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn manifest(&self) -> Result<Manifest, TreeError> {
+        let scan = self.scan(&self.head_tree()?)?;
+        let digests = scan.ignored.iter().filter_map(|name| {
+            let text = std::str::from_utf8(name).ok()?;
+            Some((text.to_owned(), self.stamped(name).ok()?))
+        });
+        Ok(Manifest(digests.collect()))
+    }
+
+    /// Returns the paths of a manifest that are as they were.
+    pub fn unchanged(&self, manifest: &Manifest) -> BTreeSet<Vec<u8>> {
+        let as_before = |(name, digest): &(&String, &String)| {
+            self.stamped(name.as_bytes())
+                .is_ok_and(|now| now == **digest)
+        };
+        let kept = manifest.0.iter().filter(as_before);
+        kept.map(|(name, _)| name.as_bytes().to_vec()).collect()
+    }
+
+    /// Returns the digest of what lies at a path.
+    fn stamped(&self, name: &[u8]) -> io::Result<String> {
+        let root = self
+            .beneath()
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        let mut descent = Descent::new(root.folder()?);
+        let mut text = String::new();
+        let mut left = ENTRIES_MAX;
+        let mut waiting = vec![name.to_vec()];
+        while let Some(at) = waiting.pop() {
+            let stat = descent.look(&at)?.ok_or(io::ErrorKind::NotFound)?;
+            let stamp = Stamp::of(&stat);
+            text.push_str(&format!("{} {stamp:?} {}\n", sha256_hex(&at), stat.st_mode));
+            if super::beneath::kind(&stat) != FileType::Directory {
+                continue;
+            }
+            if path(&at).components().count() >= DEPTH_MAX {
+                return Err(super::descent::too_deep());
+            }
+            let names = descent.list(&at, left)?.ok_or(io::ErrorKind::NotFound)?;
+            left = left.saturating_sub(names.names.len());
+            for (name, _) in names.names {
+                waiting.push([&at[..], b"/", &name[..]].concat());
+            }
+        }
+        Ok(sha256_hex(text.as_bytes()))
+    }
+}

@@ -1,0 +1,100 @@
+//! Files as a commit has them, and nothing else: what a step left goes.
+
+use super::beneath::path;
+use super::restore::ROUNDS;
+use super::scan::Scan;
+use super::{Base, Tree, TreeError};
+use git2::FileMode;
+use git2::build::CheckoutBuilder;
+use std::collections::BTreeSet;
+
+/// What becomes of files that git ignores.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ignored {
+    /// They stay: they are the operator's.
+    Stay,
+    /// They go, but for these, which the setup command made.
+    Go(BTreeSet<Vec<u8>>),
+}
+
+impl Tree {
+    /// Makes branch, index and files those of a commit. Whatever else lies in
+    /// the worktree is deleted; it was kept before, or is of no worth.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn reset(&self, base: &Base, ignored: &Ignored) -> Result<(), TreeError> {
+        let commit = self.find_commit(&base.commit)?;
+        let target = commit.tree().map_err(self.failed("read the tree"))?;
+        self.clear_locks(base.branch.as_deref(), None);
+        self.mend_index()?;
+        self.point_at(base, commit.id())?;
+        self.cleanup();
+        self.write_link()?;
+        for round in 0..ROUNDS {
+            let scan = self.scan(&target)?;
+            if round == 0 {
+                self.settle(&target, &scan.same)?;
+            }
+            let gone = self.delete(&scan, ignored)?;
+            if scan.is_clean() && !gone {
+                break;
+            }
+            self.check_out(&target, &scan)?;
+        }
+        self.blobs.borrow_mut().clear();
+        self.reread_index();
+        self.must_be_clean()
+    }
+
+    /// Deletes what differs, and ignored files; tells whether there were any.
+    fn delete(&self, scan: &Scan, ignored: &Ignored) -> Result<bool, TreeError> {
+        let mut gone: BTreeSet<&[u8]> = BTreeSet::new();
+        for found in [&scan.nested, &scan.unfit, &scan.paths] {
+            gone.extend(found.iter().map(Vec::as_slice));
+        }
+        if let Ignored::Go(kept) = ignored {
+            let extra = scan.ignored.iter().filter(|path| !kept.contains(*path));
+            gone.extend(extra.map(Vec::as_slice));
+        }
+        let root = self.beneath()?;
+        for name in &gone {
+            let refused = self.refused("delete", path(name));
+            root.delete(path(name)).map_err(refused)?;
+        }
+        Ok(!gone.is_empty())
+    }
+
+    /// Writes the files of a tree where they differ.
+    fn check_out(&self, target: &git2::Tree<'_>, scan: &Scan) -> Result<(), TreeError> {
+        let is_file = |name: &&Vec<u8>| {
+            target.get_path(path(name)).is_ok_and(|entry| {
+                let mode = entry.filemode();
+                mode != i32::from(FileMode::Tree) && mode != i32::from(FileMode::Commit)
+            })
+        };
+        let mut checkout = CheckoutBuilder::new();
+        checkout
+            .force()
+            .recreate_missing(true)
+            .disable_pathspec_match(true);
+        let mut is_needed = false;
+        for name in scan.paths.iter().filter(is_file) {
+            checkout.path(path(name));
+            is_needed = true;
+        }
+        // A folder that was deleted whole may have held files of the commit.
+        if !scan.nested.is_empty() || !scan.unfit.is_empty() {
+            checkout = CheckoutBuilder::new();
+            checkout.force().recreate_missing(true);
+            is_needed = true;
+        }
+        if !is_needed {
+            return Ok(());
+        }
+        self.repository
+            .checkout_tree(target.as_object(), Some(&mut checkout))
+            .map_err(self.failed("check the base out"))
+    }
+}

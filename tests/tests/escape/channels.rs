@@ -1,0 +1,167 @@
+//! Attack 8: ways to a process outside: sockets, descriptors, terminals.
+
+use crate::ground::{Ground, Mode};
+use premath_tests::skipped;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::fs::{self, File};
+use std::io::Read;
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+use std::path::Path;
+
+attacks! {
+    a_socket_in_the_home_is_reached,
+    a_socket_by_a_name_of_the_kernels_is_reached,
+    a_terminal_multiplexer_is_reached,
+    a_descriptor_is_inherited,
+    a_terminal_of_the_users_is_written_to,
+    a_service_of_this_machine_is_reached,
+}
+
+/// Tells whether something connected; a listener keeps what it did not accept.
+fn is_reached(listener: &UnixListener) -> bool {
+    listener.set_nonblocking(true).unwrap();
+    listener.accept().is_ok()
+}
+
+fn a_socket_in_the_home_is_reached(ground: &mut Ground) {
+    let places = ["home/agent.sock", "home/.ssh/agent", "outside/bus"];
+    let listeners: Vec<UnixListener> = places
+        .iter()
+        .map(|place| {
+            let path = ground.path(place);
+            let listener = UnixListener::bind(&path).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+            listener
+        })
+        .collect();
+    let letters = ground.path("outside/letters");
+    let datagrams = UnixDatagram::bind(&letters).unwrap();
+    fs::set_permissions(&letters, fs::Permissions::from_mode(0o777)).unwrap();
+    let script = r#"for name in home/agent.sock home/.ssh/agent outside/bus; do
+  premath-probe unix "$FOLDER/$name"; ln -s "$FOLDER/$name" ignored.sock && premath-probe unix ignored.sock; rm -f ignored.sock
+done; premath-probe datagram "$FOLDER/outside/letters"; :"#;
+    ground.hostile("h", script);
+    ground.nights();
+    for (place, listener) in places.iter().zip(&listeners) {
+        ground.harm(
+            is_reached(listener),
+            format!("the socket {place} was reached"),
+        );
+    }
+    datagrams.set_nonblocking(true).unwrap();
+    let is_sent = datagrams.recv(&mut [0; 16]).is_ok();
+    ground.harm(is_sent, "a datagram reached outside/letters");
+    probed(ground);
+}
+
+fn a_socket_by_a_name_of_the_kernels_is_reached(ground: &mut Ground) {
+    let name = format!("premath-escape-{}", ground.path("").display());
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    let listener = UnixListener::bind_addr(&address).unwrap();
+    ground.hostile("h", &format!("premath-probe abstract '{name}'; :"));
+    ground.nights();
+    ground.harm(is_reached(&listener), "an abstract socket was reached");
+    probed(ground);
+}
+
+/// The probe must have been there, or nothing was tried.
+fn probed(ground: &mut Ground) {
+    let is_missing = ground.said("h").contains("premath-probe: not found");
+    ground.harm(is_missing, "the probe was not found by the step");
+}
+
+fn a_terminal_multiplexer_is_reached(ground: &mut Ground) {
+    let is_there = premath_tests::command("tmux").arg("-V").output().is_ok();
+    if !is_there {
+        return skipped("tmux", "it is not installed");
+    }
+    let socket = ground.path("home/tmux.sock").display().to_string();
+    let server = ground.run(Path::new("tmux")).args(["-S", &socket, "-D"]);
+    ground.stands_by(server);
+    let is_up = premath_tests::until(premath_tests::PATIENCE / 10, || {
+        fs::exists(&socket).unwrap().then_some(())
+    });
+    assert!(is_up.is_some(), "tmux makes its socket");
+    ground.environment("TMUX", &format!("{socket},1,0"));
+    let script = r#"tmux -S "$USERHOME/tmux.sock" run-shell "touch $FOLDER/outside/ran"
+tmux -S "$USERHOME/tmux.sock" new-session -d "touch $FOLDER/outside/ran"; :"#;
+    ground.hostile("h", script);
+    ground.nights();
+    let ran = ground.path("outside/ran").exists();
+    ground.harm(ran, "tmux ran a command of the step's, unconfined");
+}
+
+fn a_descriptor_is_inherited(ground: &mut Ground) {
+    let script = r#"for fd in 3 4 5 6 7 8 9; do eval "echo stolen >&$fd" 2>/dev/null; done
+for fd in /proc/self/fd/* "/proc/$PPID"/fd/*; do
+  case $(readlink "$fd") in "$FOLDER"/outside/*) echo stolen >> "$fd" ;; esac
+done; :"#;
+    ground.hostile("h", script);
+    ground.verify("for fd in 3 4 5 6 7 8 9; do eval \"echo stolen >&$fd\" 2>/dev/null; done; true");
+    let open = r#"exec 7>>"$1" 9>>"$1"; shift; exec "$@""#;
+    for _ in 0..2 {
+        ground.night_of(|ground| {
+            let file = ground.path("outside/kept.txt");
+            ground.harness_behind(|run| run.args(["sh", "-c", open, "sh"]).arg(&file))
+        });
+    }
+}
+
+fn a_terminal_of_the_users_is_written_to(ground: &mut Ground) {
+    let Ok(master) = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY) else {
+        return skipped("a terminal", "this machine has none to give");
+    };
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    if !Path::new(&name).exists() {
+        return skipped("a terminal", "this machine does not show it");
+    }
+    ground.user().owns(Path::new(&name));
+    // Held open, so that what is written waits to be read.
+    let _terminal = File::options().read(true).write(true).open(&name).unwrap();
+    let script = format!(
+        "echo FORGED > {name}; echo FORGED > /dev/tty; for at in /dev/pts/[0-9]*; do [ -O \"$at\" ] && echo FORGED > \"$at\"; done; :"
+    );
+    ground.hostile("h", &script);
+    ground.nights();
+    rustix::fs::fcntl_setfl(&master, rustix::fs::OFlags::NONBLOCK).unwrap();
+    let mut shown = [0; 64];
+    let count = File::from(master).read(&mut shown).unwrap_or_default();
+    let shown = String::from_utf8_lossy(&shown[..count]).into_owned();
+    ground.harm(count > 0, format!("the user's terminal shows {shown:?}"));
+}
+
+/// Landlock knows ports and not addresses, and says so.
+fn a_service_of_this_machine_is_reached(ground: &mut Ground) {
+    if ground.mode() == Mode::Landlock {
+        return skipped("a service of this machine", "Landlock knows no addresses");
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let datagrams = std::net::UdpSocket::bind(address).unwrap();
+    let ways = ["tcp", "udp", "mptcp", "fastopen"];
+    let tries: Vec<String> = ways
+        .iter()
+        .map(|way| format!("premath-probe {way} {address} && echo 'reached by {way}'"))
+        .collect();
+    ground.hostile("h", &format!("{}; :", tries.join("\n")));
+    ground.nights();
+    listener.set_nonblocking(true).unwrap();
+    datagrams.set_nonblocking(true).unwrap();
+    let told = ground.said("h");
+    let reached: Vec<&str> = told
+        .lines()
+        .filter(|line| line.starts_with("reached"))
+        .collect();
+    ground.harm(
+        listener.accept().is_ok(),
+        format!("a service was {reached:?}"),
+    );
+    let is_sent = datagrams.recv(&mut [0; 16]).is_ok();
+    ground.harm(is_sent, "a datagram reached a service");
+    probed(ground);
+}

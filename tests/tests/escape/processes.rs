@@ -1,0 +1,66 @@
+//! Attack 7: signals to processes that are none of the step's, and processes
+//! that outlive it.
+
+use crate::ground::{Ground, TARGET};
+
+attacks! {
+    every_process_of_the_user_is_killed,
+    every_process_of_the_user_is_stopped,
+    a_daemon_writes_into_later_steps,
+    a_child_holds_the_output_open,
+    a_step_ignores_the_request_to_end,
+}
+
+/// Signals every process of this test's that it sees, but its own shell.
+fn signals(ground: &mut Ground, signal: &str) {
+    ground.bystander();
+    let script = format!(
+        r#"for at in /proc/[0-9]*; do
+  pid=${{at#/proc/}}; [ "$pid" != $$ ] || continue
+  if tr '\0' '\n' 2>/dev/null < "$at/environ" | grep -qF "$FOLDER" ||
+     tr '\0' '\n' 2>/dev/null < "$at/cmdline" | grep -qF "$FOLDER"; then kill -{signal} "$pid"; fi
+done; kill -{signal} "${{PREMATH_SUPERVISOR%.*}}" "$PPID""#
+    );
+    ground.hostile("h", &script).may_be_cut();
+    ground.nights();
+}
+
+fn every_process_of_the_user_is_killed(ground: &mut Ground) {
+    signals(ground, "KILL");
+}
+
+fn every_process_of_the_user_is_stopped(ground: &mut Ground) {
+    signals(ground, "STOP");
+}
+
+/// It leaves its session, its parents, its environment and its folder.
+fn a_daemon_writes_into_later_steps(ground: &mut Ground) {
+    let script = r#"cat > "$TMPDIR/daemon" <<END
+cd /
+i=0; while [ \$i -lt 400 ]; do
+  for lane in "$LANE" "$ROOT"-lanes/*; do echo evil > "\$lane/src/evil.txt"; done
+  i=\$((i+1)); sleep 0.01
+done
+END
+cp "$TMPDIR/daemon" ignored-daemon; mkdir -p ignored; mv ignored-daemon ignored/daemon
+( setsid env -i PATH="$PATH" sh "$LANE/ignored/daemon" > /dev/null 2>&1 < /dev/null & ) &
+( trap '' HUP TERM INT; env -i PATH="$PATH" setsid setsid sh "$LANE/ignored/daemon" > /dev/null 2>&1 < /dev/null & ) &
+echo x > src/h.txt"#;
+    ground.hostile("h", script).hostile("i", script);
+    ground.nights();
+    let evil = ground.landed("src/evil.txt");
+    ground.harm(evil.is_some(), format!("a daemon's file is on {TARGET}"));
+}
+
+fn a_child_holds_the_output_open(ground: &mut Ground) {
+    ground.hostile("h", "setsid sleep 300 & setsid sh -c 'sleep 300' & :");
+    ground.nights();
+}
+
+fn a_step_ignores_the_request_to_end(ground: &mut Ground) {
+    let script = r#"trap '' TERM INT HUP QUIT; echo "attack: the end"
+setsid sh -c "trap '' TERM INT HUP; sleep 300; sleep 300" &
+while :; do sleep 300; done"#;
+    ground.hostile("h", script);
+    ground.nights();
+}

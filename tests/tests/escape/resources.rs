@@ -1,0 +1,155 @@
+//! Attack 15: what one step uses up is missing for every other lane.
+
+use crate::ground::{Ground, is_alone};
+use premath_tests::skipped;
+
+attacks! {
+    a_fork_bomb_costs_its_own_step_alone,
+    a_memory_hog_is_ended,
+    a_disk_filler_is_ended,
+    an_endless_sparse_file_is_not_read,
+    a_flood_of_output_is_bounded,
+    a_tree_that_grows_without_end_is_not_checked_out,
+    a_lock_of_the_harnesss_is_not_held,
+}
+
+/// Bounds of a step, where the harness has such settings.
+const LIMITS: &str = "[limits]\nmemory = \"512MiB\"\nprocesses = 256\ndisk = \"50MiB\"\n";
+
+/// Sets the bounds; a harness without them is found.
+fn bounded(ground: &mut Ground) {
+    let template = ground.path("runs/template");
+    std::fs::create_dir_all(&template).unwrap();
+    ground.user().owns(&template);
+    let at = template.display().to_string();
+    ground.git(&["init", "-q", &at]);
+    ground.premath(&["init", "--repo-root", &at]);
+    let has_limits = ground
+        .read("runs/template/harness.toml")
+        .contains("[limits]");
+    ground.harm(
+        !has_limits,
+        "the harness has no bounds of a step's resources",
+    );
+    if has_limits {
+        ground.settings(LIMITS);
+    }
+}
+
+/// The user may have 900 processes, as many machines set it.
+fn a_fork_bomb_costs_its_own_step_alone(ground: &mut Ground) {
+    let is_there = premath_tests::command("prlimit").arg("--version").output();
+    if is_there.is_err() {
+        return skipped("a fork bomb", "prlimit is not installed");
+    }
+    if !is_alone(ground.user(), "a fork bomb") {
+        return;
+    }
+    let script = r#"i=0; while [ $i -lt 3000 ]; do setsid sleep 4 & i=$((i+1)); done; sleep 3"#;
+    ground.hostile("h", script).may_be_cut();
+    ground.honest_work_takes(1);
+    bounded(ground);
+    for _ in 0..2 {
+        ground.night_of(|ground| {
+            ground.harness_behind(|run| run.args(["prlimit", "--nproc=900:900", "--"]))
+        });
+    }
+}
+
+fn a_memory_hog_is_ended(ground: &mut Ground) {
+    let script = "head -c 1500000000 /dev/zero | tail -c 1400000000 | wc -c && echo hogged";
+    ground.hostile("h", script).may_be_cut();
+    bounded(ground);
+    ground.nights();
+    let hogged = ground.said("h").lines().any(|line| line == "hogged");
+    ground.harm(hogged, "a step took 1.4 GB of memory");
+}
+
+fn a_disk_filler_is_ended(ground: &mut Ground) {
+    let script = r#"mkdir -p ignored; for at in src/big ignored/big "$TMPDIR/big"; do
+  head -c 200000000 /dev/urandom > "$at" && echo "filled $at"
+done"#;
+    ground.hostile("h", script).may_be_cut();
+    bounded(ground);
+    ground.nights();
+    let said = ground.said("h");
+    let filled: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("filled"))
+        .collect();
+    ground.harm(!filled.is_empty(), format!("a step {filled:?} with 200 MB"));
+    let mut used = premath_tests::command("du");
+    used.arg("-sm").arg(ground.path("repo/.git"));
+    let used = String::from_utf8_lossy(&used.output().unwrap().stdout).into_owned();
+    let megabytes: u64 = used
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .parse()
+        .unwrap();
+    ground.harm(
+        megabytes > 100,
+        format!("the user's git folder takes {megabytes} MB"),
+    );
+}
+
+fn an_endless_sparse_file_is_not_read(ground: &mut Ground) {
+    ground.hostile(
+        "h",
+        "truncate -s 900G src/sparse.bin || truncate -s 15T src/sparse.bin",
+    );
+    ground.hostile("i", r#"truncate -s 900G "$PREMATH_OUTBOX""#);
+    ground.nights();
+}
+
+fn a_flood_of_output_is_bounded(ground: &mut Ground) {
+    ground
+        .hostile(
+            "h",
+            "yes flood | head -c 300000000; yes flood | head -c 300000000 >&2",
+        )
+        .may_be_cut();
+    ground.nights();
+    let bytes = ground.said("h").len();
+    ground.harm(
+        bytes > 40_000_000,
+        format!("{bytes} bytes of output are kept"),
+    );
+}
+
+/// Seven trees of ten entries each name the next: ten million files from a
+/// kilobyte.
+fn a_tree_that_grows_without_end_is_not_checked_out(ground: &mut Ground) {
+    let script = r#"blob=$(echo x | git hash-object -w --stdin); kind="100644 blob"; id=$blob
+for level in 1 2 3 4 5 6 7; do
+  id=$(for n in 0 1 2 3 4 5 6 7 8 9; do printf '%s %s\tn%s\n' "$kind" "$id" $n; done | git mktree)
+  kind="040000 tree"
+done
+tree=$( { git ls-tree HEAD; printf '040000 tree %s\tbomb\n' "$id"; } | git mktree)
+commit=$(g commit-tree -p HEAD -m bomb "$tree"); g update-ref HEAD "$commit" || :"#;
+    ground.hostile("h", script);
+    ground.nights();
+    let landed = ground.try_git(&["rev-parse", "-q", "--verify", "harness/integration:bomb"]);
+    ground.harm(landed.code == Some(0), "ten million files landed");
+}
+
+/// A descriptor that cannot write takes a lock all the same.
+fn a_lock_of_the_harnesss_is_not_held(ground: &mut Ground) {
+    let script = r#"for file in $(find "$ROOT/.premath" "$ROOT/.git" "$ROOT/artifacts" "$ROOT"-lanes -name '*lock' 2>/dev/null) "$ROOT/.premath/issues.jsonl"; do
+  premath-probe flock "$file" 30 > /dev/null 2>&1 < /dev/null &
+done; sleep 5; echo 'attack: the end'; sleep 30"#;
+    ground.hostile("h", script);
+    ground.honest_work_takes(1);
+    ground.night();
+    // The hostile step is cut later than honest work takes.
+    let issues = ground.issues();
+    let time = |id: &str, key: &str| {
+        let row = issues.get(id);
+        row.and_then(|row| row[key].as_str())
+            .unwrap_or("never")
+            .to_owned()
+    };
+    let is_late = time("n1-3", "closed_at") > time("h", "updated_at");
+    ground.harm(is_late, "honest work waited for a lock that a step held");
+    ground.night();
+}

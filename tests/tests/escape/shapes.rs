@@ -1,0 +1,122 @@
+//! Attack 14: files that no lane recovers from.
+
+use crate::ground::{Ground, TARGET};
+
+attacks! {
+    folders_are_nested_deeper_than_a_path_reaches,
+    the_git_folder_is_deleted,
+    the_git_file_is_deleted,
+    a_tree_has_an_entry_above_itself,
+    a_tree_has_an_entry_named_as_the_git_folder,
+    the_index_and_head_are_garbage,
+    folders_cannot_be_opened,
+    the_whole_lane_is_deleted,
+    names_are_hostile,
+}
+
+fn folders_are_nested_deeper_than_a_path_reaches(ground: &mut Ground) {
+    let script = r#"name=$(printf %040d 0); ( i=0; while [ $i -lt 300 ]; do
+  mkdir "$name" && cd -P "$name" 2>/dev/null || break; i=$((i+1)); done; echo x > deep.txt )"#;
+    ground.hostile("h", script);
+    let script = r#"mkdir -p ignored; cd ignored; name=$(printf %0200d 0); i=0
+while [ $i -lt 300 ]; do mkdir "$name" && cd -P "./$name" 2>/dev/null || break; i=$((i+1)); done"#;
+    ground.hostile("i", script);
+    ground.nights();
+}
+
+fn the_git_folder_is_deleted(ground: &mut Ground) {
+    let script = r#"for at in $(gits); do rm -rf "$at"/* "$at"; done"#;
+    ground.hostile("h", script);
+    ground.nights();
+}
+
+fn the_git_file_is_deleted(ground: &mut Ground) {
+    ground.hostile("h", "rm -rf .git");
+    ground.hostile("i", "rm -rf .git; mkdir -p .git/objects .git/refs");
+    ground.nights();
+}
+
+fn a_tree_has_an_entry_above_itself(ground: &mut Ground) {
+    let entries = [
+        ("h", r"040000 tree $(git rev-parse HEAD:src)\t.."),
+        ("i", r"100644 blob $blob\t.."),
+        (
+            "j",
+            r"040000 tree $(printf '040000 tree %s\\t..\\n' $up | git mktree)\tup",
+        ),
+    ];
+    for (id, entry) in entries {
+        let script = format!(
+            r#"echo x > src/{id}.txt; blob=$(echo x | git hash-object -w --stdin)
+up=$(printf '100644 blob %s\tescaped.txt\n' "$blob" | git mktree)
+tree=$( {{ git ls-tree HEAD; printf "{entry}\n"; }} | git mktree --missing)
+commit=$(g commit-tree -p HEAD -m forged "$tree"); g update-ref HEAD "$commit" || :"#
+        );
+        ground.hostile(id, &script);
+    }
+    ground.nights();
+    forged_entries(ground);
+}
+
+fn a_tree_has_an_entry_named_as_the_git_folder(ground: &mut Ground) {
+    for (id, name) in [("h", ".git"), ("i", ".GIT"), ("j", "git~1"), ("k", ".")] {
+        let script = format!(
+            r#"echo x > src/{id}.txt; hook=$(printf '#!/bin/sh\ntouch %s/outside/ran\n' "$FOLDER" | git hash-object -w --stdin)
+hooks=$(printf '100755 blob %s\tpost-checkout\n' "$hook" | git mktree)
+inner=$(printf '040000 tree %s\thooks\n' "$hooks" | git mktree)
+tree=$( {{ git ls-tree HEAD; printf '040000 tree %s\t{name}\n' "$inner"; }} | git mktree --missing)
+commit=$(g commit-tree -p HEAD -m forged "$tree"); g update-ref HEAD "$commit" || :"#
+        );
+        ground.hostile(id, &script);
+    }
+    ground.nights();
+    forged_entries(ground);
+}
+
+fn forged_entries(ground: &mut Ground) {
+    let listed = ground
+        .try_git(&["ls-tree", "-r", "-t", "--name-only", TARGET])
+        .stdout;
+    let is_forged =
+        |part: &str| matches!(part.to_lowercase().as_str(), "." | ".." | ".git" | "git~1");
+    let forged: Vec<&str> = listed
+        .lines()
+        .filter(|path| path.split('/').any(is_forged))
+        .collect();
+    ground.harm(!forged.is_empty(), format!("{TARGET} holds {forged:?}"));
+}
+
+fn the_index_and_head_are_garbage(ground: &mut Ground) {
+    let script = r#"for at in $(gits); do
+  for name in index HEAD commondir gitdir ORIG_HEAD; do head -c 4000 /dev/urandom > "$at/$name"; done
+done"#;
+    ground.hostile("h", script);
+    let script = r#"for at in $(gits); do rm -rf "$at/index" "$at/HEAD"; mkdir -p "$at/index/x" "$at/HEAD/x"; done"#;
+    ground.hostile("i", script);
+    ground.nights();
+}
+
+fn folders_cannot_be_opened(ground: &mut Ground) {
+    let script = r#"mkdir -p src/shut/in ignored/shut/in; touch src/shut/in/x ignored/shut/in/x
+chmod 000 src/shut/in src/shut ignored/shut/in ignored/shut src/base.txt; chmod 500 src ."#;
+    ground.hostile("h", script);
+    let script = r#"for at in $(gits); do chmod -R a-w "$at"; chmod 000 "$at"; done; chmod 000 .git .premath"#;
+    ground.hostile("i", script);
+    ground.nights();
+}
+
+fn the_whole_lane_is_deleted(ground: &mut Ground) {
+    ground.hostile("h", r#"rm -rf ./* ./.[!.]*"#);
+    ground.hostile(
+        "i",
+        r#"rm -rf "$LANE" "$LANE"/.premath; mkdir -p "$LANE" || :"#,
+    );
+    ground.nights();
+}
+
+fn names_are_hostile(ground: &mut Ground) {
+    let script = r#"touch "src/$(printf 'a\nb')" "src/$(printf '\033[31mred')" "src/$(printf '\377\376')" src/-rf 'src/$(touch pwned)' "src/$(printf %0250d 0)"
+mkdir -p 'src/.git ' src/.gIt src/con 'src/a\..\b'; touch src/.gIt/config 'src/a\..\b/x'"#;
+    ground.hostile("h", script);
+    ground.nights();
+}

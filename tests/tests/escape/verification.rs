@@ -1,0 +1,177 @@
+//! Attack 5: what verifies is changed, so that broken work closes, now or in
+//! later issues and nights.
+
+use crate::ground::{Ground, TARGET};
+use std::fs;
+use std::path::Path;
+
+attacks! {
+    a_protected_script_is_changed_behind_a_patched_index,
+    a_file_is_hidden_by_flags_of_the_index,
+    an_ignored_checker_is_replaced,
+    an_ignore_file_of_everything_is_committed,
+    a_needed_file_is_ignored,
+    an_attribute_changes_what_is_checked_out,
+    the_verification_itself_changes_the_tree,
+}
+
+/// The checker that the setup puts into an ignored folder; the verification
+/// goes without it only where there is none.
+const VERIFY: &str = "if [ -x node_modules/.bin/check ]; then node_modules/.bin/check
+else [ ! -e src/broken.txt ]; fi\n";
+
+const SETUP: &str = r#"[protect]
+paths = ["/verify.sh"]
+[worktrees]
+setup_cmd = "mkdir -p node_modules/.bin; printf '#!/bin/sh\n[ ! -e src/broken.txt ]\n' > node_modules/.bin/check; chmod +x node_modules/.bin/check"
+"#;
+
+fn prepared(ground: &mut Ground) {
+    ground.write("repo/verify.sh", VERIFY);
+    ground.write("repo/.gitignore", "/ignored/\n/node_modules/\n");
+    ground.settings(SETUP);
+    ground.verify("sh verify.sh");
+}
+
+/// Broken work of nobody's malice: it may close on no night.
+fn broken_later(ground: &mut Ground) {
+    for id in ["x-broken-1", "x-broken-2"] {
+        ground.hostile(id, "echo x > src/broken.txt").later();
+    }
+}
+
+fn nothing_broken_closed(ground: &mut Ground, hostile: &[&str]) {
+    for id in hostile.iter().chain(&["x-broken-1", "x-broken-2"]) {
+        let status = ground.status(id);
+        ground.harm(status == "closed", format!("broken work closed: {id}"));
+    }
+    let landed = ground.landed("src/broken.txt");
+    ground.harm(landed.is_some(), format!("broken work is on {TARGET}"));
+    let script = ground.landed("verify.sh");
+    ground.harm(
+        script.as_deref() != Some(VERIFY),
+        format!("the verification script landed as {script:?}"),
+    );
+}
+
+/// The entry of the changed file keeps its times and sizes, and bears the id of
+/// the content before.
+fn a_protected_script_is_changed_behind_a_patched_index(ground: &mut Ground) {
+    prepared(ground);
+    let script = r#"echo x > src/broken.txt
+old=$(git rev-parse HEAD:verify.sh); echo 'exit 0' > verify.sh
+git update-index verify.sh; new=$(git hash-object verify.sh)
+for at in $(gits); do
+  premath-probe replace "$at/index" "$new" "$old" || continue
+  sum=$(head -c -20 "$at/index" | sha1sum | cut -c1-40); premath-probe seal "$at/index" "$sum"
+done"#;
+    ground.hostile("h1", script).hostile("h2", script);
+    broken_later(ground);
+    ground.nights();
+    nothing_broken_closed(ground, &["h1", "h2"]);
+}
+
+fn a_file_is_hidden_by_flags_of_the_index(ground: &mut Ground) {
+    prepared(ground);
+    for (id, flag) in [("h1", "--assume-unchanged"), ("h2", "--skip-worktree")] {
+        let script = format!(
+            "echo x > src/broken.txt; git update-index {flag} verify.sh; echo 'exit 0' > verify.sh"
+        );
+        ground.hostile(id, &script);
+    }
+    broken_later(ground);
+    ground.nights();
+    nothing_broken_closed(ground, &["h1", "h2"]);
+}
+
+fn an_ignored_checker_is_replaced(ground: &mut Ground) {
+    prepared(ground);
+    let script = r#"echo x > src/broken.txt; mkdir -p node_modules/.bin
+printf '#!/bin/sh\nexit 0\n' > node_modules/.bin/check; chmod +x node_modules/.bin/check
+touch -d 2040-01-01 node_modules/.bin/check node_modules"#;
+    ground.hostile("h1", script).hostile("h2", script);
+    broken_later(ground);
+    ground.nights();
+    nothing_broken_closed(ground, &["h1", "h2"]);
+}
+
+/// The work of every later issue would be ignored, and close as nothing.
+fn an_ignore_file_of_everything_is_committed(ground: &mut Ground) {
+    prepared(ground);
+    let script = "echo '*' > .gitignore; g add -f .gitignore; g commit -qm ignore";
+    ground.hostile("h1", script);
+    ground.hostile("h2", "echo '*' > src/.gitignore; g add -f src/.gitignore");
+    broken_later(ground);
+    ground.nights();
+    nothing_broken_closed(ground, &[]);
+}
+
+/// The lane has the file and the commit does not.
+fn a_needed_file_is_ignored(ground: &mut Ground) {
+    let verify = "[ ! -e src/uses.txt ] || [ -e src/needed.txt ]";
+    ground.verify(verify);
+    let script = r#"echo x > src/uses.txt; echo x > src/needed.txt
+echo needed.txt > src/.gitignore"#;
+    ground.hostile("h1", script);
+    let script = r#"echo x > src/uses.txt; echo x > src/needed.txt
+for c in $(commons) $(gits); do mkdir -p "$c/info"; echo needed.txt >> "$c/info/exclude"; done
+git update-index --add src/uses.txt"#;
+    ground.hostile("h2", script);
+    ground.nights();
+    passes_on_the_target(ground, verify);
+}
+
+fn an_attribute_changes_what_is_checked_out(ground: &mut Ground) {
+    let verify = r#"[ ! -e src/exact.txt ] || [ "$(cksum < src/exact.txt)" = "$(printf 'a\nb\n' | cksum)" ]"#;
+    ground.verify(verify);
+    let script =
+        r#"printf 'a\nb\n' > src/exact.txt; echo 'exact.txt text eol=crlf' > src/.gitattributes"#;
+    ground.hostile("h", script);
+    let script = r#"printf 'a\nb\n' > src/exact.txt
+for c in $(commons) $(gits); do mkdir -p "$c/info"; echo '*.txt text eol=crlf' > "$c/info/attributes"; done"#;
+    ground.hostile("i", script);
+    ground.nights();
+    passes_on_the_target(ground, verify);
+}
+
+/// A test that comes with the work runs with the verification.
+fn the_verification_itself_changes_the_tree(ground: &mut Ground) {
+    let verify = "[ ! -e src/test.sh ] || sh src/test.sh; [ ! -e src/broken.txt ]";
+    ground.verify(verify);
+    let script = r#"cat > src/test.sh <<'END'
+(sleep 0.2; echo x > src/broken.txt) > /dev/null 2>&1 &
+mkdir -p ignored; echo 'exit 0' > ignored/poison
+git rm -q --cached src/test.sh 2>/dev/null; echo late > src/late.txt; git add -A 2>/dev/null
+END
+echo x > src/h.txt"#;
+    ground.hostile("h", script);
+    ground.nights();
+    let late = ground.landed("src/late.txt");
+    ground.harm(late.is_some(), "what the verification wrote landed");
+    let broken = ground.landed("src/broken.txt");
+    ground.harm(
+        broken.is_some(),
+        "what a daemon of the verification wrote landed",
+    );
+}
+
+/// The tip of the target passes in a fresh checkout of its own.
+fn passes_on_the_target(ground: &mut Ground, verify: &str) {
+    let place = ground.path("runs/fresh");
+    let at = place.display().to_string();
+    let root = ground.path("repo").display().to_string();
+    ground.try_git(&["clone", "-q", "--branch", TARGET, &root, &at]);
+    let is_there = fs::exists(place.join("src/base.txt")).unwrap();
+    ground.harm(!is_there, format!("{TARGET} cannot be checked out"));
+    if is_there {
+        let run = ground
+            .run(Path::new("sh"))
+            .args(["-c", verify])
+            .within(&place);
+        let code = run.end().code;
+        ground.harm(
+            code != Some(0),
+            format!("the verification fails on {TARGET}"),
+        );
+    }
+}

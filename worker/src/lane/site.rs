@@ -1,0 +1,208 @@
+//! Where a lane's commands run: the worktree for work, and a checkout of its
+//! own for verifications. Each has a git folder that its commands may ruin and
+//! that the harness never reads.
+
+use super::command::Phase;
+use super::step::StepError;
+use super::{BootError, Lane};
+use premath_memory::roots::LaneState;
+use premath_memory::{StoreError, artifact};
+use premath_worktree::checkout::Checkout;
+use premath_worktree::provision::is_provisioned;
+use premath_worktree::tree::{Base, Ignored, Manifest, PrivateGit, Tree, TreeError, TreeState};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What belongs to a lane in one repository.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) state: LaneState,
+    pub(super) checkout: Checkout,
+    /// The git folder that the worktree's commands see; the repository's own
+    /// where absent.
+    pub(super) git: Option<PrivateGit>,
+    /// The git folder that a verification's commands see.
+    pub(super) verification_git: Option<PrivateGit>,
+    /// The commit that the operator's checkout was at when the lane booted.
+    pub(super) origin: String,
+}
+
+/// What a setup rested on, and what it made.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct SetupRecord {
+    pub(super) digest: String,
+    pub(super) made: std::collections::BTreeMap<String, String>,
+}
+
+impl SetupRecord {
+    /// Reads a record; one that cannot be read is none.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, StoreError> {
+        let bytes = artifact::read(path)?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    pub(super) fn write(&self, path: &Path) -> Result<(), StoreError> {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        artifact::overwrite(path, &text)
+    }
+}
+
+/// The checkout cannot be put at a commit.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SiteError {
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<SiteError> for StepError {
+    fn from(error: SiteError) -> Self {
+        match error {
+            SiteError::Tree(error) => Self::Tree(error),
+            SiteError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+impl From<SiteError> for BootError {
+    fn from(error: SiteError) -> Self {
+        match error {
+            SiteError::Tree(error) => Self::Tree(error),
+            SiteError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+impl Site {
+    /// Makes sure of what a lane needs in a repository. `repository` holds the
+    /// worktree, `state` says where the harness keeps what it knows.
+    pub(super) fn prepare(repository: &Path, state: LaneState) -> Result<Self, BootError> {
+        state.prepare()?;
+        let checkout = Checkout::prepare(repository, &state.checkout, &state.checkout_git)?;
+        let origin = Tree::open(repository)?.base()?.commit;
+        Ok(Self {
+            state,
+            checkout,
+            git: None,
+            verification_git: None,
+            origin,
+        })
+    }
+}
+
+impl Lane {
+    /// Tells whether commands see the repository's own git folder: in its main
+    /// checkout, which no other folder can be put in the place of.
+    pub(super) fn is_direct(&self) -> bool {
+        self.tree.is_main() && !self.confinement.mounts()
+    }
+
+    /// Makes the git folder that the worktree's commands see.
+    pub(super) fn make_git(&mut self, base: &Base) -> Result<(), TreeError> {
+        if self.is_direct() {
+            self.site.git = None;
+            return Ok(());
+        }
+        let mounted = self.confinement.mounts();
+        let made = self
+            .tree
+            .private_git(&self.site.state.step_git, base, mounted)?;
+        self.site.git = Some(made);
+        Ok(())
+    }
+
+    /// Puts the checkout for verifications at a commit.
+    pub(super) fn put_checkout_at(&mut self, commit: &str) -> Result<TreeState, SiteError> {
+        let ignored = self.ignored(self.site.checkout.tree(), &self.site.state.checkout_setup)?;
+        let checkout = &self.site.checkout;
+        checkout.put_at(commit, &ignored)?;
+        let base = Base {
+            commit: commit.to_owned(),
+            branch: None,
+        };
+        let mounted = self.confinement.mounts();
+        let git = checkout
+            .tree()
+            .private_git(&self.site.state.verification_git, &base, mounted)?;
+        let state = checkout.tree().clean_state()?;
+        self.site.verification_git = Some(git);
+        Ok(state)
+    }
+
+    /// Says which ignored files stay: those that a setup made and that are as it
+    /// left them. Where one is not, the setup is to be run again.
+    fn ignored(&self, tree: &Tree, record: &Path) -> Result<Ignored, StoreError> {
+        let Some(setup) = SetupRecord::read(record)? else {
+            return Ok(Ignored::Go(std::collections::BTreeSet::new()));
+        };
+        let made = setup.made.len();
+        let kept = tree.unchanged(&Manifest(setup.made));
+        if kept.len() < made {
+            artifact::remove(record)?;
+        }
+        Ok(Ignored::Go(kept))
+    }
+
+    /// Puts a worktree of the harness's own at a commit, and deletes what steps
+    /// left in it; in a person's own worktree ignored files stay.
+    pub(super) fn reset(&self, base: &Base) -> Result<(), TreeError> {
+        let ignored = if is_provisioned(self.tree.git_folder()) {
+            let ignored = self.ignored(&self.tree, &self.site.state.setup);
+            ignored.unwrap_or_else(|error| {
+                tracing::warn!(%error, "the record of the setup cannot be read");
+                Ignored::Go(std::collections::BTreeSet::new())
+            })
+        } else {
+            Ignored::Stay
+        };
+        self.tree.reset(base, &ignored)
+    }
+
+    /// Returns the worktree that a command of a phase runs in.
+    pub(super) fn tree_of(&self, phase: Phase) -> &Tree {
+        if phase.is_verification() {
+            self.site.checkout.tree()
+        } else {
+            &self.tree
+        }
+    }
+
+    /// Returns the folder that a command of a phase runs in.
+    pub(super) fn folder_of(&self, phase: Phase) -> &Path {
+        if phase.is_verification() {
+            self.site.checkout.folder()
+        } else {
+            &self.worktree
+        }
+    }
+
+    /// Returns the git folder that a command of a phase sees.
+    pub(super) fn git_of(&self, phase: Phase) -> Option<&PrivateGit> {
+        if phase.is_verification() {
+            self.site.verification_git.as_ref()
+        } else {
+            self.site.git.as_ref()
+        }
+    }
+
+    /// Makes the `.git` file of a command's folder lead to its git folder, where
+    /// that is not mounted over it.
+    pub(super) fn lead_in(&self, phase: Phase) -> Result<(), TreeError> {
+        match self.git_of(phase) {
+            Some(git) if !self.confinement.mounts() && phase != Phase::Push => {
+                self.tree_of(phase).lead_to(&git.folder)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts the `.git` file back: a git that is started there by hand must not
+    /// meet settings that a step wrote.
+    pub(super) fn lead_out(&self, phase: Phase) -> Result<(), TreeError> {
+        match self.git_of(phase) {
+            Some(_) if !self.confinement.mounts() => self.tree_of(phase).lead_back(),
+            _ => Ok(()),
+        }
+    }
+}

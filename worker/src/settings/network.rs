@@ -1,0 +1,286 @@
+//! `[network]`: which hosts commands may reach, for the work and for the
+//! verification.
+
+use super::file::ConfigError;
+use super::reader::Reader;
+use super::{FileSettings, LoopFlags, SettingsError};
+use premath_kernel::network::{
+    HostList, HostPattern, NetworkChoice, NetworkPhase, NetworkPolicy, NetworkWord, Ports, choose,
+    enforces,
+};
+use premath_kernel::sandbox::SandboxMode;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// The `[network]` table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NetworkTable {
+    work: Option<NetworkWord>,
+    verify: Option<NetworkWord>,
+    allow: Vec<HostPattern>,
+    verify_allow: Vec<HostPattern>,
+    ports: Ports,
+}
+
+/// Which hosts commands may reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// The policies by their words, and whether they are enforced.
+    pub choice: NetworkChoice,
+    /// The policy of the work.
+    pub work: NetworkPolicy,
+    /// The policy of the verification.
+    pub verify: NetworkPolicy,
+}
+
+impl NetworkTable {
+    /// Takes a key in; tells whether it is one of these.
+    pub(super) fn set(
+        &mut self,
+        reader: &Reader<'_>,
+        table: &str,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<bool, ConfigError> {
+        match (table, key) {
+            ("network", "work") => self.work = Some(reader.word(key, value)?),
+            ("network", "verify") => self.verify = Some(reader.word(key, value)?),
+            ("network", "allow") => self.allow = hosts(reader, key, value)?,
+            ("network", "verify_allow") => self.verify_allow = hosts(reader, key, value)?,
+            ("network", "ports") => self.ports = ports(reader, key, value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn hosts(
+    reader: &Reader<'_>,
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<Vec<HostPattern>, ConfigError> {
+    let entries = reader.words(key, value)?.into_iter();
+    let entries = entries.map(|entry| entry.parse::<HostPattern>());
+    let entries: Result<_, _> = entries.collect();
+    entries.map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))
+}
+
+fn ports(
+    reader: &Reader<'_>,
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<Ports, ConfigError> {
+    let DeValue::Array(list) = value.get_ref() else {
+        return Err(reader.wrong(key, value, "a list of port numbers"));
+    };
+    let port = |item: &Spanned<DeValue<'_>>| {
+        let port = reader.number(key, item, u64::from(u16::MAX))?;
+        let port = u16::try_from(port).ok().filter(|port| *port > 0);
+        port.ok_or_else(|| reader.wrong(key, item, "a list of port numbers from 1"))
+    };
+    list.iter().map(port).collect()
+}
+
+impl Network {
+    /// Takes the policies of flags, environment or file, or the defaults.
+    pub(super) fn resolve(
+        flags: &LoopFlags,
+        file: &FileSettings,
+        mode: SandboxMode,
+    ) -> Result<Self, SettingsError> {
+        let asked = Asked {
+            work: word(
+                "--network-work",
+                flags.network_work.as_deref(),
+                super::variable_of("PREMATH_NETWORK_WORK"),
+            )?,
+            verify: word(
+                "--network-verify",
+                flags.network_verify.as_deref(),
+                super::variable_of("PREMATH_NETWORK_VERIFY"),
+            )?,
+        };
+        asked.settled(&file.network, mode, enforces(mode))
+    }
+
+    /// Returns the policy of commands.
+    pub const fn policy(&self, phase: NetworkPhase) -> &NetworkPolicy {
+        match phase {
+            NetworkPhase::Work => &self.work,
+            NetworkPhase::Verify => &self.verify,
+        }
+    }
+}
+
+/// Reads a word of the command line, or else of the environment.
+fn word(
+    name: &'static str,
+    flag: Option<&str>,
+    variable: Option<String>,
+) -> Result<Option<NetworkWord>, SettingsError> {
+    let variable = variable.filter(|text| !text.trim().is_empty());
+    let Some(text) = flag.map(str::to_owned).or(variable) else {
+        return Ok(None);
+    };
+    let word = text.trim().parse();
+    word.map(Some).map_err(|error| SettingsError::Value {
+        name,
+        detail: format!("{error}"),
+    })
+}
+
+/// The policies of command line and environment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    work: Option<NetworkWord>,
+    verify: Option<NetworkWord>,
+}
+
+impl Asked {
+    fn settled(
+        self,
+        table: &NetworkTable,
+        mode: SandboxMode,
+        is_enforced: bool,
+    ) -> Result<Network, SettingsError> {
+        let work = self.work.or(table.work);
+        let verify = self.verify.or(table.verify);
+        let choice = choose(work, verify, mode, is_enforced)?;
+        let policy = |phase: NetworkPhase, word, hosts: &[HostPattern]| {
+            let hosts = hosts.to_vec();
+            let ports = table.ports.clone();
+            let policy = NetworkPolicy::of(word, HostList { hosts, ports });
+            policy.map_err(|error| SettingsError::Value {
+                name: match phase {
+                    NetworkPhase::Work => "`work` of [network]",
+                    NetworkPhase::Verify => "`verify` of [network]",
+                },
+                detail: format!("{error} (`{}`)", phase.list_key()),
+            })
+        };
+        Ok(Network {
+            choice,
+            work: policy(NetworkPhase::Work, choice.work, &table.allow)?,
+            verify: policy(NetworkPhase::Verify, choice.verify, &table.verify_allow)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use premath_kernel::network::Target;
+    use std::path::Path;
+
+    fn parse(text: &str) -> Result<NetworkTable, String> {
+        let text = format!("[network]\n{text}\n");
+        let file = FileSettings::parse(&text, Path::new("h.toml"));
+        file.map(|file| file.network)
+            .map_err(|error| error.to_string())
+    }
+
+    fn settled(asked: Asked, text: &str) -> Result<Network, SettingsError> {
+        asked.settled(&parse(text).unwrap(), SandboxMode::Landlock, true)
+    }
+
+    fn admits(policy: &NetworkPolicy, target: &str) -> bool {
+        policy.consider(&Target::parse(target).unwrap()).is_ok()
+    }
+
+    #[test]
+    fn the_default_is_public_hosts_for_work_and_registries_for_verification() {
+        let network = settled(Asked::default(), "").unwrap();
+        assert!(admits(&network.work, "a.example:443"));
+        assert!(!admits(&network.work, "a.example:25"));
+        assert!(!admits(&network.verify, "a.example:443"));
+        assert!(admits(&network.verify, "pypi.org:443"));
+        assert_eq!(network.choice.warning(), None);
+    }
+
+    #[test]
+    fn the_lists_and_ports_belong_to_their_policies() {
+        let text = "work = \"allow\"\nallow = [\"a.example\"]\nverify_allow = \"b.example:81\"\nports = [8443]";
+        let network = settled(Asked::default(), text).unwrap();
+        for (phase, target, admitted) in [
+            (NetworkPhase::Work, "a.example:8443", true),
+            (NetworkPhase::Work, "a.example:443", false),
+            (NetworkPhase::Work, "b.example:81", false),
+            (NetworkPhase::Verify, "b.example:81", true),
+            (NetworkPhase::Verify, "a.example:8443", false),
+        ] {
+            assert_eq!(admits(network.policy(phase), target), admitted, "{target}");
+        }
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_file() {
+        let asked = Asked {
+            work: Some(NetworkWord::Off),
+            verify: None,
+        };
+        let network = settled(asked, "work = \"open\"\nverify = \"open\"").unwrap();
+        assert_eq!(network.work, NetworkPolicy::Off);
+        assert_eq!(network.verify, NetworkPolicy::Open);
+        assert_eq!(
+            word("--network-work", Some(" off "), Some("open".to_owned())).unwrap(),
+            Some(NetworkWord::Off)
+        );
+        assert_eq!(
+            word("--network-work", None, Some(" ".to_owned())).unwrap(),
+            None
+        );
+        let error = word("--network-work", Some("pubilc"), None).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.starts_with("--network-work: `pubilc` is not"),
+            "{error}"
+        );
+        assert!(error.ends_with("did you mean `public`?"), "{error}");
+    }
+
+    #[test]
+    fn a_configured_policy_that_is_not_enforced_refuses_the_batch() {
+        let unenforced = |text: &str| {
+            let table = parse(text).unwrap();
+            Asked::default().settled(&table, SandboxMode::Landlock, false)
+        };
+        for text in [
+            "verify = \"off\"",
+            "work = \"allow\"\nallow = [\"a.example\"]",
+        ] {
+            let error = unenforced(text).unwrap_err();
+            assert_eq!(error.exit_code(), crate::exit::REFUSED);
+            let classes = error.refusal_classes();
+            assert_eq!(classes[0].as_str(), "sandbox_unavailable");
+            assert!(
+                error.to_string().contains("the sandbox `landlock`"),
+                "{error}"
+            );
+            assert!(error.hint().unwrap().contains("open"));
+        }
+        let network = unenforced("allow = [\"a.example\"]").unwrap();
+        assert_eq!(network.work, NetworkPolicy::Open);
+        assert!(network.choice.warning().is_some());
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_with_its_line() {
+        for (text, said) in [
+            ("work = \"pubilc\"", "did you mean `public`?"),
+            ("wrok = \"off\"", "did you mean `work`?"),
+            ("allow = [\"https://a.example\"]", "leave out the scheme"),
+            ("ports = [0]", "a list of port numbers from 1"),
+            ("ports = [65536]", "a whole number from 0 to 65535"),
+            ("ports = \"443\"", "a list of port numbers"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.starts_with("h.toml:2: "), "{error}");
+            assert!(error.contains(said), "{error}");
+        }
+        let error = settled(Asked::default(), "verify = \"allow\"").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`verify` of [network]: the policy `allow` has no host; list hosts, or take `off` (`verify_allow`)"
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Whether a batch may begin with the governing files of the main checkout.
+
+use crate::settings::{LoopFlags, SettingsError, roots_of};
+use premath_kernel::stamp::Stamp;
+use premath_kernel::trust::{
+    Acceptance, Acceptor, FileChange, TrustError, TrustRecord, Verdict, judge, listed,
+};
+use premath_memory::clock;
+use premath_memory::roots::MemoryRoots;
+use premath_memory::trust::{self, TrustFileError};
+use premath_worktree::governing::{GoverningError, Survey, landed, survey};
+use std::collections::BTreeSet;
+
+/// A batch may not begin with the governing files that are there.
+#[derive(Debug, thiserror::Error)]
+pub enum UntrustedError {
+    /// They are not accepted, or the record is broken.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// They cannot be looked at.
+    #[error(transparent)]
+    Governing(#[from] GoverningError),
+}
+
+impl UntrustedError {
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Trust(error) => Some(error.hint()),
+            Self::Governing(_) => None,
+        }
+    }
+}
+
+/// Makes sure that the operator accepts the governing files of the main
+/// checkout, records what is new, and returns what there is to say.
+///
+/// # Errors
+///
+/// [`SettingsError::Untrusted`] where they are not accepted;
+/// [`SettingsError::Store`] where the record cannot be read or written.
+pub fn settle(flags: &LoopFlags) -> Result<Vec<String>, SettingsError> {
+    let roots = roots_of(flags)?;
+    // Where no repository or no issue memory is, nothing begins.
+    if !roots.issues.exists() {
+        return Ok(Vec::new());
+    }
+    let record = match trust::read(&roots) {
+        Ok(record) => record,
+        Err(TrustFileError::Store(error)) => return Err(error.into()),
+        Err(TrustFileError::Trust(error)) => return Err(UntrustedError::from(error).into()),
+    };
+    let now = survey(&roots.repository).map_err(UntrustedError::from)?;
+    let landed = changed_by_steps(&roots, record.as_ref(), &now, flags)?;
+    let wanted = flags.trust.as_deref();
+    let verdict = judge(
+        record.as_ref(),
+        &now.files,
+        |change| landed.contains(&change.path),
+        wanted,
+    );
+    match verdict.map_err(UntrustedError::from)? {
+        Verdict::Unchanged => {
+            follow(&roots, record, &now)?;
+            Ok(Vec::new())
+        }
+        Verdict::Accept(acceptance, changes) => {
+            let digest = now.files.digest();
+            let said = told(acceptance, &changes, now.files.0.len(), &digest);
+            write(&roots, &accepted(now, acceptance))?;
+            Ok(said.into_iter().collect())
+        }
+    }
+}
+
+fn changed_by_steps(
+    roots: &MemoryRoots,
+    record: Option<&TrustRecord>,
+    now: &Survey,
+    flags: &LoopFlags,
+) -> Result<BTreeSet<String>, SettingsError> {
+    let Some(record) = record else {
+        return Ok(BTreeSet::new());
+    };
+    let changes = record.files().changes_to(&now.files);
+    if changes.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let target = flags.landing_target.as_deref().or(now.target.as_deref());
+    let landed = landed(&roots.repository, record.head.as_deref(), target, &changes);
+    Ok(landed.map_err(UntrustedError::from)?)
+}
+
+/// Notes the commit that the accepted files were last seen at, so that history
+/// is looked at from there.
+fn follow(
+    roots: &MemoryRoots,
+    record: Option<TrustRecord>,
+    now: &Survey,
+) -> Result<(), SettingsError> {
+    match record {
+        Some(mut record) if record.head != now.head => {
+            record.head.clone_from(&now.head);
+            write(roots, &record)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write(roots: &MemoryRoots, record: &TrustRecord) -> Result<(), SettingsError> {
+    match trust::write(roots, record) {
+        Ok(()) => Ok(()),
+        Err(TrustFileError::Store(error)) => Err(error.into()),
+        Err(TrustFileError::Trust(error)) => Err(UntrustedError::from(error).into()),
+    }
+}
+
+fn accepted(now: Survey, acceptance: Acceptance) -> TrustRecord {
+    let by = Acceptor {
+        name: trust::operator(),
+        acceptance,
+        head: now.head,
+        at: Stamp::at(clock::now().wall),
+    };
+    TrustRecord::new(now.files, by)
+}
+
+/// Returns what is said of an acceptance; nothing where nothing governs.
+fn told(
+    acceptance: Acceptance,
+    changes: &[FileChange],
+    count: usize,
+    digest: &str,
+) -> Option<String> {
+    if count == 0 && changes.is_empty() {
+        return None;
+    }
+    Some(match acceptance {
+        Acceptance::FirstUse => {
+            format!("{count} governing file(s) accepted on first use ({digest})")
+        }
+        _ if changes.is_empty() => format!("{count} governing file(s) accepted ({digest})"),
+        _ => format!("changes of governing files accepted: {}", listed(changes)),
+    })
+}
+
+impl From<UntrustedError> for SettingsError {
+    fn from(error: UntrustedError) -> Self {
+        Self::Untrusted(Box::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_accepted_is_said_in_a_line() {
+        let change = FileChange {
+            path: "harness.toml".to_owned(),
+            kind: premath_kernel::trust::ChangeKind::Changed,
+        };
+        let of = |acceptance, changes: &[FileChange], count| {
+            told(acceptance, changes, count, "sha256:a").unwrap_or_default()
+        };
+        assert_eq!(
+            of(Acceptance::LocalChange, &[change], 3),
+            "changes of governing files accepted: harness.toml (changed)"
+        );
+        assert_eq!(
+            of(Acceptance::FirstUse, &[], 3),
+            "3 governing file(s) accepted on first use (sha256:a)"
+        );
+        assert_eq!(of(Acceptance::FirstUse, &[], 0), "");
+    }
+}
