@@ -77,11 +77,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|mode| mode == supervisor::MODE)
-    {
-        return supervisor::main();
+    if let Some(ended) = supervisor::hidden_mode() {
+        return ended;
     }
     let arguments = Arguments::parse();
     harness_worker::log::begin();

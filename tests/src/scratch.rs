@@ -204,9 +204,10 @@ impl Scratch {
             .within(&self.root)
             .env("PATH", path)
             .env("HOME", self.home())
-            // The state of tools, which confined commands may write: so a
-            // scripted agent can leave word there.
-            .env("XDG_CACHE_HOME", self.home())
+            // Open to confined commands, so that a scripted agent can report.
+            .env("PREMATH_SANDBOX_WRITE", self.home())
+            .env("PREMATH_SANDBOX_READ", binaries().folder())
+            .env("PREMATH_ENV_ALLOW", "E2E_PREMATH")
             .env("TMPDIR", self.folder())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_AUTHOR_NAME", "Agent")

@@ -17,6 +17,97 @@ const REPOSITORY: [&str; 8] = [
     "GIT_NAMESPACE",
 ];
 
+/// The port of a confined command's loopback interface where the proxy is.
+pub(crate) const PROXY_PORT: u16 = 3128;
+
+/// Variables that pass where no setting says more (`isolation.md` 8): what
+/// programs need to find themselves, to speak and to build. None is a secret.
+const PASSED: [&str; 62] = [
+    "CC",
+    "CFLAGS",
+    "CI",
+    "CLICOLOR",
+    "CMAKE_GENERATOR",
+    "CMAKE_PREFIX_PATH",
+    "COLORTERM",
+    "CPPFLAGS",
+    "CXX",
+    "CXXFLAGS",
+    "FORCE_COLOR",
+    "GIT_AUTHOR_DATE",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_DATE",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GOFLAGS",
+    "GOPROXY",
+    "GOROOT",
+    "GOSUMDB",
+    "GOTOOLCHAIN",
+    "HOME",
+    "IS_SANDBOX",
+    "JAVA_HOME",
+    "JDK_HOME",
+    "LANG",
+    "LANGUAGE",
+    "LDFLAGS",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "LOGNAME",
+    "MAKEFLAGS",
+    "NODE_ENV",
+    "NODE_EXTRA_CA_CERTS",
+    "NODE_OPTIONS",
+    "NO_COLOR",
+    "PATH",
+    "PKG_CONFIG_PATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHASHSEED",
+    "PYTHONPATH",
+    "PYTHONUNBUFFERED",
+    "REQUESTS_CA_BUNDLE",
+    "RUSTC_WRAPPER",
+    "RUSTDOCFLAGS",
+    "RUSTFLAGS",
+    "RUSTUP_TOOLCHAIN",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "SHELL",
+    "SOURCE_DATE_EPOCH",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "TEMP",
+    "TERM",
+    "TMP",
+    "TMPDIR",
+    "TZ",
+    "UMASK",
+    "USER",
+    "VIRTUAL_ENV",
+];
+
+/// Families of them.
+const PASSED_STARTS: [&str; 1] = ["LC_"];
+
+/// Variables that an agent signs in with or is configured by; they pass to its
+/// own command alone.
+const OF_AGENTS: [&str; 8] = [
+    "ANTHROPIC_",
+    "CLAUDE_CODE_",
+    "CODEX_",
+    "DISABLE_",
+    "GEMINI_",
+    "GOOGLE_GEMINI_",
+    "OPENAI_",
+    "OPENCODE_",
+];
+
+/// Tells whether a variable belongs to an agent.
+fn is_of_agent(name: &str) -> bool {
+    OF_AGENTS.iter().any(|start| name.starts_with(start))
+}
+
 /// Makes the whole environment of a command, sorted by name.
 ///
 /// Our own variables come from `own` alone: one that a caller left behind
@@ -24,19 +115,20 @@ const REPOSITORY: [&str; 8] = [
 pub(crate) fn of_command(
     inherited: impl IntoIterator<Item = (OsString, OsString)>,
     rules: &EnvironmentRules,
+    is_work: bool,
     own: &[(&str, OsString)],
 ) -> Vec<(OsString, OsString)> {
     let passes = |name: &OsStr| {
         let Some(name) = name.to_str() else {
-            return rules.allow.is_none();
+            return false;
         };
+        let is_known = PASSED.contains(&name)
+            || PASSED_STARTS.iter().any(|start| name.starts_with(start))
+            || (is_work && is_of_agent(name));
         !name.starts_with("PREMATH_")
             && !REPOSITORY.contains(&name)
             && !rules.drop.contains(name)
-            && rules
-                .allow
-                .as_ref()
-                .is_none_or(|allow| allow.contains(name))
+            && (is_known || rules.allow.contains(name))
     };
     let mut all: BTreeMap<OsString, OsString> = inherited
         .into_iter()
@@ -52,7 +144,7 @@ pub(crate) fn of_command(
 /// Returns where a command looks for programs; `None` where that is up to its
 /// shell.
 pub(crate) fn path(rules: &EnvironmentRules) -> Option<OsString> {
-    let all = of_command(std::env::vars_os(), rules, &[]);
+    let all = of_command(std::env::vars_os(), rules, false, &[]);
     let path = all.into_iter().find(|(name, _)| name == "PATH");
     path.map(|(_, value)| value)
         .filter(|value| !value.is_empty())
@@ -80,26 +172,38 @@ fn without_upkeep(all: &mut BTreeMap<OsString, OsString>) {
 mod tests {
     use super::*;
 
-    fn names(rules: &EnvironmentRules) -> Vec<String> {
-        let inherited = ["PATH", "HOME", "TOKEN", "PREMATH_ISSUE_ID", "GIT_DIR"]
-            .map(|name| (name.into(), "x".into()));
-        of_command(inherited, rules, &[("PREMATH_STEP_ID", "s".into())])
-            .into_iter()
-            .map(|(name, _)| name.into_string().unwrap())
-            .filter(|name| !name.starts_with("GIT_CONFIG_"))
-            .collect()
+    fn names(rules: &EnvironmentRules, is_work: bool) -> Vec<String> {
+        let inherited = [
+            "PATH",
+            "HOME",
+            "LC_ALL",
+            "TOKEN",
+            "OPENAI_API_KEY",
+            "PREMATH_ISSUE_ID",
+            "GIT_DIR",
+        ]
+        .map(|name| (name.into(), "x".into()));
+        of_command(
+            inherited,
+            rules,
+            is_work,
+            &[("PREMATH_STEP_ID", "s".into())],
+        )
+        .into_iter()
+        .map(|(name, _)| name.into_string().unwrap())
+        .filter(|name| !name.starts_with("GIT_CONFIG_"))
+        .collect()
     }
 
     #[test]
     fn settings_for_git_are_added_to_those_that_are_there() {
-        let inherited = [
-            ("GIT_CONFIG_COUNT", "1"),
-            ("GIT_CONFIG_KEY_0", "user.name"),
-            ("GIT_CONFIG_VALUE_0", "x"),
-        ]
-        .map(|(name, value)| (name.into(), value.into()));
+        let own = [
+            ("GIT_CONFIG_COUNT", "1".into()),
+            ("GIT_CONFIG_KEY_0", "user.name".into()),
+            ("GIT_CONFIG_VALUE_0", "x".into()),
+        ];
         let all: BTreeMap<OsString, OsString> =
-            of_command(inherited, &EnvironmentRules::default(), &[])
+            of_command([], &EnvironmentRules::default(), false, &own)
                 .into_iter()
                 .collect();
         let of = |name: &str| all[OsStr::new(name)].to_str().unwrap();
@@ -110,19 +214,28 @@ mod tests {
     }
 
     #[test]
-    fn a_callers_own_step_and_repository_never_reach_a_command() {
+    fn what_is_not_on_the_list_does_not_pass() {
         assert_eq!(
-            names(&EnvironmentRules::default()),
-            ["HOME", "PATH", "PREMATH_STEP_ID", "TOKEN"]
+            names(&EnvironmentRules::default(), false),
+            ["HOME", "LC_ALL", "PATH", "PREMATH_STEP_ID"]
         );
     }
 
     #[test]
-    fn allow_and_drop_rule_what_is_inherited() {
+    fn the_key_of_an_agent_passes_to_the_work_alone() {
+        let names = names(&EnvironmentRules::default(), true);
+        assert!(names.contains(&"OPENAI_API_KEY".to_owned()));
+    }
+
+    #[test]
+    fn settings_add_names_and_take_them_out() {
         let rules = EnvironmentRules {
-            allow: Some(["PATH", "TOKEN"].map(String::from).into()),
-            drop: ["TOKEN".to_owned()].into(),
+            allow: ["TOKEN", "GIT_DIR"].map(String::from).into(),
+            drop: ["HOME".to_owned()].into(),
         };
-        assert_eq!(names(&rules), ["PATH", "PREMATH_STEP_ID"]);
+        assert_eq!(
+            names(&rules, false),
+            ["LC_ALL", "PATH", "PREMATH_STEP_ID", "TOKEN"]
+        );
     }
 }

@@ -11,6 +11,7 @@ pub mod log;
 mod prompt;
 pub mod proxy;
 pub mod refusal;
+pub mod sandbox;
 pub mod settings;
 pub mod stderr;
 pub mod supervisor;

@@ -59,6 +59,7 @@ pub(crate) fn end(exit: &Exit) -> CommandEnd {
             ExitCause::Exited => EndCause::Exited,
             ExitCause::Limit => EndCause::Limit,
             ExitCause::Stopped => EndCause::Stopped,
+            ExitCause::Exceeded(_) => EndCause::Exceeded,
             ExitCause::SpawnFailed { .. } => EndCause::SpawnFailed,
         },
         code: exit.code,

@@ -193,6 +193,7 @@ classes! {
     FlakyIo = "flaky_io", "contracts 7", "A file operation failed in a way that a second run may mend.";
     AgentStreamInvalid = "agent_stream_invalid", "HARNESS-RUNTIME 3.2", "The agent's event stream cannot be read as evidence: a line is broken, could be a call of an unknown kind, or the stream does not begin or end as it must.";
     UsageLimit = "usage_limit", "HARNESS-RUNTIME 3.2", "The agent's provider refuses more work until a limit resets.";
+    ResourceExceeded = "resource_exceeded", "HARNESS-RUNTIME 3.2", "The command used more memory, processes or disk than it may and was killed with its group.";
     BudgetExceeded = "budget_exceeded", "HARNESS-RUNTIME 3.2", "The tokens, the money or the time that may be used are used up.";
     WorkFailed = "work_failed", "contracts 7", "The work command ended with an error of its own.";
     CheckFailed = "check_failed", "contracts 7", "The verification did not pass.";

@@ -4,6 +4,7 @@
 
 use crate::canonical;
 use crate::failure::FailureClass;
+use crate::network::NetworkChoice;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -18,23 +19,23 @@ pub const SANDBOX_KIND: &str = "premath.harness.sandbox_witness.v1";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxMode {
+    /// By namespaces: a view of files, processes and network of its own.
+    Namespaces,
     /// By the kernel's Landlock: a list of what may be written.
     Landlock,
-    /// By `bwrap`: a view of the files that is read-only but for a list.
-    Bubblewrap,
     /// Not at all.
     None,
 }
 
 impl SandboxMode {
     /// What is tried where nobody asked for one, the strongest first.
-    pub const BY_STRENGTH: [Self; 2] = [Self::Landlock, Self::Bubblewrap];
+    pub const BY_STRENGTH: [Self; 2] = [Self::Namespaces, Self::Landlock];
 
     /// Returns the text that stands in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Namespaces => "namespaces",
             Self::Landlock => "landlock",
-            Self::Bubblewrap => "bubblewrap",
             Self::None => "none",
         }
     }
@@ -48,14 +49,18 @@ impl fmt::Display for SandboxMode {
 
 /// A word is no way of confining.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not `landlock`, `bubblewrap` or `none`")]
+#[error("`{0}` is not `namespaces`, `landlock` or `none`")]
 pub struct UnknownSandbox(pub String);
 
 impl FromStr for SandboxMode {
     type Err = UnknownSandbox;
 
     fn from_str(text: &str) -> Result<Self, UnknownSandbox> {
-        [Self::Landlock, Self::Bubblewrap, Self::None]
+        // What the mode was called by the program that made the namespaces.
+        if text == "bubblewrap" {
+            return Ok(Self::Namespaces);
+        }
+        [Self::Namespaces, Self::Landlock, Self::None]
             .into_iter()
             .find(|mode| mode.as_str() == text)
             .ok_or_else(|| UnknownSandbox(text.to_owned()))
@@ -91,24 +96,22 @@ pub struct SandboxChoice {
 impl SandboxChoice {
     /// Says in a line how commands are confined.
     pub fn told(&self) -> String {
-        if self.mode != SandboxMode::None {
-            return format!(
-                "commands are confined by {}: they write their worktree, a temporary folder of their own, and the state of known tools",
-                self.mode
-            );
-        }
-        if self.missing.is_empty() {
-            return "commands are not confined, as asked for; a change of issue memory by one is detected and told".to_owned();
-        }
-        let why: Vec<String> = self
-            .missing
-            .iter()
-            .map(|missing| format!("no {}: {}", missing.mode, missing.why))
+        let what = match self.mode {
+            SandboxMode::Namespaces => {
+                "commands are confined by namespaces: they see the system, their worktree and a home of their own"
+            }
+            SandboxMode::Landlock => {
+                "commands are confined by landlock: they write their worktree and a home of their own; they read and reach what you do"
+            }
+            SandboxMode::None => {
+                "commands are not confined, as asked for; a change of issue memory by one is detected and reported"
+            }
+        };
+        let missing = self.missing.iter();
+        let why: String = missing
+            .map(|missing| format!(" (no {}: {})", missing.mode, missing.why))
             .collect();
-        format!(
-            "commands are NOT confined here ({}); a change of issue memory by one is detected and told",
-            why.join("; ")
-        )
+        format!("{what}{why}")
     }
 }
 
@@ -118,7 +121,8 @@ impl SandboxChoice {
 /// # Errors
 ///
 /// [`SandboxUnavailable`] where one was asked for that does not work: it is
-/// never exchanged for a weaker one.
+/// never exchanged for a weaker one. The same where none works and nobody asked
+/// for none.
 pub fn choose(
     asked: Option<SandboxMode>,
     mut works: impl FnMut(SandboxMode) -> Result<(), String>,
@@ -132,14 +136,23 @@ pub fn choose(
         }
         None => {}
     }
-    let mut missing = Vec::new();
+    let mut missing: Vec<SandboxUnavailable> = Vec::new();
     for mode in SandboxMode::BY_STRENGTH {
         match works(mode) {
             Ok(()) => return taken(mode, missing),
             Err(why) => missing.push(SandboxUnavailable { mode, why }),
         }
     }
-    taken(SandboxMode::None, missing)
+    let mode = SandboxMode::Namespaces;
+    let why: Vec<String> = missing
+        .iter()
+        .map(|missing| match missing.mode == mode {
+            true => missing.why.clone(),
+            false => format!("nor does `{}`: {}", missing.mode, missing.why),
+        })
+        .collect();
+    let why = why.join("; ");
+    Err(SandboxUnavailable { mode, why })
 }
 
 /// Keeps of the paths that are wanted beside a lane's own those that neither
@@ -180,7 +193,7 @@ pub fn exposed<'a>(open: &[PathBuf], closed: &'a [PathBuf]) -> Vec<&'a Path> {
         .collect()
 }
 
-/// What commands may write, as a document; a turn is bound to its reference.
+/// What commands may do, as a document; a turn is bound to its reference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxProfile {
@@ -193,8 +206,10 @@ pub struct SandboxProfile {
     /// What may be written: what changes from lane to lane and from step to
     /// step by its name, as in `{worktree}`, the rest by its path.
     pub write: BTreeSet<String>,
-    /// What lies in it and may not be written all the same.
-    pub read_only: BTreeSet<String>,
+    /// What may be read beside that.
+    pub read: BTreeSet<String>,
+    /// Which hosts may be reached, by the policy of the phase.
+    pub network: NetworkChoice,
 }
 
 impl SandboxProfile {
@@ -202,14 +217,16 @@ impl SandboxProfile {
     pub const fn new(
         mode: SandboxMode,
         write: BTreeSet<String>,
-        read_only: BTreeSet<String>,
+        read: BTreeSet<String>,
+        network: NetworkChoice,
     ) -> Self {
         Self {
             schema: 1,
             witness_kind: SANDBOX_KIND,
             mode,
             write,
-            read_only,
+            read,
+            network,
         }
     }
 
@@ -223,6 +240,7 @@ impl SandboxProfile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::NetworkWord;
 
     fn paths(list: &[&str]) -> Vec<PathBuf> {
         list.iter().map(PathBuf::from).collect()
@@ -231,33 +249,43 @@ mod tests {
     #[test]
     fn the_strongest_that_works_is_taken_where_nobody_asked() {
         let all = choose(None, |_| Ok(())).unwrap();
-        assert_eq!(all.mode, SandboxMode::Landlock);
+        assert_eq!(all.mode, SandboxMode::Namespaces);
         let second = choose(None, |mode| match mode {
-            SandboxMode::Landlock => Err("an old kernel".to_owned()),
+            SandboxMode::Namespaces => Err("they are switched off".to_owned()),
             _ => Ok(()),
         })
         .unwrap();
-        assert_eq!(second.mode, SandboxMode::Bubblewrap);
-        assert_eq!(second.missing.len(), 1);
-        let none = choose(None, |mode| Err(format!("{mode} is not there"))).unwrap();
-        assert_eq!(none.mode, SandboxMode::None);
-        assert!(none.told().contains("NOT confined"), "{}", none.told());
-        assert!(none.told().contains("no bubblewrap: bubblewrap is not"));
+        assert_eq!(second.mode, SandboxMode::Landlock);
+        assert!(
+            second
+                .told()
+                .ends_with("(no namespaces: they are switched off)")
+        );
     }
 
     #[test]
-    fn what_was_asked_for_is_never_exchanged_for_less() {
-        let refused = choose(Some(SandboxMode::Landlock), |mode| match mode {
-            SandboxMode::Landlock => Err("an old kernel".to_owned()),
-            _ => Ok(()),
-        });
+    fn a_batch_without_confinement_is_asked_for_by_name_alone() {
+        let refused = choose(None, |mode| Err(format!("no {mode}"))).unwrap_err();
         assert_eq!(
-            refused.unwrap_err().to_string(),
-            "the sandbox `landlock` does not work here: an old kernel"
+            refused.to_string(),
+            "the sandbox `namespaces` does not work here: no namespaces; nor does `landlock`: no landlock"
         );
         let none = choose(Some(SandboxMode::None), |_| Err(String::new())).unwrap();
         assert_eq!(none.mode, SandboxMode::None);
         assert!(none.told().contains("as asked for"));
+    }
+
+    #[test]
+    fn what_was_asked_for_is_never_exchanged_for_less() {
+        let refused = choose(Some(SandboxMode::Namespaces), |mode| match mode {
+            SandboxMode::Namespaces => Err("they are switched off".to_owned()),
+            _ => Ok(()),
+        });
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "the sandbox `namespaces` does not work here: they are switched off"
+        );
+        assert_eq!("bubblewrap".parse(), Ok(SandboxMode::Namespaces));
     }
 
     #[test]
@@ -298,14 +326,19 @@ mod tests {
 
     #[test]
     fn a_profile_is_known_by_what_it_says() {
+        let network = NetworkChoice {
+            work: NetworkWord::Public,
+            verify: NetworkWord::Off,
+            unenforced: None,
+        };
         let profile = |mode, path: &str| {
-            SandboxProfile::new(mode, BTreeSet::from([path.to_owned()]), BTreeSet::new())
-                .reference()
+            let write = BTreeSet::from([path.to_owned()]);
+            SandboxProfile::new(mode, write, BTreeSet::new(), network).reference()
         };
         let one = profile(SandboxMode::Landlock, "{worktree}");
         assert!(one.starts_with("sandbox1_") && one.len() == 9 + 64, "{one}");
         assert_eq!(one, profile(SandboxMode::Landlock, "{worktree}"));
-        assert_ne!(one, profile(SandboxMode::Bubblewrap, "{worktree}"));
+        assert_ne!(one, profile(SandboxMode::Namespaces, "{worktree}"));
         assert_ne!(one, profile(SandboxMode::Landlock, "/x"));
     }
 }

@@ -6,6 +6,7 @@
 use crate::failure::FailureClass;
 use crate::instruction::Classification;
 use crate::landing::LandingRecord;
+use crate::network::NetworkFacts;
 use crate::stamp::Stamp;
 use crate::trajectory::TokenCounts;
 use crate::turn::{JoinCheck, JoinCheckInput, MutationWitness};
@@ -33,6 +34,8 @@ pub enum EndCause {
     Limit,
     /// The lane asked for its end.
     Stopped,
+    /// It used more of the machine than it may.
+    Exceeded,
     /// It never ran.
     SpawnFailed,
 }
@@ -64,6 +67,9 @@ impl CommandEnd {
     /// Says how it ended, in a few words; none where it ended well.
     pub fn said(&self) -> Option<String> {
         match (&self.cause, self.killed_by(), self.code) {
+            (EndCause::Exceeded, ..) => {
+                Some("killed: it used more memory, processes or disk than it may".to_owned())
+            }
             (EndCause::Exited, Some(signal), _) => Some(format!("killed by signal {signal}")),
             (EndCause::Exited, None, Some(code)) if code != 0 => Some(format!("exit code {code}")),
             _ => None,
@@ -158,6 +164,9 @@ pub struct CommandFacts {
     /// What its event stream was, where it is an agent that prints one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentFacts>,
+    /// What it reached and was refused, where a proxy was between.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkFacts>,
 }
 
 /// What an agent's event stream was.

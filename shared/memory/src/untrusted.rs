@@ -128,7 +128,12 @@ impl UntrustedFolder {
         let made = open_root(root).and_then(|root| {
             let mut folder = root;
             for name in names(below)? {
+                let_owner_in(&folder)?;
                 folder = match enter(&folder, &name) {
+                    Err(Errno::ACCESS) => {
+                        make_writable(&folder, &name)?;
+                        enter(&folder, &name)?
+                    }
                     Err(Errno::NOTDIR | Errno::LOOP) => {
                         unlinkat(&folder, &name, AtFlags::empty())?;
                         make_folder(&folder, &name)?
@@ -137,6 +142,7 @@ impl UntrustedFolder {
                     entered => entered?,
                 };
             }
+            let_owner_in(&folder)?;
             Ok(folder)
         });
         made.map(|folder| Self {
@@ -398,13 +404,18 @@ fn entries(folder: &OwnedFd) -> rustix::io::Result<Vec<CString>> {
 /// Lets the owner of a folder empty and move it. Never through a link.
 fn make_writable(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY;
-    let found = beneath(folder, name, flags, Mode::empty())?;
-    let mode = Mode::from_raw_mode(fstat(&found)?.st_mode);
+    let_owner_in(&beneath(folder, name, flags, Mode::empty())?)
+}
+
+/// Gives the owner of an open folder all rights to it.
+fn let_owner_in(folder: &OwnedFd) -> rustix::io::Result<()> {
+    let mode = Mode::from_raw_mode(fstat(folder)?.st_mode);
     if mode.contains(Mode::RWXU) {
         return Ok(());
     }
-    // A descriptor of this kind changes nothing itself; its name does.
-    let path = format!("/proc/self/fd/{}", found.as_raw_fd());
+    // A descriptor that was opened as a path changes nothing itself; its name
+    // does.
+    let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
     chmod(path.as_str(), Mode::RWXU)
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CONFINING: [&str; 2] = ["landlock", "bubblewrap"];
+const CONFINING: [&str; 2] = ["landlock", "namespaces"];
 
 /// Tells whether a way of confining works on this machine; where it does not,
 /// the harness must refuse it by name.
@@ -230,15 +230,34 @@ fn a_command_that_is_not_confined_claims_no_profile() {
 fn a_sandbox_that_is_named_and_does_not_work_here_is_refused() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let before = scratch.issue_bytes();
-    let nowhere = scratch.folder().join("nowhere");
-    scratch
-        .batch("true", "true")
-        .args(["--sandbox", "bubblewrap"])
-        .env("PATH", &nowhere)
-        .end()
-        .exits(3)
-        .says("the sandbox `bubblewrap` does not work here: `bwrap` is not installed")
-        .says("refused before dispatch: sandbox_unavailable");
+    // A user namespace in which no other can be made.
+    let switched_off = [
+        "-U",
+        "--keep-caps",
+        "sh",
+        "-c",
+        r#"echo 0 > /proc/sys/user/max_user_namespaces && exec "$@""#,
+        "sh",
+    ];
+    let can_be = premath_tests::command("unshare")
+        .args(["-U", "--keep-caps", "true"])
+        .status();
+    if can_be.is_ok_and(|status| status.success()) {
+        scratch
+            .run(Path::new("unshare"))
+            .args(switched_off)
+            .arg(&binaries().coordinator)
+            .args(["--override-reason", "test", "--lanes", "1"])
+            .args(["--work-cmd", "true", "--verify-cmd", "true"])
+            .args(["--sandbox", "namespaces"])
+            .end()
+            .exits(3)
+            .says("the sandbox `namespaces` does not work here: ")
+            .says("user namespaces are switched off")
+            .says("refused before dispatch: sandbox_unavailable");
+    } else {
+        skipped("a sandbox that does not work", "no user namespaces here");
+    }
     assert_eq!(scratch.issue_bytes(), before);
     fs::write(
         scratch.root.join("harness.toml"),
@@ -249,7 +268,7 @@ fn a_sandbox_that_is_named_and_does_not_work_here_is_refused() {
         .batch("true", "true")
         .end()
         .exits(2)
-        .says("harness.toml:2: `mode`: `jail` is not `landlock`, `bubblewrap` or `none`");
+        .says("harness.toml:2: `mode`: `jail` is not `namespaces`, `landlock` or `none`");
     scratch
         .batch("true", "true")
         .env("PREMATH_SANDBOX", "jail")
@@ -288,7 +307,7 @@ fn what_a_person_opens_is_open_but_for_issue_memory() {
 }
 
 #[test]
-fn a_worktree_that_holds_issue_memory_is_kept_from_it_by_bubblewrap_alone() {
+fn a_worktree_that_holds_issue_memory_is_kept_from_it_by_namespaces_alone() {
     let tries = [
         ("top", "echo x > top.txt".to_owned()),
         (

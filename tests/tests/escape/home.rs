@@ -68,10 +68,10 @@ fn state_of_tools_is_not_written(ground: &mut Ground) {
 
 fn state_of_tools_is_not_moved(ground: &mut Ground) {
     laid_out(ground);
-    let script = r#"cd "$USERHOME" || exit 0
+    let script = r#"for home in "$USERHOME" "$HOME"; do ( cd "$home" 2>/dev/null && {
 for at in .claude .codex .gemini .cache .npm .gradle .m2 go .cargo/registry; do
   mv "$at" "$at.old"; ln -s / "$at"; chmod -R 777 "$at.old" "$at/kept"; rm -rf "$at"
-done 2>/dev/null; find . -type f -exec rm -f {} + 2>/dev/null; cd "$LANE""#;
+done 2>/dev/null; find . -type f -exec rm -f {} + 2>/dev/null; } ); done; :"#;
     ground.hostile("h", script);
     ground.nights();
 }

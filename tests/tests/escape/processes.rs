@@ -38,7 +38,7 @@ fn a_daemon_writes_into_later_steps(ground: &mut Ground) {
     let script = r#"cat > "$TMPDIR/daemon" <<END
 cd /
 i=0; while [ \$i -lt 400 ]; do
-  for lane in "$LANE" "$ROOT"-lanes/*; do echo evil > "\$lane/src/evil.txt"; done
+  for lane in "$LANE" "$ROOT"-lanes/*; do echo evil > "\$lane/src/evil-$PREMATH_ISSUE_ID.txt"; done
   i=\$((i+1)); sleep 0.01
 done
 END
@@ -48,8 +48,19 @@ cp "$TMPDIR/daemon" ignored-daemon; mkdir -p ignored; mv ignored-daemon ignored/
 echo x > src/h.txt"#;
     ground.hostile("h", script).hostile("i", script);
     ground.nights();
-    let evil = ground.landed("src/evil.txt");
-    ground.harm(evil.is_some(), format!("a daemon's file is on {TARGET}"));
+    // What it writes while its own step runs is that step's work.
+    let log = ["log", "--format=issue %s", "--name-only", TARGET];
+    let log = ground.try_git(&log).stdout;
+    let mut issue = "";
+    for line in log.lines() {
+        issue = line.strip_prefix("issue ").unwrap_or(issue);
+        let Some(daemon) = line.strip_prefix("src/evil-") else {
+            continue;
+        };
+        let own = daemon.trim_end_matches(".txt");
+        let is_own = issue.starts_with(&format!("{own}:"));
+        ground.harm(!is_own, format!("the daemon of {own} wrote into `{issue}`"));
+    }
 }
 
 fn a_child_holds_the_output_open(ground: &mut Ground) {

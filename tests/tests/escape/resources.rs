@@ -13,28 +13,8 @@ attacks! {
     a_lock_of_the_harnesss_is_not_held,
 }
 
-/// Bounds of a step, where the harness has such settings.
-const LIMITS: &str = "[limits]\nmemory = \"512MiB\"\nprocesses = 256\ndisk = \"50MiB\"\n";
-
-/// Sets the bounds; a harness without them is found.
-fn bounded(ground: &mut Ground) {
-    let template = ground.path("runs/template");
-    std::fs::create_dir_all(&template).unwrap();
-    ground.user().owns(&template);
-    let at = template.display().to_string();
-    ground.git(&["init", "-q", &at]);
-    ground.premath(&["init", "--repo-root", &at]);
-    let has_limits = ground
-        .read("runs/template/harness.toml")
-        .contains("[limits]");
-    ground.harm(
-        !has_limits,
-        "the harness has no bounds of a step's resources",
-    );
-    if has_limits {
-        ground.settings(LIMITS);
-    }
-}
+/// Bounds of a step.
+const LIMITS: &str = "[limits]\nmemory = \"512MiB\"\nprocesses = 256\ndisk = \"30MiB\"\n";
 
 /// The user may have 900 processes, as many machines set it.
 fn a_fork_bomb_costs_its_own_step_alone(ground: &mut Ground) {
@@ -48,7 +28,7 @@ fn a_fork_bomb_costs_its_own_step_alone(ground: &mut Ground) {
     let script = r#"i=0; while [ $i -lt 3000 ]; do setsid sleep 4 & i=$((i+1)); done; sleep 3"#;
     ground.hostile("h", script).may_be_cut();
     ground.honest_work_takes(1);
-    bounded(ground);
+    ground.settings(LIMITS);
     for _ in 0..2 {
         ground.night_of(|ground| {
             ground.harness_behind(|run| run.args(["prlimit", "--nproc=900:900", "--"]))
@@ -59,7 +39,7 @@ fn a_fork_bomb_costs_its_own_step_alone(ground: &mut Ground) {
 fn a_memory_hog_is_ended(ground: &mut Ground) {
     let script = "head -c 1500000000 /dev/zero | tail -c 1400000000 | wc -c && echo hogged";
     ground.hostile("h", script).may_be_cut();
-    bounded(ground);
+    ground.settings(LIMITS);
     ground.nights();
     let hogged = ground.said("h").lines().any(|line| line == "hogged");
     ground.harm(hogged, "a step took 1.4 GB of memory");
@@ -70,7 +50,7 @@ fn a_disk_filler_is_ended(ground: &mut Ground) {
   head -c 200000000 /dev/urandom > "$at" && echo "filled $at"
 done"#;
     ground.hostile("h", script).may_be_cut();
-    bounded(ground);
+    ground.settings(LIMITS);
     ground.nights();
     let said = ground.said("h");
     let filled: Vec<&str> = said

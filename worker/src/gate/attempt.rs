@@ -102,6 +102,7 @@ impl Gate {
             stdout: witness::stream(&exit.stdout, &stdout),
             stderr: witness::stream(&exit.stderr, &stderr),
             agent: None,
+            network: None,
         };
         let folder = &self.settings.roots.witnesses;
         let witness = witness::write(folder, step_id, PHASE, &CommandWitness::from(facts))?;
@@ -128,8 +129,12 @@ impl Gate {
             "PREMATH_ISSUES_PATH",
             self.settings.roots.issues.clone().into(),
         ));
-        spec.env =
-            environment::of_command(std::env::vars_os(), &self.settings.environment, &variables);
+        spec.env = environment::of_command(
+            std::env::vars_os(),
+            &self.settings.environment,
+            false,
+            &variables,
+        );
         spec.cwd.clone_from(&self.workdir);
         let limits = &self.settings.limits;
         spec.limit = limits.verify;

@@ -15,6 +15,7 @@ use premath_kernel::budget::Budget;
 use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::ROUNDS;
+use premath_kernel::network::NetworkFacts;
 use premath_kernel::retry::{self, class_words, classes_of};
 use premath_kernel::silence::Overdue;
 use premath_kernel::stamp::Stamp;
@@ -217,6 +218,7 @@ impl Lane {
         spec.env = environment::of_command(
             std::env::vars_os(),
             &self.batch.settings.environment,
+            phase == Phase::Work,
             occasion.variables,
         );
         spec.limit = if phase == Phase::Work {
@@ -239,7 +241,8 @@ impl Lane {
                 value.clone_from(&folder);
             }
         }
-        let sandbox_ref = self.confine(phase, occasion.step_id, &mut spec)?;
+        let confined = self.confine(phase, command, occasion, &mut spec)?;
+        let sandbox_ref = confined.reference.clone();
         self.lead_in(phase)?;
         let limit = spec.limit;
         let names = spec
@@ -304,6 +307,7 @@ impl Lane {
             }
         })?;
         let finished_at = clock::now().wall;
+        let network = confined.end();
         self.lead_out(phase)?;
         // A process that was stopped for long wakes up to an exit and a lease
         // that is over: the lease counts.
@@ -356,6 +360,7 @@ impl Lane {
                 stderr: &stderr,
                 stream,
                 overdue,
+                network,
             },
         )
     }
@@ -428,6 +433,7 @@ impl Lane {
             stdout: witness::stream(&exit.stdout, outcome.stdout),
             stderr: witness::stream(&exit.stderr, outcome.stderr),
             agent: outcome.stream.as_ref().map(FoldedStream::facts),
+            network: outcome.network,
         };
         let witness = witness::write(
             &self.batch.settings.roots.witnesses,
@@ -494,4 +500,5 @@ struct Outcome<'a> {
     stderr: &'a Path,
     stream: Option<FoldedStream>,
     overdue: Option<Overdue>,
+    network: Option<NetworkFacts>,
 }

@@ -27,6 +27,9 @@ pub(super) struct Saying<'a> {
 impl Saying<'_> {
     /// Says what went wrong, on one line, for the error envelope.
     pub(super) fn line(&self) -> String {
+        if let ExitCause::SpawnFailed { message, .. } = &self.exit.cause {
+            return message.replace(['\n', '\r'], " ");
+        }
         let end = witness::end(self.exit);
         let is_over = self.exit.cause == ExitCause::Limit;
         let limit = humantime::format_duration(self.limit);

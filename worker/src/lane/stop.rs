@@ -123,7 +123,6 @@ impl Lane {
             let hooked = self.stop_command(claimed, &mut progress);
             salvage = salvage.or(hooked.map(|kept| self.kept(kept)));
         }
-        self.confinement.end_step();
         let verification = progress
             .verification
             .as_ref()

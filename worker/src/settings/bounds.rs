@@ -178,7 +178,11 @@ fn moment(stop_at: StopAt, now: jiff::Timestamp) -> Result<jiff::Timestamp, Sett
 }
 
 /// A size as people write it, or a number of bytes.
-fn size(reader: &Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Size, ConfigError> {
+pub(super) fn size(
+    reader: &Reader<'_>,
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<Size, ConfigError> {
     match value.get_ref() {
         DeValue::Integer(_) => reader.number(key, value, u64::MAX).map(Size),
         DeValue::String(_) => reader.word(key, value),

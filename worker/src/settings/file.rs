@@ -9,11 +9,12 @@ use super::network::NetworkTable;
 use super::program::Places;
 use super::protect::Protect;
 use super::reader::Reader;
+use super::resources::ResourcesTable;
 use super::sandbox::SandboxTable;
 use super::{EnvironmentRules, Limits};
 use premath_kernel::landing::{LandingMode, Strategy};
 use premath_kernel::retry::BackoffTable;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
@@ -95,6 +96,7 @@ pub struct FileSettings {
     pub(super) governance: GovernanceTable,
     pub(super) bounds: BoundsTable,
     pub(super) sandbox: SandboxTable,
+    pub(super) resources: ResourcesTable,
     pub(super) network: NetworkTable,
     /// Other repositories, from the repository root, by the names that issues
     /// ask for them by.
@@ -270,8 +272,7 @@ impl FileSettings {
                 self.environment.drop = reader.words(key, value)?.into_iter().collect();
             }
             ("env", "allow") => {
-                let names: BTreeSet<String> = reader.words(key, value)?.into_iter().collect();
-                self.environment.allow = Some(names);
+                self.environment.allow = reader.words(key, value)?.into_iter().collect();
             }
             ("landing", "mode") => self.landing.mode = Some(reader.word(key, value)?),
             ("landing", "target") => self.landing.target = Some(reader.text(key, value)?),
@@ -305,6 +306,7 @@ impl FileSettings {
             }
             ("protect", "sensitive") => self.protect.set_sensitive(reader.word(key, value)?),
             ("sandbox", "mode") => self.sandbox.mode = Some(reader.word(key, value)?),
+            ("sandbox", "read") => self.sandbox.read = reader.words(key, value)?,
             ("sandbox", "write") => self.sandbox.write = reader.words(key, value)?,
             ("worlds", name) => {
                 let path = reader.text(key, value)?;
@@ -316,6 +318,7 @@ impl FileSettings {
                 self.worlds.insert(name.to_owned(), path.into());
             }
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
+            _ if self.resources.set(reader, table, key, value)? => {}
             _ if self.network.set(reader, table, key, value)? => {}
             _ if self.bounds.set(reader, table, key, value)? => {}
             _ if self.agent.set(reader, table, key, value)? => {}
@@ -406,6 +409,8 @@ allow = ["PATH"]
             "breaker",
             "budget",
             "network",
+            "limits",
+            "sandbox",
         ] {
             for key in keys_of(table) {
                 let error =

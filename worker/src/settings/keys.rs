@@ -1,7 +1,7 @@
 //! The tables and keys of `harness.toml`, for suggestions.
 
 /// The tables of the file.
-pub(super) const TABLES: [&str; 16] = [
+pub(super) const TABLES: [&str; 17] = [
     "batch",
     "coordinator",
     "supervision",
@@ -16,6 +16,7 @@ pub(super) const TABLES: [&str; 16] = [
     "breaker",
     "budget",
     "sandbox",
+    "limits",
     "network",
     "worlds",
 ];
@@ -90,7 +91,8 @@ pub(super) fn keys_of(table: &str) -> &'static [&'static str] {
         "worktrees" => &["count", "root", "setup_cmd", "setup_inputs"],
         "protect" => &["paths", "allow", "sensitive"],
         "governance" => &["package", "package_ref", "expected_digest"],
-        "sandbox" => &["mode", "write"],
+        "sandbox" => &["mode", "read", "write"],
+        "limits" => &["memory", "processes", "open_files", "disk"],
         "network" => &["work", "verify", "allow", "verify_allow", "ports"],
         _ => &[],
     }

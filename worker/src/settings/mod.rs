@@ -15,8 +15,8 @@ mod policy;
 mod program;
 mod protect;
 mod reader;
+mod resources;
 mod sandbox;
-mod tool_state;
 mod world;
 
 pub use agent::{Adapter, Work, Workforce};
@@ -29,10 +29,12 @@ pub use governance::GovernanceError;
 pub use instruction::InstructionError;
 pub use network::Network;
 pub use protect::{Judged, PatternError, Protect, SensitiveRule};
+pub use resources::Resources;
 pub use sandbox::Sandbox;
 pub use world::{WorldSettings, worlds_root};
 
 use crate::environment;
+use crate::sandbox::Search;
 use file::LandingTable;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::canonical;
@@ -99,8 +101,8 @@ impl Default for Limits {
 /// What of the environment a command gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EnvironmentRules {
-    /// Where given, only these pass.
-    pub allow: Option<BTreeSet<String>>,
+    /// These pass beside those of the list.
+    pub allow: BTreeSet<String>,
     /// These never pass.
     pub drop: BTreeSet<String>,
 }
@@ -169,6 +171,8 @@ pub struct Settings {
     pub bounds: Bounds,
     /// How commands are confined.
     pub sandbox: Sandbox,
+    /// What a command may use of the machine.
+    pub resources: Resources,
     /// Which hosts commands may reach.
     pub network: Network,
     /// Other repositories that steps may work in, by name.
@@ -193,7 +197,9 @@ impl Settings {
     /// [`SettingsError`], naming the flag or key.
     pub fn resolve(flags: &LoopFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
         let roots = roots_of(flags)?;
-        let file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;
+        let mut file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;
+        let more = variable_of("PREMATH_ENV_ALLOW").unwrap_or_default();
+        file.environment.allow.extend(split(&more));
         let sandbox = Sandbox::resolve(flags, &file, &roots.repository)?;
         let network = Network::resolve(flags, &file, sandbox.choice.mode)?;
         let named = protect::named(flags, &file, &roots.repository);
@@ -358,9 +364,28 @@ impl Settings {
             governance,
             bounds,
             sandbox,
+            resources: file.resources.resolve(resources::machine_memory()),
             network,
             worlds,
         })
+    }
+
+    /// Returns what the machine is searched by for what commands may read.
+    pub fn sandbox_search(&self) -> Search<'_> {
+        let hooks = &self.hooks;
+        let of_hooks = [&hooks.boot, &hooks.stop, &hooks.startup];
+        let mut commands: Vec<String> = of_hooks.into_iter().flatten().cloned().collect();
+        commands.push(hooks.verify.clone());
+        commands.extend(self.setup.iter().map(|setup| setup.command.clone()));
+        commands.extend(self.landing.check.clone());
+        commands.extend(self.work.all().map(|work| work.command.clone()));
+        Search {
+            home: self.sandbox.home.as_deref(),
+            path: environment::path(&self.environment).unwrap_or_default(),
+            variable: path_of,
+            commands,
+            read: self.sandbox.read.clone(),
+        }
     }
 
     /// Makes sure that lanes do not share a session or a ledger.

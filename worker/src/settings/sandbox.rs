@@ -1,7 +1,6 @@
 //! `[sandbox]`: how commands are confined, and what they may write beside what
 //! is their own.
 
-use super::tool_state;
 use super::{FileSettings, LoopFlags, SettingsError, absolute};
 use crate::supervisor::confine;
 use premath_kernel::sandbox::{SandboxChoice, SandboxMode, choose};
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default)]
 pub(super) struct SandboxTable {
     pub(super) mode: Option<SandboxMode>,
+    pub(super) read: Vec<String>,
     pub(super) write: Vec<String>,
 }
 
@@ -19,12 +19,12 @@ pub(super) struct SandboxTable {
 pub struct Sandbox {
     /// What is taken here, and why nothing stronger.
     pub choice: SandboxChoice,
-    /// Whether somebody asked for it by name.
-    pub is_asked_for: bool,
-    /// What a person opened.
+    /// What a person opened to be read.
+    pub read: Vec<PathBuf>,
+    /// What a person opened to be written.
     pub write: Vec<PathBuf>,
-    /// What tools keep in the home, as far as it is there.
-    pub tool_state: Vec<PathBuf>,
+    /// The home of the user.
+    pub home: Option<PathBuf>,
 }
 
 impl Sandbox {
@@ -47,35 +47,38 @@ impl Sandbox {
         };
         let choice = choose(asked, confine::works)?;
         let home = super::path_of("HOME").filter(|home| home.is_absolute());
-        let mut write = Vec::new();
-        for text in &file.sandbox.write {
-            let path = expand(text, home.as_deref(), root).ok_or(SettingsError::Value {
-                name: "`write` of [sandbox]",
-                detail: format!("`{text}` is below the home, and HOME is not set"),
-            })?;
-            write.push(std::fs::canonicalize(&path).unwrap_or(path));
-        }
+        let expanded = |name: &'static str, list: &[String]| {
+            let path = |text: &String| {
+                let path = expand(text, home.as_deref(), root).ok_or(SettingsError::Value {
+                    name,
+                    detail: format!("`{text}` is below the home, and HOME is not set"),
+                })?;
+                Ok(std::fs::canonicalize(&path).unwrap_or(path))
+            };
+            list.iter()
+                .map(path)
+                .collect::<Result<Vec<PathBuf>, SettingsError>>()
+        };
+        let mut read = expanded("`read` of [sandbox]", &file.sandbox.read)?;
+        let mut write = expanded("`write` of [sandbox]", &file.sandbox.write)?;
+        read.extend(named_by("PREMATH_SANDBOX_READ"));
+        write.extend(named_by("PREMATH_SANDBOX_WRITE"));
         Ok(Self {
             choice,
-            is_asked_for: asked.is_some(),
+            read,
             write,
-            tool_state: tool_state::find(home.as_deref(), super::path_of),
+            home,
         })
     }
+}
 
-    /// Returns the mode for a lane: where Landlock leaves open what must stay
-    /// shut and nobody asked for it, `bwrap` is taken where it works.
-    pub(crate) fn mode_of_lane(&self, leaves_open: bool) -> SandboxMode {
-        let mode = self.choice.mode;
-        if leaves_open
-            && mode == SandboxMode::Landlock
-            && !self.is_asked_for
-            && confine::works(SandboxMode::Bubblewrap).is_ok()
-        {
-            return SandboxMode::Bubblewrap;
-        }
-        mode
-    }
+/// Returns the absolute paths that a variable lists, as `PATH` does.
+fn named_by(variable: &str) -> Vec<PathBuf> {
+    let list = std::env::var_os(variable).unwrap_or_default();
+    std::env::split_paths(&list)
+        .filter(|path| path.is_absolute())
+        .map(|path| std::fs::canonicalize(&path).unwrap_or(path))
+        .collect()
 }
 
 /// Reads a path as in `harness.toml`: `~` is the home, a relative one counts
@@ -114,7 +117,7 @@ mod tests {
         let error = parse("[sandbox]\nmode = \"chroot\"\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "h.toml:2: `mode`: `chroot` is not `landlock`, `bubblewrap` or `none`"
+            "h.toml:2: `mode`: `chroot` is not `namespaces`, `landlock` or `none`"
         );
     }
 }

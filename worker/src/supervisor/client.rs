@@ -259,7 +259,7 @@ impl Supervisor {
         let marker = format!("{}.{id}", self.pid());
         command.env.push((MARKER.into(), marker.into()));
         let (limit, grace) = (command.limit, command.grace);
-        let request = Request::Begin(Begin::new(id, command));
+        let request = Request::Begin(Box::new(Begin::new(id, command)));
         let bytes = frame(&request).map_err(|source| SupervisorError::Request { source })?;
         self.grace = grace;
         self.backstop = Instant::now()

@@ -1,5 +1,7 @@
 //! What a lane asks its supervisor to run.
 
+use super::confine::namespaces::View;
+use super::usage::Ceilings;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,6 +33,10 @@ pub struct CommandSpec {
     ///
     /// A path that is not there opens nothing.
     pub writable: Option<Vec<PathBuf>>,
+    /// The namespaces that it runs in; those of the harness where absent.
+    pub view: Option<View>,
+    /// What all its processes together may use.
+    pub ceilings: Ceilings,
     /// A folder of its own, which the supervisor removes where the lane is gone
     /// and cannot.
     pub scratch: Option<PathBuf>,
@@ -57,6 +63,8 @@ impl CommandSpec {
             output_cap: Self::OUTPUT_CAP,
             stream_cap: None,
             writable: None,
+            view: None,
+            ceilings: Ceilings::default(),
             scratch: None,
         }
     }

@@ -169,7 +169,7 @@ pub(super) struct Process {
 ///
 /// The list is a moment's: whoever is missing in it, because its parent died
 /// while it was read, is in the next one.
-fn living() -> Vec<Process> {
+pub(super) fn living() -> Vec<Process> {
     below(getpid(), everybody())
 }
 

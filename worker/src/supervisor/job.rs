@@ -1,12 +1,14 @@
 //! One command in the supervisor process, from its start to its report.
 
 use super::confine::landlock::{self, Held};
+use super::confine::namespaces::{self, Outcome, Record};
 use super::descendants::Children;
 use super::message::{
     Begin, Exit, ExitCause, Report, Request, SpawnFailure, StreamReport, milliseconds,
 };
 use super::process::{Gone, Lane, wait_for};
 use super::stream::{Keep, Stream};
+use super::usage::Usage;
 use rustix::process::{Pid, Signal, WaitStatus, kill_process_group, test_kill_process_group};
 use std::fs::File;
 use std::io;
@@ -95,6 +97,9 @@ struct Job {
     grace: Duration,
     /// Its standard output and its standard error.
     streams: [Stream; 2],
+    /// What the processes that confine it say of it, where there are some.
+    record: Option<Record>,
+    usage: Usage,
 }
 
 impl Job {
@@ -112,7 +117,9 @@ impl Job {
         let (stdout, stdout_pipe) = Stream::open(stdout, of_stdout).map_err(unopened)?;
         let (stderr, stderr_pipe) = Stream::open(stderr, of_stderr).map_err(unopened)?;
         let started = Instant::now();
-        let main = spawn(begin, [stdout_pipe.into(), stderr_pipe.into()], held)?;
+        let usage = Usage::of(begin.ceilings.clone(), started);
+        let pipes = [stdout_pipe.into(), stderr_pipe.into()];
+        let (main, record) = spawn(begin, pipes, held)?;
         Ok(Self {
             id,
             main,
@@ -124,6 +131,8 @@ impl Job {
             limit_at: started.checked_add(limit),
             grace,
             streams: [stdout, stderr],
+            record,
+            usage,
         })
     }
 
@@ -164,6 +173,10 @@ impl Job {
         if over && alone {
             return Next::Clear;
         }
+        if let Some(resource) = self.usage.exceeded(now) {
+            self.cause = ExitCause::Exceeded(resource);
+            return Next::Clear;
+        }
         match self.phase {
             Phase::Working if over => self.settle(now),
             Phase::Working if reached(self.limit_at, now) => self.end(ExitCause::Limit, now),
@@ -182,7 +195,7 @@ impl Job {
         if reached(until, now) {
             return Next::Clear;
         }
-        Next::Wait(until)
+        Next::Wait([until, self.usage.next_look()].into_iter().flatten().min())
     }
 
     /// Answers the lane's request to end; true if that means to kill now.
@@ -223,18 +236,88 @@ impl Job {
     fn clear_away(self, lane: &mut Lane, children: &Children) -> Exit {
         let swept = children.sweep(self.unreaped(), PATIENCE);
         let status = self.status.or(swept.main);
+        let end = End::of(self.record.as_ref(), status);
         // With the writers dead, the pipes hold the last there is.
         let [stdout, stderr] = self.streams.map(|s| s.finish(&mut lane.buffer));
         Exit {
-            code: status.and_then(WaitStatus::exit_status),
-            signal: status.and_then(WaitStatus::terminating_signal),
-            cause: self.cause,
+            code: end.code,
+            signal: end.signal,
+            cause: end.cause.unwrap_or(self.cause),
             duration_ms: milliseconds(self.started.elapsed()),
             stdout,
             stderr,
-            leaked: swept.leaked,
+            leaked: swept.leaked.saturating_sub(end.own) + end.left,
             survivors: swept.survivors,
         }
+    }
+}
+
+/// How a command ended, by its own process or by those that confined it.
+#[derive(Debug, Default)]
+struct End {
+    code: Option<i32>,
+    signal: Option<i32>,
+    /// Why, where it never ran.
+    cause: Option<ExitCause>,
+    /// How many of its processes were left, and ended with their namespace.
+    left: u32,
+    /// How many of the processes that were killed are ours, or the main one.
+    own: u32,
+}
+
+impl End {
+    fn of(record: Option<&Record>, status: Option<WaitStatus>) -> Self {
+        let by_status = Self {
+            code: status.and_then(WaitStatus::exit_status),
+            signal: status.and_then(WaitStatus::terminating_signal),
+            ..Self::default()
+        };
+        let Some(record) = record else {
+            return by_status;
+        };
+        match record.outcome() {
+            Some(Outcome::Ended { code, signal, left }) => Self {
+                code,
+                signal,
+                left,
+                ..Self::default()
+            },
+            Some(Outcome::NotStarted { errno, message }) => {
+                let error = io::Error::from_raw_os_error(errno);
+                let kind = match errno {
+                    0 => SpawnFailure::Other,
+                    _ => kind_of(&error),
+                };
+                Self::never(kind, message)
+            }
+            Some(Outcome::NotConfined { message }) => {
+                Self::never(SpawnFailure::Confinement, message)
+            }
+            // The launcher was killed, and with it the init and the command.
+            None if by_status.signal.is_some() => Self {
+                own: 2,
+                ..by_status
+            },
+            None => Self::never(
+                SpawnFailure::Confinement,
+                "the process that confines it ended without a word".to_owned(),
+            ),
+        }
+    }
+
+    fn never(kind: SpawnFailure, message: String) -> Self {
+        Self {
+            cause: Some(ExitCause::SpawnFailed { kind, message }),
+            ..Self::default()
+        }
+    }
+}
+
+fn kind_of(error: &io::Error) -> SpawnFailure {
+    match error.kind() {
+        io::ErrorKind::NotFound => SpawnFailure::NotFound,
+        io::ErrorKind::PermissionDenied => SpawnFailure::PermissionDenied,
+        _ => SpawnFailure::Other,
     }
 }
 
@@ -247,7 +330,17 @@ fn reached(moment: Option<Instant>, now: Instant) -> bool {
     clippy::disallowed_methods,
     reason = "this is the supervisor, the one place that starts commands"
 )]
-fn spawn(begin: Begin, [stdout, stderr]: [Stdio; 2], held: &mut Held) -> Result<Pid, ExitCause> {
+fn spawn(
+    mut begin: Begin,
+    [stdout, stderr]: [Stdio; 2],
+    held: &mut Held,
+) -> Result<(Pid, Option<Record>), ExitCause> {
+    if let Some(view) = begin.view.take() {
+        let started = namespaces::spawn(begin, view, [stdout, stderr]);
+        let (launcher, record) =
+            started.map_err(|error| spawn_failed(SpawnFailure::Confinement, &error))?;
+        return Ok((Pid::from_child(&launcher), Some(record)));
+    }
     let cwd = begin.cwd.0;
     let writable = begin.writable.map(|paths| {
         let paths = paths.into_iter().map(|path| path.0.into());
@@ -270,17 +363,13 @@ fn spawn(begin: Begin, [stdout, stderr]: [Stdio; 2], held: &mut Held) -> Result<
     };
     match started {
         // The handle is not needed: `Children` reaps.
-        Ok(child) => Ok(Pid::from_child(&child)),
+        Ok(child) => Ok((Pid::from_child(&child), None)),
         Err(error) => {
             // The system has one error for both.
             let kind = if !Path::new(&cwd).is_dir() {
                 SpawnFailure::WorkingDirectory
             } else {
-                match error.kind() {
-                    io::ErrorKind::NotFound => SpawnFailure::NotFound,
-                    io::ErrorKind::PermissionDenied => SpawnFailure::PermissionDenied,
-                    _ => SpawnFailure::Other,
-                }
+                kind_of(&error)
             };
             Err(spawn_failed(kind, &error))
         }

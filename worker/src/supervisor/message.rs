@@ -6,6 +6,8 @@
 //! are the same executable, and fields that are added later have a default.
 
 use super::command::CommandSpec;
+use super::confine::namespaces::View;
+use super::usage::Ceilings;
 use premath_kernel::canonical::sha256_hex;
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -26,7 +28,7 @@ pub(super) const STREAMS: usize = 2;
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
     /// Run a command; its stream files come with the frame's first byte.
-    Begin(Begin),
+    Begin(Box<Begin>),
     /// End the command, if it is still the one that runs.
     Stop {
         /// The command's number.
@@ -52,6 +54,10 @@ pub(super) struct Begin {
     #[serde(default)]
     pub(super) writable: Option<Vec<OsText>>,
     #[serde(default)]
+    pub(super) view: Option<View>,
+    #[serde(default)]
+    pub(super) ceilings: Ceilings,
+    #[serde(default)]
     pub(super) scratch: Option<OsText>,
 }
 
@@ -74,6 +80,8 @@ impl Begin {
             writable: spec
                 .writable
                 .map(|paths| paths.into_iter().map(|p| OsText(p.into())).collect()),
+            view: spec.view,
+            ceilings: spec.ceilings,
             scratch: spec.scratch.map(|path| OsText(path.into())),
         }
     }
@@ -145,6 +153,8 @@ pub enum ExitCause {
     Limit,
     /// The lane asked for its end.
     Stopped,
+    /// It used more of something than it may.
+    Exceeded(Resource),
     /// It never ran.
     SpawnFailed {
         /// What was in the way.
@@ -152,6 +162,18 @@ pub enum ExitCause {
         /// The system's own words.
         message: String,
     },
+}
+
+/// Says of what a command used more than it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// Memory of all its processes together.
+    Memory,
+    /// Files that it wrote.
+    Disk,
+    /// Processes at once.
+    Processes,
 }
 
 /// Says what kept a command from being started.
@@ -204,6 +226,12 @@ impl StreamReport {
 /// of bytes elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OsText(pub(super) OsString);
+
+impl From<&std::path::Path> for OsText {
+    fn from(path: &std::path::Path) -> Self {
+        Self(path.as_os_str().to_owned())
+    }
+}
 
 impl Serialize for OsText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,6 +1,6 @@
 //! One small process a lane, which owns everything the lane runs.
 //!
-//! The lane holds a [`Supervisor`]; behind it runs [`main`], a hidden mode of
+//! The lane holds a [`Supervisor`]; behind it runs [`hidden_mode`], of
 //! whichever of our binaries the harness is, in a process of its own. That
 //! process starts the commands, bounds and digests what they print, keeps
 //! their limits, and leaves nothing of them behind. Its end of the control
@@ -33,12 +33,26 @@ mod message;
 mod orphans;
 mod process;
 mod stream;
+mod usage;
 
 pub use client::{Running, Supervisor, SupervisorError};
 pub use command::{CommandSpec, shell};
-pub use message::{Exit, ExitCause, SpawnFailure, StreamReport};
+pub use message::{Exit, ExitCause, Resource, SpawnFailure, StreamReport};
 pub use orphans::MARKER;
-pub use process::main;
+pub use usage::Ceilings;
+
+use std::process::ExitCode;
 
 /// The first argument that turns a binary of ours into a lane's supervisor.
 pub const MODE: &str = "supervise-lane";
+
+/// Runs this process in a hidden mode, if its first argument names one: as the
+/// supervisor of a lane, or as a process that confines a command. Every binary
+/// that opens a lane or tries a sandbox begins with this.
+pub fn hidden_mode() -> Option<ExitCode> {
+    let mode = std::env::args_os().nth(1)?;
+    match mode.to_str()? {
+        MODE => Some(process::main()),
+        mode => confine::namespaces::main(mode),
+    }
+}

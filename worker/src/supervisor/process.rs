@@ -26,7 +26,7 @@ use std::time::Instant;
 /// Standard input is its control socket, standard output the lane's worktree
 /// lock; nothing is ever written there. Fails if it was not started so, which
 /// is by [`Supervisor::start`](super::Supervisor::start) only.
-pub fn main() -> ExitCode {
+pub(super) fn main() -> ExitCode {
     let Ok((children, mut lane)) = prepare() else {
         return ExitCode::FAILURE;
     };
@@ -50,6 +50,7 @@ pub fn main() -> ExitCode {
 fn prepare() -> io::Result<(Children, Lane)> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+    close_inherited()?;
     // The lane alone says when to end, by its socket. A handler and not
     // "ignore", which the commands would inherit.
     let heard = Arc::new(AtomicBool::new(false));
@@ -78,6 +79,21 @@ fn prepare() -> io::Result<(Children, Lane)> {
             held: Held::default(),
         },
     ))
+}
+
+/// Closes everything that whoever started the harness left open, before it
+/// reaches a command: all but the three that a supervisor is started with.
+fn close_inherited() -> io::Result<()> {
+    let own = std::fs::read_dir("/proc/self/fd")?;
+    let numbers: Vec<i32> = own
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|number| *number > 2)
+        .collect();
+    for number in numbers {
+        // That of the list itself is closed already.
+        let _ = nix::unistd::close(number);
+    }
+    Ok(())
 }
 
 /// The lane is gone, or speaks nonsense, which is handled as the same.
@@ -110,7 +126,7 @@ impl Lane {
                     else {
                         return;
                     };
-                    if job::run(begin, [stdout, stderr], self, children).is_err() {
+                    if job::run(*begin, [stdout, stderr], self, children).is_err() {
                         return;
                     }
                 }

@@ -4,6 +4,8 @@
 use super::word::NetworkWord;
 use crate::failure::FailureClass;
 use crate::sandbox::SandboxMode;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// What work may reach where nothing is configured.
 const WORK_DEFAULT: NetworkWord = NetworkWord::Public;
@@ -14,19 +16,21 @@ const VERIFY_DEFAULT: NetworkWord = NetworkWord::Registries;
 /// proxy. Landlock knows ports and no addresses, and it leaves UDP open.
 pub const fn enforces(mode: SandboxMode) -> bool {
     match mode {
-        // `bwrap` is run in the network of the host.
-        SandboxMode::Landlock | SandboxMode::Bubblewrap | SandboxMode::None => false,
+        SandboxMode::Namespaces => true,
+        SandboxMode::Landlock | SandboxMode::None => false,
     }
 }
 
 /// The policies of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct NetworkChoice {
     /// Of the work.
     pub work: NetworkWord,
     /// Of the verification.
     pub verify: NetworkWord,
     /// The sandbox that enforces no policy, where a default became `open` by it.
+    #[serde(skip)]
     pub unenforced: Option<SandboxMode>,
 }
 

@@ -21,6 +21,7 @@ pub fn classes_of(end: &CommandEnd, words: Vec<String>, rest: FailureClass) -> V
         EndCause::SpawnFailed => Some(FailureClass::ExecutorUnavailable),
         EndCause::Limit => Some(FailureClass::GateTimeout),
         EndCause::Stopped => Some(FailureClass::StepInterrupted),
+        EndCause::Exceeded => Some(FailureClass::ResourceExceeded),
     };
     let mut classes: Vec<String> = own.iter().map(|class| class.as_str().to_owned()).collect();
     for word in words {

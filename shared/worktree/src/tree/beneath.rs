@@ -5,14 +5,14 @@
 
 use crate::removal::remove_entry;
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, chmodat, mkdirat, openat, readlinkat, renameat,
-    statat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, chmod, chmodat, fstat, mkdirat, openat, readlinkat,
+    renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -291,6 +291,20 @@ fn enter(folder: &OwnedFd, name: &OsStr, walk: Walk) -> Result<OwnedFd, Errno> {
         }
         other => other,
     }
+}
+
+/// Gives the owner of a folder all rights to it, also where it cannot be opened
+/// without them. A link in its place is refused.
+pub(super) fn open_folder(folder: &Path) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = openat(CWD, folder, flags, Mode::empty())?;
+    let mode = Mode::from_raw_mode(fstat(&found)?.st_mode);
+    if mode.contains(Mode::RWXU) {
+        return Ok(());
+    }
+    // A descriptor of a path changes nothing itself; its name does.
+    let name = format!("/proc/self/fd/{}", found.as_raw_fd());
+    Ok(chmod(name.as_str(), mode | Mode::RWXU)?)
 }
 
 /// Gives the owner of a folder all rights to it; no link is followed.

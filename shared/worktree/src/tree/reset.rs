@@ -1,6 +1,6 @@
 //! Files as a commit has them, and nothing else: what a step left goes.
 
-use super::beneath::path;
+use super::beneath::{open_folder, path};
 use super::restore::ROUNDS;
 use super::scan::Scan;
 use super::{Base, Tree, TreeError};
@@ -27,6 +27,7 @@ impl Tree {
     pub fn reset(&self, base: &Base, ignored: &Ignored) -> Result<(), TreeError> {
         let commit = self.find_commit(&base.commit)?;
         let target = commit.tree().map_err(self.failed("read the tree"))?;
+        self.open_up()?;
         self.clear_locks(base.branch.as_deref(), None);
         self.mend_index()?;
         self.point_at(base, commit.id())?;
@@ -46,6 +47,13 @@ impl Tree {
         self.blobs.borrow_mut().clear();
         self.reread_index();
         self.must_be_clean()
+    }
+
+    /// Gives the owner all rights to the worktree's own folder, which a step may
+    /// have taken.
+    fn open_up(&self) -> Result<(), TreeError> {
+        let root = self.worktree.as_path();
+        open_folder(root).map_err(self.refused("open", root))
     }
 
     /// Deletes what differs, and ignored files; tells whether there were any.

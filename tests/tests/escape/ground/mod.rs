@@ -213,7 +213,9 @@ impl Ground {
             run = run.within(&self.scratch.folder());
         }
         run.env("PATH", path)
-            .without("XDG_CACHE_HOME")
+            .without("PREMATH_SANDBOX_WRITE")
+            .without("PREMATH_SANDBOX_READ")
+            .without("PREMATH_ENV_ALLOW")
             .without("TMPDIR")
     }
 

@@ -115,7 +115,7 @@ impl Lane {
             source,
         })?;
         let supervisor = Supervisor::start(&batch.program, shared)?;
-        let confinement = Confinement::of(&batch.settings, &tree, &worktree, &roots)?;
+        let confinement = Confinement::of(&batch.settings, &tree, &worktree)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

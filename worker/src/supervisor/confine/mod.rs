@@ -1,10 +1,8 @@
-//! How a command is kept to what it may write: by Landlock or by `bwrap`, and
-//! the temporary folder that is its own.
-//!
-//! Reading and running are not restricted, nor is the network.
+//! How a command is confined: by namespaces or by Landlock, and the temporary
+//! folder that is its own.
 
-pub mod bubblewrap;
 pub mod landlock;
+pub mod namespaces;
 pub mod scratch;
 
 use premath_kernel::sandbox::SandboxMode;
@@ -17,7 +15,7 @@ use premath_kernel::sandbox::SandboxMode;
 pub fn works(mode: SandboxMode) -> Result<(), String> {
     match mode {
         SandboxMode::Landlock => landlock::works(),
-        SandboxMode::Bubblewrap => bubblewrap::find().map(drop),
+        SandboxMode::Namespaces => namespaces::works(),
         SandboxMode::None => Ok(()),
     }
 }

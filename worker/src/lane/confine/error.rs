@@ -1,0 +1,33 @@
+//! What keeps a command from being confined.
+
+use crate::proxy::ProxyError;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::sandbox::SandboxUnavailable;
+use premath_memory::StoreError;
+use premath_worktree::tree::TreeError;
+
+/// A command cannot be confined; it is not run then.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::lane) enum ConfineError {
+    #[error(transparent)]
+    Unavailable(#[from] SandboxUnavailable),
+    #[error("cannot make the private folders of the command")]
+    Scratch(#[source] std::io::Error),
+    #[error("cannot start the proxy of the command")]
+    Proxy(#[from] ProxyError),
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ConfineError {
+    pub(in crate::lane) fn class(&self) -> FailureClass {
+        match self {
+            Self::Unavailable(error) => error.class(),
+            Self::Scratch(_) | Self::Proxy(_) => FailureClass::SandboxUnavailable,
+            Self::Tree(error) => error.class(),
+            Self::Store(error) => error.class(),
+        }
+    }
+}

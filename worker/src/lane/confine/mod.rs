@@ -1,0 +1,333 @@
+//! How the commands of a lane are confined.
+//!
+//! Everything that a lane runs for a step is confined: what the agent does, and
+//! the setup, hooks and verifications, which run code that it wrote. The push of
+//! the landing target is the harness's own, and is not.
+
+mod error;
+mod profile;
+mod view;
+
+pub(super) use error::ConfineError;
+
+use super::Lane;
+use super::command::{Occasion, Phase};
+use crate::environment::PROXY_PORT;
+use crate::proxy::{Proxy, ProxySpec, Service};
+use crate::sandbox::{AgentState, Host, PrivateHome};
+use crate::settings::Settings;
+use crate::supervisor::confine::namespaces::{Loopback, OWN, Relay};
+use crate::supervisor::confine::scratch::Scratch;
+use crate::supervisor::{Ceilings, CommandSpec};
+use premath_kernel::network::{NetworkFacts, NetworkPhase, NetworkPolicy, variables};
+use premath_kernel::sandbox::{SandboxMode, SandboxUnavailable, admitted, exposed, outermost};
+use premath_memory::projection;
+use premath_worktree::tree::Tree;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Devices that programs write to as a matter of course, and the memory that
+/// they share; no disk, and nothing that reaches another process's terminal.
+const DEVICES: [&str; 9] = [
+    "/dev/full",
+    "/dev/null",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/random",
+    "/dev/shm",
+    "/dev/tty",
+    "/dev/urandom",
+    "/dev/zero",
+];
+
+/// How the commands of a lane are confined.
+#[derive(Debug)]
+pub(super) struct Confinement {
+    mode: SandboxMode,
+    host: Host,
+    /// What a person opened to be written.
+    wished: BTreeSet<PathBuf>,
+    /// The home of the user, where a person opened all of it: commands keep it.
+    open_home: Option<PathBuf>,
+    /// Other worktrees, which are hidden where they lie in this one.
+    others: Vec<PathBuf>,
+    /// The profile's reference.
+    reference: String,
+    pub(super) warnings: Vec<String>,
+}
+
+/// What belongs to one confined command, until it has ended.
+#[derive(Debug, Default)]
+pub(super) struct Confined {
+    /// The reference of the profile; none where it is not confined.
+    pub(super) reference: Option<String>,
+    agent: AgentState,
+    home: Option<PrivateHome>,
+    proxy: Option<Proxy>,
+    /// Last, for the others lie in it.
+    scratch: Option<Scratch>,
+}
+
+impl Confined {
+    /// Takes back what an agent renewed, and returns what the command did with
+    /// the network, where a proxy counted it.
+    pub(super) fn end(mut self) -> Option<NetworkFacts> {
+        if let Some(home) = &self.home {
+            for file in self.agent.take_back(&home.home()) {
+                tracing::info!(file = %file.display(), "an agent renewed its sign-in");
+            }
+        }
+        let facts = self.proxy.take().map(Proxy::finish);
+        drop(self.scratch);
+        facts
+    }
+}
+
+impl Confinement {
+    /// Finds out how the commands of a lane are confined, and puts the profile
+    /// beside the witnesses.
+    pub(super) fn of(
+        settings: &Settings,
+        tree: &Tree,
+        worktree: &Path,
+    ) -> Result<Self, ConfineError> {
+        let mode = settings.sandbox.choice.mode;
+        let memory = memory(settings);
+        if mode == SandboxMode::Landlock && tree.is_main() {
+            let why = "it cannot keep a step out of the git folder of the main checkout; name a linked worktree with --worktree, or let lanes be made with --lanes".to_owned();
+            return Err(SandboxUnavailable { mode, why }.into());
+        }
+        let mut warnings = exposure(mode, worktree, &memory);
+        // What a person names may lie in another checkout, but no step may
+        // write what the harness itself goes by.
+        let wished = admitted(settings.sandbox.write.iter().cloned(), &memory);
+        warnings.extend(refused_wishes(&settings.sandbox.write, &wished));
+        let host = Host::find(&settings.sandbox_search());
+        let profile = profile::of(mode, &host, &wished, settings);
+        let reference = profile.reference();
+        if mode != SandboxMode::None {
+            let file = settings.roots.witnesses.join(format!("{reference}.json"));
+            projection::write_document(&file, &profile)?;
+        }
+        let open_home = settings.sandbox.home.clone().filter(|home| {
+            let home = std::fs::canonicalize(home).unwrap_or_else(|_| home.clone());
+            wished.iter().any(|wished| home.starts_with(wished))
+        });
+        Ok(Self {
+            mode,
+            host,
+            wished,
+            open_home,
+            others: tree.others(),
+            reference,
+            warnings,
+        })
+    }
+
+    /// Tells whether commands see files elsewhere than they are.
+    pub(super) const fn mounts(&self) -> bool {
+        matches!(self.mode, SandboxMode::Namespaces)
+    }
+}
+
+impl Lane {
+    /// Confines a command of a step.
+    pub(super) fn confine(
+        &self,
+        phase: Phase,
+        command: &str,
+        occasion: &Occasion<'_>,
+        spec: &mut CommandSpec,
+    ) -> Result<Confined, ConfineError> {
+        let confinement = &self.confinement;
+        if phase == Phase::Push || confinement.mode == SandboxMode::None {
+            return Ok(Confined::default());
+        }
+        let scratch = Scratch::make().map_err(ConfineError::Scratch)?;
+        let home = PrivateHome::make(scratch.path()).map_err(ConfineError::Scratch)?;
+        let mut agent = AgentState::default();
+        if phase == Phase::Work {
+            let known = occasion.task.and_then(|task| task.agent);
+            let search = self.batch.settings.sandbox_search();
+            agent = AgentState::of(known, command, search.home, search.variable);
+            agent
+                .copy_into(&home.home())
+                .map_err(ConfineError::Scratch)?;
+        }
+        spec.scratch = Some(scratch.path().to_path_buf());
+        spec.ceilings = self.ceilings(phase, &home);
+        let mut proxy = None;
+        if confinement.mounts() {
+            let network = self.network(phase, &home)?;
+            let loopback = network.map(|(running, loopback)| {
+                proxy = running;
+                loopback
+            });
+            self.see(phase, &home, loopback, spec)?;
+        } else {
+            home.link_caches(&confinement.host.caches)
+                .map_err(ConfineError::Scratch)?;
+            self.open_by_landlock(phase, &home, spec);
+        }
+        for (name, value) in &confinement.host.variables {
+            set(spec, name, value);
+        }
+        spec.env.sort();
+        Ok(Confined {
+            reference: Some(confinement.reference.clone()),
+            agent,
+            home: Some(home),
+            proxy,
+            scratch: Some(scratch),
+        })
+    }
+
+    /// Sets where a command's home and temporary folder are.
+    fn set_home(&self, spec: &mut CommandSpec, home: &Path, temporary: &Path) {
+        for name in ["TEMP", "TMP", "TMPDIR"] {
+            set(spec, name, temporary);
+        }
+        if let Some(open) = &self.confinement.open_home {
+            return set(spec, "HOME", open);
+        }
+        set(spec, "HOME", home);
+        set(spec, "CARGO_HOME", home.join(".cargo"));
+    }
+
+    /// Opens what a command may write, where nothing is mounted.
+    fn open_by_landlock(&self, phase: Phase, home: &PrivateHome, spec: &mut CommandSpec) {
+        self.set_home(spec, &home.home(), &home.temporary());
+        let mut writable = vec![self.folder_of(phase).to_path_buf()];
+        writable.extend(self.git_of(phase).map(|git| git.folder.clone()));
+        // A step in another world leaves its evidence and requests at home.
+        if !phase.is_verification() {
+            writable.push(self.roots.step.clone());
+        }
+        writable.extend([home.home(), home.temporary()]);
+        writable.extend(self.confinement.wished.iter().cloned());
+        writable.extend(DEVICES.map(PathBuf::from));
+        spec.writable = Some(outermost(writable).into_iter().collect());
+    }
+
+    /// Returns what all processes of a command together may use.
+    fn ceilings(&self, phase: Phase, home: &PrivateHome) -> Ceilings {
+        let resources = &self.batch.settings.resources;
+        let mut ceilings = Ceilings::default();
+        ceilings.memory = resources.memory;
+        ceilings.processes = resources.processes;
+        ceilings.disk = resources.disk;
+        let worktree = self.folder_of(phase).to_path_buf();
+        let git = self.git_of(phase).map(|git| git.folder.clone());
+        let folders: Vec<PathBuf> = [
+            Some(worktree),
+            git,
+            home.home().parent().map(Path::to_path_buf),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        ceilings.measure(folders.iter().map(PathBuf::as_path));
+        ceilings
+    }
+
+    /// Starts the proxy of a command; nothing where its network is the host's.
+    fn network(
+        &self,
+        phase: Phase,
+        home: &PrivateHome,
+    ) -> Result<Option<(Option<Proxy>, Loopback)>, ConfineError> {
+        let network_phase = if phase.is_verification() {
+            NetworkPhase::Verify
+        } else {
+            NetworkPhase::Work
+        };
+        let policy = self.batch.settings.network.policy(network_phase);
+        match policy {
+            NetworkPolicy::Open => return Ok(None),
+            NetworkPolicy::Off => return Ok(Some((None, Loopback::default()))),
+            NetworkPolicy::Allow(_) | NetworkPolicy::Public(_) => {}
+        }
+        let inside = Path::new(OWN).join("net");
+        let mut relays = vec![Relay::new(PROXY_PORT, &inside.join("proxy"))];
+        let mut services = Vec::new();
+        for target in policy.loopback_services() {
+            let name = format!("port-{}", target.port);
+            relays.push(Relay::new(target.port, &inside.join(&name)));
+            let socket = home.sockets().join(name);
+            services.push(Service { socket, target });
+        }
+        let proxy = Proxy::start(ProxySpec {
+            socket: home.sockets().join("proxy"),
+            services,
+            policy: policy.clone(),
+            phase: network_phase,
+        })?;
+        Ok(Some((Some(proxy), Loopback { relays })))
+    }
+}
+
+/// Sets a variable of a command, in the place of an inherited one.
+fn set(spec: &mut CommandSpec, name: &str, value: impl Into<OsString>) {
+    spec.env.retain(|(other, _)| other != name);
+    spec.env.push((name.into(), value.into()));
+}
+
+/// Sets the variables that lead programs to the proxy.
+fn set_proxy(spec: &mut CommandSpec, network: &Loopback) {
+    if network.relays.iter().any(|relay| relay.port == PROXY_PORT) {
+        for (name, value) in variables(PROXY_PORT) {
+            set(spec, name, value);
+        }
+    }
+}
+
+/// Says what a mode without mounts leaves open.
+fn exposure(mode: SandboxMode, worktree: &Path, memory: &[PathBuf]) -> Vec<String> {
+    let own = [worktree.to_path_buf()];
+    let open: Vec<String> = exposed(&own, memory)
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    if mode != SandboxMode::Landlock || open.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "this worktree holds {}, which landlock cannot keep from its commands (a linked worktree or namespaces can); a change of issue memory is detected and reported",
+        open.join(" and ")
+    )]
+}
+
+/// Says what a person opened that stays shut, or is not there.
+fn refused_wishes(asked: &[PathBuf], wished: &BTreeSet<PathBuf>) -> Vec<String> {
+    let refused = asked.iter().filter(|path| !wished.contains(*path));
+    let refused = refused.map(|path| {
+        format!(
+            "`write` of [sandbox] opens {}, which holds issue memory or artifacts; it stays shut",
+            path.display()
+        )
+    });
+    let gone = wished.iter().filter(|path| !path.exists()).map(|path| {
+        format!(
+            "`write` of [sandbox] names {}, which is not there; it opens nothing",
+            path.display()
+        )
+    });
+    refused.chain(gone).collect()
+}
+
+/// What the harness itself goes by: issue memory, the trajectory, artifacts.
+fn memory(settings: &Settings) -> Vec<PathBuf> {
+    let roots = &settings.roots;
+    let folders = [
+        roots.issues.parent(),
+        roots.trajectory.parent(),
+        roots.witnesses.parent(),
+    ];
+    let found: BTreeSet<PathBuf> = folders
+        .into_iter()
+        .flatten()
+        .map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()))
+        .collect();
+    found.into_iter().collect()
+}

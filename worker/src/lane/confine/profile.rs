@@ -1,0 +1,33 @@
+//! The profile that the witnesses of a lane's commands refer to.
+
+use super::DEVICES;
+use crate::sandbox::Host;
+use crate::settings::Settings;
+use premath_kernel::sandbox::{SandboxMode, SandboxProfile};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Names of what is a lane's or a command's own, so that the profile is the
+/// same in every lane and step.
+const OWN: [&str; 5] = ["{worktree}", "{step}", "{git}", "{home}", "{temporary}"];
+
+/// Writes down what commands may do.
+pub(super) fn of(
+    mode: SandboxMode,
+    host: &Host,
+    wished: &BTreeSet<PathBuf>,
+    settings: &Settings,
+) -> SandboxProfile {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut write: BTreeSet<String> = wished.iter().map(|path| text(path)).collect();
+    write.extend(OWN.map(str::to_owned));
+    let mut read = BTreeSet::new();
+    if mode == SandboxMode::Namespaces {
+        read.extend(host.read.keys().map(|path| text(path)));
+        read.extend(host.caches.iter().map(|cache| text(&cache.folder)));
+    } else {
+        write.extend(DEVICES.map(str::to_owned));
+        read.insert("/".to_owned());
+    }
+    SandboxProfile::new(mode, write, read, settings.network.choice)
+}

@@ -1,0 +1,296 @@
+//! What an agent signs in with and is configured by, copied into the private
+//! home of its command.
+//!
+//! A copy and no mount: agents replace these files when they renew a token,
+//! and a file that is mounted cannot be replaced. A renewed file is taken back
+//! only where it is of the same account and the original has not changed since.
+
+use premath_evidence::Agent;
+use premath_memory::untrusted::UntrustedFolder;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A file that is larger is no file of an agent's state.
+const BYTES_MAX: u64 = 4 << 20;
+
+/// One agent's files in the home.
+struct Files {
+    agent: Agent,
+    /// The word that starts it.
+    program: &'static str,
+    /// The variable that moves its folder, and the folder.
+    folder: (Option<&'static str>, &'static str),
+    /// What is copied from the folder.
+    copied: &'static [&'static str],
+    /// What is copied from the home.
+    beside: &'static [&'static str],
+    /// Which of them hold tokens that the agent renews.
+    renewed: &'static [&'static str],
+}
+
+const KNOWN: [Files; 4] = [
+    Files {
+        agent: Agent::Claude,
+        program: "claude",
+        folder: (Some("CLAUDE_CONFIG_DIR"), ".claude"),
+        copied: &[".credentials.json", "settings.json", "CLAUDE.md"],
+        beside: &[".claude.json"],
+        renewed: &[".credentials.json"],
+    },
+    Files {
+        agent: Agent::Codex,
+        program: "codex",
+        folder: (Some("CODEX_HOME"), ".codex"),
+        copied: &["auth.json", "config.toml", "AGENTS.md"],
+        beside: &[],
+        renewed: &["auth.json"],
+    },
+    Files {
+        agent: Agent::Gemini,
+        program: "gemini",
+        folder: (None, ".gemini"),
+        copied: &[
+            "oauth_creds.json",
+            "google_accounts.json",
+            "installation_id",
+            "settings.json",
+            "GEMINI.md",
+        ],
+        beside: &[],
+        renewed: &["oauth_creds.json"],
+    },
+    Files {
+        agent: Agent::OpenCode,
+        program: "opencode",
+        folder: (None, ".local/share/opencode"),
+        copied: &["auth.json"],
+        beside: &[
+            ".config/opencode/opencode.json",
+            ".config/opencode/opencode.jsonc",
+        ],
+        renewed: &["auth.json"],
+    },
+];
+
+/// Fields of a token file that name the account; a renewal leaves them alone.
+const ACCOUNT: [&str; 8] = [
+    "/account_id",
+    "/tokens/account_id",
+    "/OPENAI_API_KEY",
+    "/claudeAiOauth/subscriptionType",
+    "/claudeAiOauth/scopes",
+    "/organizationUuid",
+    "/scope",
+    "/token_type",
+];
+
+/// The state of the agents that a command starts.
+#[derive(Clone, Debug, Default)]
+pub struct AgentState {
+    /// What is copied: from where to where in the private home.
+    files: Vec<(PathBuf, PathBuf)>,
+    /// Which of these is taken back, with the bytes that were copied.
+    renewed: BTreeMap<PathBuf, PathBuf>,
+    copied: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl AgentState {
+    /// Finds the state of the agent that a command is, or that it names.
+    pub fn of(
+        agent: Option<Agent>,
+        command: &str,
+        home: Option<&Path>,
+        variable: fn(&str) -> Option<PathBuf>,
+    ) -> Self {
+        let mut state = Self::default();
+        let names = |program: &str| {
+            let mut words = command.split(|c: char| !c.is_ascii_alphanumeric());
+            words.any(|word| word == program)
+        };
+        for known in &KNOWN {
+            if agent != Some(known.agent) && !names(known.program) {
+                continue;
+            }
+            let (moved, usual) = known.folder;
+            let moved = moved.and_then(variable).filter(|path| path.is_absolute());
+            let Some(folder) = moved.or_else(|| Some(home?.join(usual))) else {
+                continue;
+            };
+            for name in known.copied {
+                let at = Path::new(usual).join(name);
+                if known.renewed.contains(name) {
+                    state.renewed.insert(folder.join(name), at.clone());
+                }
+                state.files.push((folder.join(name), at));
+            }
+            for name in known.beside.iter().filter(|_| home.is_some()) {
+                let from = home.unwrap_or(Path::new("/")).join(name);
+                state.files.push((from, PathBuf::from(name)));
+            }
+        }
+        state
+    }
+
+    /// Copies the files that are there into a private home.
+    ///
+    /// # Errors
+    ///
+    /// What the system says about the private home.
+    pub fn copy_into(&mut self, private: &Path) -> io::Result<()> {
+        for (from, at) in &self.files {
+            let Some(bytes) = read(from) else { continue };
+            let at = private.join(at);
+            if let Some(above) = at.parent() {
+                fs::create_dir_all(above)?;
+            }
+            fs::write(&at, &bytes)?;
+            fs::set_permissions(&at, fs::Permissions::from_mode(0o600))?;
+            self.copied.insert(from.clone(), bytes);
+        }
+        Ok(())
+    }
+
+    /// Takes renewed tokens back; returns the files that were written.
+    pub fn take_back(&self, private: &Path) -> Vec<PathBuf> {
+        let mut taken = Vec::new();
+        for (original, at) in &self.renewed {
+            let Some(before) = self.copied.get(original) else {
+                continue;
+            };
+            let Some(after) = read_private(private, at) else {
+                continue;
+            };
+            let is_unchanged = read(original).as_ref() == Some(before);
+            if &after != before
+                && is_unchanged
+                && is_renewal(before, &after)
+                && replace(original, &after).is_ok()
+            {
+                taken.push(original.clone());
+            }
+        }
+        taken
+    }
+}
+
+/// Tells whether a document is the other one with new tokens: the same fields
+/// of the same kinds, and the same account.
+fn is_renewal(before: &[u8], after: &[u8]) -> bool {
+    let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
+    let (Some(before), Some(after)) = (parse(before), parse(after)) else {
+        return false;
+    };
+    has_shape_of(&before, &after)
+        && ACCOUNT
+            .iter()
+            .all(|field| before.pointer(field) == after.pointer(field))
+}
+
+fn has_shape_of(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            before.len() == after.len()
+                && before.iter().all(|(name, value)| {
+                    after
+                        .get(name)
+                        .is_some_and(|other| has_shape_of(value, other))
+                })
+        }
+        (before, after) => std::mem::discriminant(before) == std::mem::discriminant(after),
+    }
+}
+
+/// Reads a file of the user's, who may have made it a link.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let meta = fs::metadata(path).ok()?;
+    if !meta.is_file() || meta.len() > BYTES_MAX {
+        return None;
+    }
+    fs::read(path).ok()
+}
+
+/// Reads a file that a command left.
+fn read_private(private: &Path, at: &Path) -> Option<Vec<u8>> {
+    let folder = UntrustedFolder::open(private, at.parent()?).ok()?;
+    folder.read(at.file_name()?.to_str()?, BYTES_MAX).ok()?
+}
+
+/// Replaces a file at once, with its rights.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = fs::canonicalize(path)?;
+    let new = path.with_extension("premath-new");
+    let mode = fs::metadata(&path)?.permissions();
+    fs::write(&new, bytes)?;
+    fs::set_permissions(&new, mode)?;
+    fs::rename(new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renewal_keeps_the_account_and_the_shape() {
+        let before = br#"{"tokens":{"account_id":"a","access_token":"1"},"last_refresh":"x"}"#;
+        for (after, expected) in [
+            (
+                &br#"{"tokens":{"account_id":"a","access_token":"2"},"last_refresh":"y"}"#[..],
+                true,
+            ),
+            (
+                br#"{"tokens":{"account_id":"b","access_token":"2"},"last_refresh":"y"}"#,
+                false,
+            ),
+            (
+                br#"{"tokens":{"account_id":"a","access_token":"2"}}"#,
+                false,
+            ),
+            (
+                br#"{"tokens":{"account_id":"a","access_token":["2"]},"last_refresh":"y"}"#,
+                false,
+            ),
+            (b"not json", false),
+        ] {
+            assert_eq!(is_renewal(before, after), expected);
+        }
+    }
+
+    #[test]
+    fn a_renewed_token_comes_back_unless_the_original_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        let private = folder.path().join("private");
+        fs::create_dir_all(home.join(".codex")).unwrap();
+        fs::create_dir_all(&private).unwrap();
+        let original = home.join(".codex/auth.json");
+        fs::write(&original, r#"{"tokens":{"account_id":"a","t":"1"}}"#).unwrap();
+        let mut state = AgentState::of(None, "npx codex exec", Some(&home), |_| None);
+        state.copy_into(&private).unwrap();
+        let renewed = r#"{"tokens":{"account_id":"a","t":"2"}}"#;
+        fs::write(private.join(".codex/auth.json"), renewed).unwrap();
+        assert_eq!(state.take_back(&private), std::slice::from_ref(&original));
+        assert_eq!(fs::read_to_string(&original).unwrap(), renewed);
+        // The next command's copy is older than what is there now.
+        fs::write(
+            private.join(".codex/auth.json"),
+            r#"{"tokens":{"account_id":"a","t":"3"}}"#,
+        )
+        .unwrap();
+        assert!(state.take_back(&private).is_empty());
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_token_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("secret");
+        fs::write(&secret, r#"{"t":"9"}"#).unwrap();
+        let private = folder.path().join("private");
+        fs::create_dir_all(&private).unwrap();
+        std::os::unix::fs::symlink(&secret, private.join("auth.json")).unwrap();
+        assert_eq!(read_private(&private, Path::new("auth.json")), None);
+    }
+}

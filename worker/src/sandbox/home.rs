@@ -1,0 +1,100 @@
+//! The private folders of one command: home, temporary folder, and the layers
+//! over the caches.
+
+use super::Cache;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The folders of one command, in a scratch folder of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrivateHome {
+    root: PathBuf,
+}
+
+impl PrivateHome {
+    /// Makes the folders.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn make(root: &Path) -> io::Result<Self> {
+        let home = Self {
+            root: root.to_path_buf(),
+        };
+        for folder in [
+            home.home(),
+            home.temporary(),
+            home.shared_memory(),
+            home.own(),
+        ] {
+            fs::create_dir(folder)?;
+        }
+        Ok(home)
+    }
+
+    /// Returns the home.
+    pub fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    /// Returns the folder for temporary files.
+    pub fn temporary(&self) -> PathBuf {
+        self.root.join("tmp")
+    }
+
+    /// Returns the folder that is `/dev/shm`.
+    pub fn shared_memory(&self) -> PathBuf {
+        self.root.join("shm")
+    }
+
+    /// Returns the folder that covers the harness's own in a main checkout.
+    pub fn own(&self) -> PathBuf {
+        self.root.join("own")
+    }
+
+    /// Returns the folder of the proxy's sockets.
+    pub fn sockets(&self) -> PathBuf {
+        self.root.join("net")
+    }
+
+    /// Makes the layer over a cache; returns the folder that holds it.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn layer(&self, number: usize) -> io::Result<PathBuf> {
+        let folder = self.root.join(format!("layer-{number}"));
+        for part in ["upper", "work"] {
+            fs::create_dir_all(folder.join(part))?;
+        }
+        Ok(folder)
+    }
+
+    /// Writes a file of git's that leads to a folder.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn lead_to(&self, folder: &Path) -> io::Result<PathBuf> {
+        let file = self.root.join("git");
+        fs::write(&file, format!("gitdir: {}\n", folder.display()))?;
+        Ok(file)
+    }
+
+    /// Puts links to the caches into the home, where nothing can be mounted.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn link_caches(&self, caches: &[Cache]) -> io::Result<()> {
+        for cache in caches {
+            let at = self.home().join(cache.at);
+            if let Some(above) = at.parent() {
+                fs::create_dir_all(above)?;
+            }
+            std::os::unix::fs::symlink(&cache.folder, at)?;
+        }
+        Ok(())
+    }
+}

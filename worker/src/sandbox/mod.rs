@@ -1,0 +1,110 @@
+//! What a confined command has of this machine: the system, the toolchains of
+//! its `PATH`, the caches of build tools, and what an agent signs in with
+//! (`isolation.md` 9).
+//!
+//! Everything else of the home and of the machine is not there.
+
+mod agent;
+mod cache;
+mod home;
+mod system;
+mod toolchain;
+mod words;
+
+pub use agent::AgentState;
+pub use cache::Cache;
+pub use home::PrivateHome;
+pub use words::paths_named_by;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Why something may be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// It belongs to the operating system.
+    System,
+    /// It belongs to a folder of the `PATH`.
+    Path,
+    /// A command of the settings names it.
+    Command,
+    /// The key `read` or `write` of `[sandbox]` names it.
+    Setting,
+}
+
+impl Source {
+    /// Returns the source in a few words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Path => "PATH",
+            Self::Command => "a command of the settings",
+            Self::Setting => "[sandbox]",
+        }
+    }
+}
+
+/// What of the machine a confined command may read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// Files and folders, without links on the way, with the reason.
+    pub read: BTreeMap<PathBuf, Source>,
+    /// Links of the system, with their texts.
+    pub links: BTreeMap<PathBuf, PathBuf>,
+    /// What lies in them and is hidden.
+    pub hidden: Vec<PathBuf>,
+    /// The caches of build tools.
+    pub caches: Vec<Cache>,
+    /// Variables that say where a toolchain is.
+    pub variables: Vec<(&'static str, OsString)>,
+}
+
+/// What [`Host::find`] goes by.
+#[derive(Clone, Debug)]
+pub struct Search<'a> {
+    /// The home of the user.
+    pub home: Option<&'a Path>,
+    /// The variable `PATH` of the commands.
+    pub path: OsString,
+    /// Looks a variable up.
+    pub variable: fn(&str) -> Option<PathBuf>,
+    /// The commands of the settings.
+    pub commands: Vec<String>,
+    /// What a person added by `read`.
+    pub read: Vec<PathBuf>,
+}
+
+impl Host {
+    /// Finds out what is here. The result is the same as long as the files are.
+    pub fn find(search: &Search<'_>) -> Self {
+        let mut host = Self::default();
+        system::add(&mut host);
+        toolchain::add(&mut host, search);
+        for command in &search.commands {
+            for path in paths_named_by(command) {
+                host.reads(&path, Source::Command);
+            }
+        }
+        for path in &search.read {
+            host.reads(path, Source::Setting);
+        }
+        host.caches = cache::find(search.home, search.variable);
+        host
+    }
+
+    /// Adds a file or folder where it is; what can be read already is not added.
+    fn reads(&mut self, path: &Path, source: Source) {
+        let Ok(path) = std::fs::canonicalize(path) else {
+            return;
+        };
+        if !self.may_read(&path) {
+            self.read.insert(path, source);
+        }
+    }
+
+    /// Tells whether a path is in the list, or below something that is.
+    pub fn may_read(&self, path: &Path) -> bool {
+        path.ancestors().any(|above| self.read.contains_key(above))
+    }
+}

@@ -1,0 +1,74 @@
+//! Entering the namespaces, and who the user is in them.
+
+use nix::sched::{CloneFlags, unshare};
+use rustix::process::{getegid, geteuid};
+use rustix::thread::{
+    CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities,
+};
+use std::fs;
+use std::io;
+
+/// Puts this process into namespaces of its own; its next child is the first
+/// process of a namespace of processes. The user keeps its number.
+///
+/// Root needs no namespace of users for it, and has none: files of other users
+/// stay in reach, as they are for root elsewhere.
+pub(super) fn enter(is_offline: bool) -> io::Result<()> {
+    let mut flags = CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWPID
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWUTS
+        | CloneFlags::CLONE_NEWCGROUP;
+    if is_offline {
+        flags |= CloneFlags::CLONE_NEWNET;
+    }
+    let (user, group) = (geteuid(), getegid());
+    if is_privileged() {
+        return unshare(flags).map_err(|errno| told("namespaces", errno));
+    }
+    unshare(flags | CloneFlags::CLONE_NEWUSER).map_err(|errno| told("user namespaces", errno))?;
+    let write = |file: &str, text: &str| {
+        fs::write(file, text)
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot write {file}: {error}")))
+    };
+    write("/proc/self/setgroups", "deny")?;
+    write(
+        "/proc/self/uid_map",
+        &format!("{user} {user} 1", user = user.as_raw()),
+    )?;
+    write(
+        "/proc/self/gid_map",
+        &format!("{group} {group} 1", group = group.as_raw()),
+    )?;
+    hand_rights_on()
+}
+
+/// The rights that the init needs to make the view, and then gives up.
+const NEEDED: [CapabilitySet; 3] = [
+    CapabilitySet::SYS_ADMIN,
+    CapabilitySet::NET_ADMIN,
+    CapabilitySet::SETPCAP,
+];
+
+/// Makes a program that this process starts keep the rights that the user
+/// namespace gave: only root keeps them otherwise.
+fn hand_rights_on() -> io::Result<()> {
+    let mut sets = capabilities(None)?;
+    sets.inheritable = NEEDED.into_iter().collect();
+    set_capabilities(None, sets)?;
+    for capability in NEEDED {
+        configure_capability_in_ambient_set(capability, true)?;
+    }
+    Ok(())
+}
+
+/// Tells whether this process may do without a namespace of users.
+pub(super) fn is_privileged() -> bool {
+    geteuid().is_root()
+        && capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+}
+
+fn told(what: &str, errno: nix::errno::Errno) -> io::Error {
+    let error = io::Error::from(errno);
+    io::Error::new(error.kind(), format!("no {what} to be had: {error}"))
+}

@@ -1,0 +1,71 @@
+//! The launcher: enters the namespaces and starts the init in them.
+
+use super::record::{Outcome, Record};
+use super::{INIT, identity};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use std::io;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often it looks whether the init is ready, which takes some milliseconds.
+const STARTING: Duration = Duration::from_micros(500);
+
+/// Runs this process as the launcher of one command.
+pub(super) fn main() -> ExitCode {
+    let Ok((record, order)) = Record::inherited() else {
+        return ExitCode::FAILURE;
+    };
+    match launch(&record, order.view.network.is_some()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let message = error.to_string();
+            let _ = record.report(&Outcome::NotConfined { message });
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the supervisor's chain of processes"
+)]
+fn launch(record: &Record, is_offline: bool) -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+    // They are for the command, which is in the same group.
+    let heard = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&heard))?;
+    }
+    rustix::thread::set_name(c"premath-confine")?;
+    identity::enter(is_offline)?;
+    // After the change of rights, which takes it away.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    let mut init = Command::new("/proc/self/exe")
+        .arg(INIT)
+        .stdin(Stdio::from(record.share()?))
+        .spawn()?;
+    pass_early_signal_on(record, &heard, &mut init)?;
+    let status = init.wait()?;
+    if record.outcome().is_none() && status.success() {
+        return Err(io::Error::other("the first process of the view was silent"));
+    }
+    Ok(())
+}
+
+/// Waits until the init hears signals by itself. One that came before is passed
+/// on: the first process of a namespace is not ended by it, and missed it.
+fn pass_early_signal_on(record: &Record, heard: &AtomicBool, init: &mut Child) -> io::Result<()> {
+    while !record.is_ready() {
+        if init.try_wait()?.is_some() {
+            return Ok(());
+        }
+        std::thread::sleep(STARTING);
+    }
+    if heard.load(Ordering::Relaxed) {
+        let _ = kill_process(Pid::from_child(init), Signal::TERM);
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Confinement by namespaces: the command sees a view of files that is made
+//! for it, its own processes, and a network of its own.
+//!
+//! Three processes of ours take part. The supervisor starts the *launcher*,
+//! which enters the namespaces and waits. The launcher starts the *init*, the
+//! first process of the new namespace of processes. It makes the view, gives
+//! up every right, starts the command, and ends when the command has ended;
+//! the kernel then kills all that is left there.
+//!
+//! Sources: user_namespaces(7), pid_namespaces(7), mount_namespaces(7),
+//! `isolation.md` 8 to 11.
+
+mod identity;
+mod init;
+mod launch;
+mod loopback;
+mod mounts;
+mod record;
+mod relay;
+mod restrict;
+mod view;
+
+pub(in crate::supervisor) use record::{Outcome, Record};
+pub use view::{Bounds, Loopback, Place, Relay, View};
+
+use super::super::message::{Begin, OsText};
+use record::Order;
+use rustix::io::Errno;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+/// The first argument that turns a binary of ours into the launcher.
+pub(in crate::supervisor) const LAUNCHER: &str = "confine-launch";
+/// The first argument that turns it into the init.
+pub(in crate::supervisor) const INIT: &str = "confine-init";
+
+/// Where everything of ours is in a view.
+pub const OWN: &str = "/premath";
+
+/// Runs this process as launcher or init, if it was started so.
+pub(in crate::supervisor) fn main(mode: &str) -> Option<ExitCode> {
+    match mode {
+        LAUNCHER => Some(launch::main()),
+        INIT => Some(init::main()),
+        _ => None,
+    }
+}
+
+/// Starts the launcher of a command.
+///
+/// # Errors
+///
+/// What the system says.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the supervisor, the one place that starts commands"
+)]
+pub(in crate::supervisor) fn spawn(
+    begin: Begin,
+    view: View,
+    [stdout, stderr]: [Stdio; 2],
+) -> io::Result<(Child, Record)> {
+    let marker = begin
+        .env
+        .iter()
+        .find(|(name, _)| name.0 == super::super::MARKER);
+    let marker = marker.cloned();
+    let order = Order {
+        view,
+        program: begin.program,
+        args: begin.args,
+        env: begin.env,
+        cwd: begin.cwd,
+    };
+    let record = Record::make(&order)?;
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg(LAUNCHER)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(record.share()?))
+        .stdout(stdout)
+        .stderr(stderr)
+        .process_group(0);
+    if let Some((name, value)) = marker {
+        command.env(name.0, value.0);
+    }
+    Ok((command.spawn()?, record))
+}
+
+/// Tries whether namespaces work for this user: runs a command in a small view.
+///
+/// # Errors
+///
+/// What is in the way, with what a person can do about it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the supervisor's module; the trial ends before any lane begins"
+)]
+pub fn works() -> Result<(), String> {
+    let told = |error: &dyn std::fmt::Display| format!("{error}{}", advice());
+    let places = ["/usr", "/bin", "/lib", "/lib64"]
+        .into_iter()
+        .map(Path::new);
+    let view = View {
+        places: places
+            .filter(|path| path.exists())
+            .map(Place::as_it_is)
+            .collect(),
+        network: Some(Loopback::default()),
+        bounds: Bounds::default(),
+    };
+    let order = Order {
+        view,
+        program: OsText("/bin/sh".into()),
+        args: ["-c", ":"].map(|text| OsText(text.into())).into(),
+        env: Vec::new(),
+        cwd: OsText("/".into()),
+    };
+    let record = Record::make(&order).map_err(|error| told(&error))?;
+    let stdin = record.share().map_err(|error| told(&error))?;
+    let status = Command::new("/proc/self/exe")
+        .arg(LAUNCHER)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(stdin))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|error| told(&error))?;
+    match record.outcome() {
+        Some(Outcome::Ended { code: Some(0), .. }) => Ok(()),
+        Some(Outcome::NotConfined { message }) => Err(told(&message)),
+        Some(other) => Err(told(&format!("the trial ended as {other:?}"))),
+        None => Err(told(&format!("the trial's launcher ended with {status}"))),
+    }
+}
+
+/// Says what a person can do where the system refuses namespaces.
+fn advice() -> &'static str {
+    let says = |path: &str, value: &str| {
+        std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value)
+    };
+    if says(
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+    ) {
+        "; AppArmor restricts user namespaces here: `premath doctor` prints the profile that allows them for this program"
+    } else if says("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        "; user namespaces are switched off: `sysctl kernel.unprivileged_userns_clone=1`"
+    } else if says("/proc/sys/user/max_user_namespaces", "0") {
+        "; user namespaces are switched off: `sysctl user.max_user_namespaces=15000`"
+    } else {
+        ""
+    }
+}
+
+/// Adds to an error what failed.
+fn while_doing<T>(what: impl std::fmt::Display, result: Result<T, Errno>) -> io::Result<T> {
+    result.map_err(|errno| {
+        let error = io::Error::from(errno);
+        io::Error::new(error.kind(), format!("{what}: {error}"))
+    })
+}

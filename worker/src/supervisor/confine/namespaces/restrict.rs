@@ -1,0 +1,118 @@
+//! What the command gives up before it begins: rights, resources, and system
+//! calls that reach around its namespaces.
+
+use super::identity;
+use super::view::Bounds;
+use super::while_doing;
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
+};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capability_is_in_bounding_set, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
+};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter,
+};
+use std::collections::BTreeMap;
+use std::io;
+
+/// What of root's power a command keeps, where the harness runs as root: that
+/// over files and its own processes.
+const KEPT_BY_ROOT: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID);
+
+/// Sets the bounds of the processes. A hard limit that is lower stays.
+pub(super) fn bound(bounds: &Bounds) -> io::Result<()> {
+    let all = [
+        (Resource::Nproc, bounds.processes),
+        (Resource::Nofile, bounds.open_files),
+        (Resource::Fsize, bounds.file_bytes),
+        (Resource::Core, Some(0)),
+    ];
+    for (resource, bound) in all {
+        let Some(bound) = bound else { continue };
+        let before = getrlimit(resource);
+        let least = |limit: Option<u64>| Some(limit.map_or(bound, |limit| limit.min(bound)));
+        let limits = Rlimit {
+            current: least(before.current),
+            maximum: least(before.maximum),
+        };
+        while_doing("cannot set a limit", setrlimit(resource, limits))?;
+    }
+    // Where the machine runs out of memory, the command goes first.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    Ok(())
+}
+
+/// Gives up every right that the namespaces gave, for good.
+pub(super) fn give_up_rights() -> io::Result<()> {
+    let kept = if identity::is_privileged() {
+        KEPT_BY_ROOT
+    } else {
+        CapabilitySet::empty()
+    };
+    for capability in CapabilitySet::all().iter() {
+        if !kept.contains(capability) && capability_is_in_bounding_set(capability).unwrap_or(false)
+        {
+            let removed = remove_capability_from_bounding_set(capability);
+            while_doing("cannot give up rights", removed)?;
+        }
+    }
+    while_doing("cannot give up rights", clear_ambient_capability_set())?;
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    while_doing("cannot give up rights", set_capabilities(None, sets))?;
+    while_doing("cannot give up rights", set_no_new_privs(true))?;
+    // The command may not trace this process, which has the report.
+    let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    while_doing("cannot hide from the command", hidden)
+}
+
+/// Refuses system calls of this thread, and of what it starts, that no
+/// namespace confines: the kernel's keys, its programs and counters, sockets of
+/// the machine below, and calls that other filters cannot see.
+pub(super) fn filter_calls() -> io::Result<()> {
+    let filter = filter().map_err(io::Error::other)?;
+    apply_filter(&filter).map_err(io::Error::other)
+}
+
+/// `AF_VSOCK`: it belongs to no network namespace.
+const VSOCK: u64 = 40;
+/// `ENOSYS`: programs fall back to something else.
+const NOT_THERE: u32 = 38;
+
+fn filter() -> Result<BpfProgram, seccompiler::Error> {
+    let is_vsock = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, VSOCK)?;
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        REFUSED.iter().map(|number| (*number, Vec::new())).collect();
+    rules.insert(SOCKET, vec![SeccompRule::new(vec![is_vsock])?]);
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        SeccompAction::Errno(NOT_THERE),
+        std::env::consts::ARCH.try_into()?,
+    )?;
+    Ok(filter.try_into()?)
+}
+
+#[cfg(target_arch = "x86_64")]
+const SOCKET: i64 = 41;
+#[cfg(not(target_arch = "x86_64"))]
+const SOCKET: i64 = 198;
+
+/// `add_key`, `request_key`, `keyctl`, `perf_event_open`, `bpf`, and the three
+/// calls of `io_uring`.
+#[cfg(target_arch = "x86_64")]
+const REFUSED: [i64; 8] = [248, 249, 250, 298, 321, 425, 426, 427];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED: [i64; 8] = [217, 218, 219, 241, 280, 425, 426, 427];

@@ -1,0 +1,179 @@
+//! What a command in namespaces of its own has: its files, network and limits.
+
+use crate::supervisor::message::OsText;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// Everything that a command sees. What is not listed is not there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// The places with their content, in the order in which they are mounted.
+    pub places: Vec<Place>,
+    /// The network; the host's where absent.
+    pub network: Option<Loopback>,
+    /// The bounds of the command and everything that it starts.
+    pub bounds: Bounds,
+}
+
+/// A network with a loopback interface and nothing else.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loopback {
+    /// Ports whose connections go elsewhere.
+    pub relays: Vec<Relay>,
+}
+
+/// A port of the loopback interface whose connections go to a unix socket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relay {
+    /// The port at 127.0.0.1.
+    pub port: u16,
+    /// The socket, as the command sees it.
+    socket: OsText,
+}
+
+impl Relay {
+    /// Makes a relay.
+    pub fn new(port: u16, socket: &Path) -> Self {
+        Self {
+            port,
+            socket: text(socket),
+        }
+    }
+
+    pub(super) fn socket(&self) -> &Path {
+        Path::new(&self.socket.0)
+    }
+}
+
+/// The bounds of a command. A bound that is absent is not set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Processes and threads at once.
+    pub processes: Option<u64>,
+    /// Open files of one process.
+    pub open_files: Option<u64>,
+    /// Bytes of one file.
+    pub file_bytes: Option<u64>,
+}
+
+/// One place of a view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Where the command sees it, absolute and without links.
+    at: OsText,
+    /// What it sees there.
+    pub(super) content: Content,
+}
+
+/// What a command sees at a place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Content {
+    /// A file or folder of the host that it cannot change.
+    ReadOnly(OsText),
+    /// A file or folder of the host that it may change.
+    Writable(OsText),
+    /// A fresh folder of the host that is made for this command, in which
+    /// places may be laid out.
+    Fresh(OsText),
+    /// A folder of the host with a layer over it that takes the changes.
+    Layered {
+        lower: OsText,
+        upper: OsText,
+        work: OsText,
+    },
+    /// A link with this text.
+    Link(OsText),
+    /// An empty folder.
+    Empty,
+}
+
+fn text(path: &Path) -> OsText {
+    OsText(path.as_os_str().to_owned())
+}
+
+impl Place {
+    fn new(at: &Path, content: Content) -> Self {
+        Self {
+            at: text(at),
+            content,
+        }
+    }
+
+    /// A file or folder that cannot be changed, where it is.
+    pub fn read_only(path: &Path) -> Self {
+        Self::read_only_at(path, path)
+    }
+
+    /// A folder that cannot be changed, or a link to one, as the host has it.
+    pub fn as_it_is(path: &Path) -> Self {
+        match std::fs::read_link(path) {
+            Ok(to) => Self::link(&to, path),
+            Err(_) => Self::read_only(path),
+        }
+    }
+
+    /// A file or folder that cannot be changed, somewhere else.
+    pub fn read_only_at(from: &Path, at: &Path) -> Self {
+        Self::new(at, Content::ReadOnly(text(from)))
+    }
+
+    /// A file or folder that may be changed.
+    pub fn writable(from: &Path, at: &Path) -> Self {
+        Self::new(at, Content::Writable(text(from)))
+    }
+
+    /// A folder that was made for this command.
+    pub fn fresh(from: &Path, at: &Path) -> Self {
+        Self::new(at, Content::Fresh(text(from)))
+    }
+
+    /// A folder whose changes go to `changes`, which holds the empty folders
+    /// `upper` and `work`.
+    pub fn layered(lower: &Path, changes: &Path, at: &Path) -> Self {
+        let content = Content::Layered {
+            lower: text(lower),
+            upper: text(&changes.join("upper")),
+            work: text(&changes.join("work")),
+        };
+        Self::new(at, content)
+    }
+
+    /// A link.
+    pub fn link(to: &Path, at: &Path) -> Self {
+        Self::new(at, Content::Link(text(to)))
+    }
+
+    /// An empty folder.
+    pub fn empty(at: &Path) -> Self {
+        Self::new(at, Content::Empty)
+    }
+
+    /// Returns where the command sees it.
+    pub fn at(&self) -> &Path {
+        Path::new(&self.at.0)
+    }
+
+    /// Returns the host's file or folder that it shows.
+    pub fn from(&self) -> Option<PathBuf> {
+        match &self.content {
+            Content::ReadOnly(from) | Content::Writable(from) | Content::Fresh(from) => {
+                Some(PathBuf::from(&from.0))
+            }
+            Content::Layered { lower, .. } => Some(PathBuf::from(&lower.0)),
+            Content::Link(_) | Content::Empty => None,
+        }
+    }
+
+    /// Says what the command may do there, in one word.
+    pub const fn access(&self) -> &'static str {
+        match self.content {
+            Content::ReadOnly(_) => "read",
+            Content::Writable(_) => "write",
+            Content::Fresh(_) => "private",
+            Content::Layered { .. } => "layered",
+            Content::Link(_) => "link",
+            Content::Empty => "empty",
+        }
+    }
+}
