@@ -11,7 +11,7 @@ use super::protect::Protect;
 use super::reader::Reader;
 use super::sandbox::SandboxTable;
 use super::{EnvironmentRules, Limits};
-use premath_kernel::landing::{LandingMode, Strategy};
+use premath_kernel::landing::LandingMode;
 use premath_kernel::retry::BackoffTable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -110,7 +110,6 @@ pub struct FileSettings {
 pub(super) struct LandingTable {
     pub(super) mode: Option<LandingMode>,
     pub(super) target: Option<String>,
-    pub(super) strategy: Strategy,
     pub(super) check: Option<String>,
     pub(super) push: Option<String>,
 }
@@ -275,7 +274,11 @@ impl FileSettings {
             }
             ("landing", "mode") => self.landing.mode = Some(reader.word(key, value)?),
             ("landing", "target") => self.landing.target = Some(reader.text(key, value)?),
-            ("landing", "strategy") => self.landing.strategy = reader.word(key, value)?,
+            ("landing", "strategy") => {
+                let detail = "`strategy` has no effect any more: work lands as one commit on the \
+                              target's tip; delete the key";
+                return Err(reader.at(key_at, detail.to_owned()));
+            }
             ("landing", "check_cmd") => self.landing.check = Some(reader.text(key, value)?),
             ("landing", "push") => self.landing.push = Some(reader.text(key, value)?),
             ("worktrees", "count") => {
@@ -426,6 +429,21 @@ allow = ["PATH"]
         for part in ["h", "3", "`merg`", "`merge`, `branch` or `none`"] {
             assert!(said.contains(part), "{said}");
         }
+    }
+
+    #[test]
+    fn the_strategy_of_landings_is_refused_with_its_line() {
+        for word in ["merge", "rebase", "squash"] {
+            let error = error(&format!(
+                "[landing]\ntarget = \"t\"\nstrategy = \"{word}\"\n"
+            ));
+            assert!(
+                error.starts_with("h.toml:3: `strategy` has no effect any more")
+                    && error.ends_with("delete the key"),
+                "{error}"
+            );
+        }
+        assert!(!keys_of("landing").contains(&"strategy"));
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub(super) fn keys_of(table: &str) -> &'static [&'static str] {
         ],
         "env" => &["drop", "allow"],
         "prompt" => &["template"],
-        "landing" => &["mode", "target", "strategy", "check_cmd", "push"],
+        "landing" => &["mode", "target", "check_cmd", "push"],
         "worktrees" => &["count", "root", "setup_cmd", "setup_inputs"],
         "protect" => &["paths", "allow", "sensitive"],
         "governance" => &["package", "package_ref", "expected_digest"],

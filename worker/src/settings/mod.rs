@@ -410,7 +410,6 @@ impl Settings {
             "landing": {
                 "mode": self.landing.mode.as_str(),
                 "target": self.landing.target,
-                "strategy": self.landing.strategy.as_str(),
                 "check": self.landing.check,
             },
             "setup": self.setup.as_ref().map(|setup| &setup.command),
@@ -471,7 +470,6 @@ fn landing_of(flags: &LoopFlags, file: LandingTable) -> Result<LandingRule, Sett
     })?;
     let mut rule = LandingRule {
         mode: mode.or(file.mode).unwrap_or_default(),
-        strategy: file.strategy,
         check: file.check,
         push: file.push,
         ..LandingRule::default()
