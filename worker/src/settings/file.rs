@@ -10,6 +10,7 @@ use super::program::Places;
 use super::protect::Protect;
 use super::reader::Reader;
 use super::sandbox::SandboxTable;
+use super::signing::SigningTable;
 use super::{EnvironmentRules, Limits};
 use premath_kernel::landing::LandingMode;
 use premath_kernel::retry::BackoffTable;
@@ -96,6 +97,7 @@ pub struct FileSettings {
     pub(super) bounds: BoundsTable,
     pub(super) sandbox: SandboxTable,
     pub(super) network: NetworkTable,
+    pub(super) signing: SigningTable,
     /// Other repositories, from the repository root, by the names that issues
     /// ask for them by.
     pub(super) worlds: BTreeMap<String, PathBuf>,
@@ -320,6 +322,7 @@ impl FileSettings {
             }
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
             _ if self.network.set(reader, table, key, value)? => {}
+            _ if self.signing.set(reader, table, key, value)? => {}
             _ if self.bounds.set(reader, table, key, value)? => {}
             _ if self.agent.set(reader, table, key, value)? => {}
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),

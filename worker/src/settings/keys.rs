@@ -1,7 +1,7 @@
 //! The tables and keys of `harness.toml`, for suggestions.
 
 /// The tables of the file.
-pub(super) const TABLES: [&str; 16] = [
+pub(super) const TABLES: [&str; 17] = [
     "batch",
     "coordinator",
     "supervision",
@@ -17,6 +17,7 @@ pub(super) const TABLES: [&str; 16] = [
     "budget",
     "sandbox",
     "network",
+    "signing",
     "worlds",
 ];
 
@@ -91,6 +92,7 @@ pub(super) fn keys_of(table: &str) -> &'static [&'static str] {
         "protect" => &["paths", "allow", "sensitive"],
         "governance" => &["package", "package_ref", "expected_digest"],
         "sandbox" => &["mode", "write"],
+        "signing" => &["key", "use_git"],
         "network" => &["work", "verify", "allow", "verify_allow", "ports"],
         _ => &[],
     }

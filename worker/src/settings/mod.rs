@@ -16,6 +16,7 @@ mod program;
 mod protect;
 mod reader;
 mod sandbox;
+mod signing;
 mod tool_state;
 mod world;
 
@@ -30,6 +31,7 @@ pub use instruction::InstructionError;
 pub use network::Network;
 pub use protect::{Judged, PatternError, Protect, SensitiveRule};
 pub use sandbox::Sandbox;
+pub use signing::SigningKeyError;
 pub use world::{WorldSettings, worlds_root};
 
 use crate::environment;
@@ -45,6 +47,7 @@ use premath_kernel::silence::SilenceLimits;
 use premath_kernel::turn::GovernanceProfile;
 use premath_memory::roots::{self, MemoryRoots};
 use premath_memory::{StoreError, artifact};
+use premath_worktree::signing::Signer;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -171,6 +174,8 @@ pub struct Settings {
     pub sandbox: Sandbox,
     /// Which hosts commands may reach.
     pub network: Network,
+    /// The key that landing commits are signed with.
+    pub signer: Option<Signer>,
     /// Other repositories that steps may work in, by name.
     pub worlds: BTreeMap<String, PathBuf>,
 }
@@ -196,6 +201,7 @@ impl Settings {
         let file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;
         let sandbox = Sandbox::resolve(flags, &file, &roots.repository)?;
         let network = Network::resolve(flags, &file, sandbox.choice.mode)?;
+        let signer = file.signing.signer(&file.places, &roots.repository)?;
         let named = protect::named(flags, &file, &roots.repository);
         let batch = file.batch;
         let text = |flag: &Option<String>, variable: &str, key: &Option<String>| {
@@ -359,6 +365,7 @@ impl Settings {
             bounds,
             sandbox,
             network,
+            signer,
             worlds,
         })
     }

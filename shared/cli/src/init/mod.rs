@@ -416,6 +416,7 @@ mod tests {
             ("worktrees", "count root setup_cmd setup_inputs"),
             ("protect", "paths allow sensitive"),
             ("governance", "package package_ref expected_digest"),
+            ("signing", "key use_git"),
             ("prompt", "template"),
         ] {
             let mut expected: Vec<_> = keys.split_whitespace().collect();
