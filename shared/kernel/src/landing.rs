@@ -70,44 +70,6 @@ impl FromStr for LandingMode {
     }
 }
 
-/// How work that does not begin at the target's tip is brought onto it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Strategy {
-    /// By a merge commit whose first parent is the tip.
-    #[default]
-    Merge,
-    /// Its commits are made again on the tip; several of them end in a merge
-    /// commit, so that the target's first-parent history stays verified. Work
-    /// that holds merges itself is merged.
-    Rebase,
-}
-
-impl Strategy {
-    /// Returns the text that stands in settings.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Merge => "merge",
-            Self::Rebase => "rebase",
-        }
-    }
-}
-
-/// A word is no strategy.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not `merge` or `rebase`")]
-pub struct UnknownStrategy(pub String);
-
-impl FromStr for Strategy {
-    type Err = UnknownStrategy;
-
-    fn from_str(text: &str) -> Result<Self, UnknownStrategy> {
-        [Self::Merge, Self::Rebase]
-            .into_iter()
-            .find(|strategy| strategy.as_str() == text)
-            .ok_or_else(|| UnknownStrategy(text.to_owned()))
-    }
-}
-
 /// What a batch is to do with closed work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LandingRule {
@@ -115,8 +77,6 @@ pub struct LandingRule {
     pub mode: LandingMode,
     /// The branch, without `refs/heads/`.
     pub target: String,
-    /// How work is brought onto a tip that moved.
-    pub strategy: Strategy,
     /// A command that what landed must pass, or it is taken back.
     pub check: Option<String>,
     /// The remote that the target is pushed to after a landing.
@@ -128,7 +88,6 @@ impl Default for LandingRule {
         Self {
             mode: LandingMode::Merge,
             target: DEFAULT_TARGET.to_owned(),
-            strategy: Strategy::Merge,
             check: None,
             push: None,
         }
@@ -183,39 +142,9 @@ pub fn is_step_branch(branch: &str, issue_id: &str, generation: u64) -> bool {
     })
 }
 
-/// What is known of work that is to land.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Situation {
-    /// Whether the work is one commit whose only parent is the target's tip.
-    pub is_next: bool,
-    /// Whether the tree of tip and work together is one that was verified.
-    pub tree_is_verified: bool,
-}
-
-/// How work lands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
-    /// Whether the target moves to the work's own commit, and not to a merge
-    /// commit whose first parent is the tip.
-    pub fast_forward: bool,
-    /// Whether the tree must be verified first.
-    pub verify: bool,
-}
-
-/// Decides how work lands: several commits of a step never become several of
-/// the target's first-parent history, and no tree lands unverified.
-pub const fn way(situation: Situation) -> Way {
-    Way {
-        fast_forward: situation.is_next,
-        verify: !situation.tree_is_verified,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::Strategy;
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn modes_read_back() {
@@ -225,17 +154,6 @@ mod tests {
         assert_eq!(
             "marge".parse::<LandingMode>().unwrap_err().to_string(),
             "`marge` is not `merge`, `branch` or `none`"
-        );
-    }
-
-    #[test]
-    fn strategies_read_back() {
-        for strategy in [Strategy::Merge, Strategy::Rebase] {
-            assert_eq!(strategy.as_str().parse(), Ok(strategy));
-        }
-        assert_eq!(
-            "squash".parse::<Strategy>().unwrap_err().to_string(),
-            "`squash` is not `merge` or `rebase`"
         );
     }
 
@@ -275,14 +193,5 @@ mod tests {
         let value = serde_json::to_value(&record).unwrap();
         assert_eq!(LandingRecord::read(&value), Some(record));
         assert_eq!(LandingRecord::read(&serde_json::json!({"target": 1})), None);
-    }
-
-    proptest! {
-        #[test]
-        fn no_tree_lands_unverified(is_next: bool, tree_is_verified: bool) {
-            let way = way(Situation { is_next, tree_is_verified });
-            prop_assert!(tree_is_verified || way.verify);
-            prop_assert_eq!(way.fast_forward, is_next);
-        }
     }
 }

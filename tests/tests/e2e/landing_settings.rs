@@ -1,4 +1,4 @@
-//! What `harness.toml` says of landing: strategy, check, push, protected files,
+//! What `harness.toml` says of landing: check, push, protected files,
 //! setup; and what a lane is afterwards.
 
 use crate::landing::{

@@ -8,6 +8,7 @@
 
 mod abroad;
 mod agents;
+mod audit;
 mod boots;
 mod commands;
 mod confinement;

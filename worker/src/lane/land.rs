@@ -144,7 +144,7 @@ impl Lane {
                 }
             };
             if tree != work.verified.tree {
-                let joined = self.tree.squash(work.text, &tip, &tree)?;
+                let joined = self.tree.squash(work.text, &tip, &tree, None)?;
                 let verification = Verification {
                     phase: Phase::Land(round),
                     command: &self.batch.settings.hooks.verify.clone(),
@@ -226,7 +226,9 @@ impl Lane {
         self.proven_commit(progress, work.text, base, tip, &work.verified.tree)
     }
 
-    /// Writes the commit of work that was verified, with what proves it.
+    /// Writes the commit of work that was verified, with what proves it, signed
+    /// where a key is configured. Commits that are yet to be verified are not
+    /// signed.
     pub(super) fn proven_commit(
         &self,
         progress: &Progress,
@@ -244,7 +246,8 @@ impl Lane {
             verified_tree: Some(tree),
             ..*text
         };
-        Ok(self.tree.squash(&text, parent, tree)?)
+        let signer = self.batch.settings.signer.as_ref();
+        Ok(self.tree.squash(&text, parent, tree, signer)?)
     }
 
     /// Waits until no other step lands; tells whether the step goes on.

@@ -43,7 +43,8 @@ impl Lane {
         commit: &str,
     ) -> Result<(), StepError> {
         let landing = &self.batch.landing;
-        let undone = landing.undo(commit, occasion.step_id)?;
+        let signer = self.batch.settings.signer.as_ref();
+        let undone = landing.undo(commit, occasion.step_id, signer)?;
         landing.unmark(occasion.issue_id);
         let target = landing.target();
         let text = match undone {

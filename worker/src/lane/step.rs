@@ -276,7 +276,7 @@ impl Lane {
         };
         // Its commit is made anew when its verification can be named.
         let candidate = match changed {
-            true => self.tree.squash(&text, &base.commit, &worked.tree)?,
+            true => self.tree.squash(&text, &base.commit, &worked.tree, None)?,
             false => base.commit.clone(),
         };
         let in_turn = || {

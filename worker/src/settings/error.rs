@@ -1,6 +1,6 @@
 //! Why settings cannot be used.
 
-use super::{ConfigError, GovernanceError, InstructionError};
+use super::{ConfigError, GovernanceError, InstructionError, SigningKeyError};
 use crate::trust::UntrustedError;
 use premath_evidence::Agent;
 use premath_kernel::authority::ModeError;
@@ -69,6 +69,9 @@ pub enum SettingsError {
     /// The sandbox cannot enforce the network policy.
     #[error(transparent)]
     Network(#[from] NetworkUnenforced),
+    /// The key that landing commits are signed with cannot be used.
+    #[error(transparent)]
+    Signing(Box<SigningKeyError>),
     /// The files that govern the batch are not accepted.
     #[error(transparent)]
     Untrusted(Box<UntrustedError>),
@@ -91,6 +94,7 @@ impl SettingsError {
             Self::Mode(ModeError::EpochPassed { .. })
             | Self::Sandbox(_)
             | Self::Network(_)
+            | Self::Signing(_)
             | Self::Untrusted(_) => crate::exit::REFUSED,
             _ => crate::exit::USAGE,
         }
@@ -105,6 +109,7 @@ impl SettingsError {
             Self::Mode(error @ ModeError::EpochPassed { .. }) => vec![error.class()],
             Self::Sandbox(error) => vec![error.class()],
             Self::Network(error) => vec![error.class()],
+            Self::Signing(_) => vec![FailureClass::SigningKeyUnusable],
             Self::Untrusted(_) => vec![FailureClass::GoverningFilesUntrusted],
             Self::Policy { source, .. } if self.exit_code() == crate::exit::REFUSED => {
                 vec![source.class()]
@@ -147,6 +152,7 @@ impl SettingsError {
             Self::Governance(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Network(error) => Some(error.hint()),
+            Self::Signing(error) => error.hint(),
             Self::Untrusted(error) => error.hint(),
             Self::Sandbox(_) => Some(
                 "leave `--sandbox` and `mode` under [sandbox] away to take what works here; `none` runs commands unconfined"

@@ -11,8 +11,9 @@ use super::protect::Protect;
 use super::reader::Reader;
 use super::resources::ResourcesTable;
 use super::sandbox::SandboxTable;
+use super::signing::SigningTable;
 use super::{EnvironmentRules, Limits};
-use premath_kernel::landing::{LandingMode, Strategy};
+use premath_kernel::landing::LandingMode;
 use premath_kernel::retry::BackoffTable;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -98,6 +99,7 @@ pub struct FileSettings {
     pub(super) sandbox: SandboxTable,
     pub(super) resources: ResourcesTable,
     pub(super) network: NetworkTable,
+    pub(super) signing: SigningTable,
     /// Other repositories, from the repository root, by the names that issues
     /// ask for them by.
     pub(super) worlds: BTreeMap<String, PathBuf>,
@@ -112,7 +114,6 @@ pub struct FileSettings {
 pub(super) struct LandingTable {
     pub(super) mode: Option<LandingMode>,
     pub(super) target: Option<String>,
-    pub(super) strategy: Strategy,
     pub(super) check: Option<String>,
     pub(super) push: Option<String>,
 }
@@ -276,7 +277,11 @@ impl FileSettings {
             }
             ("landing", "mode") => self.landing.mode = Some(reader.word(key, value)?),
             ("landing", "target") => self.landing.target = Some(reader.text(key, value)?),
-            ("landing", "strategy") => self.landing.strategy = reader.word(key, value)?,
+            ("landing", "strategy") => {
+                let detail = "`strategy` has no effect any more: work lands as one commit on the \
+                              target's tip; delete the key";
+                return Err(reader.at(key_at, detail.to_owned()));
+            }
             ("landing", "check_cmd") => self.landing.check = Some(reader.text(key, value)?),
             ("landing", "push") => self.landing.push = Some(reader.text(key, value)?),
             ("worktrees", "count") => {
@@ -320,6 +325,7 @@ impl FileSettings {
             ("prompt", "template") => self.prompt_template = Some(reader.text(key, value)?),
             _ if self.resources.set(reader, table, key, value)? => {}
             _ if self.network.set(reader, table, key, value)? => {}
+            _ if self.signing.set(reader, table, key, value)? => {}
             _ if self.bounds.set(reader, table, key, value)? => {}
             _ if self.agent.set(reader, table, key, value)? => {}
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),
@@ -431,6 +437,21 @@ allow = ["PATH"]
         for part in ["h", "3", "`merg`", "`merge`, `branch` or `none`"] {
             assert!(said.contains(part), "{said}");
         }
+    }
+
+    #[test]
+    fn the_strategy_of_landings_is_refused_with_its_line() {
+        for word in ["merge", "rebase", "squash"] {
+            let error = error(&format!(
+                "[landing]\ntarget = \"t\"\nstrategy = \"{word}\"\n"
+            ));
+            assert!(
+                error.starts_with("h.toml:3: `strategy` has no effect any more")
+                    && error.ends_with("delete the key"),
+                "{error}"
+            );
+        }
+        assert!(!keys_of("landing").contains(&"strategy"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The tables and keys of `harness.toml`, for suggestions.
 
 /// The tables of the file.
-pub(super) const TABLES: [&str; 17] = [
+pub(super) const TABLES: [&str; 18] = [
     "batch",
     "coordinator",
     "supervision",
@@ -18,6 +18,7 @@ pub(super) const TABLES: [&str; 17] = [
     "sandbox",
     "limits",
     "network",
+    "signing",
     "worlds",
 ];
 
@@ -87,12 +88,13 @@ pub(super) fn keys_of(table: &str) -> &'static [&'static str] {
         ],
         "env" => &["drop", "allow"],
         "prompt" => &["template"],
-        "landing" => &["mode", "target", "strategy", "check_cmd", "push"],
+        "landing" => &["mode", "target", "check_cmd", "push"],
         "worktrees" => &["count", "root", "setup_cmd", "setup_inputs"],
         "protect" => &["paths", "allow", "sensitive"],
         "governance" => &["package", "package_ref", "expected_digest"],
         "sandbox" => &["mode", "read", "write"],
         "limits" => &["memory", "processes", "open_files", "disk"],
+        "signing" => &["key", "use_git"],
         "network" => &["work", "verify", "allow", "verify_allow", "ports"],
         _ => &[],
     }

@@ -17,6 +17,7 @@ mod protect;
 mod reader;
 mod resources;
 mod sandbox;
+mod signing;
 mod world;
 
 pub use agent::{Adapter, Work, Workforce};
@@ -31,6 +32,7 @@ pub use network::Network;
 pub use protect::{Judged, PatternError, Protect, SensitiveRule};
 pub use resources::Resources;
 pub use sandbox::Sandbox;
+pub use signing::SigningKeyError;
 pub use world::{WorldSettings, worlds_root};
 
 use crate::environment;
@@ -47,6 +49,7 @@ use premath_kernel::silence::SilenceLimits;
 use premath_kernel::turn::GovernanceProfile;
 use premath_memory::roots::{self, MemoryRoots};
 use premath_memory::{StoreError, artifact};
+use premath_worktree::signing::Signer;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -175,6 +178,8 @@ pub struct Settings {
     pub resources: Resources,
     /// Which hosts commands may reach.
     pub network: Network,
+    /// The key that landing commits are signed with.
+    pub signer: Option<Signer>,
     /// Other repositories that steps may work in, by name.
     pub worlds: BTreeMap<String, PathBuf>,
 }
@@ -202,6 +207,7 @@ impl Settings {
         file.environment.allow.extend(split(&more));
         let sandbox = Sandbox::resolve(flags, &file, &roots.repository)?;
         let network = Network::resolve(flags, &file, sandbox.choice.mode)?;
+        let signer = file.signing.signer(&file.places, &roots.repository)?;
         let named = protect::named(flags, &file, &roots.repository);
         let batch = file.batch;
         let text = |flag: &Option<String>, variable: &str, key: &Option<String>| {
@@ -366,6 +372,7 @@ impl Settings {
             sandbox,
             resources: file.resources.resolve(resources::machine_memory()),
             network,
+            signer,
             worlds,
         })
     }
@@ -435,7 +442,6 @@ impl Settings {
             "landing": {
                 "mode": self.landing.mode.as_str(),
                 "target": self.landing.target,
-                "strategy": self.landing.strategy.as_str(),
                 "check": self.landing.check,
             },
             "setup": self.setup.as_ref().map(|setup| &setup.command),
@@ -496,7 +502,6 @@ fn landing_of(flags: &LoopFlags, file: LandingTable) -> Result<LandingRule, Sett
     })?;
     let mut rule = LandingRule {
         mode: mode.or(file.mode).unwrap_or_default(),
-        strategy: file.strategy,
         check: file.check,
         push: file.push,
         ..LandingRule::default()

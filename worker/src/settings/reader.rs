@@ -119,6 +119,17 @@ impl Reader<'_> {
             .ok_or_else(|| self.wrong(key, value, "a whole number above 0"))
     }
 
+    pub(super) fn boolean(
+        &self,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<bool, ConfigError> {
+        match value.get_ref() {
+            DeValue::Boolean(is_set) => Ok(*is_set),
+            _ => Err(self.wrong(key, value, "true or false")),
+        }
+    }
+
     /// A whole number from 0 to a bound.
     pub(super) fn number(
         &self,

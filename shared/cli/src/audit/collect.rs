@@ -2,7 +2,10 @@
 
 use super::signers::Signers;
 use crate::error::CliError;
-use premath_kernel::audit::{Facts, IssueState, WitnessFile, WitnessRef, streams_of};
+use crate::paths;
+use premath_kernel::audit::{
+    Facts, IssueState, OutsideChange, WitnessFile, WitnessRef, streams_of,
+};
 use premath_kernel::landing::DEFAULT_TARGET;
 use premath_kernel::trajectory::{StepRow, action};
 use premath_memory::roots::MemoryRoots;
@@ -36,6 +39,7 @@ pub(super) fn facts(
             .into_iter()
             .map(|(id, row)| (id, state(&row.issue)))
             .collect(),
+        outside: outside(&roots.issues),
         since: since.map(|name| history.resolve(name)).transpose()?,
         signatures: signers.policy,
         ..Facts::default()
@@ -50,6 +54,19 @@ fn state(issue: &premath_kernel::issue::Issue) -> IssueState {
         is_closed: issue.status.is_terminal(),
         closed_by: issue.closed_by_step.as_deref().map(str::to_owned),
     }
+}
+
+/// Returns the changes that came by no transaction; issue memory that cannot be
+/// read is reported by its lines.
+fn outside(issues: &Path) -> Vec<OutsideChange> {
+    let found = paths::open(issues, false).and_then(|memory| Ok(memory.look_for_foreign_rows()?));
+    let change = |row: premath_memory::ForeignRow| OutsideChange {
+        summary: row.summary(),
+        closes: row.closes,
+        issue: row.issue_id,
+    };
+    let rows = found.unwrap_or_default();
+    rows.into_iter().map(change).collect()
 }
 
 /// The rows of steps that completed.
@@ -105,7 +122,30 @@ fn commits(history: &History, facts: &mut Facts) -> Result<(), CliError> {
             facts.strays.insert(id, commit);
         }
     }
+    let held = facts.targets.values().flatten().flatten();
+    let held: BTreeSet<&str> = held.map(|commit| commit.id.as_str()).collect();
+    let mut others = closed_at(facts);
+    others.retain(|id| !held.contains(id.as_str()));
+    for id in others {
+        if let Some(commit) = history.commit(&id)? {
+            facts.strays.insert(id, commit);
+        }
+    }
     Ok(())
+}
+
+/// The commits that the witnesses of closes name.
+fn closed_at(facts: &Facts) -> BTreeSet<String> {
+    let named = facts.witnesses.iter().filter_map(|(text, file)| {
+        let reference = WitnessRef::parse(text)?;
+        match file {
+            WitnessFile::Found { document, .. } if reference.phase == "mutation" => {
+                document["commit"].as_str().map(str::to_owned)
+            }
+            _ => None,
+        }
+    });
+    named.collect()
 }
 
 fn corrupt(path: &Path, faults: &[Fault]) -> Option<StoreError> {

@@ -5,6 +5,7 @@ use crate::paths;
 use premath_kernel::audit::SignaturePolicy;
 use premath_memory::roots::MemoryRoots;
 use premath_worktree::signing::{AllowedSigners, KeySource, allowed_file_of_git, public_half};
+use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,6 +45,14 @@ fn read(file: &Path) -> Result<AllowedSigners, CliError> {
         .map_err(|error| CliError::Usage(format!("{}: {error}", file.display())))
 }
 
+/// The `[signing]` table of `harness.toml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct SigningTable {
+    key: Option<String>,
+    use_git: bool,
+}
+
 /// Returns the private key that `[signing]` of `harness.toml` names.
 fn configured(roots: &MemoryRoots) -> Result<Option<PathBuf>, CliError> {
     let file = roots.repository.join("harness.toml");
@@ -54,13 +63,17 @@ fn configured(roots: &MemoryRoots) -> Result<Option<PathBuf>, CliError> {
     };
     let wrong = |detail: &str| CliError::Usage(format!("{}: {detail}", file.display()));
     let table: toml::Table = text.parse().map_err(|error| wrong(&format!("{error}")))?;
-    let signing = table.get("signing").and_then(toml::Value::as_table);
-    let key = signing.and_then(|table| table.get("key")?.as_str());
-    let use_git = signing.and_then(|table| table.get("use_git")?.as_bool());
+    let Some(signing) = table.get("signing") else {
+        return Ok(None);
+    };
+    let settings: SigningTable = signing
+        .clone()
+        .try_into()
+        .map_err(|error| wrong(&format!("[signing]: {error}")))?;
     let home = paths::variable("HOME").map(PathBuf::from);
     let source = KeySource::of(
-        key,
-        use_git == Some(true),
+        settings.key.as_deref(),
+        settings.use_git,
         home.as_deref(),
         &roots.repository,
     )

@@ -412,10 +412,11 @@ mod tests {
             ),
             ("backoff", "fixed_short exponential_short jitter_percent"),
             ("env", "drop allow"),
-            ("landing", "mode target strategy check_cmd push"),
+            ("landing", "mode target check_cmd push"),
             ("worktrees", "count root setup_cmd setup_inputs"),
             ("protect", "paths allow sensitive"),
             ("governance", "package package_ref expected_digest"),
+            ("signing", "key use_git"),
             ("prompt", "template"),
         ] {
             let mut expected: Vec<_> = keys.split_whitespace().collect();

@@ -38,7 +38,7 @@ impl<'a> Audit<'a> {
             } else {
                 self.turn(issue, found, &witnesses);
                 self.mutation(issue, found, &witnesses);
-                self.verification(issue, &witnesses);
+                self.verification(issue, found, &witnesses);
             }
             self.landing(issue, found, &witnesses);
             for read in &witnesses {
@@ -259,7 +259,18 @@ impl<'a> Audit<'a> {
     }
 
     /// Every verification that the row names and that decided has passed.
-    fn verification(&mut self, issue: &str, witnesses: &[Read<'a>]) {
+    fn verification(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
+        if let Some(said) = &found.row.verification {
+            let witness = said.witness_ref.as_deref().unwrap_or("no witness");
+            if said.class != "passed" || !found.row.witness_refs.contains(witness) {
+                self.lie(
+                    LieCode::VerificationDisagrees,
+                    self.row_place(found.line),
+                    "one that passed, with a witness that the row names",
+                    format!("{}, {witness}", said.class),
+                );
+            }
+        }
         let decided = witnesses
             .iter()
             .filter(|read| read.reference.is_verification())

@@ -9,6 +9,7 @@ impl<'a> Audit<'a> {
     /// Compares the landing that a row tells of with the commit.
     pub(super) fn landing(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
         let Some(record) = &found.row.landing else {
+            self.unlanded(issue, found, witnesses);
             return;
         };
         if let Some(world) = &found.row.world {
@@ -27,10 +28,28 @@ impl<'a> Audit<'a> {
         let is_unchanged = close.is_some_and(|read| read.document["commit"].is_null());
         let adopted = match is_unchanged {
             true => false,
-            false => self.trailers(issue, found, commit),
+            false => self.trailers(issue, found, commit, witnesses),
         };
         if !adopted && !found.row.recovered {
             self.verified(issue, witnesses, commit);
+        }
+    }
+
+    /// Compares the commit of work that stayed on its branch, as far as the
+    /// repository still has it.
+    fn unlanded(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
+        let facts = self.facts;
+        let Some(id) = facts.commit_of(found).filter(|_| found.row.world.is_none()) else {
+            return;
+        };
+        match facts.commit(id) {
+            Some(commit) => {
+                self.trailers(issue, found, commit, witnesses);
+                self.verified(issue, witnesses, commit);
+            }
+            None => self.note(format!(
+                "{issue}: its commit {id} did not land and is not in the repository; it is not compared"
+            )),
         }
     }
 
@@ -62,7 +81,13 @@ impl<'a> Audit<'a> {
 
     /// Compares a commit's trailers with the row; tells whether the commit is
     /// an earlier attempt's, which the step took over.
-    fn trailers(&mut self, issue: &str, found: &AuditRow, commit: &CommitFacts) -> bool {
+    fn trailers(
+        &mut self,
+        issue: &str,
+        found: &AuditRow,
+        commit: &CommitFacts,
+        witnesses: &[Read<'a>],
+    ) -> bool {
         let row = &found.row;
         let place = format!("{issue}: {}", commit.id);
         let trailers = match LandingTrailers::parse(&commit.message) {
@@ -95,12 +120,8 @@ impl<'a> Audit<'a> {
         {
             differs("Witness", "a witness of the row", witness);
         }
-        if let Some(generation) = row.generation.filter(|_| !adopted)
-            && trailers.lease.rsplit_once('#').map(|(_, number)| number)
-                != Some(&generation.to_string())
-        {
-            let expected = format!("generation {generation}");
-            differs("Lease", &expected, &trailers.lease);
+        if !adopted {
+            self.of_step(&place, found, &trailers, witnesses);
         }
         let anchor = trailers.trajectory;
         if let Some(line) = anchor.and_then(|value| self.facts.chain.line_of(value))
@@ -114,6 +135,60 @@ impl<'a> Audit<'a> {
             );
         }
         adopted
+    }
+
+    /// Compares the trailers that say how the step worked with its row and its
+    /// witnesses.
+    fn of_step(
+        &mut self,
+        place: &str,
+        found: &AuditRow,
+        trailers: &LandingTrailers,
+        witnesses: &[Read<'a>],
+    ) {
+        let document = |phase: &str| {
+            let mut read = witnesses.iter();
+            let read = read.find(|read| read.reference.phase == phase)?;
+            Some(read.document)
+        };
+        let mut lies: Vec<(&str, String, &str)> = Vec::new();
+        let number = trailers.lease.rsplit_once('#').map(|(_, number)| number);
+        let lease = document("mutation").and_then(|document| {
+            let mutation = &document["mutation"];
+            let (id, number) = (&mutation["leaseId"], &mutation["leaseGeneration"]);
+            Some(format!("{}#{}", id.as_str()?, number.as_u64()?))
+        });
+        if let Some(generation) = found.row.generation
+            && number != Some(&generation.to_string())
+        {
+            let expected = format!("generation {generation}");
+            lies.push(("Lease", expected, &trailers.lease));
+        } else if let Some(lease) = lease
+            && lease != trailers.lease
+        {
+            lies.push(("Lease", lease, &trailers.lease));
+        }
+        if let Some(base) = &trailers.base
+            && let Some(began) = document("work").and_then(|work| work["before"]["head"].as_str())
+            && base != began
+        {
+            lies.push(("Base", began.to_owned(), base));
+        }
+        // Chain and trailers are written by the same versions of the harness.
+        if self.facts.chain.values.contains_key(&found.line) {
+            let lacks = [
+                ("Witness", trailers.witness.is_none()),
+                ("Trajectory", trailers.trajectory.is_none()),
+                ("Base", trailers.base.is_none()),
+                ("Verified-Tree", trailers.verified_tree.is_none()),
+            ];
+            let lacking = lacks.into_iter().filter(|(_, lacks)| *lacks);
+            lies.extend(lacking.map(|(key, _)| (key, "the trailer".to_owned(), "none")));
+        }
+        for (key, expected, found) in lies {
+            let place = format!("{place}: {key}");
+            self.lie(LieCode::TrailerDisagrees, place, expected, found);
+        }
     }
 
     /// Tells whether a step was cut by the death of its harness.

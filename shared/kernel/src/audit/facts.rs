@@ -18,6 +18,9 @@ pub struct Facts {
     pub rows: Vec<AuditRow>,
     /// The issues, by id.
     pub issues: BTreeMap<String, IssueState>,
+    /// The changes of issues that came by no transaction and that the operator
+    /// has not accepted.
+    pub outside: Vec<OutsideChange>,
     /// The files of witnesses, by the reference that names them.
     pub witnesses: BTreeMap<String, WitnessFile>,
     /// What streams are now; those that are gone are absent.
@@ -50,6 +53,17 @@ pub struct IssueState {
     pub is_closed: bool,
     /// The step that closed it.
     pub closed_by: Option<String>,
+}
+
+/// A change of an issue that came by no transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideChange {
+    /// The issue; empty where it is unknown which ones changed.
+    pub issue: String,
+    /// Whether it closed the issue.
+    pub closes: bool,
+    /// What changed, in a few words.
+    pub summary: String,
 }
 
 /// A witness's file.

@@ -62,13 +62,13 @@ impl Audit<'_> {
         }
         let landed = rows()
             .filter(|found| found.row.world.is_none())
-            .find_map(|found| found.row.landing.as_ref())
-            .filter(|record| record.commit != commit.id);
-        if let Some(record) = landed {
+            .find_map(|found| facts.commit_of(found))
+            .filter(|id| *id != commit.id);
+        if let Some(id) = landed {
             self.lie(
                 LieCode::ClaimOfAnother,
                 place,
-                format!("{} as {}", trailers.step, record.commit),
+                format!("{} as {id}", trailers.step),
                 "this commit",
             );
         }

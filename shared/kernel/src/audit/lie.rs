@@ -34,6 +34,7 @@ lies! {
     RowDuplicate = "the step is completed twice";
     RowNotCompleted = "the issue is closed by a step that did not complete";
     RowOfAnotherIssue = "the issue is closed by the step of another issue";
+    IssueChangedOutside = "the issue was changed by no transaction, and nobody accepted the change";
     IssueMissing = "the row closes an issue that is not there";
     WitnessOfAnotherStep = "the row names the witness of another step";
     WitnessMissing = "a witness of the row is not there";
@@ -45,6 +46,7 @@ lies! {
     MutationDigest = "the right to close is not what the row names";
     CloseNotHeld = "the close did not hold when it was read back";
     CloseDisagrees = "row and witness of the close disagree";
+    VerificationDisagrees = "the row's verification is not one that it names a witness of";
     VerificationFailed = "the verification did not pass";
     TreeUnverified = "the commit's tree is not one that was verified";
     CommitMissing = "the landed commit is not in the repository";

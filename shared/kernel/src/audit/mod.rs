@@ -12,8 +12,8 @@ mod lie;
 mod witness;
 
 pub use facts::{
-    AuditRow, CommitFacts, Facts, IssueState, SignaturePolicy, SignatureState, StreamFile,
-    WitnessFile,
+    AuditRow, CommitFacts, Facts, IssueState, OutsideChange, SignaturePolicy, SignatureState,
+    StreamFile, WitnessFile,
 };
 pub use lie::{Lie, LieCode};
 pub use witness::{StreamName, WitnessRef, digest_of, streams_of};
@@ -44,6 +44,7 @@ pub fn audit(facts: &Facts) -> AuditReport {
     };
     audit.chain();
     audit.rows();
+    audit.outside();
     audit.closed();
     audit.history();
     audit.report
@@ -151,7 +152,58 @@ impl Audit<'_> {
     }
 }
 
+impl Audit<'_> {
+    /// No change that came by no transaction closes an issue, or alters one
+    /// that a step closed.
+    fn outside(&mut self) {
+        let facts = self.facts;
+        for change in &facts.outside {
+            let of_step = |found: &&AuditRow| {
+                found.row.succeeded() && found.row.issue_id.as_deref() == Some(&change.issue)
+            };
+            let was_closed = facts.steps().any(|found| of_step(&found));
+            if change.closes || was_closed {
+                self.lie(
+                    LieCode::IssueChangedOutside,
+                    format!("{}: {}", facts.issues_path, change.issue),
+                    "a change by a transaction, or one that is accepted",
+                    &change.summary,
+                );
+            } else {
+                self.note(format!(
+                    "{}: {} came by no transaction and is not accepted: {}",
+                    facts.issues_path, change.issue, change.summary
+                ));
+            }
+        }
+    }
+}
+
 impl Facts {
+    /// Returns the commit that a step's row or its witness of the close names.
+    fn commit_of<'a>(&'a self, found: &'a AuditRow) -> Option<&'a str> {
+        if let Some(record) = &found.row.landing {
+            return Some(&record.commit);
+        }
+        found.row.witness_refs.iter().find_map(|text| {
+            let reference = WitnessRef::parse(text)?;
+            match self.witnesses.get(text) {
+                Some(WitnessFile::Found { document, .. }) if reference.phase == "mutation" => {
+                    document["commit"].as_str()
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// Returns a commit that was found.
+    fn commit(&self, id: &str) -> Option<&CommitFacts> {
+        let mut held = self.targets.values().flatten().flatten();
+        self.strays
+            .get(id)
+            .or_else(|| held.find(|commit| commit.id == id))
+    }
+
     /// The rows of steps, in the order of the file.
     fn steps(&self) -> impl Iterator<Item = &AuditRow> {
         let rows = self.rows.iter();

@@ -152,13 +152,13 @@ fn landed_work_is_taken_back_without_losing_anybodys() {
     };
     let ours = put("ours", "1", &before);
     landing.advance(&before, &ours, "m").unwrap();
-    assert_eq!(landing.undo(&ours, "s").unwrap(), Undone::Reset);
+    assert_eq!(landing.undo(&ours, "s", None).unwrap(), Undone::Reset);
     assert_eq!(landing.tip().unwrap(), before);
 
     landing.advance(&before, &ours, "m").unwrap();
     let theirs = put("theirs", "1", &ours);
     landing.advance(&ours, &theirs, "m").unwrap();
-    let Undone::Reverted(revert) = landing.undo(&ours, "s").unwrap() else {
+    let Undone::Reverted(revert) = landing.undo(&ours, "s", None).unwrap() else {
         panic!("not reverted");
     };
     assert_eq!(landing.tip().unwrap(), revert);
@@ -173,7 +173,7 @@ fn landed_work_is_taken_back_without_losing_anybodys() {
     landing.advance(&revert, &second, "m").unwrap();
     let upon = put("ours", "3", &second);
     landing.advance(&second, &upon, "m").unwrap();
-    assert_eq!(landing.undo(&second, "s").unwrap(), Undone::Conflict);
+    assert_eq!(landing.undo(&second, "s", None).unwrap(), Undone::Conflict);
     assert_eq!(landing.tip().unwrap(), upon);
 }
 

@@ -1,6 +1,7 @@
 //! Taking landed work off the target again.
 
 use super::{Advance, Landing, LandingError};
+use crate::signing::{Signer, SigningError, write_commit};
 use git2::{Commit, Oid, Repository};
 
 /// What became of landed work that was to be taken back.
@@ -16,12 +17,18 @@ pub enum Undone {
 
 impl Landing {
     /// Takes a landed commit off the target; only for who has the
-    /// [turn](super::Turn). Nobody else's commit is lost.
+    /// [turn](super::Turn). Nobody else's commit is lost; a commit that reverts
+    /// it is signed where there is a signer.
     ///
     /// # Errors
     ///
     /// [`LandingError`].
-    pub fn undo(&self, commit: &str, step_id: &str) -> Result<Undone, LandingError> {
+    pub fn undo(
+        &self,
+        commit: &str,
+        step_id: &str,
+        signer: Option<&Signer>,
+    ) -> Result<Undone, LandingError> {
         const ROUNDS: u32 = 8;
         let failed = "take the landed work back";
         let git = self.open()?;
@@ -38,8 +45,14 @@ impl Landing {
                 }
                 continue;
             }
-            let Some(revert) = reverted(&git, &landed, tip).map_err(LandingError::git(failed))?
-            else {
+            let reverted = reverted(&git, &landed, tip, signer).map_err(|error| match error {
+                SigningError::Git(error) => LandingError::git(failed)(error),
+                error => LandingError::Git {
+                    operation: failed,
+                    detail: error.to_string(),
+                },
+            });
+            let Some(revert) = reverted? else {
                 return Ok(Undone::Conflict);
             };
             if self.swap(&git, tip, revert, &message)? == Advance::Done {
@@ -54,7 +67,12 @@ impl Landing {
 }
 
 /// Writes the commit that reverts another on a tip; `None` where they conflict.
-fn reverted(git: &Repository, landed: &Commit<'_>, tip: Oid) -> Result<Option<Oid>, git2::Error> {
+fn reverted(
+    git: &Repository,
+    landed: &Commit<'_>,
+    tip: Oid,
+    signer: Option<&Signer>,
+) -> Result<Option<Oid>, SigningError> {
     let tip = git.find_commit(tip)?;
     let mainline = u32::from(landed.parent_count() > 1);
     let mut index = git.revert_commit(landed, &tip, mainline, None)?;
@@ -68,6 +86,5 @@ fn reverted(git: &Repository, landed: &Commit<'_>, tip: Oid) -> Result<Option<Oi
         "Revert \"{subject}\"\n\nThis takes back {}, which failed the check after its landing.\n",
         landed.id()
     );
-    git.commit(None, &author, &author, &message, &tree, &[&tip])
-        .map(Some)
+    write_commit(git, signer, &author, &message, &tree, &[&tip]).map(Some)
 }

@@ -3,6 +3,7 @@
 use super::beneath::Beneath;
 use super::scan::Content;
 use super::{Tree, TreeError};
+use crate::signing::{Signer, SigningError, write_commit};
 use git2::Oid;
 use premath_kernel::landing::LandingTrailers;
 use premath_kernel::trajectory::ChainHead;
@@ -75,8 +76,9 @@ impl Tree {
         Ok(content.tree.to_string())
     }
 
-    /// Writes a commit of a tree with one parent; no branch holds it yet. The
-    /// author is who runs the harness, whatever a step's own commits say.
+    /// Writes a commit of a tree with one parent, signed where there is a
+    /// signer; no branch holds it yet. The author is who runs the harness,
+    /// whatever a step's own commits say.
     ///
     /// # Errors
     ///
@@ -86,16 +88,27 @@ impl Tree {
         text: &CommitText<'_>,
         parent: &str,
         tree: &str,
+        signer: Option<&Signer>,
     ) -> Result<String, TreeError> {
         let parent = self.find_commit(parent)?;
         let tree = Oid::from_str(tree)
             .and_then(|id| self.repository.find_tree(id))
             .map_err(self.failed("read the tree"))?;
         let author = self.signature()?;
-        self.repository
-            .commit(None, &author, &author, &message(text), &tree, &[&parent])
-            .map(|id| id.to_string())
-            .map_err(self.failed("commit"))
+        let message = message(text);
+        write_commit(
+            &self.repository,
+            signer,
+            &author,
+            &message,
+            &tree,
+            &[&parent],
+        )
+        .map(|id| id.to_string())
+        .map_err(|error| match error {
+            SigningError::Git(error) => self.error("commit", error.message().to_owned()),
+            error => self.error("commit", error.to_string()),
+        })
     }
 
     /// Holds a commit by a reference of the lane's, so that git does not clean

@@ -73,7 +73,10 @@ pub(super) fn is_fit_modules(text: &[u8]) -> bool {
 }
 
 /// Tells whether a link at a path stays in its checkout, and out of the folders
-/// of git and the harness.
+/// of git and the harness, whatever other links it leads through.
+///
+/// `..` is refused behind a name, which may be a link to elsewhere, and so is a
+/// link to the checkout itself, through which those folders have other paths.
 pub(super) fn is_fit_link(path: &[u8], target: &[u8]) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let at = |bytes| Path::new(std::ffi::OsStr::from_bytes(bytes));
@@ -83,20 +86,26 @@ pub(super) fn is_fit_link(path: &[u8], target: &[u8]) -> bool {
         .flat_map(Path::components)
         .map(|part| part.as_os_str().as_bytes())
         .collect();
+    let mut has_name = false;
     for part in at(target).components() {
         match part {
-            Component::Normal(name) => place.push(name.as_bytes()),
+            Component::Normal(name) => {
+                has_name = true;
+                place.push(name.as_bytes());
+            }
             Component::CurDir => {}
             Component::ParentDir => {
-                if place.pop().is_none() {
+                if has_name || place.pop().is_none() {
                     return false;
                 }
             }
             Component::RootDir | Component::Prefix(_) => return false,
         }
     }
-    let first = place.first().copied().unwrap_or_default();
-    first != b".premath" && first != b"artifacts" && place.iter().all(|part| !is_git(part))
+    let Some(first) = place.first() else {
+        return false;
+    };
+    *first != b".premath" && *first != b"artifacts" && place.iter().all(|part| is_fit_part(part))
 }
 
 #[cfg(test)]
@@ -163,12 +172,19 @@ mod tests {
             ("d/a", "../../b", false),
             ("a", "/etc/passwd", false),
             ("a", "..", false),
-            ("d/a", "..", true),
+            ("d/a", "..", false),
+            ("d/a", ".", true),
+            ("d/e/a", "..", true),
+            ("a", ".", false),
+            ("a", "x/../../outside", false),
+            ("a", "x/../outside", false),
+            ("a", ".git\\config", false),
             ("a", ".git/config", false),
             ("a", ".premath/issues.jsonl", false),
             ("d/e/a", "../../../x", false),
             ("a", "d/../../x", false),
-            ("a", "./d/../x", true),
+            ("a", "./d/x", true),
+            ("a", "./d/../x", false),
         ] {
             assert_eq!(
                 is_fit_link(at.as_bytes(), to.as_bytes()),
