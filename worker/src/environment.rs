@@ -141,6 +141,16 @@ pub(crate) fn of_command(
     all.into_iter().collect()
 }
 
+/// Returns the names of the variables that pass to the work of a step, of those
+/// that are set here.
+pub(crate) fn passing(rules: &EnvironmentRules) -> Vec<String> {
+    let all = of_command(std::env::vars_os(), rules, true, &[]);
+    all.into_iter()
+        .map(|(name, _)| name.to_string_lossy().into_owned())
+        .filter(|name| !name.starts_with("GIT_CONFIG_"))
+        .collect()
+}
+
 /// Returns where a command looks for programs; `None` where that is up to its
 /// shell.
 pub(crate) fn path(rules: &EnvironmentRules) -> Option<OsString> {

@@ -17,6 +17,7 @@ use crate::kpi::KpiArgs;
 use crate::mcp::McpServeArgs;
 use crate::report::ReportArgs;
 use crate::retry::RetryArgs;
+use crate::sandbox::SandboxArgs;
 use crate::schema::SchemaArgs;
 use crate::session::SessionArgs;
 use crate::trajectory::TrajectoryArgs;
@@ -67,6 +68,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// See how the files that govern batches changed, and accept them
     Trust(TrustArgs),
+    /// See what a command of a step may do, and try one there
+    Sandbox(SandboxArgs),
     /// Check that closed work is on its target, and that nothing is left over
     Doctor(DoctorArgs),
     /// Check that rows, issues, witnesses and commits agree, from the files alone
@@ -116,6 +119,7 @@ impl Command {
             Self::HarnessFeature(args) => args.run(),
             Self::Report(args) => args.run(),
             Self::Trust(args) => args.run(json),
+            Self::Sandbox(args) => args.run(),
             Self::Doctor(args) => args.run(),
             Self::Audit(args) => args.run(),
             Self::Clean(args) => args.run(),

@@ -1,6 +1,8 @@
 //! What can go wrong in a command, and what it means to the caller.
 
 use crate::exit;
+use harness_worker::sandbox::TrialError;
+use harness_worker::settings::SettingsError;
 use premath_kernel::authority::ModeError;
 use premath_kernel::escalation::ContextError;
 use premath_kernel::failure::FailureClass;
@@ -39,6 +41,12 @@ pub(crate) enum CliError {
     /// Governing files are not accepted.
     #[error(transparent)]
     Trust(#[from] TrustError),
+    /// The settings of a batch are wrong.
+    #[error(transparent)]
+    Settings(Box<SettingsError>),
+    /// A command cannot be tried in the sandbox.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
     /// Governing files cannot be looked at.
     #[error(transparent)]
     Governing(#[from] GoverningError),
@@ -244,6 +252,8 @@ impl CliError {
             Self::Payload(error) => Some(error.class()),
             Self::Trust(error) => Some(error.class()),
             Self::Governing(error) => Some(error.class()),
+            Self::Settings(error) => error.refusal_classes().first().copied(),
+            Self::Trial(_) => Some(FailureClass::SandboxUnavailable),
             Self::NoOutbox => Some(FailureClass::OutboxInvalid),
             Self::Change(error) => Some(error.class()),
             Self::Store(error) => Some(error.class()),
@@ -284,6 +294,8 @@ impl CliError {
     /// Returns the exit code.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
+            Self::Settings(error) => error.exit_code().min(exit::USAGE),
+            Self::Trial(_) => exit::REFUSED,
             Self::InsideStep
             | Self::CleanInsideStep
             | Self::TrustInsideStep
@@ -329,6 +341,7 @@ impl CliError {
     /// Returns what a person can do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
+            Self::Settings(error) => error.hint(),
             Self::InsideStep => Some(
                 "`premath issue discover` leaves a request, which is filed when the step's turn \
                  passes the gate"
@@ -407,6 +420,12 @@ fn io_code(operation: &str) -> u8 {
     match operation {
         "read" | "open" | "find" => exit::USAGE,
         _ => exit::REFUSED,
+    }
+}
+
+impl From<SettingsError> for CliError {
+    fn from(error: SettingsError) -> Self {
+        Self::Settings(Box::new(error))
     }
 }
 

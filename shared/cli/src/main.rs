@@ -23,6 +23,7 @@ mod paths;
 mod policy;
 mod report;
 mod retry;
+mod sandbox;
 mod schema;
 mod session;
 mod terminal;
@@ -41,7 +42,15 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some(ended) = harness_worker::supervisor::hidden_mode() {
+        return ended;
+    }
     let cli = command::Cli::parse();
+    if let command::Command::Sandbox(sandbox) = &cli.command
+        && let Some(ran) = sandbox.run_in_terminal()
+    {
+        return ran.unwrap_or_else(|finished| answer::deliver(finished, cli.json));
+    }
     // A server's stdout is the protocol's.
     let json = cli.json && !matches!(cli.command, command::Command::McpServe(_));
     answer::deliver(cli.command.run(json), json)

@@ -31,6 +31,7 @@ mod race;
 mod recovery;
 mod refusals;
 mod report;
+mod sandbox;
 mod schemas;
 mod second_night;
 mod shims;

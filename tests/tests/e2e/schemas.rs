@@ -182,6 +182,7 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         "report --list",
         "trust",
         "trust --yes",
+        "sandbox explain",
         "audit",
         "issue accept-changes --all --override-reason r",
         "escalate --class work_failed --override-reason r",

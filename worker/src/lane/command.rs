@@ -15,7 +15,7 @@ use premath_kernel::budget::Budget;
 use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::ROUNDS;
-use premath_kernel::network::NetworkFacts;
+use premath_kernel::network::{NetworkFacts, NetworkPhase};
 use premath_kernel::retry::{self, class_words, classes_of};
 use premath_kernel::silence::Overdue;
 use premath_kernel::stamp::Stamp;
@@ -76,6 +76,15 @@ impl Phase {
             self,
             Self::Startup | Self::Verify | Self::Land(_) | Self::Landed | Self::VerifySetup
         )
+    }
+
+    /// Returns whose network policy the command has.
+    pub(super) const fn network(self) -> NetworkPhase {
+        if self.is_verification() {
+            NetworkPhase::Verify
+        } else {
+            NetworkPhase::Work
+        }
     }
 
     /// How far an interrupt must go to end the command: before the first step

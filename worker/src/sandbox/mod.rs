@@ -6,14 +6,22 @@
 
 mod agent;
 mod cache;
+mod connect;
+mod explain;
 mod home;
+mod scene;
 mod system;
 mod toolchain;
+mod trial;
 mod words;
 
 pub use agent::AgentState;
 pub use cache::Cache;
+pub(crate) use connect::connect;
+pub use explain::{Explanation, Limits, Listed, Reach};
 pub use home::PrivateHome;
+pub(crate) use scene::{Scene, set, set_home};
+pub use trial::{TrialError, try_command};
 pub use words::paths_named_by;
 
 use std::collections::BTreeMap;

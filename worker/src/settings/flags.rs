@@ -68,7 +68,7 @@ pub struct LoopFlags {
     /// The branch that work lands on; made from the main worktree's HEAD where there is none [default: harness/integration]
     #[arg(long, value_name = "BRANCH")]
     pub landing_target: Option<String>,
-    /// How commands are confined: landlock, bubblewrap or none [default: $PREMATH_SANDBOX, else the strongest that works here]
+    /// How commands are confined: namespaces, landlock or none [default: $PREMATH_SANDBOX, else the strongest that works here]
     #[arg(long, value_name = "MODE")]
     pub sandbox: Option<String>,
     /// Which hosts the work may reach: off, allow, registries, public or open [default: $PREMATH_NETWORK_WORK, else public; open where the sandbox cannot enforce it]

@@ -23,6 +23,7 @@ use crate::transport_dispatch::DispatchAnswer;
 use crate::trust::TrustAnswer;
 use crate::upkeep::{CleanAnswer, DoctorAnswer};
 use crate::world::CrossingAnswer;
+use harness_worker::sandbox::Explanation;
 use premath_kernel::bootstrap::Bootstrap;
 use premath_kernel::event::{Event, WorkerReport};
 use premath_kernel::failure::FailureClass;
@@ -339,6 +340,11 @@ pub(super) const KINDS: &[Kind] = &[
     kind("answer-trust", "premath trust --json", || {
         answer::<TrustAnswer>(&["trust"], "path")
     }),
+    kind(
+        "answer-sandbox-explain",
+        "premath sandbox explain --json",
+        || answer::<Explanation>(&["sandbox.explain"], "repository"),
+    ),
     kind("answer-doctor", "premath doctor --json", || {
         answer::<DoctorAnswer>(&["doctor"], "repository")
     }),

@@ -12,19 +12,16 @@ pub(super) use error::ConfineError;
 
 use super::Lane;
 use super::command::{Occasion, Phase};
-use crate::environment::PROXY_PORT;
-use crate::proxy::{Proxy, ProxySpec, Service};
-use crate::sandbox::{AgentState, Host, PrivateHome};
+use crate::proxy::Proxy;
+use crate::sandbox::{AgentState, Host, PrivateHome, connect, set, set_home};
 use crate::settings::Settings;
-use crate::supervisor::confine::namespaces::{Loopback, OWN, Relay};
 use crate::supervisor::confine::scratch::Scratch;
 use crate::supervisor::{Ceilings, CommandSpec};
-use premath_kernel::network::{NetworkFacts, NetworkPhase, NetworkPolicy, variables};
+use premath_kernel::network::NetworkFacts;
 use premath_kernel::sandbox::{SandboxMode, SandboxUnavailable, admitted, exposed, outermost};
 use premath_memory::projection;
 use premath_worktree::tree::Tree;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Devices that programs write to as a matter of course, and the memory that
@@ -159,12 +156,11 @@ impl Lane {
         spec.ceilings = self.ceilings(phase, &home);
         let mut proxy = None;
         if confinement.mounts() {
-            let network = self.network(phase, &home)?;
-            let loopback = network.map(|(running, loopback)| {
-                proxy = running;
-                loopback
-            });
-            self.see(phase, &home, loopback, spec)?;
+            let network_phase = phase.network();
+            let policy = self.batch.settings.network.policy(network_phase);
+            let (running, network) = connect(policy, network_phase, &home)?;
+            proxy = running;
+            self.see(phase, &home, network, spec)?;
         } else {
             home.link_caches(&confinement.host.caches)
                 .map_err(ConfineError::Scratch)?;
@@ -183,21 +179,10 @@ impl Lane {
         })
     }
 
-    /// Sets where a command's home and temporary folder are.
-    fn set_home(&self, spec: &mut CommandSpec, home: &Path, temporary: &Path) {
-        for name in ["TEMP", "TMP", "TMPDIR"] {
-            set(spec, name, temporary);
-        }
-        if let Some(open) = &self.confinement.open_home {
-            return set(spec, "HOME", open);
-        }
-        set(spec, "HOME", home);
-        set(spec, "CARGO_HOME", home.join(".cargo"));
-    }
-
     /// Opens what a command may write, where nothing is mounted.
     fn open_by_landlock(&self, phase: Phase, home: &PrivateHome, spec: &mut CommandSpec) {
-        self.set_home(spec, &home.home(), &home.temporary());
+        let open = self.confinement.open_home.as_deref();
+        set_home(spec, open, &home.home(), &home.temporary());
         let mut writable = vec![self.folder_of(phase).to_path_buf()];
         writable.extend(self.git_of(phase).map(|git| git.folder.clone()));
         // A step in another world leaves its evidence and requests at home.
@@ -229,56 +214,6 @@ impl Lane {
         .collect();
         ceilings.measure(folders.iter().map(PathBuf::as_path));
         ceilings
-    }
-
-    /// Starts the proxy of a command; nothing where its network is the host's.
-    fn network(
-        &self,
-        phase: Phase,
-        home: &PrivateHome,
-    ) -> Result<Option<(Option<Proxy>, Loopback)>, ConfineError> {
-        let network_phase = if phase.is_verification() {
-            NetworkPhase::Verify
-        } else {
-            NetworkPhase::Work
-        };
-        let policy = self.batch.settings.network.policy(network_phase);
-        match policy {
-            NetworkPolicy::Open => return Ok(None),
-            NetworkPolicy::Off => return Ok(Some((None, Loopback::default()))),
-            NetworkPolicy::Allow(_) | NetworkPolicy::Public(_) => {}
-        }
-        let inside = Path::new(OWN).join("net");
-        let mut relays = vec![Relay::new(PROXY_PORT, &inside.join("proxy"))];
-        let mut services = Vec::new();
-        for target in policy.loopback_services() {
-            let name = format!("port-{}", target.port);
-            relays.push(Relay::new(target.port, &inside.join(&name)));
-            let socket = home.sockets().join(name);
-            services.push(Service { socket, target });
-        }
-        let proxy = Proxy::start(ProxySpec {
-            socket: home.sockets().join("proxy"),
-            services,
-            policy: policy.clone(),
-            phase: network_phase,
-        })?;
-        Ok(Some((Some(proxy), Loopback { relays })))
-    }
-}
-
-/// Sets a variable of a command, in the place of an inherited one.
-fn set(spec: &mut CommandSpec, name: &str, value: impl Into<OsString>) {
-    spec.env.retain(|(other, _)| other != name);
-    spec.env.push((name.into(), value.into()));
-}
-
-/// Sets the variables that lead programs to the proxy.
-fn set_proxy(spec: &mut CommandSpec, network: &Loopback) {
-    if network.relays.iter().any(|relay| relay.port == PROXY_PORT) {
-        for (name, value) in variables(PROXY_PORT) {
-            set(spec, name, value);
-        }
     }
 }
 

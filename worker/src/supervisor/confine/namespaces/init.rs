@@ -8,6 +8,7 @@ use rustix::process::{
     Pid, Signal, WaitStatus, getpid, kill_process, set_parent_process_death_signal,
 };
 use std::io;
+use std::os::fd::AsFd;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,12 +80,17 @@ fn run(order: Order, record: &Record) -> io::Result<Outcome> {
     reason = "this is the supervisor's chain of processes"
 )]
 fn start(order: Order) -> Result<Pid, Outcome> {
+    let terminal = io::stderr().as_fd().try_clone_to_owned();
+    let stdin = match terminal {
+        Ok(terminal) if order.has_terminal => Stdio::from(terminal),
+        _ => Stdio::null(),
+    };
     let child = Command::new(order.program.0)
         .args(order.args.into_iter().map(|text| text.0))
         .env_clear()
         .envs(order.env.into_iter().map(|(name, value)| (name.0, value.0)))
         .current_dir(&order.cwd.0)
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .spawn();
     match child {
         // The handle is not needed: `Children` reaps.

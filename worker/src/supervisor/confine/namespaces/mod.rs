@@ -23,10 +23,11 @@ mod view;
 pub(in crate::supervisor) use record::{Outcome, Record};
 pub use view::{Bounds, Loopback, Place, Relay, View};
 
+use super::super::command::CommandSpec;
 use super::super::message::{Begin, OsText};
 use record::Order;
 use rustix::io::Errno;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -69,6 +70,7 @@ pub(in crate::supervisor) fn spawn(
     let marker = marker.cloned();
     let order = Order {
         view,
+        has_terminal: false,
         program: begin.program,
         args: begin.args,
         env: begin.env,
@@ -88,6 +90,48 @@ pub(in crate::supervisor) fn spawn(
         command.env(name.0, value.0);
     }
     Ok((command.spawn()?, record))
+}
+
+/// Runs a command to its end in its view, with the output and the terminal of
+/// this process. Returns its exit code, or 128 and the number of the signal that
+/// ended it.
+///
+/// # Errors
+///
+/// Where it could not be confined or started.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the supervisor's module; a person waits for the command"
+)]
+pub fn run(spec: CommandSpec) -> io::Result<u8> {
+    let begin = Begin::new(0, spec);
+    let order = Order {
+        view: begin.view.unwrap_or_default(),
+        has_terminal: io::stdin().is_terminal(),
+        program: begin.program,
+        args: begin.args,
+        env: begin.env,
+        cwd: begin.cwd,
+    };
+    let record = Record::make(&order)?;
+    let status = Command::new("/proc/self/exe")
+        .arg(LAUNCHER)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(record.share()?))
+        .status()?;
+    match record.outcome() {
+        Some(Outcome::Ended { code, signal, .. }) => {
+            let code = code.or(signal.map(|signal| 128 + signal));
+            Ok(u8::try_from(code.unwrap_or(1)).unwrap_or(u8::MAX))
+        }
+        Some(Outcome::NotStarted { message, .. } | Outcome::NotConfined { message }) => {
+            Err(io::Error::other(message))
+        }
+        None => Err(io::Error::other(format!(
+            "its launcher ended with {status}"
+        ))),
+    }
 }
 
 /// Tries whether namespaces work for this user: runs a command in a small view.
@@ -114,6 +158,7 @@ pub fn works() -> Result<(), String> {
     };
     let order = Order {
         view,
+        has_terminal: false,
         program: OsText("/bin/sh".into()),
         args: ["-c", ":"].map(|text| OsText(text.into())).into(),
         env: Vec::new(),

@@ -23,6 +23,8 @@ const REPORT: u64 = 4096;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) view: View,
+    /// Whether the command reads from the terminal that its errors go to.
+    pub(super) has_terminal: bool,
     pub(super) program: OsText,
     pub(super) args: Vec<OsText>,
     pub(super) env: Vec<(OsText, OsText)>,

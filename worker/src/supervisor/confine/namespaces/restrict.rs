@@ -86,6 +86,8 @@ pub(super) fn filter_calls() -> io::Result<()> {
     apply_filter(&filter).map_err(io::Error::other)
 }
 
+/// `TIOCSTI` and `TIOCLINUX`, which type into a terminal.
+const TYPING: [u64; 2] = [0x5412, 0x541c];
 /// `AF_VSOCK`: it belongs to no network namespace.
 const VSOCK: u64 = 40;
 /// `ENOSYS`: programs fall back to something else.
@@ -96,6 +98,11 @@ fn filter() -> Result<BpfProgram, seccompiler::Error> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         REFUSED.iter().map(|number| (*number, Vec::new())).collect();
     rules.insert(SOCKET, vec![SeccompRule::new(vec![is_vsock])?]);
+    let typing = TYPING.into_iter().map(|request| {
+        let is_it = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request)?;
+        SeccompRule::new(vec![is_it])
+    });
+    rules.insert(IOCTL, typing.collect::<Result<_, _>>()?);
     let filter = SeccompFilter::new(
         rules,
         SeccompAction::Allow,
@@ -109,6 +116,10 @@ fn filter() -> Result<BpfProgram, seccompiler::Error> {
 const SOCKET: i64 = 41;
 #[cfg(not(target_arch = "x86_64"))]
 const SOCKET: i64 = 198;
+#[cfg(target_arch = "x86_64")]
+const IOCTL: i64 = 16;
+#[cfg(not(target_arch = "x86_64"))]
+const IOCTL: i64 = 29;
 
 /// `add_key`, `request_key`, `keyctl`, `perf_event_open`, `bpf`, and the three
 /// calls of `io_uring`.

@@ -1,0 +1,162 @@
+//! What one command has in namespaces of its own: the machine's part, its
+//! private folders, and the worktree that it works in.
+
+use super::{Host, PrivateHome};
+use crate::environment::PROXY_PORT;
+use crate::settings::Resources;
+use crate::supervisor::CommandSpec;
+use crate::supervisor::confine::namespaces::{Bounds, Loopback, OWN, Place, View};
+use premath_kernel::network::variables;
+use premath_worktree::tree::{OBJECTS, PrivateGit};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where a command's home is.
+const HOME: &str = "/premath/home";
+
+/// What a command works with.
+#[derive(Debug)]
+pub(crate) struct Scene<'a> {
+    /// What of the machine it has.
+    pub(crate) host: &'a Host,
+    /// What a person opened to be written.
+    pub(crate) wished: &'a BTreeSet<PathBuf>,
+    /// The home of the user, where a person opened all of it.
+    pub(crate) open_home: Option<&'a Path>,
+    /// Where it runs, and what it may write.
+    pub(crate) folder: &'a Path,
+    /// The git folder that it sees.
+    pub(crate) git: Option<&'a PrivateGit>,
+    /// Folders in `folder` in whose place it sees an empty one of its own.
+    pub(crate) covered: Vec<PathBuf>,
+    /// Folders in `folder` in whose place it sees one that stays empty.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// What it may write beside that.
+    pub(crate) writable: Vec<PathBuf>,
+    /// What it may read beside that.
+    pub(crate) readable: Vec<PathBuf>,
+}
+
+impl Scene<'_> {
+    /// Gives a command its view, and the variables that go with it.
+    ///
+    /// # Errors
+    ///
+    /// What the system says about the private folders.
+    pub(crate) fn give(
+        &self,
+        home: &PrivateHome,
+        network: Option<Loopback>,
+        resources: &Resources,
+        spec: &mut CommandSpec,
+    ) -> io::Result<()> {
+        set_home(spec, self.open_home, Path::new(HOME), Path::new("/tmp"));
+        for name in ["USER", "LOGNAME"] {
+            if !spec.env.iter().any(|(other, _)| other == name) {
+                set(spec, name, "premath");
+            }
+        }
+        let mut places = self.of_the_machine(home)?;
+        places.extend(self.of_the_worktree(home)?);
+        if let Some(network) = &network {
+            if network.relays.iter().any(|relay| relay.port == PROXY_PORT) {
+                for (name, value) in variables(PROXY_PORT) {
+                    set(spec, name, value);
+                }
+            }
+            if !network.relays.is_empty() {
+                let at = Path::new(OWN).join("net");
+                places.push(Place::read_only_at(&home.sockets(), &at));
+            }
+        }
+        spec.view = Some(View {
+            places,
+            network,
+            bounds: Bounds {
+                processes: resources.processes,
+                open_files: resources.open_files,
+                file_bytes: resources.disk,
+            },
+        });
+        Ok(())
+    }
+
+    fn of_the_machine(&self, home: &PrivateHome) -> io::Result<Vec<Place>> {
+        let host = self.host;
+        // Before what may lie in them.
+        let mut places = vec![
+            Place::fresh(&home.temporary(), Path::new("/tmp")),
+            Place::fresh(&home.temporary(), Path::new("/var/tmp")),
+            Place::fresh(&home.shared_memory(), Path::new("/dev/shm")),
+            Place::fresh(&home.home(), Path::new(HOME)),
+        ];
+        places.extend(host.links.iter().map(|(at, to)| Place::link(to, at)));
+        places.extend(host.read.keys().map(|path| Place::read_only(path)));
+        for hidden in host.hidden.iter().filter(|path| host.may_read(path)) {
+            places.push(if hidden.is_dir() {
+                Place::empty(hidden)
+            } else {
+                Place::read_only_at(Path::new("/dev/null"), hidden)
+            });
+        }
+        for (number, cache) in host.caches.iter().enumerate() {
+            let layer = home.layer(number)?;
+            let at = Path::new(HOME).join(cache.at);
+            places.push(Place::layered(&cache.folder, &layer, &at));
+        }
+        let wished = self.wished.iter().filter(|path| path.exists());
+        places.extend(wished.map(|path| Place::writable(path, path)));
+        Ok(places)
+    }
+
+    fn of_the_worktree(&self, home: &PrivateHome) -> io::Result<Vec<Place>> {
+        let mut places = vec![Place::writable(self.folder, self.folder)];
+        places.extend(self.hidden.iter().map(|path| Place::empty(path)));
+        let own = home.own();
+        places.extend(self.covered.iter().map(|path| Place::fresh(&own, path)));
+        places.extend(self.writable.iter().map(|path| Place::writable(path, path)));
+        places.extend(self.readable.iter().map(|path| Place::read_only(path)));
+        let Some(git) = self.git else {
+            return Ok(places);
+        };
+        let at = self.folder.join(".git");
+        if at.is_dir() {
+            places.push(Place::writable(&git.folder, &at));
+        } else {
+            let seen = Path::new(OWN).join("git");
+            let file = home.lead_to(&seen)?;
+            places.push(Place::read_only_at(&file, &at));
+            places.push(Place::writable(&git.folder, &seen));
+        }
+        for (number, store) in git.objects.iter().enumerate() {
+            let at = Path::new(OBJECTS).join(number.to_string());
+            places.push(Place::read_only_at(store, &at));
+            // What the store borrows from itself is in the list too, and is not
+            // where the store says.
+            if store.join("info/alternates").exists() {
+                places.push(Place::empty(&at.join("info")));
+            }
+        }
+        Ok(places)
+    }
+}
+
+/// Sets a variable of a command, in the place of an inherited one.
+pub(crate) fn set(spec: &mut CommandSpec, name: &str, value: impl Into<OsString>) {
+    spec.env.retain(|(other, _)| other != name);
+    spec.env.push((name.into(), value.into()));
+}
+
+/// Sets where a command's home and temporary folder are.
+pub(crate) fn set_home(spec: &mut CommandSpec, open: Option<&Path>, home: &Path, temporary: &Path) {
+    for name in ["TEMP", "TMP", "TMPDIR"] {
+        set(spec, name, temporary);
+    }
+    if let Some(open) = open {
+        return set(spec, "HOME", open);
+    }
+    set(spec, "HOME", home);
+    set(spec, "CARGO_HOME", home.join(".cargo"));
+}
