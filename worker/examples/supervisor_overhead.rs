@@ -3,12 +3,13 @@
 //!
 //! `cargo run --release -p harness-worker --example supervisor_overhead`
 
+use harness_worker::supervisor::confine::landlock::Lists;
 use harness_worker::supervisor::{self, Supervisor, confine, shell};
 use premath_kernel::sandbox::SandboxMode;
 use std::error::Error;
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,9 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         supervisedly = supervisedly.min(runtime.block_on(supervised(None))?);
         if is_confining {
             let paths = vec![std::env::temp_dir(); PATHS];
-            confinedly = confinedly.min(runtime.block_on(supervised(Some(paths)))?);
+            let paths = paths.iter().map(PathBuf::as_path);
+            let lists = Lists::new(paths, [Path::new("/")]);
+            confinedly = confinedly.min(runtime.block_on(supervised(Some(lists)))?);
         }
     }
     writeln!(
@@ -65,7 +68,7 @@ fn plain() -> Result<Duration, Box<dyn Error>> {
     Ok(started.elapsed() / RUNS)
 }
 
-async fn supervised(writable: Option<Vec<PathBuf>>) -> Result<Duration, Box<dyn Error>> {
+async fn supervised(lists: Option<Lists>) -> Result<Duration, Box<dyn Error>> {
     let lock = tempfile::tempfile()?;
     let (stdout, stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let mut supervisor = Supervisor::start(&std::env::current_exe()?, lock.into())?;
@@ -73,7 +76,7 @@ async fn supervised(writable: Option<Vec<PathBuf>>) -> Result<Duration, Box<dyn 
     for _ in 0..RUNS {
         let (stdout, stderr): (File, File) = (stdout.try_clone()?, stderr.try_clone()?);
         let mut spec = shell("true");
-        spec.writable.clone_from(&writable);
+        spec.lists.clone_from(&lists);
         let exit = supervisor.begin(spec, stdout, stderr).await?.wait().await?;
         assert!(exit.succeeded());
     }

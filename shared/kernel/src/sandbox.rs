@@ -101,7 +101,7 @@ impl SandboxChoice {
                 "commands are confined by namespaces: they see the system, their worktree and a home of their own"
             }
             SandboxMode::Landlock => {
-                "commands are confined by landlock: they write their worktree and a home of their own; they read and reach what you do"
+                "commands are confined by landlock: they see the system, their worktree and a home of their own; they reach what you do"
             }
             SandboxMode::None => {
                 "commands are not confined, as asked for; a change of issue memory by one is detected and reported"

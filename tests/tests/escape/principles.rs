@@ -16,9 +16,10 @@ attacks! {
 /// Principle 2 and 8: every file and folder that the step sees outside its lane
 /// is tried.
 fn nothing_of_the_users_is_written(ground: &mut Ground) {
-    let script = r#"find "$ROOT" "$USERHOME" "$FOLDER/outside" "$ROOT"-lanes -path "$LANE" -prune -o -type f -print 2>/dev/null |
+    // The step's git folder is its own, wherever it is.
+    let script = r#"find "$ROOT" "$USERHOME" "$FOLDER/outside" "$ROOT"-lanes -path "$LANE" -prune -o -name step.git -prune -o -type f -print 2>/dev/null |
 while read -r at; do ( : >> "$at" ) 2>/dev/null && echo "writable: $at"; done
-find "$ROOT" "$USERHOME" "$FOLDER/outside" "$ROOT"-lanes -path "$LANE" -prune -o -type d -print 2>/dev/null |
+find "$ROOT" "$USERHOME" "$FOLDER/outside" "$ROOT"-lanes -path "$LANE" -prune -o -name step.git -prune -o -type d -print 2>/dev/null |
 while read -r at; do ( : > "$at/premath-escape" ) 2>/dev/null && echo "writable: $at/" && rm -f "$at/premath-escape"; done
 for at in / /etc /usr /usr/local/bin /var /var/tmp /run /dev/shm /opt /srv; do
   ( : > "$at/premath-escape-$$" ) 2>/dev/null && [ -e "$at/premath-escape-$$" ] && echo "in: $at"
@@ -127,7 +128,7 @@ fn variables_of_the_user_do_not_arrive(ground: &mut Ground) {
 
 /// Principle 5: what the harness goes by is out of sight.
 fn state_of_other_lanes_is_not_seen(ground: &mut Ground) {
-    let script = r#"find "$ROOT/.premath" "$ROOT/artifacts" "$ROOT"-lanes -path "$LANE" -prune -o -type f -print 2>/dev/null |
+    let script = r#"find "$ROOT/.premath" "$ROOT/artifacts" "$ROOT"-lanes -path "$LANE" -prune -o -name step.git -prune -o -type f -print 2>/dev/null |
 while read -r at; do head -c 1 "$at" > /dev/null 2>&1 && echo "readable: $at"; done; :"#;
     ground.hostile("h", script);
     ground.nights();

@@ -73,21 +73,19 @@ impl Explanation {
     pub fn of(settings: &Settings) -> Self {
         let mode = settings.sandbox.choice.mode;
         let host = Host::find(&settings.sandbox_search());
+        let is_listed = mode != SandboxMode::None;
         let is_viewed = mode == SandboxMode::Namespaces;
         let listed = |path: String, source: &str| Listed {
             path,
             source: source.to_owned(),
         };
-        let read = match is_viewed {
+        let read = match is_listed {
             true => host
                 .read
                 .iter()
                 .map(|(path, source)| listed(path.to_string_lossy().into_owned(), source.as_str()))
                 .collect(),
-            false => vec![listed(
-                "/".to_owned(),
-                "this mode does not restrict reading",
-            )],
+            false => vec![listed("/".to_owned(), "commands are not confined")],
         };
         let hidden = host
             .hidden

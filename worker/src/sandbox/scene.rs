@@ -75,7 +75,8 @@ impl Scene<'_> {
             places,
             network,
             bounds: Bounds {
-                processes: resources.processes,
+                // Above what is watched, so that the watch says what it was.
+                processes: resources.processes.map(|most| most + most / 4 + 16),
                 open_files: resources.open_files,
                 file_bytes: resources.disk,
             },

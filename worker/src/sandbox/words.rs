@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+/// Files that are each command's own, or none.
+const OF_THE_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+
 /// Returns the files that a command line names by an absolute path. Folders are
 /// left out: one that is named is written to as a rule, and holds more.
 pub fn paths_named_by(command: &str) -> Vec<PathBuf> {
@@ -10,6 +13,7 @@ pub fn paths_named_by(command: &str) -> Vec<PathBuf> {
         .split(is_end)
         .map(Path::new)
         .filter(|path| path.is_absolute() && path.is_file())
+        .filter(|path| !OF_THE_KERNEL.iter().any(|folder| path.starts_with(folder)))
         .map(Path::to_path_buf)
         .collect();
     paths.sort();
@@ -33,5 +37,6 @@ mod tests {
         ));
         assert_eq!(named, [file]);
         assert!(paths_named_by("sh agent.sh").is_empty());
+        assert!(paths_named_by("cat /proc/net/dev > /dev/null").is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! What a lane asks its supervisor to run.
 
-use super::confine::namespaces::View;
+use super::confine::landlock::Lists;
+use super::confine::namespaces::{Bounds, View};
 use super::usage::Ceilings;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -29,10 +30,10 @@ pub struct CommandSpec {
     /// Where given, stdout is a stream of events: its file keeps the first
     /// bytes up to this many, and nothing is cut out of the middle.
     pub stream_cap: Option<u64>,
-    /// The paths that it may write, enforced by Landlock; any where absent.
-    ///
-    /// A path that is not there opens nothing.
-    pub writable: Option<Vec<PathBuf>>,
+    /// The paths that it may use, enforced by Landlock; any where absent.
+    pub lists: Option<Lists>,
+    /// The bounds of each of its processes, where it has no view.
+    pub bounds: Bounds,
     /// The namespaces that it runs in; those of the harness where absent.
     pub view: Option<View>,
     /// What all its processes together may use.
@@ -62,7 +63,8 @@ impl CommandSpec {
             grace: Self::GRACE,
             output_cap: Self::OUTPUT_CAP,
             stream_cap: None,
-            writable: None,
+            lists: None,
+            bounds: Bounds::default(),
             view: None,
             ceilings: Ceilings::default(),
             scratch: None,

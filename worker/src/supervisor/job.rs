@@ -1,7 +1,7 @@
 //! One command in the supervisor process, from its start to its report.
 
 use super::confine::landlock::{self, Held};
-use super::confine::namespaces::{self, Outcome, Record};
+use super::confine::namespaces::{self, Bounds, Outcome, Record};
 use super::descendants::Children;
 use super::message::{
     Begin, Exit, ExitCause, Report, Request, SpawnFailure, StreamReport, milliseconds,
@@ -9,7 +9,10 @@ use super::message::{
 use super::process::{Gone, Lane, wait_for};
 use super::stream::{Keep, Stream};
 use super::usage::Usage;
-use rustix::process::{Pid, Signal, WaitStatus, kill_process_group, test_kill_process_group};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitStatus, getrlimit, kill_process_group, prlimit,
+    test_kill_process_group,
+};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -342,10 +345,6 @@ fn spawn(
         return Ok((Pid::from_child(&launcher), Some(record)));
     }
     let cwd = begin.cwd.0;
-    let writable = begin.writable.map(|paths| {
-        let paths = paths.into_iter().map(|path| path.0.into());
-        paths.collect::<Vec<PathBuf>>()
-    });
     let mut command = Command::new(begin.program.0);
     command
         .args(begin.args.into_iter().map(|text| text.0))
@@ -356,14 +355,18 @@ fn spawn(
         .stdout(stdout)
         .stderr(stderr)
         .process_group(0);
-    let started = match &writable {
+    let started = match &begin.lists {
         None => command.spawn(),
-        Some(writable) => landlock::spawn(&mut command, writable, held)
+        Some(lists) => landlock::spawn(&mut command, lists, held)
             .map_err(|error| spawn_failed(SpawnFailure::Confinement, &error))?,
     };
     match started {
         // The handle is not needed: `Children` reaps.
-        Ok(child) => Ok((Pid::from_child(&child), None)),
+        Ok(child) => {
+            let main = Pid::from_child(&child);
+            bound(main, &begin.bounds);
+            Ok((main, None))
+        }
         Err(error) => {
             // The system has one error for both.
             let kind = if !Path::new(&cwd).is_dir() {
@@ -373,6 +376,26 @@ fn spawn(
             };
             Err(spawn_failed(kind, &error))
         }
+    }
+}
+
+/// Bounds a command that has just been started, before its shell has read a
+/// line. The number of processes is the user's there, so it is only watched.
+fn bound(main: Pid, bounds: &Bounds) {
+    let all = [
+        (Resource::Nofile, bounds.open_files),
+        (Resource::Fsize, bounds.file_bytes),
+    ];
+    for (resource, bound) in all {
+        let Some(bound) = bound else { continue };
+        let before = getrlimit(resource);
+        let least = |limit: Option<u64>| Some(limit.map_or(bound, |limit| limit.min(bound)));
+        let limits = Rlimit {
+            current: least(before.current),
+            maximum: least(before.maximum),
+        };
+        // It fails where the command has ended already.
+        let _ = prlimit(Some(main), resource, limits);
     }
 }
 

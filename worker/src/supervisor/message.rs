@@ -6,7 +6,8 @@
 //! are the same executable, and fields that are added later have a default.
 
 use super::command::CommandSpec;
-use super::confine::namespaces::View;
+use super::confine::landlock::Lists;
+use super::confine::namespaces::{Bounds, View};
 use super::usage::Ceilings;
 use premath_kernel::canonical::sha256_hex;
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
@@ -52,7 +53,9 @@ pub(super) struct Begin {
     #[serde(default)]
     pub(super) stream_cap: Option<u64>,
     #[serde(default)]
-    pub(super) writable: Option<Vec<OsText>>,
+    pub(super) lists: Option<Lists>,
+    #[serde(default)]
+    pub(super) bounds: Bounds,
     #[serde(default)]
     pub(super) view: Option<View>,
     #[serde(default)]
@@ -77,9 +80,8 @@ impl Begin {
             grace_ms: milliseconds(spec.grace),
             output_cap: spec.output_cap,
             stream_cap: spec.stream_cap,
-            writable: spec
-                .writable
-                .map(|paths| paths.into_iter().map(|p| OsText(p.into())).collect()),
+            lists: spec.lists,
+            bounds: spec.bounds,
             view: spec.view,
             ceilings: spec.ceilings,
             scratch: spec.scratch.map(|path| OsText(path.into())),

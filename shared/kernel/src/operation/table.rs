@@ -368,7 +368,7 @@ pub const OPERATIONS: &[Operation] = &[
         claim: None,
     },
     Operation {
-        id: "op/premath.sandbox.explain",
+        id: "op/premath.sandbox_explain",
         command: Some("sandbox explain"),
         tool: None,
         action: None,
@@ -377,7 +377,7 @@ pub const OPERATIONS: &[Operation] = &[
         claim: None,
     },
     Operation {
-        id: "op/premath.sandbox.try",
+        id: "op/premath.sandbox_try",
         command: Some("sandbox try"),
         tool: None,
         action: None,

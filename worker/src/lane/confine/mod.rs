@@ -15,6 +15,8 @@ use super::command::{Occasion, Phase};
 use crate::proxy::Proxy;
 use crate::sandbox::{AgentState, Host, PrivateHome, connect, set, set_home};
 use crate::settings::Settings;
+use crate::supervisor::confine::landlock::Lists;
+use crate::supervisor::confine::namespaces::Bounds;
 use crate::supervisor::confine::scratch::Scratch;
 use crate::supervisor::{Ceilings, CommandSpec};
 use premath_kernel::network::NetworkFacts;
@@ -37,6 +39,9 @@ const DEVICES: [&str; 9] = [
     "/dev/urandom",
     "/dev/zero",
 ];
+
+/// What programs read of the kernel, where nothing is mounted.
+const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// How the commands of a lane are confined.
 #[derive(Debug)]
@@ -192,7 +197,28 @@ impl Lane {
         writable.extend([home.home(), home.temporary()]);
         writable.extend(self.confinement.wished.iter().cloned());
         writable.extend(DEVICES.map(PathBuf::from));
-        spec.writable = Some(outermost(writable).into_iter().collect());
+        let host = &self.confinement.host;
+        let mut readable: Vec<PathBuf> = host.read.keys().cloned().collect();
+        readable.extend(host.caches.iter().map(|cache| cache.folder.clone()));
+        readable.extend(SYSTEM.map(PathBuf::from));
+        if let Some(git) = self.git_of(phase) {
+            readable.extend(git.objects.iter().cloned());
+        }
+        if !phase.is_verification() {
+            let (_, handed_out) = self.handed_out(phase, self.folder_of(phase), false);
+            readable.extend(handed_out);
+        }
+        let writable = outermost(writable);
+        spec.lists = Some(Lists::new(
+            writable.iter().map(PathBuf::as_path),
+            readable.iter().map(PathBuf::as_path),
+        ));
+        let resources = &self.batch.settings.resources;
+        spec.bounds = Bounds {
+            processes: None,
+            open_files: resources.open_files,
+            file_bytes: resources.disk,
+        };
     }
 
     /// Returns what all processes of a command together may use.

@@ -1,6 +1,6 @@
 //! The profile that the witnesses of a lane's commands refer to.
 
-use super::DEVICES;
+use super::{DEVICES, SYSTEM};
 use crate::sandbox::Host;
 use crate::settings::Settings;
 use premath_kernel::sandbox::{SandboxMode, SandboxProfile};
@@ -22,12 +22,11 @@ pub(super) fn of(
     let mut write: BTreeSet<String> = wished.iter().map(|path| text(path)).collect();
     write.extend(OWN.map(str::to_owned));
     let mut read = BTreeSet::new();
-    if mode == SandboxMode::Namespaces {
-        read.extend(host.read.keys().map(|path| text(path)));
-        read.extend(host.caches.iter().map(|cache| text(&cache.folder)));
-    } else {
+    read.extend(host.read.keys().map(|path| text(path)));
+    read.extend(host.caches.iter().map(|cache| text(&cache.folder)));
+    if mode == SandboxMode::Landlock {
         write.extend(DEVICES.map(str::to_owned));
-        read.insert("/".to_owned());
+        read.extend(SYSTEM.map(str::to_owned));
     }
     SandboxProfile::new(mode, write, read, settings.network.choice)
 }

@@ -53,7 +53,7 @@ impl Lane {
 
     /// Returns what a command has of the harness's own, to write and to read:
     /// the files of its step, its session and, for the work, the issues.
-    fn handed_out(
+    pub(super) fn handed_out(
         &self,
         phase: Phase,
         folder: &Path,

@@ -1,16 +1,23 @@
-//! Confinement by the kernel's Landlock: what is not on the list cannot be
-//! written, made, renamed, cut or removed.
+//! Confinement by the kernel's Landlock: what is not on a list cannot be read,
+//! run, written, made, renamed, cut or removed.
+//!
+//! Where the kernel can (Linux 6.12), it also keeps signals and sockets with
+//! names of the kernel's from leaving the command. Sockets of files are refused
+//! by a filter of system calls.
 //!
 //! It confines the calling thread and what that starts, for ever. So a command
 //! is started by a thread of its own, which confines itself first; the
 //! supervisor stays free. Such a thread also gives up to gain rights by a
 //! setuid program, and may neither mount nor trace what is outside.
 
+use super::super::message::OsText;
+use super::filter::{self, Sockets};
 use landlock::{
-    ABI, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
-    RulesetError, RulesetStatus,
+    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use rustix::fs::{Mode, OFlags, open};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
@@ -32,11 +39,34 @@ pub(super) fn works() -> Result<(), String> {
 fn ruleset() -> Result<landlock::RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::from_write(NEEDED))?
+        .handle_access(AccessFs::from_all(NEEDED))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .scope(Scope::AbstractUnixSocket | Scope::Signal)?
+        .set_compatibility(CompatLevel::HardRequirement)
         .create()
 }
 
-/// The paths that the latest command may write, held open: most of them are
+/// The paths that a command may use; one that is not there opens nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lists {
+    write: Vec<OsText>,
+    read: Vec<OsText>,
+}
+
+impl Lists {
+    /// Makes the lists; what may be written may be read.
+    pub fn new<'a>(
+        write: impl IntoIterator<Item = &'a Path>,
+        read: impl IntoIterator<Item = &'a Path>,
+    ) -> Self {
+        Self {
+            write: write.into_iter().map(OsText::from).collect(),
+            read: read.into_iter().map(OsText::from).collect(),
+        }
+    }
+}
+
+/// The paths that the latest command may use, held open: most of them are
 /// those of the next one, and are opened anew only where another file is there.
 #[derive(Debug, Default)]
 pub(in crate::supervisor) struct Held(BTreeMap<PathBuf, HeldPath>);
@@ -47,16 +77,22 @@ struct HeldPath {
     device: u64,
     inode: u64,
     is_folder: bool,
+    is_writable: bool,
 }
 
 impl Held {
-    /// Holds these paths and no others. One that is not there opens nothing.
-    fn hold(&mut self, paths: &[PathBuf]) {
+    /// Holds these paths and no others.
+    fn hold(&mut self, lists: &Lists) {
         let mut before = std::mem::take(&mut self.0);
-        for path in paths {
-            let kept = before.remove(path).filter(|held| held.is_at(path));
-            if let Some(held) = kept.or_else(|| HeldPath::open(path)) {
-                self.0.insert(path.clone(), held);
+        // What stands in both lists may be written.
+        for (list, is_writable) in [(&lists.read, false), (&lists.write, true)] {
+            for path in list.iter().map(|path| Path::new(&path.0)) {
+                let kept = before.remove(path).or_else(|| self.0.remove(path));
+                let kept = kept.filter(|held| held.is_at(path));
+                if let Some(mut held) = kept.or_else(|| HeldPath::open(path)) {
+                    held.is_writable = is_writable;
+                    self.0.insert(path.to_path_buf(), held);
+                }
             }
         }
     }
@@ -72,6 +108,7 @@ impl HeldPath {
             device: meta.dev(),
             inode: meta.ino(),
             is_folder: meta.is_dir(),
+            is_writable: false,
         })
     }
 
@@ -82,18 +119,18 @@ impl HeldPath {
     }
 }
 
-/// Starts a command that may write to these paths alone; the inner result is
-/// that of the start.
+/// Starts a command that may use these paths alone; the inner result is that of
+/// the start.
 ///
 /// # Errors
 ///
 /// An error where the command could not be confined; it was not started then.
 pub(in crate::supervisor) fn spawn(
     command: &mut Command,
-    writable: &[PathBuf],
+    lists: &Lists,
     held: &mut Held,
 ) -> io::Result<io::Result<Child>> {
-    held.hold(writable);
+    held.hold(lists);
     let held = &*held;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
@@ -109,12 +146,15 @@ pub(in crate::supervisor) fn spawn(
 }
 
 fn restrict(held: &Held) -> io::Result<()> {
-    let write = AccessFs::from_write(NEEDED);
     let rules = held.0.values().map(|held| {
+        let access = match held.is_writable {
+            true => AccessFs::from_all(NEEDED),
+            false => AccessFs::from_read(NEEDED),
+        };
         let access = match held.is_folder {
-            true => write,
+            true => access,
             // The others are of folders alone.
-            false => write & AccessFs::from_file(NEEDED),
+            false => access & AccessFs::from_file(NEEDED),
         };
         Ok::<_, RulesetError>(PathBeneath::new(&held.file, access))
     });
@@ -122,9 +162,9 @@ fn restrict(held: &Held) -> io::Result<()> {
         .and_then(|ruleset| ruleset.add_rules(rules))
         .and_then(|ruleset| ruleset.restrict_self())
         .map_err(io::Error::other)?;
-    if status.ruleset == RulesetStatus::FullyEnforced {
-        Ok(())
-    } else {
-        Err(io::Error::other("the kernel enforces it in part only"))
+    // The scopes alone may be missing: what is needed is required above.
+    if status.ruleset == RulesetStatus::NotEnforced {
+        return Err(io::Error::other("the kernel does not enforce it"));
     }
+    filter::apply(Sockets::NoFiles)
 }

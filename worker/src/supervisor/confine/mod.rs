@@ -1,6 +1,7 @@
 //! How a command is confined: by namespaces or by Landlock, and the temporary
 //! folder that is its own.
 
+mod filter;
 pub mod landlock;
 pub mod namespaces;
 pub mod scratch;

@@ -44,10 +44,12 @@ pub(super) fn enter(is_offline: bool) -> io::Result<()> {
 }
 
 /// The rights that the init needs to make the view, and then gives up.
-const NEEDED: [CapabilitySet; 3] = [
+const NEEDED: [CapabilitySet; 4] = [
     CapabilitySet::SYS_ADMIN,
     CapabilitySet::NET_ADMIN,
     CapabilitySet::SETPCAP,
+    // For the folder that an overlay works in, which is closed to its owner.
+    CapabilitySet::DAC_OVERRIDE,
 ];
 
 /// Makes a program that this process starts keep the rights that the user

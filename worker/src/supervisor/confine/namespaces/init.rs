@@ -1,5 +1,6 @@
 //! The init: the first process in the command's namespace of processes.
 
+use super::super::filter::{self, Sockets};
 use super::record::{Order, Outcome, Record};
 use super::{loopback, mounts, relay, restrict};
 use crate::supervisor::descendants::{Children, everybody};
@@ -58,7 +59,7 @@ fn run(order: Order, record: &Record) -> io::Result<Outcome> {
     restrict::bound(&order.view.bounds)?;
     restrict::give_up_rights()?;
     relay::serve(listeners)?;
-    restrict::filter_calls()?;
+    filter::apply(Sockets::All)?;
     let main = match start(order) {
         Ok(main) => main,
         Err(outcome) => return Ok(outcome),

@@ -184,7 +184,7 @@ pub fn works() -> Result<(), String> {
 }
 
 /// Says what a person can do where the system refuses namespaces.
-fn advice() -> &'static str {
+fn advice() -> String {
     let says = |path: &str, value: &str| {
         std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value)
     };
@@ -192,14 +192,20 @@ fn advice() -> &'static str {
         "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
         "1",
     ) {
-        "; AppArmor restricts user namespaces here: `premath doctor` prints the profile that allows them for this program"
-    } else if says("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        let program = std::env::current_exe().unwrap_or_default();
+        return format!(
+            "; AppArmor restricts user namespaces here: write `abi <abi/4.0>, profile premath {} flags=(unconfined) {{ userns, }}` to /etc/apparmor.d/premath, and run `apparmor_parser -r /etc/apparmor.d/premath`",
+            program.display()
+        );
+    }
+    if says("/proc/sys/kernel/unprivileged_userns_clone", "0") {
         "; user namespaces are switched off: `sysctl kernel.unprivileged_userns_clone=1`"
     } else if says("/proc/sys/user/max_user_namespaces", "0") {
         "; user namespaces are switched off: `sysctl user.max_user_namespaces=15000`"
     } else {
         ""
     }
+    .to_owned()
 }
 
 /// Adds to an error what failed.

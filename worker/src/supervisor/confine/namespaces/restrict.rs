@@ -1,5 +1,4 @@
-//! What the command gives up before it begins: rights, resources, and system
-//! calls that reach around its namespaces.
+//! What the command gives up before it begins: rights and resources.
 
 use super::identity;
 use super::view::Bounds;
@@ -11,11 +10,6 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, capability_is_in_bounding_set, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, apply_filter,
-};
-use std::collections::BTreeMap;
 use std::io;
 
 /// What of root's power a command keeps, where the harness runs as root: that
@@ -77,53 +71,3 @@ pub(super) fn give_up_rights() -> io::Result<()> {
     let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     while_doing("cannot hide from the command", hidden)
 }
-
-/// Refuses system calls of this thread, and of what it starts, that no
-/// namespace confines: the kernel's keys, its programs and counters, sockets of
-/// the machine below, and calls that other filters cannot see.
-pub(super) fn filter_calls() -> io::Result<()> {
-    let filter = filter().map_err(io::Error::other)?;
-    apply_filter(&filter).map_err(io::Error::other)
-}
-
-/// `TIOCSTI` and `TIOCLINUX`, which type into a terminal.
-const TYPING: [u64; 2] = [0x5412, 0x541c];
-/// `AF_VSOCK`: it belongs to no network namespace.
-const VSOCK: u64 = 40;
-/// `ENOSYS`: programs fall back to something else.
-const NOT_THERE: u32 = 38;
-
-fn filter() -> Result<BpfProgram, seccompiler::Error> {
-    let is_vsock = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, VSOCK)?;
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        REFUSED.iter().map(|number| (*number, Vec::new())).collect();
-    rules.insert(SOCKET, vec![SeccompRule::new(vec![is_vsock])?]);
-    let typing = TYPING.into_iter().map(|request| {
-        let is_it = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, request)?;
-        SeccompRule::new(vec![is_it])
-    });
-    rules.insert(IOCTL, typing.collect::<Result<_, _>>()?);
-    let filter = SeccompFilter::new(
-        rules,
-        SeccompAction::Allow,
-        SeccompAction::Errno(NOT_THERE),
-        std::env::consts::ARCH.try_into()?,
-    )?;
-    Ok(filter.try_into()?)
-}
-
-#[cfg(target_arch = "x86_64")]
-const SOCKET: i64 = 41;
-#[cfg(not(target_arch = "x86_64"))]
-const SOCKET: i64 = 198;
-#[cfg(target_arch = "x86_64")]
-const IOCTL: i64 = 16;
-#[cfg(not(target_arch = "x86_64"))]
-const IOCTL: i64 = 29;
-
-/// `add_key`, `request_key`, `keyctl`, `perf_event_open`, `bpf`, and the three
-/// calls of `io_uring`.
-#[cfg(target_arch = "x86_64")]
-const REFUSED: [i64; 8] = [248, 249, 250, 298, 321, 425, 426, 427];
-#[cfg(not(target_arch = "x86_64"))]
-const REFUSED: [i64; 8] = [217, 218, 219, 241, 280, 425, 426, 427];

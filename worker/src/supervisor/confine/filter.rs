@@ -1,0 +1,80 @@
+//! System calls that no other means of confinement covers, refused by a filter
+//! (seccomp(2)).
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter,
+};
+use std::collections::BTreeMap;
+use std::io;
+
+/// Which sockets are refused beside those of the machine below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sockets {
+    /// No others.
+    All,
+    /// Those of files and of the kernel's names: a command could speak with
+    /// servers of its user, such as a terminal multiplexer.
+    NoFiles,
+}
+
+/// Refuses system calls of this thread, and of what it starts, that nothing
+/// else confines: the kernel's keys, its programs and counters, sockets of the
+/// machine below, protocols that evade rules of the network, calls that other
+/// filters cannot see, and typing into a terminal.
+pub(super) fn apply(sockets: Sockets) -> io::Result<()> {
+    let filter = program(sockets).map_err(io::Error::other)?;
+    apply_filter(&filter).map_err(io::Error::other)
+}
+
+/// `AF_UNIX`.
+const UNIX: u64 = 1;
+/// `AF_VSOCK`: it belongs to no network namespace.
+const VSOCK: u64 = 40;
+/// `IPPROTO_MPTCP`.
+const MPTCP: u64 = 262;
+/// `TIOCSTI` and `TIOCLINUX`, which type into a terminal.
+const TYPING: [u64; 2] = [0x5412, 0x541c];
+/// `ENOSYS`: programs fall back to something else.
+const NOT_THERE: u32 = 38;
+
+fn program(sockets: Sockets) -> Result<BpfProgram, seccompiler::Error> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        REFUSED.iter().map(|number| (*number, Vec::new())).collect();
+    let mut of_sockets = vec![rule(0, VSOCK)?, rule(2, MPTCP)?];
+    if sockets == Sockets::NoFiles {
+        of_sockets.push(rule(0, UNIX)?);
+    }
+    rules.insert(SOCKET, of_sockets);
+    let typing = TYPING.into_iter().map(|request| rule(1, request));
+    rules.insert(IOCTL, typing.collect::<Result<_, _>>()?);
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        SeccompAction::Errno(NOT_THERE),
+        std::env::consts::ARCH.try_into()?,
+    )?;
+    Ok(filter.try_into()?)
+}
+
+/// Refuses a call where one of its arguments has a value.
+fn rule(argument: u8, value: u64) -> Result<SeccompRule, seccompiler::Error> {
+    let is_it = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)?;
+    Ok(SeccompRule::new(vec![is_it])?)
+}
+
+#[cfg(target_arch = "x86_64")]
+const SOCKET: i64 = 41;
+#[cfg(not(target_arch = "x86_64"))]
+const SOCKET: i64 = 198;
+#[cfg(target_arch = "x86_64")]
+const IOCTL: i64 = 16;
+#[cfg(not(target_arch = "x86_64"))]
+const IOCTL: i64 = 29;
+
+/// `add_key`, `request_key`, `keyctl`, `perf_event_open`, `bpf`, and the three
+/// calls of `io_uring`.
+#[cfg(target_arch = "x86_64")]
+const REFUSED: [i64; 8] = [248, 249, 250, 298, 321, 425, 426, 427];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED: [i64; 8] = [217, 218, 219, 241, 280, 425, 426, 427];
