@@ -170,10 +170,23 @@ fn opencode_works_through_a_batch() {
     works_through_a_batch(Agent::OpenCode);
 }
 
+/// In each mode of confinement that works here.
 fn works_through_a_batch(agent: Agent) {
     let Some(installed) = Installed::find(agent) else {
         return skipped("a batch with a real agent", &missing(agent));
     };
+    for mode in ["namespaces", "landlock"] {
+        let scratch = Scratch::new(0);
+        let explain = ["sandbox", "explain", "--sandbox", mode];
+        if scratch.premath(explain).end().code == Some(0) {
+            works_in(mode, agent, &installed);
+        } else {
+            skipped("a batch with a real agent", &format!("no {mode} here"));
+        }
+    }
+}
+
+fn works_in(mode: &str, agent: Agent, installed: &Installed) {
     let refusals = refusals(agent);
     let scratch = Scratch::with_issues(2, &refusals.map(|(id, _)| played(id)));
     let folder = scratch.folder().join("scripts");
@@ -185,8 +198,20 @@ fn works_through_a_batch(agent: Agent) {
     let scripts = Scripts::of_folder(&folder).unwrap();
     let server = ModelServer::start(scripts, Journal::default(), None).unwrap();
     let home = scratch.folder().join("home");
-    let profile = Profile::lay_out(&installed, &home, &server.url());
-    let ended = batch(&scratch, &installed, &profile).start();
+    let profile = Profile::lay_out(installed, &home, &server.url());
+    let run = batch(&scratch, installed, &profile).args(["--sandbox", mode]);
+    if mode == "namespaces" {
+        // It reaches the model server, and nothing else.
+        let url = server.url();
+        let host = url.trim_start_matches("http://");
+        let host = host.split('/').next().unwrap_or(host);
+        let settings = scratch.root.join("harness.toml");
+        let mut text = fs::read_to_string(&settings).unwrap();
+        let allow = format!("[network]\nwork = \"allow\"\nallow = [{host:?}]\n");
+        text.push_str(&allow);
+        fs::write(&settings, text).unwrap();
+    }
+    let ended = run.start();
     let ended = ended.wait_within(PATIENCE * 3).exits(1);
     let turns = server.turns();
     let events = ended.events();
@@ -234,7 +259,8 @@ fn batch(scratch: &Scratch, installed: &Installed, profile: &Profile) -> Run {
         .args(["--json", "--override-reason", "test", "--landing", "none"])
         .args(["--agent", installed.agent.as_str()])
         .args(["--verify-cmd", "test -e src/$PREMATH_ISSUE_ID.txt"])
-        .env("PATH", path);
+        .env("PATH", path)
+        .without("PREMATH_SANDBOX_WRITE");
     for lane in &scratch.lanes {
         run = run.arg("--worktree").arg(lane);
     }

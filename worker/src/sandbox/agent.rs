@@ -14,6 +14,10 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+/// Variables that lead an agent to its folder; in a private home it is where it
+/// usually is.
+pub(crate) const FOLDER_VARIABLES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME"];
+
 /// A file that is larger is no file of an agent's state.
 const BYTES_MAX: u64 = 4 << 20;
 

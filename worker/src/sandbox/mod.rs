@@ -16,6 +16,7 @@ mod trial;
 mod words;
 
 pub use agent::AgentState;
+pub(crate) use agent::FOLDER_VARIABLES;
 pub use cache::Cache;
 pub(crate) use connect::connect;
 pub use explain::{Explanation, Limits, Listed, Reach};

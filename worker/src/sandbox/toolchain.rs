@@ -116,6 +116,12 @@ fn add_installation(host: &mut Host, folder: &Path, managers: &[Found], search: 
             return;
         }
     }
+    // A package of npm's needs those beside it.
+    let is_modules = |path: &&Path| path.file_name().is_some_and(|name| name == "node_modules");
+    let modules = folder.ancestors().filter(is_modules).last();
+    if let Some(modules) = modules {
+        return host.reads(modules, Source::Path);
+    }
     let is_of_programs = folder
         .file_name()
         .is_some_and(|name| name == "bin" || name == "sbin");
