@@ -18,6 +18,7 @@ attacks! {
     a_descriptor_is_inherited,
     a_terminal_of_the_users_is_written_to,
     a_service_of_this_machine_is_reached,
+    a_descriptor_that_cannot_be_closed_is_sent_to_the_proxy,
 }
 
 /// Tells whether something connected; a listener keeps what it did not accept.
@@ -164,4 +165,51 @@ fn a_service_of_this_machine_is_reached(ground: &mut Ground) {
     let is_sent = datagrams.recv(&mut [0; 16]).is_ok();
     ground.harm(is_sent, "a datagram reached a service");
     probed(ground);
+}
+
+/// Descriptors that are sent to a process are closed by it, and closing a
+/// socket may last as long as its owner said, while its peer waits behind it.
+fn a_descriptor_that_cannot_be_closed_is_sent_to_the_proxy(ground: &mut Ground) {
+    if ground.mode() != Mode::Namespaces {
+        return;
+    }
+    let script = r#"python3 - <<'END'
+import array, os, socket, struct, time
+def pass_on(over, *sockets):
+    numbers = array.array("i", [one.fileno() for one in sockets])
+    over.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, numbers)])
+    for one in sockets:
+        os.close(one.detach())
+def pair():
+    door = socket.socket(); door.bind(("127.0.0.1", 0)); door.listen(1)
+    reader = socket.socket(); reader.connect(door.getsockname())
+    writer, _ = door.accept(); writer.setblocking(False)
+    try:
+        while True: writer.send(b"x" * 65536)
+    except BlockingIOError: pass
+    writer.setblocking(True)
+    linger = struct.pack("ii", 1, 100000)
+    writer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    return writer, reader
+def reach():
+    one = socket.socket(socket.AF_UNIX); one.connect("/premath/net/proxy"); return one
+try:
+    idle = [reach() for _ in range(64)]
+    time.sleep(0.3)
+    for turn in (False, True):
+        ends = pair()
+        here, there = socket.socketpair()
+        pass_on(here, *(reversed(ends) if turn else ends))
+        late = reach(); pass_on(late, there); idle.append(late)
+    print("sent")
+    for one in idle[:3]: one.close()
+    time.sleep(1)
+except OSError as error:
+    print(error)
+END"#;
+    ground.hostile("h", script);
+    ground.nights();
+    let said = ground.said("h");
+    let sent = said.lines().any(|line| line == "sent");
+    ground.harm(sent, "a step sent descriptors to the harness");
 }

@@ -1,6 +1,6 @@
 //! Attack 15: what one step uses up is missing for every other lane.
 
-use crate::ground::{Ground, is_alone};
+use crate::ground::{Ground, Mode, is_alone};
 use premath_tests::skipped;
 
 attacks! {
@@ -11,6 +11,8 @@ attacks! {
     a_flood_of_output_is_bounded,
     a_tree_that_grows_without_end_is_not_checked_out,
     a_lock_of_the_harnesss_is_not_held,
+    what_the_kernel_counts_for_the_user_is_left_to_others,
+    folders_without_end_leave_nothing_behind,
 }
 
 /// Bounds of a step.
@@ -132,4 +134,59 @@ done; sleep 5; echo 'attack: the end'; sleep 30"#;
     let is_late = time("n1-3", "closed_at") > time("h", "updated_at");
     ground.harm(is_late, "honest work waited for a lock that a step held");
     ground.night();
+}
+
+/// The user's programs may have 128 instances of inotify together, and all
+/// programs of the machine 3,072 terminals.
+fn what_the_kernel_counts_for_the_user_is_left_to_others(ground: &mut Ground) {
+    if ground.mode() != Mode::Namespaces {
+        return;
+    }
+    let script = r#"python3 - <<'END'
+import ctypes, os
+libc = ctypes.CDLL(None)
+watches = 0
+while watches < 100 and libc.inotify_init() >= 0:
+    watches += 1
+terminals = 0
+try:
+    while terminals < 400:
+        os.open("/dev/ptmx", os.O_RDWR)
+        terminals += 1
+except OSError:
+    pass
+print("took", watches, terminals)
+END"#;
+    ground.hostile("h", script);
+    ground.nights();
+    let said = ground.said("h");
+    let took = said.lines().find_map(|line| line.strip_prefix("took "));
+    let is_little = |text: &str| {
+        let numbers = text.split(' ').map(|number| number.parse::<u32>());
+        let [Ok(watches), Ok(terminals)] = numbers.collect::<Vec<_>>()[..] else {
+            return false;
+        };
+        watches < 64 && terminals < 300
+    };
+    ground.harm(
+        !took.is_some_and(is_little),
+        format!("a step took {took:?}"),
+    );
+}
+
+/// The check of every night finds what is left in shared folders.
+fn folders_without_end_leave_nothing_behind(ground: &mut Ground) {
+    let script = r#"python3 - <<'END'
+import os
+for top in (os.environ["TMPDIR"], "ignored"):
+    os.makedirs(top, exist_ok=True)
+    here = os.open(top, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+END"#;
+    ground.hostile("h", script);
+    ground.nights();
 }

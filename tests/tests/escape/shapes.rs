@@ -10,6 +10,7 @@ attacks! {
     a_tree_has_an_entry_named_as_the_git_folder,
     the_index_and_head_are_garbage,
     folders_cannot_be_opened,
+    the_lane_itself_cannot_be_opened,
     the_whole_lane_is_deleted,
     names_are_hostile,
 }
@@ -118,5 +119,10 @@ fn names_are_hostile(ground: &mut Ground) {
     let script = r#"touch "src/$(printf 'a\nb')" "src/$(printf '\033[31mred')" "src/$(printf '\377\376')" src/-rf 'src/$(touch pwned)' "src/$(printf %0250d 0)"
 mkdir -p 'src/.git ' src/.gIt src/con 'src/a\..\b'; touch src/.gIt/config 'src/a\..\b/x'"#;
     ground.hostile("h", script);
+    ground.nights();
+}
+
+fn the_lane_itself_cannot_be_opened(ground: &mut Ground) {
+    ground.hostile("h", "chmod 000 /tmp \"$HOME\" . || :");
     ground.nights();
 }

@@ -21,7 +21,7 @@ pub use resolver::{Resolve, Resolving, SystemResolver};
 use premath_kernel::network::{NetworkFacts, NetworkLedger, NetworkPhase, NetworkPolicy, Target};
 use socket::Socket;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::UnixListener;
@@ -32,6 +32,10 @@ use tokio::task::JoinSet;
 /// Threads that ask the system's resolver; one that hangs does not stop the
 /// others.
 const LOOKUPS_MAX: usize = 16;
+
+/// How long a proxy has to end, which takes no time as a rule: what a peer sent
+/// must not hold a lane.
+const END: Duration = Duration::from_secs(5);
 
 /// What a proxy answers, and where.
 #[derive(Clone, Debug)]
@@ -96,6 +100,8 @@ pub struct Proxy {
     /// The thread ends when this is dropped.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// Closed when the thread has ended.
+    ended: mpsc::Receiver<()>,
 }
 
 impl Proxy {
@@ -150,15 +156,20 @@ impl Proxy {
         });
         let (stop, stopped) = oneshot::channel();
         let shared = Arc::clone(&state);
+        let (end, ended) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("premath-proxy".to_owned())
-            .spawn(move || run(runtime, doors, &shared, stopped))
+            .spawn(move || {
+                run(runtime, doors, &shared, stopped);
+                drop(end);
+            })
             .map_err(ProxyError::Thread)?;
         Ok(Self {
             state,
             sockets,
             stop: Some(stop),
             thread: Some(thread),
+            ended,
         })
     }
 
@@ -171,8 +182,12 @@ impl Proxy {
     fn end(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked left its counts all the same.
-            let _ = thread.join();
+            if self.ended.recv_timeout(END) == Err(mpsc::RecvTimeoutError::Timeout) {
+                tracing::warn!("a proxy did not end in time, and is left to itself");
+            } else {
+                // A thread that panicked left its counts all the same.
+                let _ = thread.join();
+            }
         }
         self.sockets.clear();
     }

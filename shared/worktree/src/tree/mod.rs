@@ -34,11 +34,12 @@ pub use private::{OBJECTS, PrivateGit};
 pub use reset::Ignored;
 pub use salvage::Salvage;
 
-use beneath::Beneath;
+use beneath::{Beneath, open_folder};
 use git2::{Commit, ObjectType, Repository, Signature};
 use premath_kernel::failure::FailureClass;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -221,7 +222,13 @@ impl Tree {
     }
 
     fn beneath(&self) -> Result<Beneath, TreeError> {
-        Beneath::open(&self.files).map_err(self.refused("open", Path::new("the worktree")))
+        let open = || Beneath::open(&self.files);
+        let opened = open().or_else(|error| match error.kind() {
+            // A step may have taken its owner's rights to it.
+            ErrorKind::PermissionDenied => open_folder(&self.files).and_then(|()| open()),
+            _ => Err(error),
+        });
+        opened.map_err(self.refused("open", Path::new("the worktree")))
     }
 
     fn beneath_git(&self) -> Result<Beneath, TreeError> {

@@ -1,6 +1,7 @@
 //! System calls that no other means of confinement covers, refused by a filter
 //! (seccomp(2)).
 
+use rustix::process::geteuid;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, apply_filter,
@@ -33,6 +34,9 @@ const UNIX: u64 = 1;
 const VSOCK: u64 = 40;
 /// `IPPROTO_MPTCP`.
 const MPTCP: u64 = 262;
+/// `CLONE_NEWUSER`. A file of the machine's root is root's own also in another
+/// namespace of users, where root may mount control groups and write to them.
+const NEW_USERS: u64 = 0x1000_0000;
 /// `TIOCSTI` and `TIOCLINUX`, which type into a terminal.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
 /// `ENOSYS`: programs fall back to something else.
@@ -46,6 +50,13 @@ fn program(sockets: Sockets) -> Result<BpfProgram, seccompiler::Error> {
         of_sockets.push(rule(0, UNIX)?);
     }
     rules.insert(SOCKET, of_sockets);
+    if geteuid().is_root() {
+        for number in [CLONE, UNSHARE] {
+            rules.insert(number, vec![flag(0, NEW_USERS)?]);
+        }
+        // A filter cannot see its flags; programs fall back to `clone`.
+        rules.insert(CLONE3, Vec::new());
+    }
     let typing = TYPING.into_iter().map(|request| rule(1, request));
     rules.insert(IOCTL, typing.collect::<Result<_, _>>()?);
     let filter = SeccompFilter::new(
@@ -55,6 +66,17 @@ fn program(sockets: Sockets) -> Result<BpfProgram, seccompiler::Error> {
         std::env::consts::ARCH.try_into()?,
     )?;
     Ok(filter.try_into()?)
+}
+
+/// Refuses a call where one of its arguments has a flag.
+fn flag(argument: u8, flag: u64) -> Result<SeccompRule, seccompiler::Error> {
+    let has_it = SeccompCondition::new(
+        argument,
+        SeccompCmpArgLen::Qword,
+        SeccompCmpOp::MaskedEq(flag),
+        flag,
+    )?;
+    Ok(SeccompRule::new(vec![has_it])?)
 }
 
 /// Refuses a call where one of its arguments has a value.
@@ -71,6 +93,16 @@ const SOCKET: i64 = 198;
 const IOCTL: i64 = 16;
 #[cfg(not(target_arch = "x86_64"))]
 const IOCTL: i64 = 29;
+
+#[cfg(target_arch = "x86_64")]
+const CLONE: i64 = 56;
+#[cfg(not(target_arch = "x86_64"))]
+const CLONE: i64 = 220;
+#[cfg(target_arch = "x86_64")]
+const UNSHARE: i64 = 272;
+#[cfg(not(target_arch = "x86_64"))]
+const UNSHARE: i64 = 97;
+const CLONE3: i64 = 435;
 
 /// `add_key`, `request_key`, `keyctl`, `perf_event_open`, `bpf`, and the three
 /// calls of `io_uring`.

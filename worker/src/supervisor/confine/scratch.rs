@@ -1,8 +1,10 @@
 //! A temporary folder of a step's own, and its removal whatever lies in it.
 
-use std::fs::{self, DirBuilder, Permissions};
+use premath_worktree::removal::remove_entry;
+use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -65,29 +67,36 @@ pub fn remove(folder: &Path) -> io::Result<()> {
     if fs::remove_dir(folder).is_ok() {
         return Ok(());
     }
-    match fs::remove_dir_all(folder) {
+    // Not the standard library's: it holds a descriptor for each level.
+    let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    match File::open(above) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            unlock(folder);
-            fs::remove_dir_all(folder)
-        }
-        removed => removed,
-    }
-}
-
-/// Opens every folder to its owner; nobody works in them any more.
-fn unlock(folder: &Path) {
-    let _ = fs::set_permissions(folder, Permissions::from_mode(0o700));
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            unlock(&entry.path());
-        }
+        opened => remove_entry(opened?.as_fd(), name),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn folders_below_each_other_without_end_are_removed() {
+        let scratch = Scratch::make().unwrap();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let mut here = openat(CWD, scratch.path(), flags, Mode::empty()).unwrap();
+        for _ in 0..3_000 {
+            mkdirat(&here, "d", Mode::RWXU).unwrap();
+            here = openat(&here, "d", flags, Mode::empty()).unwrap();
+        }
+        let path = scratch.path().to_path_buf();
+        drop((here, scratch));
+        assert!(!path.exists());
+    }
 
     #[test]
     fn a_folder_is_fresh_private_and_gone_with_its_value() {

@@ -40,7 +40,37 @@ pub(super) fn enter(is_offline: bool) -> io::Result<()> {
         "/proc/self/gid_map",
         &format!("{group} {group} 1", group = group.as_raw()),
     )?;
+    bound_counts()?;
     hand_rights_on()
+}
+
+/// What the kernel counts for each user, with the bound of one command: what it
+/// takes is missing for the user's other programs. No namespace of control
+/// groups, for through one the group of the harness can be mounted.
+const COUNTS: [(&str, u32); 8] = [
+    ("max_cgroup_namespaces", 0),
+    ("max_inotify_instances", 32),
+    ("max_ipc_namespaces", 64),
+    ("max_mnt_namespaces", 64),
+    ("max_net_namespaces", 64),
+    ("max_pid_namespaces", 64),
+    ("max_user_namespaces", 64),
+    ("max_uts_namespaces", 64),
+];
+
+/// Sets these bounds in the namespace of users that was just entered
+/// (namespaces(7)).
+fn bound_counts() -> io::Result<()> {
+    for (name, bound) in COUNTS {
+        match fs::write(format!("/proc/sys/user/{name}"), bound.to_string()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let told = format!("cannot bound {name}: {error}");
+                return Err(io::Error::new(error.kind(), told));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// The rights that the init needs to make the view, and then gives up.

@@ -141,7 +141,8 @@ impl Tree {
         }
         let at = Path::new("/dev/pts");
         drop(self.place(at, FileType::Directory)?);
-        let options = c"newinstance,ptmxmode=0666,mode=620";
+        // All terminals of the machine share one bound.
+        let options = c"newinstance,ptmxmode=0666,mode=620,max=256";
         let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
         let mounted = mount("devpts", within(NEW, at), "devpts", flags, options);
         while_doing("cannot mount /dev/pts", mounted)?;

@@ -2,10 +2,15 @@
 //! harness: the only way out of the command's network.
 
 use super::view::{Loopback, Relay};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::mount::{UnmountFlags, unmount};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -19,15 +24,34 @@ const CHUNK: usize = 32 << 10;
 /// A port that is listened to, and where its connections go.
 pub(super) struct Door {
     listener: TcpListener,
-    socket: PathBuf,
+    /// The folder of the socket, which stays in reach of this process alone.
+    folder: Arc<OwnedFd>,
+    name: OsString,
 }
 
-/// Listens to the ports.
+/// Listens to the ports, and takes the sockets' folders out of the view: over a
+/// unix socket the command could pass descriptors to the harness, and to close
+/// one may block for ever (`SO_LINGER`, socket(7)).
 pub(super) fn listen(network: &Loopback) -> io::Result<Vec<Door>> {
-    network.relays.iter().map(door).collect()
+    let mut folders = BTreeMap::new();
+    for relay in &network.relays {
+        let at = relay.socket().parent().unwrap_or(Path::new("/"));
+        if !folders.contains_key(at) {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            folders.insert(at, Arc::new(open(at, flags, Mode::empty())?));
+        }
+    }
+    for at in folders.keys() {
+        unmount(*at, UnmountFlags::DETACH)?;
+    }
+    let doors = network.relays.iter().map(|relay| {
+        let folder = relay.socket().parent().and_then(|at| folders.get(at));
+        door(relay, folder.ok_or(io::ErrorKind::NotFound)?)
+    });
+    doors.collect()
 }
 
-fn door(relay: &Relay) -> io::Result<Door> {
+fn door(relay: &Relay, folder: &Arc<OwnedFd>) -> io::Result<Door> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, relay.port)).map_err(|error| {
         let port = relay.port;
         io::Error::new(
@@ -37,7 +61,8 @@ fn door(relay: &Relay) -> io::Result<Door> {
     })?;
     Ok(Door {
         listener,
-        socket: relay.socket().to_path_buf(),
+        folder: Arc::clone(folder),
+        name: relay.socket().file_name().unwrap_or_default().to_owned(),
     })
 }
 
@@ -64,7 +89,9 @@ fn accept(door: &Door, open: &Arc<AtomicUsize>) {
             continue;
         }
         let open = Arc::clone(open);
-        let socket = door.socket.clone();
+        let socket = Path::new("/proc/self/fd")
+            .join(door.folder.as_raw_fd().to_string())
+            .join(&door.name);
         let _ = named(move || {
             // A connection that fails is closed, which the command sees.
             let _ = pass_on(client, UnixStream::connect(socket));
