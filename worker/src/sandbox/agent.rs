@@ -80,16 +80,27 @@ const KNOWN: [Files; 4] = [
     },
 ];
 
-/// Fields of a token file that name the account; a renewal leaves them alone.
-const ACCOUNT: [&str; 8] = [
-    "/account_id",
-    "/tokens/account_id",
-    "/OPENAI_API_KEY",
-    "/claudeAiOauth/subscriptionType",
-    "/claudeAiOauth/scopes",
-    "/organizationUuid",
-    "/scope",
-    "/token_type",
+/// Fields that an agent renews; a renewal leaves everything else alone.
+const RENEWED: [&str; 11] = [
+    "access",
+    "accessToken",
+    "access_token",
+    "expires",
+    "expiresAt",
+    "expiry_date",
+    "id_token",
+    "last_refresh",
+    "refresh",
+    "refreshToken",
+    "refresh_token",
+];
+
+/// What a JSON web token says of the account that it is for.
+const ACCOUNT: [&str; 4] = [
+    "/iss",
+    "/sub",
+    "/email",
+    "/https:~1~1api.openai.com~1auth/chatgpt_account_id",
 ];
 
 /// The state of the agents that a command starts.
@@ -181,31 +192,75 @@ impl AgentState {
     }
 }
 
-/// Tells whether a document is the other one with new tokens: the same fields
-/// of the same kinds, and the same account.
+/// Tells whether a document is the other one with new tokens of the same account.
 fn is_renewal(before: &[u8], after: &[u8]) -> bool {
     let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
-    let (Some(before), Some(after)) = (parse(before), parse(after)) else {
-        return false;
-    };
-    has_shape_of(&before, &after)
-        && ACCOUNT
-            .iter()
-            .all(|field| before.pointer(field) == after.pointer(field))
+    match (parse(before), parse(after)) {
+        (Some(before), Some(after)) => differs_in_tokens_alone(&before, &after),
+        _ => false,
+    }
 }
 
-fn has_shape_of(before: &Value, after: &Value) -> bool {
+fn differs_in_tokens_alone(before: &Value, after: &Value) -> bool {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else {
+        return before == after;
+    };
+    let is_fine = |name: &str, value: &Value, other: &Value| match RENEWED.contains(&name) {
+        true => is_renewed(value, other),
+        false => differs_in_tokens_alone(value, other),
+    };
+    before.len() == after.len()
+        && before.iter().all(|(name, value)| {
+            after
+                .get(name)
+                .is_some_and(|other| is_fine(name, value, other))
+        })
+}
+
+fn is_renewed(before: &Value, after: &Value) -> bool {
     match (before, after) {
-        (Value::Object(before), Value::Object(after)) => {
-            before.len() == after.len()
-                && before.iter().all(|(name, value)| {
-                    after
-                        .get(name)
-                        .is_some_and(|other| has_shape_of(value, other))
-                })
+        (Value::String(before), Value::String(after)) => {
+            !after.is_empty() && account(before) == account(after)
         }
-        (before, after) => std::mem::discriminant(before) == std::mem::discriminant(after),
+        (Value::Number(before), Value::Number(after)) => after.as_f64() >= before.as_f64(),
+        (before, after) => before == after,
     }
+}
+
+/// Reads the account off a JSON web token (RFC 7519); nothing where it is none.
+/// Its signature is the server's to check.
+fn account(token: &str) -> Option<[Option<Value>; 4]> {
+    let mut parts = token.split('.');
+    let (Some(_), Some(claims), Some(_), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return None;
+    };
+    let claims: Value = serde_json::from_slice(&decoded(claims)?).ok()?;
+    Some(ACCOUNT.map(|field| claims.pointer(field).cloned()))
+}
+
+/// Decodes base64url (RFC 4648).
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0_u32, 0_u32);
+    for letter in text.bytes() {
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'-' => 62,
+            b'_' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6 | u32::from(value)) & 0xffff;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count & 0xff) as u8);
+        }
+    }
+    Some(bytes)
 }
 
 /// Reads a file of the user's, who may have made it a link.
@@ -238,29 +293,58 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_renewal_keeps_the_account_and_the_shape() {
-        let before = br#"{"tokens":{"account_id":"a","access_token":"1"},"last_refresh":"x"}"#;
+    fn a_renewal_keeps_everything_but_tokens() {
+        let before = br#"{"tokens":{"account_id":"a","access_token":"1","expiresAt":5},"url":"u"}"#;
         for (after, expected) in [
             (
-                &br#"{"tokens":{"account_id":"a","access_token":"2"},"last_refresh":"y"}"#[..],
+                &br#"{"tokens":{"account_id":"a","access_token":"2","expiresAt":6},"url":"u"}"#[..],
                 true,
             ),
             (
-                br#"{"tokens":{"account_id":"b","access_token":"2"},"last_refresh":"y"}"#,
+                br#"{"tokens":{"account_id":"b","access_token":"2","expiresAt":6},"url":"u"}"#,
                 false,
             ),
             (
-                br#"{"tokens":{"account_id":"a","access_token":"2"}}"#,
+                br#"{"tokens":{"account_id":"a","access_token":"2","expiresAt":6},"url":"x"}"#,
                 false,
             ),
             (
-                br#"{"tokens":{"account_id":"a","access_token":["2"]},"last_refresh":"y"}"#,
+                br#"{"tokens":{"account_id":"a","access_token":"2","expiresAt":4},"url":"u"}"#,
+                false,
+            ),
+            (
+                br#"{"tokens":{"account_id":"a","access_token":"","expiresAt":6},"url":"u"}"#,
+                false,
+            ),
+            (
+                br#"{"tokens":{"account_id":"a","access_token":["2"],"expiresAt":6},"url":"u"}"#,
+                false,
+            ),
+            (
+                br#"{"tokens":{"account_id":"a","access_token":"2"},"url":"u"}"#,
                 false,
             ),
             (b"not json", false),
         ] {
-            assert_eq!(is_renewal(before, after), expected);
+            let text = String::from_utf8_lossy(after);
+            assert_eq!(is_renewal(before, after), expected, "{text}");
         }
+        let key = |key: &str| format!(r#"{{"a":{{"type":"api","key":"{key}"}}}}"#).into_bytes();
+        assert!(!is_renewal(&key("1"), &key("2")));
+    }
+
+    #[test]
+    fn a_token_of_another_account_is_no_renewal() {
+        // {"email":"me@me"}, {"email":"me@me","exp":2} and {"email":"evil@evil"}
+        let [mine, newer, other] = [
+            "e30.eyJlbWFpbCI6Im1lQG1lIn0.s",
+            "e30.eyJlbWFpbCI6Im1lQG1lIiwiZXhwIjoyfQ.s",
+            "e30.eyJlbWFpbCI6ImV2aWxAZXZpbCJ9.s",
+        ]
+        .map(|token| format!(r#"{{"tokens":{{"id_token":"{token}"}}}}"#).into_bytes());
+        assert!(is_renewal(&mine, &newer));
+        assert!(!is_renewal(&mine, &other));
+        assert!(!is_renewal(&mine, br#"{"tokens":{"id_token":"opaque"}}"#));
     }
 
     #[test]
@@ -271,17 +355,21 @@ mod tests {
         fs::create_dir_all(home.join(".codex")).unwrap();
         fs::create_dir_all(&private).unwrap();
         let original = home.join(".codex/auth.json");
-        fs::write(&original, r#"{"tokens":{"account_id":"a","t":"1"}}"#).unwrap();
+        fs::write(
+            &original,
+            r#"{"tokens":{"account_id":"a","access_token":"1"}}"#,
+        )
+        .unwrap();
         let mut state = AgentState::of(None, "npx codex exec", Some(&home), |_| None);
         state.copy_into(&private).unwrap();
-        let renewed = r#"{"tokens":{"account_id":"a","t":"2"}}"#;
+        let renewed = r#"{"tokens":{"account_id":"a","access_token":"2"}}"#;
         fs::write(private.join(".codex/auth.json"), renewed).unwrap();
         assert_eq!(state.take_back(&private), std::slice::from_ref(&original));
         assert_eq!(fs::read_to_string(&original).unwrap(), renewed);
         // The next command's copy is older than what is there now.
         fs::write(
             private.join(".codex/auth.json"),
-            r#"{"tokens":{"account_id":"a","t":"3"}}"#,
+            r#"{"tokens":{"account_id":"a","access_token":"3"}}"#,
         )
         .unwrap();
         assert!(state.take_back(&private).is_empty());
