@@ -385,6 +385,11 @@ fn bound(main: Pid, bounds: &Bounds) {
     let all = [
         (Resource::Nofile, bounds.open_files),
         (Resource::Fsize, bounds.file_bytes),
+        // Not 0: that starts a handler of the machine's all the same.
+        (
+            Resource::Core,
+            Some(1).filter(|_| bounds.file_bytes.is_some()),
+        ),
     ];
     for (resource, bound) in all {
         let Some(bound) = bound else { continue };

@@ -50,6 +50,12 @@ fn program(sockets: Sockets) -> Result<BpfProgram, seccompiler::Error> {
         of_sockets.push(rule(0, UNIX)?);
     }
     rules.insert(SOCKET, of_sockets);
+    // A command could set the bound of cores to 0, by which a handler of the
+    // machine's is started.
+    let is_core = |at| SeccompCondition::new(at, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, CORE);
+    let is_set = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    rules.insert(SETRLIMIT, vec![SeccompRule::new(vec![is_core(0)?])?]);
+    rules.insert(PRLIMIT, vec![SeccompRule::new(vec![is_core(1)?, is_set])?]);
     if geteuid().is_root() {
         for number in [CLONE, UNSHARE] {
             rules.insert(number, vec![flag(0, NEW_USERS)?]);
@@ -103,6 +109,16 @@ const UNSHARE: i64 = 272;
 #[cfg(not(target_arch = "x86_64"))]
 const UNSHARE: i64 = 97;
 const CLONE3: i64 = 435;
+#[cfg(target_arch = "x86_64")]
+const SETRLIMIT: i64 = 160;
+#[cfg(not(target_arch = "x86_64"))]
+const SETRLIMIT: i64 = 164;
+#[cfg(target_arch = "x86_64")]
+const PRLIMIT: i64 = 302;
+#[cfg(not(target_arch = "x86_64"))]
+const PRLIMIT: i64 = 261;
+/// `RLIMIT_CORE`.
+const CORE: u64 = 4;
 
 /// `add_key`, `request_key`, `keyctl`, `perf_event_open`, `bpf`, and the three
 /// calls of `io_uring`.

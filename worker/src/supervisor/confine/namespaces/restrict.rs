@@ -22,13 +22,16 @@ const KEPT_BY_ROOT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);
 
+/// With this bound no core is written, and no handler of the machine's is started
+/// for one, which 0 does not keep it from (core(5)); see `do_coredump` of the kernel.
+const NO_CORE: u64 = 1;
+
 /// Sets the bounds of the processes. A hard limit that is lower stays.
 pub(super) fn bound(bounds: &Bounds) -> io::Result<()> {
     let all = [
         (Resource::Nproc, bounds.processes),
         (Resource::Nofile, bounds.open_files),
         (Resource::Fsize, bounds.file_bytes),
-        (Resource::Core, Some(0)),
     ];
     for (resource, bound) in all {
         let Some(bound) = bound else { continue };
@@ -40,6 +43,13 @@ pub(super) fn bound(bounds: &Bounds) -> io::Result<()> {
         };
         while_doing("cannot set a limit", setrlimit(resource, limits))?;
     }
+    let most = getrlimit(Resource::Core).maximum;
+    let core = Some(most.map_or(NO_CORE, |most| most.min(NO_CORE)));
+    let limits = Rlimit {
+        current: core,
+        maximum: core,
+    };
+    while_doing("cannot set a limit", setrlimit(Resource::Core, limits))?;
     // Where the machine runs out of memory, the command goes first.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     Ok(())
