@@ -101,7 +101,7 @@ pub struct Proxy {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     /// Closed when the thread has ended.
-    ended: mpsc::Receiver<()>,
+    ended: Mutex<mpsc::Receiver<()>>,
 }
 
 impl Proxy {
@@ -169,7 +169,7 @@ impl Proxy {
             sockets,
             stop: Some(stop),
             thread: Some(thread),
-            ended,
+            ended: Mutex::new(ended),
         })
     }
 
@@ -182,7 +182,8 @@ impl Proxy {
     fn end(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
-            if self.ended.recv_timeout(END) == Err(mpsc::RecvTimeoutError::Timeout) {
+            let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+            if ended.recv_timeout(END) == Err(mpsc::RecvTimeoutError::Timeout) {
                 tracing::warn!("a proxy did not end in time, and is left to itself");
             } else {
                 // A thread that panicked left its counts all the same.

@@ -95,7 +95,11 @@ impl Scene<'_> {
         ];
         places.extend(host.links.iter().map(|(at, to)| Place::link(to, at)));
         places.extend(host.read.keys().map(|path| Place::read_only(path)));
-        for hidden in host.hidden.iter().filter(|path| host.may_read(path)) {
+        for hidden in host
+            .hidden
+            .iter()
+            .filter(|path| host.may_read(path) && path.exists())
+        {
             places.push(if hidden.is_dir() {
                 Place::empty(hidden)
             } else {
