@@ -5,6 +5,7 @@ use crate::ground::{Ground, TARGET};
 use std::path::Path;
 
 attacks! {
+    a_bare_repository_does_not_land,
     a_push_runs_a_hook_of_the_steps,
     commands_of_git_run_a_monitor_of_the_steps,
     a_status_in_a_lane_runs_nothing_of_the_steps,
@@ -102,4 +103,17 @@ g add -A 2>/dev/null; g commit -qm nested || :"#
     );
     ground.hostile("h", &script);
     ground.nights();
+}
+
+/// Git obeys the settings of a folder that looks like a repository.
+fn a_bare_repository_does_not_land(ground: &mut Ground) {
+    let script = r#"for at in src/bare .; do mkdir -p $at/objects/info $at/refs/heads
+echo 'ref: refs/heads/main' > $at/HEAD; echo x > $at/objects/info/x; echo x > $at/refs/heads/x
+printf '[core]\n\tbare = true\n\tfsmonitor = touch %s/outside/ran\n' "$FOLDER" > $at/config; done"#;
+    ground.hostile("h", script);
+    ground.nights();
+    for name in ["src/bare/HEAD", "HEAD"] {
+        let landed = ground.landed(name);
+        ground.harm(landed.is_some(), format!("{name} landed"));
+    }
 }

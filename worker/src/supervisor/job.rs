@@ -364,7 +364,9 @@ fn spawn(
         // The handle is not needed: `Children` reaps.
         Ok(child) => {
             let main = Pid::from_child(&child);
-            bound(main, &begin.bounds);
+            if begin.lists.is_some() {
+                bound(main, &begin.bounds);
+            }
             Ok((main, None))
         }
         Err(error) => {

@@ -294,17 +294,22 @@ fn enter(folder: &OwnedFd, name: &OsStr, walk: Walk) -> Result<OwnedFd, Errno> {
 }
 
 /// Gives the owner of a folder all rights to it, also where it cannot be opened
-/// without them. A link in its place is refused.
-pub(super) fn open_folder(folder: &Path) -> io::Result<()> {
+/// without them; in a folder of the harness's own, others keep no more than to
+/// read. A link in its place is refused.
+pub(super) fn open_folder(folder: &Path, is_own: bool) -> io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = openat(CWD, folder, flags, Mode::empty())?;
-    let mode = Mode::from_raw_mode(fstat(&found)?.st_mode);
-    if mode.contains(Mode::RWXU) {
+    let before = Mode::from_raw_mode(fstat(&found)?.st_mode);
+    let mut after = before | Mode::RWXU;
+    if is_own {
+        after &= Mode::RWXU | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH;
+    }
+    if before == after {
         return Ok(());
     }
     // A descriptor of a path changes nothing itself; its name does.
     let name = format!("/proc/self/fd/{}", found.as_raw_fd());
-    Ok(chmod(name.as_str(), mode | Mode::RWXU)?)
+    Ok(chmod(name.as_str(), after)?)
 }
 
 /// Gives the owner of a folder all rights to it; no link is followed.

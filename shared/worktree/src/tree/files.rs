@@ -211,13 +211,12 @@ impl Walk<'_> {
             }
         };
         self.left = self.left.saturating_sub(names.len());
+        if is_like_repository(&names) && !self.has_repository(&folder) {
+            self.scan.unfit.insert(joined(&folder, b"HEAD"));
+        }
         let before = self.exclusion.enter(self.root, &folder);
         for (name, kind) in names {
-            let mut at = folder.clone();
-            if !at.is_empty() {
-                at.push(b'/');
-            }
-            at.extend_from_slice(&name);
+            let at = joined(&folder, &name);
             if is_ours(path(&at)) || (folder.is_empty() && name == b".git") {
                 continue;
             }
@@ -258,10 +257,34 @@ impl Walk<'_> {
         }
     }
 
+    /// Tells whether the commit itself has a repository in this folder.
+    fn has_repository(&self, folder: &[u8]) -> bool {
+        let has_folder = |name: &[u8]| self.tracked.folders.contains(&joined(folder, name));
+        self.tracked.files.contains(&joined(folder, b"HEAD"))
+            && has_folder(b"objects")
+            && has_folder(b"refs")
+    }
+
     fn is_repository(&self, folder: &[u8]) -> bool {
         let git = path(folder).join(".git");
         self.root.look(&git).is_ok_and(|found| found.is_some())
     }
+}
+
+fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut at = folder.to_vec();
+    if !at.is_empty() {
+        at.push(b'/');
+    }
+    at.extend_from_slice(name);
+    at
+}
+
+/// Tells whether git would take a folder for a repository, whose settings it
+/// would obey (gitrepository-layout(5)).
+fn is_like_repository(names: &[(Vec<u8>, FileType)]) -> bool {
+    let has = |wanted: &[u8]| names.iter().any(|(name, _)| name == wanted);
+    has(b"HEAD") && ((has(b"objects") && has(b"refs")) || has(b"commondir"))
 }
 
 /// Tells whether a file's times, number, size and kind are those that an index

@@ -225,7 +225,9 @@ impl Tree {
         let open = || Beneath::open(&self.files);
         let opened = open().or_else(|error| match error.kind() {
             // A step may have taken its owner's rights to it.
-            ErrorKind::PermissionDenied => open_folder(&self.files).and_then(|()| open()),
+            ErrorKind::PermissionDenied => {
+                open_folder(&self.files, self.is_disposable()).and_then(|()| open())
+            }
             _ => Err(error),
         });
         opened.map_err(self.refused("open", Path::new("the worktree")))

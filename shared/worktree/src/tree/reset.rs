@@ -53,7 +53,7 @@ impl Tree {
     /// have taken.
     fn open_up(&self) -> Result<(), TreeError> {
         let root = self.worktree.as_path();
-        open_folder(root).map_err(self.refused("open", root))
+        open_folder(root, self.is_disposable()).map_err(self.refused("open", root))
     }
 
     /// Deletes what differs, and ignored files; tells whether there were any.

@@ -119,6 +119,17 @@ impl HeldPath {
     }
 }
 
+/// Keeps this thread, and what it starts, from sockets by the kernel's names
+/// outside, where the kernel can.
+pub(super) fn keep_from_sockets() -> io::Result<()> {
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .scope(Scope::AbstractUnixSocket)
+        .and_then(|ruleset| ruleset.create());
+    let restricted = ruleset.and_then(|ruleset| ruleset.restrict_self());
+    restricted.map(drop).map_err(io::Error::other)
+}
+
 /// Starts a command that may use these paths alone; the inner result is that of
 /// the start.
 ///

@@ -1,6 +1,7 @@
 //! The init: the first process in the command's namespace of processes.
 
 use super::super::filter::{self, Sockets};
+use super::super::landlock;
 use super::record::{Order, Outcome, Record};
 use super::{loopback, mounts, relay, restrict};
 use crate::supervisor::descendants::{Children, everybody};
@@ -54,7 +55,10 @@ fn run(order: Order, record: &Record) -> io::Result<Outcome> {
             loopback::raise()?;
             relay::listen(network)?
         }
-        None => Vec::new(),
+        None => {
+            landlock::keep_from_sockets()?;
+            Vec::new()
+        }
     };
     restrict::bound(&order.view.bounds)?;
     restrict::give_up_rights()?;
