@@ -130,8 +130,8 @@ impl Supervisor {
     /// Starts the supervisor process of a lane.
     ///
     /// `program` is the running executable itself, or another one of the same
-    /// build whose `main` hands the first argument [`MODE`] to
-    /// [`main`](super::main()). `/proc/self/exe` is it even after the file was
+    /// build whose `main` begins with [`hidden_mode`](super::hidden_mode()).
+    /// `/proc/self/exe` is it even after the file was
     /// replaced by an update, where `current_exe` is not. `lock` is
     /// the descriptor that holds the lane's worktree lock; the process keeps it
     /// open until nothing it started is left, and this process lets go of it
