@@ -151,7 +151,9 @@ pub fn run(
     for outset in batch.outset() {
         reporter.notice(&Notice::Outset(outset));
     }
-    if let Some(detail) = foreign_warning(&batch.foreign_rows()) {
+    let network = batch.settings.network.choice.warning();
+    let warnings = [foreign_warning(&batch.foreign_rows()), network];
+    for detail in warnings.into_iter().flatten() {
         reporter.notice(&Notice::Warning { detail: &detail });
     }
     let mut shell = Shell {

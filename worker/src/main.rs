@@ -128,7 +128,9 @@ fn run(arguments: &Arguments) -> u8 {
         let warning = if outset.is_warning() { "warning: " } else { "" };
         say(&format!("{warning}{}", plain(&outset.to_string())));
     }
-    if let Some(warning) = foreign_warning(&batch.foreign_rows()) {
+    let network = batch.settings.network.choice.warning();
+    let warnings = [foreign_warning(&batch.foreign_rows()), network];
+    for warning in warnings.into_iter().flatten() {
         say(&format!("warning: {}", plain(&warning)));
     }
     let booted = Lane::boot(

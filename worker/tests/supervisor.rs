@@ -176,6 +176,25 @@ fn a_confined_command_reads_its_paths_alone() {
     });
 }
 
+/// Only root can try: others may not make devices anywhere.
+#[test]
+fn a_confined_command_makes_no_device() {
+    if !is_confining() {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        let _ = writeln!(std::io::stderr(), "skipped: only root makes devices");
+        return;
+    }
+    on_lane(async {
+        let mut lane = Lane::new();
+        let mut spec = lane.shell("mknod open c 1 3 || mknod open b 7 0 || echo none");
+        spec.lists = writing(&[lane.folder.path().to_path_buf(), "/dev/null".into()]);
+        lane.run(spec).await;
+        assert_eq!(lane.read("out"), "none\n", "{}", lane.read("err"));
+    });
+}
+
 #[test]
 fn a_confined_command_writes_to_its_paths_alone_and_the_next_one_is_free() {
     if !is_confining() {

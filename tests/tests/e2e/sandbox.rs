@@ -77,7 +77,7 @@ fn a_command_is_tried_on_the_files_of_head_and_changes_nothing() {
         .premath(["sandbox", "try", "--", "no-such-program"])
         .end()
         .exits(1)
-        .says("the command was not run: ");
+        .says("the command was not run: `no-such-program` in the sandbox: ");
     scratch
         .premath(["sandbox", "try", "--sandbox", "none", "--", "true"])
         .end()

@@ -159,7 +159,8 @@ pub(in crate::supervisor) fn spawn(
 fn restrict(held: &Held) -> io::Result<()> {
     let rules = held.0.values().map(|held| {
         let access = match held.is_writable {
-            true => AccessFs::from_all(NEEDED),
+            // A device that root made would open a disk, whatever the lists say.
+            true => AccessFs::from_all(NEEDED) & !(AccessFs::MakeChar | AccessFs::MakeBlock),
             false => AccessFs::from_read(NEEDED),
         };
         let access = match held.is_folder {

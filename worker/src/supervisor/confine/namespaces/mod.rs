@@ -113,6 +113,7 @@ pub fn run(spec: CommandSpec) -> io::Result<u8> {
         env: begin.env,
         cwd: begin.cwd,
     };
+    let program = order.program.0.to_string_lossy().into_owned();
     let record = Record::make(&order)?;
     let status = Command::new("/proc/self/exe")
         .arg(LAUNCHER)
@@ -125,9 +126,10 @@ pub fn run(spec: CommandSpec) -> io::Result<u8> {
             let code = code.or(signal.map(|signal| 128 + signal));
             Ok(u8::try_from(code.unwrap_or(1)).unwrap_or(u8::MAX))
         }
-        Some(Outcome::NotStarted { message, .. } | Outcome::NotConfined { message }) => {
-            Err(io::Error::other(message))
-        }
+        Some(Outcome::NotStarted { message, .. }) => Err(io::Error::other(format!(
+            "`{program}` in the sandbox: {message}"
+        ))),
+        Some(Outcome::NotConfined { message }) => Err(io::Error::other(message)),
         None => Err(io::Error::other(format!(
             "its launcher ended with {status}"
         ))),
