@@ -386,6 +386,9 @@ fn overlay([lower, upper, work]: [PathBuf; 3]) -> rustix::io::Result<OwnedFd> {
     fsconfig_set_string(context.as_fd(), "upperdir", upper.into_os_string())?;
     fsconfig_set_string(context.as_fd(), "workdir", work.into_os_string())?;
     fsconfig_set_flag(context.as_fd(), "userxattr")?;
+    // The layer is deleted after the command. Without this its unmount writes the
+    // whole file system below it to disk.
+    let _ = fsconfig_set_flag(context.as_fd(), "volatile");
     fsconfig_create(context.as_fd())?;
     fsmount(
         context.as_fd(),
