@@ -193,6 +193,8 @@ pub struct LaneState {
     pub setup: PathBuf,
     /// What the last setup of the checkout rested on.
     pub checkout_setup: PathBuf,
+    /// Ignored files of a person's own worktree that are never part of the work.
+    pub own_files: PathBuf,
     /// The files of the checkout for verifications, beside the repository.
     pub checkout: PathBuf,
 }
@@ -212,6 +214,7 @@ impl LaneState {
             checkout_git: folder.join("checkout.git"),
             setup: folder.join("setup"),
             checkout_setup: folder.join("checkout-setup"),
+            own_files: folder.join("own-files"),
             checkout: beside.join(name),
             folder,
         }

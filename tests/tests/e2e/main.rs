@@ -27,6 +27,7 @@ mod mise;
 mod namespace;
 mod night;
 mod own;
+mod own_files;
 mod race;
 mod recovery;
 mod refusals;

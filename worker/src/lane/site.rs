@@ -5,6 +5,7 @@
 use super::command::Phase;
 use super::step::StepError;
 use super::{BootError, Lane};
+use crate::sandbox::provide;
 use premath_memory::roots::LaneState;
 use premath_memory::{StoreError, artifact};
 use premath_worktree::checkout::Checkout;
@@ -117,6 +118,7 @@ impl Lane {
         let ignored = self.ignored(self.site.checkout.tree(), &self.site.state.checkout_setup)?;
         let checkout = &self.site.checkout;
         checkout.put_at(commit, &ignored)?;
+        provide(&self.batch.settings.provided, checkout, commit);
         let base = Base {
             commit: commit.to_owned(),
             branch: None,

@@ -87,6 +87,11 @@ impl Explanation {
                 .collect(),
             false => vec![listed("/".to_owned(), "commands are not confined")],
         };
+        let provided = settings.provided.iter().map(|file| {
+            let path = format!("{{checkout}}/{}", file.path.display());
+            listed(path, "`provide` of [verify], in verifications only")
+        });
+        let read: Vec<Listed> = read.into_iter().chain(provided).collect();
         let hidden = host
             .hidden
             .iter()

@@ -82,6 +82,17 @@ impl PrivateHome {
         Ok(file)
     }
 
+    /// Makes a file that stays empty.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn empty_file(&self) -> io::Result<PathBuf> {
+        let file = self.root.join("empty");
+        fs::write(&file, "")?;
+        Ok(file)
+    }
+
     /// Puts links to the caches into the home, where nothing can be mounted.
     ///
     /// # Errors

@@ -33,6 +33,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) covered: Vec<PathBuf>,
     /// Folders in `folder` in whose place it sees one that stays empty.
     pub(crate) hidden: Vec<PathBuf>,
+    /// Files in `folder` that it sees empty.
+    pub(crate) emptied: Vec<PathBuf>,
     /// What it may write beside that.
     pub(crate) writable: Vec<PathBuf>,
     /// What it may read beside that.
@@ -119,6 +121,11 @@ impl Scene<'_> {
     fn of_the_worktree(&self, home: &PrivateHome) -> io::Result<Vec<Place>> {
         let mut places = vec![Place::writable(self.folder, self.folder)];
         places.extend(self.hidden.iter().map(|path| Place::empty(path)));
+        if !self.emptied.is_empty() {
+            let empty = home.empty_file()?;
+            let emptied = self.emptied.iter();
+            places.extend(emptied.map(|path| Place::read_only_at(&empty, path)));
+        }
         let own = home.own();
         places.extend(self.covered.iter().map(|path| Place::fresh(&own, path)));
         places.extend(self.writable.iter().map(|path| Place::writable(path, path)));

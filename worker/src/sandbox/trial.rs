@@ -1,7 +1,7 @@
 //! A command in the sandbox of a step, for a person who wants to know why
 //! something fails there.
 
-use super::{Host, PrivateHome, Scene, connect};
+use super::{Host, PrivateHome, Scene, connect, provide};
 use crate::environment;
 use crate::proxy::ProxyError;
 use crate::settings::Settings;
@@ -62,6 +62,9 @@ pub fn try_command(
         branch: None,
     };
     checkout.put_at(&base.commit, &Ignored::Go(BTreeSet::new()))?;
+    if phase == NetworkPhase::Verify {
+        provide(&settings.provided, &checkout, &base.commit);
+    }
     let git = checkout.tree().private_git(&at("step.git"), &base, true)?;
     let host = Host::find(&settings.sandbox_search());
     let closed = [repository.join(".premath"), repository.join("artifacts")];
@@ -74,6 +77,7 @@ pub fn try_command(
         git: Some(&git),
         covered: Vec::new(),
         hidden: Vec::new(),
+        emptied: Vec::new(),
         writable: Vec::new(),
         readable: Vec::new(),
     };

@@ -12,6 +12,7 @@ use super::reader::Reader;
 use super::resources::ResourcesTable;
 use super::sandbox::SandboxTable;
 use super::signing::SigningTable;
+use super::verify::VerifyTable;
 use super::{EnvironmentRules, Limits};
 use premath_kernel::landing::LandingMode;
 use premath_kernel::retry::BackoffTable;
@@ -100,6 +101,7 @@ pub struct FileSettings {
     pub(super) resources: ResourcesTable,
     pub(super) network: NetworkTable,
     pub(super) signing: SigningTable,
+    pub(super) verify: VerifyTable,
     /// Other repositories, from the repository root, by the names that issues
     /// ask for them by.
     pub(super) worlds: BTreeMap<String, PathBuf>,
@@ -326,6 +328,7 @@ impl FileSettings {
             _ if self.resources.set(reader, table, key, value)? => {}
             _ if self.network.set(reader, table, key, value)? => {}
             _ if self.signing.set(reader, table, key, value)? => {}
+            _ if self.verify.set(reader, table, key, value)? => {}
             _ if self.bounds.set(reader, table, key, value)? => {}
             _ if self.agent.set(reader, table, key, value)? => {}
             _ => return Err(reader.unknown(key_at, key, keys_of(table))),

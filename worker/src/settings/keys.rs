@@ -1,7 +1,7 @@
 //! The tables and keys of `harness.toml`, for suggestions.
 
 /// The tables of the file.
-pub(super) const TABLES: [&str; 18] = [
+pub(super) const TABLES: [&str; 19] = [
     "batch",
     "coordinator",
     "supervision",
@@ -19,6 +19,7 @@ pub(super) const TABLES: [&str; 18] = [
     "limits",
     "network",
     "signing",
+    "verify",
     "worlds",
 ];
 
@@ -95,6 +96,7 @@ pub(super) fn keys_of(table: &str) -> &'static [&'static str] {
         "sandbox" => &["mode", "read", "write"],
         "limits" => &["memory", "processes", "open_files", "disk"],
         "signing" => &["key", "use_git"],
+        "verify" => &["provide"],
         "network" => &["work", "verify", "allow", "verify_allow", "ports"],
         _ => &[],
     }

@@ -18,6 +18,7 @@ mod reader;
 mod resources;
 mod sandbox;
 mod signing;
+mod verify;
 mod world;
 
 pub use agent::{Adapter, Work, Workforce};
@@ -33,6 +34,7 @@ pub use protect::{Judged, PatternError, Protect, SensitiveRule};
 pub use resources::Resources;
 pub use sandbox::Sandbox;
 pub use signing::SigningKeyError;
+pub use verify::Provided;
 pub use world::{WorldSettings, worlds_root};
 
 use crate::environment;
@@ -180,6 +182,8 @@ pub struct Settings {
     pub network: Network,
     /// The key that landing commits are signed with.
     pub signer: Option<Signer>,
+    /// Files that every verification has beside the tree.
+    pub provided: Vec<Provided>,
     /// Other repositories that steps may work in, by name.
     pub worlds: BTreeMap<String, PathBuf>,
 }
@@ -208,6 +212,7 @@ impl Settings {
         let sandbox = Sandbox::resolve(flags, &file, &roots.repository)?;
         let network = Network::resolve(flags, &file, sandbox.choice.mode)?;
         let signer = file.signing.signer(&file.places, &roots.repository)?;
+        let provided = file.verify.provided(&file.places, &roots.repository)?;
         let named = protect::named(flags, &file, &roots.repository);
         let batch = file.batch;
         let text = |flag: &Option<String>, variable: &str, key: &Option<String>| {
@@ -373,6 +378,7 @@ impl Settings {
             resources: file.resources.resolve(resources::machine_memory()),
             network,
             signer,
+            provided,
             worlds,
         })
     }

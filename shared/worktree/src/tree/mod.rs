@@ -17,6 +17,7 @@ mod manifest;
 mod merge;
 mod objects;
 mod overlay;
+mod own_files;
 pub(crate) mod private;
 mod project;
 mod reset;
@@ -30,6 +31,7 @@ pub(crate) use home::HOME;
 pub use manifest::Manifest;
 pub use merge::Merged;
 pub use objects::sweep_shared;
+pub use own_files::OwnFiles;
 pub use private::{OBJECTS, PrivateGit};
 pub use reset::Ignored;
 pub use salvage::Salvage;
@@ -99,6 +101,8 @@ pub struct Tree {
     blobs: RefCell<HashMap<Vec<u8>, scan::Known>>,
     /// The index on the disk, where the last look found nothing staged in it.
     plain: RefCell<Option<scan::PlainIndex>>,
+    /// Files of the operator's, which are never part of the work.
+    own: OwnFiles,
 }
 
 impl std::fmt::Debug for Tree {
@@ -161,6 +165,7 @@ impl Tree {
             is_checkout: false,
             blobs: RefCell::default(),
             plain: RefCell::default(),
+            own: OwnFiles::default(),
         };
         tree.head()?;
         Ok(tree)

@@ -7,6 +7,7 @@ use super::{Base, Tree, TreeError};
 use git2::FileMode;
 use git2::build::CheckoutBuilder;
 use std::collections::BTreeSet;
+use std::io;
 
 /// What becomes of files that git ignores.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +70,10 @@ impl Tree {
         let root = self.beneath()?;
         for name in &gone {
             let refused = self.refused("delete", path(name));
+            if self.kept_out().lie_below(name) {
+                let why = "it holds ignored files that were there before the batch";
+                return Err(refused(io::Error::other(why)));
+            }
             root.delete(path(name)).map_err(refused)?;
         }
         Ok(!gone.is_empty())

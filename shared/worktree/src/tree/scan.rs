@@ -169,6 +169,7 @@ impl Tree {
                 || path(nested).file_name().is_some_and(|name| name == ".git")
         });
         scan.paths.retain(|path| !scan.nested.contains(path));
+        self.own.leave_out(&mut scan, target);
         Ok(scan)
     }
 

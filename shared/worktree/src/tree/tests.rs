@@ -70,6 +70,7 @@ fn left(tree: &Tree, base: &Base) -> String {
 }
 
 mod hostile;
+mod own_files;
 mod project;
 mod verified;
 

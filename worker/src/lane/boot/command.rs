@@ -3,9 +3,12 @@
 use super::super::Lane;
 use super::super::command::{CommandError, Occasion, Phase, Ran};
 use super::BootError;
+use super::error::ABSENT_MAX;
 use premath_kernel::failure::FailureClass;
 use premath_memory::clock;
+use premath_worktree::tree::Tree;
 use std::ffi::OsString;
+use std::path::Path;
 
 impl Lane {
     pub(super) fn boot_setup(&mut self) -> Result<(), BootError> {
@@ -42,6 +45,25 @@ impl Lane {
             let ran = lane.run(Phase::Startup, command, occasion, None, None);
             ran.map(Some)
         })
+    }
+
+    /// Returns ignored files of the main checkout that a verification does not
+    /// have: one of them may be why it failed.
+    fn absent(&self, phase: Phase) -> Vec<String> {
+        if !phase.is_verification() {
+            return Vec::new();
+        }
+        let settings = &self.batch.settings;
+        let main = Tree::open(&settings.roots.repository);
+        let Ok(ignored) = main.and_then(|main| main.ignored_files()) else {
+            return Vec::new();
+        };
+        let is_absent = |path: &&Path| {
+            let at = self.site.checkout.folder().join(path);
+            std::fs::symlink_metadata(at).is_err()
+        };
+        let absent = ignored.paths().filter(is_absent).take(ABSENT_MAX);
+        absent.map(|path| path.display().to_string()).collect()
     }
 
     /// Runs what a boot runs; it must pass.
@@ -89,6 +111,7 @@ impl Lane {
             phase: phase.name(),
             classes: ran.classes,
             output: crate::witness::file(streams, &step_id, phase.name(), "stderr"),
+            absent: self.absent(phase),
         })
     }
 }

@@ -10,6 +10,9 @@ use premath_worktree::landing::LandingError;
 use premath_worktree::tree::TreeError;
 use std::path::PathBuf;
 
+/// How many absent files a hint names.
+pub(super) const ABSENT_MAX: usize = 8;
+
 /// A lane that could not be booted; nothing was dispatched to it.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
@@ -92,6 +95,9 @@ pub enum BootError {
         classes: Vec<String>,
         /// Where its output is.
         output: PathBuf,
+        /// Ignored files of the main checkout that a verification does not have,
+        /// at most [`ABSENT_MAX`].
+        absent: Vec<String>,
     },
     /// A boot command could not be run or witnessed.
     #[error("cannot run the {phase} command: {detail}")]
@@ -152,7 +158,16 @@ impl BootError {
                 "another harness works in this worktree; name other worktrees, or end it"
                     .to_owned(),
             ),
-            Self::Command { output, .. } => Some(format!("its output is in {}", output.display())),
+            Self::Command { output, absent, .. } => {
+                let output = format!("its output is in {}", output.display());
+                if absent.is_empty() {
+                    return Some(output);
+                }
+                Some(format!(
+                    "{output}; it runs in a clean checkout without {}: name files in `provide` of [verify], make folders with `setup_cmd` of [worktrees]",
+                    absent.join(", ")
+                ))
+            }
             Self::Filter { .. } => Some(
                 "its files would be committed raw; work in a repository without such a filter"
                     .to_owned(),

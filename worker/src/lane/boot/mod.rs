@@ -3,6 +3,7 @@
 mod baseline;
 mod command;
 mod error;
+mod own_files;
 mod recovery;
 
 pub use error::BootError;
@@ -136,11 +137,16 @@ impl Lane {
             step_index: 0,
             lock,
         };
+        lane.remember_own_files()?;
         let mut salvage = lane.take_up()?;
-        if is_provisioned(lane.tree.git_folder()) {
+        let is_ours = is_provisioned(lane.tree.git_folder());
+        if is_ours {
             salvage = salvage.or(lane.clear()?);
         }
         lane.refuse_dirty()?;
+        if !is_ours {
+            lane.find_own_files()?;
+        }
         lane.to_the_target()?;
         lane.tree.settle_index();
         let base = lane.tree.base()?;
@@ -224,6 +230,21 @@ impl Lane {
         {
             warnings.push(format!(
                 "{first} is tracked, but what lies in artifacts/ is never committed or put back"
+            ));
+        }
+        let secrets: Vec<String> = match self.confinement.mounts() {
+            true => Vec::new(),
+            false => self
+                .tree
+                .kept_out()
+                .secrets()
+                .map(|path| path.display().to_string())
+                .collect(),
+        };
+        if !secrets.is_empty() {
+            warnings.push(format!(
+                "steps in this worktree can read {}; only namespaces can hide files of a worktree",
+                secrets.join(", ")
             ));
         }
         if self.tree.submodules().unwrap_or(false) {

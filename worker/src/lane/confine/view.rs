@@ -35,6 +35,10 @@ impl Lane {
             true => (Vec::new(), Vec::new()),
             false => self.handed_out(phase, folder, !covered.is_empty()),
         };
+        let emptied = match phase.is_verification() {
+            true => Vec::new(),
+            false => self.secrets(folder),
+        };
         let scene = Scene {
             host: &confinement.host,
             wished: &confinement.wished,
@@ -43,12 +47,27 @@ impl Lane {
             git: self.git_of(phase),
             covered,
             hidden,
+            emptied,
             writable,
             readable,
         };
         scene
             .give(home, network, &self.batch.settings.resources, spec)
             .map_err(ConfineError::Scratch)
+    }
+
+    /// Returns the files of a person's own worktree that hold secrets. What a
+    /// command put a link in the way of is left out.
+    fn secrets(&self, folder: &Path) -> Vec<PathBuf> {
+        let own = self.tree.kept_out().secrets();
+        let found = own.map(|path| folder.join(path)).filter(|path| {
+            let is_file = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+            let above = path
+                .parent()
+                .and_then(|above| std::fs::canonicalize(above).ok());
+            is_file && above.as_deref() == path.parent()
+        });
+        found.collect()
     }
 
     /// Returns what a command has of the harness's own, to write and to read:

@@ -1,0 +1,121 @@
+//! Files of a person's own worktree that git ignores, and those that
+//! verifications are given.
+
+use crate::landing::TARGET;
+use premath_tests::{Scratch, issue, skipped};
+use std::fs;
+use std::path::PathBuf;
+
+const SECRET: &str = "TOKEN=never-share-this";
+
+/// A lane of the user's own in which git ignores a file with a secret.
+fn lane_with_secret(issues: usize) -> (Scratch, PathBuf) {
+    let rows: Vec<_> = ["a", "b"][..issues].iter().map(|id| issue(id)).collect();
+    let scratch = Scratch::with_issues(1, &rows);
+    fs::write(scratch.root.join(".git/info/exclude"), ".env*\n").unwrap();
+    let secret = scratch.lanes[0].join(".env");
+    fs::write(&secret, SECRET).unwrap();
+    (scratch, secret)
+}
+
+fn works(mode: &str) -> bool {
+    let scratch = Scratch::with_issues(1, &[]);
+    let ended = scratch
+        .worker(0, "w", "true", "true")
+        .args(["--sandbox", mode])
+        .end();
+    if ended.code != Some(0) {
+        skipped(&format!("confinement by {mode}"), ended.stderr.trim());
+    }
+    ended.code == Some(0)
+}
+
+#[test]
+fn an_ignored_file_never_becomes_work() {
+    for mode in ["namespaces", "landlock", "none"] {
+        if !works(mode) {
+            continue;
+        }
+        let (scratch, secret) = lane_with_secret(1);
+        let work = "printf '!.env\n' > .gitignore; git add -f .env; echo x > src/new.txt";
+        let run = scratch.landing_batch(work, "true");
+        run.args(["--sandbox", mode]).end().exits(0);
+        assert_eq!(scratch.issue("a")["status"], "closed", "{mode}");
+        assert_eq!(fs::read_to_string(&secret).unwrap(), SECRET, "{mode}");
+        for branch in scratch.branches() {
+            assert_eq!(scratch.file_on(&branch, ".env"), None, "{mode} {branch}");
+        }
+        assert!(scratch.file_on(TARGET, "src/new.txt").is_some(), "{mode}");
+    }
+}
+
+#[test]
+fn an_ignored_file_is_not_kept_with_work_that_failed() {
+    let (scratch, secret) = lane_with_secret(1);
+    let work = "printf '!.env\n' > .gitignore; git add -f .env; echo x > src/new.txt; exit 1";
+    scratch.landing_batch(work, "true").end().exits(1);
+    assert_eq!(fs::read_to_string(&secret).unwrap(), SECRET);
+    let kept = scratch.branches();
+    let salvage = kept.iter().find(|name| name.contains("salvage"));
+    let salvage = salvage.expect("the work is kept");
+    assert!(scratch.file_on(salvage, "src/new.txt").is_some());
+    assert_eq!(scratch.file_on(salvage, ".env"), None);
+}
+
+#[test]
+fn a_step_sees_an_empty_file_in_the_place_of_a_secret() {
+    if !works("namespaces") {
+        return;
+    }
+    let (scratch, secret) = lane_with_secret(2);
+    let work = "cat .env > src/$PREMATH_ISSUE_ID.txt; echo forged > .env; rm -f .env; true";
+    let run = scratch.landing_batch(work, "true");
+    run.args(["--sandbox", "namespaces"]).end().exits(0);
+    for id in ["a", "b"] {
+        let seen = scratch.file_on(TARGET, &format!("src/{id}.txt"));
+        assert_eq!(seen.as_deref(), Some(""), "{id}");
+    }
+    assert_eq!(fs::read_to_string(&secret).unwrap(), SECRET);
+}
+
+#[test]
+fn landlock_says_that_a_step_can_read_a_secret() {
+    if !works("landlock") {
+        return;
+    }
+    let (scratch, _) = lane_with_secret(1);
+    let run = scratch.landing_batch("true", "true");
+    let ended = run.args(["--sandbox", "landlock"]).end().exits(0);
+    assert!(ended.stdout.contains("can read .env"), "{}", ended.stdout);
+}
+
+/// Files that git does not track reach a verification by the key alone.
+#[test]
+fn a_verification_has_what_the_key_provides() {
+    let (scratch, _) = lane_with_secret(1);
+    fs::write(scratch.root.join(".env.test"), "A=1\n").unwrap();
+    let verify = "grep -q A=1 .env.test";
+    let settings = scratch.root.join("harness.toml");
+    fs::write(&settings, format!("[batch]\nstartup_cmd = \"{verify}\"\n")).unwrap();
+    let ended = scratch.landing_batch("true", verify).end().exits(3);
+    let hint = ".env.test: name files in `provide` of [verify]";
+    assert!(ended.stdout.contains(hint), "{}", ended.stdout);
+    assert_eq!(scratch.issue("a")["status"], "open");
+
+    let text =
+        format!("[batch]\nstartup_cmd = \"{verify}\"\n[verify]\nprovide = [\".env.test\"]\n");
+    fs::write(&settings, text).unwrap();
+    // The work neither sees it nor changes it.
+    let work = "test ! -e .env.test && echo B=2 > .env.test";
+    scratch.landing_batch(work, verify).end().exits(0);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+}
+
+#[test]
+fn a_provided_file_that_is_missing_refuses_the_batch_with_its_line() {
+    let (scratch, _) = lane_with_secret(1);
+    let text = "[verify]\nprovide = [\"config/.env\"]\n";
+    fs::write(scratch.root.join("harness.toml"), text).unwrap();
+    let ended = scratch.landing_batch("true", "true").end().exits(2);
+    ended.says("harness.toml:2: `provide` names `config/.env`");
+}

@@ -1,0 +1,26 @@
+//! The ignored files of a person's own worktree: they are never part of the
+//! work, and steps do not see those that hold secrets.
+
+use super::super::Lane;
+use super::BootError;
+use premath_memory::artifact;
+use premath_worktree::tree::OwnFiles;
+
+impl Lane {
+    /// Reads which files an earlier batch found: a step that was cut may have
+    /// changed the ignore rules since.
+    pub(super) fn remember_own_files(&mut self) -> Result<(), BootError> {
+        if let Some(bytes) = artifact::read(&self.home.own_files)? {
+            self.tree.keep_out(OwnFiles::from_bytes(&bytes));
+        }
+        Ok(())
+    }
+
+    /// Finds the files anew, in a worktree without changes.
+    pub(super) fn find_own_files(&mut self) -> Result<(), BootError> {
+        let own = self.tree.ignored_files()?;
+        artifact::overwrite(&self.home.own_files, &own.to_bytes())?;
+        self.tree.keep_out(own);
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! `[verify]`: what a verification has beside the tree that it judges.
+
+use super::SettingsError;
+use super::file::ConfigError;
+use super::program::Places;
+use super::reader::Reader;
+use premath_memory::untrusted::UntrustedFolder;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use toml::Spanned;
+use toml::de::DeValue;
+
+/// The most bytes of a provided file.
+const FILE_MAX: u64 = 1 << 20;
+/// The most files that are provided.
+const FILES_MAX: usize = 64;
+
+/// The `[verify]` table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct VerifyTable {
+    provide: Vec<String>,
+}
+
+/// A file of the operator's checkout that git does not track, such as `.env`,
+/// and that every verification has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provided {
+    /// Its path from the root of the repository.
+    pub path: PathBuf,
+    /// Its bytes when the batch began: no step can change them.
+    pub content: Arc<[u8]>,
+}
+
+impl VerifyTable {
+    /// Reads a key; returns whether it belongs to this table.
+    pub(super) fn set(
+        &mut self,
+        reader: &Reader<'_>,
+        table: &str,
+        key: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<bool, ConfigError> {
+        match (table, key) {
+            ("verify", "provide") => {
+                self.provide = reader.words(key, value)?;
+                if self.provide.len() > FILES_MAX {
+                    let detail = format!("`provide` names at most {FILES_MAX} files");
+                    return Err(reader.at(value.span().start, detail));
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Reads the provided files.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError`] with file and line, for a path that leaves the
+    /// repository and for a file that is missing, too large or not regular.
+    pub(super) fn provided(
+        &self,
+        places: &Places,
+        repository: &Path,
+    ) -> Result<Vec<Provided>, SettingsError> {
+        let refused = |detail: String| match places.get("verify.provide") {
+            Some((path, line)) => SettingsError::Config(ConfigError::Line {
+                path: path.clone(),
+                line: *line,
+                detail,
+            }),
+            None => SettingsError::Value {
+                name: "`provide` of [verify]",
+                detail,
+            },
+        };
+        let mut provided: Vec<Provided> = Vec::new();
+        for text in &self.provide {
+            let path = Path::new(text.trim());
+            let name = path.file_name().and_then(|name| name.to_str());
+            let (true, Some(name)) = (is_plain(path), name) else {
+                let detail = format!(
+                    "`provide` names `{text}`: expected a file's path from the repository root, without `..` and outside `.git`"
+                );
+                return Err(refused(detail));
+            };
+            let folder = path.parent().unwrap_or(Path::new(""));
+            let read =
+                UntrustedFolder::open(repository, folder).and_then(|at| at.read(name, FILE_MAX));
+            let content = match read {
+                Ok(Some(content)) => content,
+                Ok(None) => return Err(refused(format!("`provide` names `{text}`: no such file"))),
+                Err(error) => {
+                    let why = crate::refusal::chain(&error);
+                    return Err(refused(format!("`provide` names `{text}`: {why}")));
+                }
+            };
+            if provided.iter().all(|file| file.path != path) {
+                provided.push(Provided {
+                    path: path.to_path_buf(),
+                    content: content.into(),
+                });
+            }
+        }
+        provided.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(provided)
+    }
+}
+
+/// Returns whether a path has names alone, and none that is git's.
+fn is_plain(path: &Path) -> bool {
+    path.components().all(|part| match part {
+        Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::FileSettings;
+    use std::fs;
+    use std::path::Path;
+
+    fn refusal(text: &str, root: &Path) -> String {
+        let file = FileSettings::parse(text, Path::new("h.toml")).unwrap();
+        let error = file.verify.provided(&file.places, root).unwrap_err();
+        error.to_string()
+    }
+
+    #[test]
+    fn provided_files_are_read_once_and_sorted() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("app")).unwrap();
+        fs::write(root.path().join("app/.env"), "B=2").unwrap();
+        fs::write(root.path().join(".env"), "A=1").unwrap();
+        let text = "[verify]\nprovide = [\"app/.env\", \".env\", \".env\"]\n";
+        let file = FileSettings::parse(text, Path::new("h.toml")).unwrap();
+        let provided = file.verify.provided(&file.places, root.path()).unwrap();
+        let found: Vec<_> = provided
+            .iter()
+            .map(|file| (file.path.to_str().unwrap(), &file.content[..]))
+            .collect();
+        assert_eq!(found, [(".env", &b"A=1"[..]), ("app/.env", b"B=2")]);
+    }
+
+    #[test]
+    fn a_path_that_leaves_the_repository_is_refused_with_its_line() {
+        let root = tempfile::tempdir().unwrap();
+        for path in ["../secret", "/etc/passwd", ".git/config", "a/.GIT/x", ""] {
+            let said = refusal(
+                &format!("\n[verify]\nprovide = [\"{path}\"]\n"),
+                root.path(),
+            );
+            assert!(said.starts_with("h.toml:3: `provide` names"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_missing_file_and_a_link_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let text = "[verify]\nprovide = [\".env\"]\n";
+        assert_eq!(
+            refusal(text, root.path()),
+            "h.toml:2: `provide` names `.env`: no such file"
+        );
+        std::os::unix::fs::symlink("/etc/passwd", root.path().join(".env")).unwrap();
+        let said = refusal(text, root.path());
+        assert!(
+            said.contains("a link, and must be a regular file"),
+            "{said}"
+        );
+    }
+}
