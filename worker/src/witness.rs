@@ -3,8 +3,9 @@
 
 use crate::supervisor::{Exit, ExitCause, StreamReport};
 use premath_kernel::canonical;
+use premath_kernel::retry::{CommandEnd, EndCause};
 use premath_kernel::token;
-use premath_kernel::witness::{CommandEnd, EndCause, StreamFacts, TreeFacts};
+use premath_kernel::witness::{StreamFacts, TreeFacts};
 pub(crate) use premath_memory::artifact::of_step as file;
 use premath_memory::{StoreError, artifact, projection};
 use premath_worktree::tree::TreeState;

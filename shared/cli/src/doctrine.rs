@@ -6,7 +6,7 @@ use crate::command::Cli;
 use crate::mcp::tool::served;
 use crate::terminal::plain;
 use clap::{Args, Command, CommandFactory, Subcommand};
-use premath_kernel::operation::doctrine::{DoctrineFault, ServedTool, faults};
+use premath_kernel::doctrine::{DoctrineFault, ServedTool, faults};
 use premath_kernel::operation::{OPERATIONS, Operation};
 use schemars::JsonSchema;
 use serde::Serialize;

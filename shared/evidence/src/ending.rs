@@ -5,9 +5,10 @@ use crate::event::Terminal;
 use crate::fold::FoldedStream;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::retry::classes_of;
+use premath_kernel::retry::{CommandEnd, EndCause};
 use premath_kernel::silence::{AgentPhase, Overdue};
 use premath_kernel::trajectory::TokenCounts;
-use premath_kernel::witness::{AgentFacts, CommandEnd, EndCause};
+use premath_kernel::witness::AgentFacts;
 
 /// How an agent came to its end.
 #[derive(Clone, Copy, Debug)]

@@ -113,7 +113,8 @@ pub fn awaited_retry(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lease::{AssigneeRule, Holder, Life, TTL_DEFAULT, Term};
+    use crate::issue::Holder;
+    use crate::lease::{AssigneeRule, Life, TTL_DEFAULT, Term};
     use crate::time::Moment;
     use proptest::prelude::*;
 

@@ -6,6 +6,7 @@
 
 use crate::reference::RefSet;
 use crate::stamp::Stamp;
+use crate::strict;
 use serde_json::{Map, Value};
 
 /// How much of a wrong value an error shows.
@@ -88,7 +89,7 @@ impl Fields {
 
     /// Reads bytes as one JSON object in which no name stands twice.
     pub(crate) fn parse_strict(bytes: &[u8]) -> Result<Self, FieldError> {
-        let value = crate::turn::parse_strict(bytes).map_err(FieldError::syntax)?;
+        let value = strict::parse(bytes).map_err(FieldError::syntax)?;
         Self::of(value, String::new())
     }
 

@@ -5,9 +5,11 @@
 //! fields to set or to remove, so that nothing else of the row is touched.
 
 pub mod contract;
+mod lease;
 mod schema;
 
-use crate::lease::Lease;
+pub use lease::{Holder, Lease};
+
 use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};

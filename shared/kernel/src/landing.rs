@@ -4,10 +4,6 @@
 //! The rule that everything here keeps: each commit of the target's
 //! first-parent history that a harness put there is a tree that was verified.
 
-mod trailers;
-
-pub use trailers::{KEYS as TRAILER_KEYS, LandingTrailers, TrailerError};
-
 use crate::token;
 use schemars::JsonSchema;
 use serde::Serialize;

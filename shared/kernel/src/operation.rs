@@ -2,9 +2,8 @@
 //!
 //! Commands, MCP tools and dispatch are ways to reach an operation; each has
 //! one id, one route and one world, whichever way it is reached. The table
-//! says so, and [`doctrine`] proves it.
+//! says so, and [`doctrine`](crate::doctrine) proves it.
 
-pub mod doctrine;
 mod table;
 
 pub use table::OPERATIONS;

@@ -10,7 +10,7 @@ mod policy;
 mod words;
 
 pub use backoff::{Backoff, BackoffTable, jitter, retry_at};
-pub use end::classes_of;
+pub use end::{CommandEnd, EndCause, classes_of};
 pub use policy::{
     EscalationAction, POLICY_KIND, POLICY_PLACE, PolicyError, RetryPolicy, RetryRule, RuleTerms,
     UnknownAction,

@@ -1,19 +1,13 @@
-//! What a confined command may write: the ways of confining, which of them is
-//! taken, and the profile that a turn is bound to
-//! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.3`).
+//! How commands are confined: the modes, which of them is taken, and the paths
+//! that a confined command may write.
 
-use crate::canonical;
 use crate::failure::FailureClass;
-use crate::network::NetworkChoice;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-
-/// The kind of a [`SandboxProfile`].
-pub const SANDBOX_KIND: &str = "premath.harness.sandbox_witness.v1";
 
 /// How commands are confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -193,54 +187,9 @@ pub fn exposed<'a>(open: &[PathBuf], closed: &'a [PathBuf]) -> Vec<&'a Path> {
         .collect()
 }
 
-/// What commands may do, as a document; a turn is bound to its reference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SandboxProfile {
-    #[schemars(schema_with = "crate::schema::one")]
-    schema: u8,
-    #[schemars(extend("const" = SANDBOX_KIND))]
-    witness_kind: &'static str,
-    /// How it is enforced.
-    pub mode: SandboxMode,
-    /// What may be written: what changes from lane to lane and from step to
-    /// step by its name, as in `{worktree}`, the rest by its path.
-    pub write: BTreeSet<String>,
-    /// What may be read beside that.
-    pub read: BTreeSet<String>,
-    /// Which hosts may be reached, by the policy of the phase.
-    pub network: NetworkChoice,
-}
-
-impl SandboxProfile {
-    /// Makes the profile.
-    pub const fn new(
-        mode: SandboxMode,
-        write: BTreeSet<String>,
-        read: BTreeSet<String>,
-        network: NetworkChoice,
-    ) -> Self {
-        Self {
-            schema: 1,
-            witness_kind: SANDBOX_KIND,
-            mode,
-            write,
-            read,
-            network,
-        }
-    }
-
-    /// Returns `"sandbox1_" + hex(sha256(canonical(profile)))`.
-    pub fn reference(&self) -> String {
-        let text = canonical::canonical(self);
-        format!("sandbox1_{}", canonical::sha256_hex(text.as_bytes()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::NetworkWord;
 
     fn paths(list: &[&str]) -> Vec<PathBuf> {
         list.iter().map(PathBuf::from).collect()
@@ -322,23 +271,5 @@ mod tests {
             [Path::new("/w/.premath")]
         );
         assert!(exposed(&paths(&["/w2"]), &closed).is_empty());
-    }
-
-    #[test]
-    fn a_profile_is_known_by_what_it_says() {
-        let network = NetworkChoice {
-            work: NetworkWord::Public,
-            verify: NetworkWord::Off,
-            unenforced: None,
-        };
-        let profile = |mode, path: &str| {
-            let write = BTreeSet::from([path.to_owned()]);
-            SandboxProfile::new(mode, write, BTreeSet::new(), network).reference()
-        };
-        let one = profile(SandboxMode::Landlock, "{worktree}");
-        assert!(one.starts_with("sandbox1_") && one.len() == 9 + 64, "{one}");
-        assert_eq!(one, profile(SandboxMode::Landlock, "{worktree}"));
-        assert_ne!(one, profile(SandboxMode::Namespaces, "{worktree}"));
-        assert_ne!(one, profile(SandboxMode::Landlock, "/x"));
     }
 }

@@ -1,13 +1,10 @@
-//! JSON Schemas of what the kernel reads and writes.
+//! Parts that the JSON Schemas of the kernel's documents share.
 //!
-//! Most types derive theirs; here are the parts that they share, and the
-//! schemas of types whose JSON form is written by hand. A schema describes a
-//! form; it never changes one.
+//! Most types derive their schema. A schema describes a form; it never changes
+//! one.
 
-use crate::failure::FailureClass;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::{Map, Value, json};
-use std::borrow::Cow;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value};
 
 /// Adds a property to an object's schema; a name that is there is overwritten.
 pub fn describe(schema: &mut Schema, name: &str, property: Schema) {
@@ -49,42 +46,10 @@ pub(crate) fn time_or_null(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": ["string", "null"], "format": "date-time"})
 }
 
-impl JsonSchema for FailureClass {
-    fn schema_name() -> Cow<'static, str> {
-        "FailureClass".into()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        concat!(module_path!(), "::FailureClass").into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let classes: Vec<Value> = Self::ALL
-            .iter()
-            .map(|class| json!({"const": class.as_str(), "description": class.meaning()}))
-            .collect();
-        json_schema!({
-            "description": "A stable, machine-readable name of one way to fail.",
-            "type": "string",
-            "oneOf": classes,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_failure_class_stands_in_its_schema_with_its_meaning() {
-        let schema = schemars::schema_for!(FailureClass);
-        let classes = schema.get("oneOf").and_then(Value::as_array).unwrap();
-        assert_eq!(classes.len(), FailureClass::ALL.len());
-        for (class, described) in FailureClass::ALL.iter().zip(classes) {
-            assert_eq!(described["const"], class.as_str());
-            assert_eq!(described["description"], class.meaning());
-        }
-    }
+    use serde_json::json;
 
     #[test]
     fn a_property_that_is_required_twice_is_named_once() {

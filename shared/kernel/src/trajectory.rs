@@ -5,6 +5,7 @@ mod account;
 mod agent;
 mod batch;
 mod chain_check;
+mod crossing;
 mod holder;
 mod kpi;
 mod link;
@@ -22,6 +23,7 @@ pub use batch::{
     take_over_row,
 };
 pub use chain_check::{BreakKind, ChainBreak, ChainReport, check_chain};
+pub use crossing::{CrossingResult, WorldRecord};
 pub use holder::BatchHolder;
 pub use kpi::{KPI_KIND, KPI_WINDOW, KpiDecision, Throughput, throughput};
 pub use link::{CHAIN_FIELD, Chain, ChainHead, GENESIS, NoChainHead};

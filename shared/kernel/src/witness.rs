@@ -7,6 +7,7 @@ use crate::failure::FailureClass;
 use crate::instruction::Classification;
 use crate::landing::LandingRecord;
 use crate::network::NetworkFacts;
+use crate::retry::CommandEnd;
 use crate::stamp::Stamp;
 use crate::trajectory::TokenCounts;
 use crate::turn::{JoinCheck, JoinCheckInput, MutationWitness};
@@ -23,59 +24,6 @@ pub const CLOSE_KIND: &str = "premath.harness.mutation_witness.v1";
 
 /// The kind of a [`RefusalWitness`].
 pub const REFUSAL_KIND: &str = "premath.harness.refusal_witness.v1";
-
-/// Why a command is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EndCause {
-    /// Its main process ended by itself.
-    Exited,
-    /// It ran over its limit.
-    Limit,
-    /// The lane asked for its end.
-    Stopped,
-    /// It used more of the machine than it may.
-    Exceeded,
-    /// It never ran.
-    SpawnFailed,
-}
-
-/// How a command ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CommandEnd {
-    /// Why it is over.
-    pub cause: EndCause,
-    /// The exit code, where the main process ended by itself.
-    pub code: Option<i32>,
-    /// The number of the signal that ended the main process.
-    pub signal: Option<i32>,
-}
-
-impl CommandEnd {
-    /// Returns the signal that it was killed by and that was not ours. A shell
-    /// tells that of its own command by an exit code: 128 and the signal's
-    /// number, of which only those of SIGKILL and SIGTERM are nothing else.
-    pub const fn killed_by(&self) -> Option<i32> {
-        match (&self.cause, self.signal, self.code) {
-            (EndCause::Exited, Some(signal), _) => Some(signal),
-            (EndCause::Exited, None, Some(code @ (137 | 143))) => Some(code - 128),
-            _ => None,
-        }
-    }
-
-    /// Says how it ended, in a few words; none where it ended well.
-    pub fn said(&self) -> Option<String> {
-        match (&self.cause, self.killed_by(), self.code) {
-            (EndCause::Exceeded, ..) => {
-                Some("killed: it used more memory, processes or disk than it may".to_owned())
-            }
-            (EndCause::Exited, Some(signal), _) => Some(format!("killed by signal {signal}")),
-            (EndCause::Exited, None, Some(code)) if code != 0 => Some(format!("exit code {code}")),
-            _ => None,
-        }
-    }
-}
 
 /// What HEAD and the working tree were.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

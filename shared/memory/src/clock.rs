@@ -1,6 +1,7 @@
 //! The clocks and processes of this host, as the lease rules observe them.
 
-use premath_kernel::lease::{Holder, Life, Observation};
+use premath_kernel::issue::Holder;
+use premath_kernel::lease::{Life, Observation};
 use premath_kernel::time::Moment;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};

@@ -12,9 +12,9 @@ use premath_kernel::escalation::{
     ContextError, ContextSources, EscalationReport, EscalationRight, IssueContext, SessionSource,
     blocked_notes, follow_up, issue_context,
 };
+use premath_kernel::issue::Holder;
 use premath_kernel::lease::{
-    self, AssigneeRule, Claim, ClaimRequest, Holder, LeaseKey, LeaseRefusal, LeaseState, TTL_MIN,
-    Term,
+    self, AssigneeRule, Claim, ClaimRequest, LeaseKey, LeaseRefusal, LeaseState, TTL_MIN, Term,
 };
 use premath_kernel::reference::RefSet;
 use premath_kernel::retry::{Decision, EscalationAction, Outcome};

@@ -364,7 +364,7 @@ const OF_COMMITS: &[Lie] = &[
             let tip = git.find_commit(copied.tip()).unwrap();
             let first = tip.parent(0).unwrap().parent(0).unwrap();
             let message = first.message().unwrap();
-            let first = premath_kernel::landing::LandingTrailers::parse(message);
+            let first = premath_kernel::trailers::LandingTrailers::parse(message);
             let first = first.unwrap().unwrap();
             copied.forge_trailers(|trailers| trailers.trajectory = first.trajectory);
         },

@@ -5,7 +5,7 @@ use premath_kernel::event::StepOutcome;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::governing::{SensitiveChange, SensitiveChanges};
 use premath_kernel::provider::UsageLimit;
-use premath_kernel::world::WorldRecord;
+use premath_kernel::trajectory::WorldRecord;
 use std::fmt;
 use std::path::PathBuf;
 

@@ -11,6 +11,7 @@ use super::files::StepFiles;
 use super::progress::Progress;
 use super::report::{StepEnding, StepReport};
 use crate::settings::HostActionTransport;
+use premath_kernel::authority::lineage;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::feature::FeatureStatus;
 use premath_kernel::handoff::{Handoff, StepEnd};
@@ -396,7 +397,7 @@ impl Lane {
             issue_id,
             outcome,
         ));
-        row.witness_refs.insert(reference::worker_lane_policy(
+        row.witness_refs.insert(lineage::worker_lane_policy(
             &settings.mode,
             &self.worker_id,
             issue_id,

@@ -32,7 +32,7 @@ use premath_kernel::instruction::{InstructionEnvelope, InstructionPolicy};
 use premath_kernel::issue::Issue;
 use premath_kernel::outbox::OutboxRequest;
 use premath_kernel::retry::RetryPolicy;
-use premath_kernel::sandbox::SandboxProfile;
+use premath_kernel::sandbox_profile::SandboxProfile;
 use premath_kernel::schema::require;
 use premath_kernel::session::Session;
 use premath_kernel::trajectory::{Projection, StepRow, Throughput};

@@ -2,7 +2,8 @@
 
 use super::closed::Read;
 use super::{Audit, AuditRow, CommitFacts, LieCode};
-use crate::landing::{LandingRecord, LandingTrailers};
+use crate::landing::LandingRecord;
+use crate::trailers::LandingTrailers;
 use crate::trajectory::action;
 
 impl<'a> Audit<'a> {

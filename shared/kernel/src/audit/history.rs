@@ -2,7 +2,7 @@
 //! harness's must be.
 
 use super::{Audit, CommitFacts, LieCode, SignaturePolicy, SignatureState};
-use crate::landing::LandingTrailers;
+use crate::trailers::LandingTrailers;
 use crate::trajectory::ChainHead;
 
 impl Audit<'_> {

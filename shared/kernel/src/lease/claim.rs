@@ -1,10 +1,8 @@
 //! Claims: who may take which issue, and the lease that comes of it.
 
-use super::{
-    Holder, Lease, LeaseKey, LeaseRefusal, LeaseState, Life, Observation, Term, refuse, state,
-};
+use super::{LeaseKey, LeaseRefusal, LeaseState, Life, Observation, Term, refuse, state};
 use crate::failure::FailureClass;
-use crate::issue::{Issue, RowChange, Status};
+use crate::issue::{Holder, Issue, Lease, RowChange, Status};
 use crate::time::{self, Moment};
 use crate::token::token;
 

@@ -1,9 +1,9 @@
 //! The key of a lease, and what is done to an issue with it: renewed,
 //! released, closed, blocked.
 
-use super::{Holder, Lease, LeaseRefusal, LeaseState, Observation, Term, refuse, state};
+use super::{LeaseRefusal, LeaseState, Observation, Term, refuse, state};
 use crate::failure::FailureClass;
-use crate::issue::{Issue, RowChange, Status};
+use crate::issue::{Holder, Issue, Lease, RowChange, Status};
 use crate::time;
 
 /// What an operation says of the lease that it means; a worker says all.

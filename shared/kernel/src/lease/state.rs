@@ -1,7 +1,7 @@
 //! The state of an issue's lease, as its row and an observation show it.
 
-use super::{Lease, Life, Observation};
-use crate::issue::{Issue, Status};
+use super::{Life, Observation};
+use crate::issue::{Issue, Lease, Status};
 use crate::time;
 use schemars::JsonSchema;
 

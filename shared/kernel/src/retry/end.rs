@@ -1,14 +1,68 @@
-//! Which classes the end of a command has (`contracts.md` 7, "Where classes
+//! How a command ended, and which classes that has (`contracts.md` 7, "Where classes
 //! come from").
 
 use crate::failure::FailureClass;
-use crate::witness::{CommandEnd, EndCause};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// The exit code by which a command says that trying again may help
 /// (`EX_TEMPFAIL`).
 const TEMPFAIL: i32 = 75;
 /// The exit codes of a shell that could not start a command.
 const NOT_STARTED: [i32; 2] = [126, 127];
+
+/// Why a command is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndCause {
+    /// Its main process ended by itself.
+    Exited,
+    /// It ran over its limit.
+    Limit,
+    /// The lane asked for its end.
+    Stopped,
+    /// It used more of the machine than it may.
+    Exceeded,
+    /// It never ran.
+    SpawnFailed,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandEnd {
+    /// Why it is over.
+    pub cause: EndCause,
+    /// The exit code, where the main process ended by itself.
+    pub code: Option<i32>,
+    /// The number of the signal that ended the main process.
+    pub signal: Option<i32>,
+}
+
+impl CommandEnd {
+    /// Returns the signal that it was killed by and that was not ours. A shell
+    /// tells that of its own command by an exit code: 128 and the signal's
+    /// number, of which only those of SIGKILL and SIGTERM are nothing else.
+    pub const fn killed_by(&self) -> Option<i32> {
+        match (&self.cause, self.signal, self.code) {
+            (EndCause::Exited, Some(signal), _) => Some(signal),
+            (EndCause::Exited, None, Some(code @ (137 | 143))) => Some(code - 128),
+            _ => None,
+        }
+    }
+
+    /// Says how it ended, in a few words; none where it ended well.
+    pub fn said(&self) -> Option<String> {
+        match (&self.cause, self.killed_by(), self.code) {
+            (EndCause::Exceeded, ..) => {
+                Some("killed: it used more memory, processes or disk than it may".to_owned())
+            }
+            (EndCause::Exited, Some(signal), _) => Some(format!("killed by signal {signal}")),
+            (EndCause::Exited, None, Some(code)) if code != 0 => Some(format!("exit code {code}")),
+            _ => None,
+        }
+    }
+}
 
 /// Names the classes of a command's end; none where it passed.
 ///

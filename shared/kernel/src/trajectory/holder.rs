@@ -1,6 +1,7 @@
 //! Which process runs a batch, and whether it still does.
 
-use crate::lease::{Holder, Life};
+use crate::issue::Holder;
+use crate::lease::Life;
 use schemars::JsonSchema;
 use serde::Serialize;
 

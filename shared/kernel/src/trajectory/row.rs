@@ -2,6 +2,7 @@
 
 use super::agent::AgentRecord;
 use super::batch::BatchRecord;
+use super::crossing::WorldRecord;
 use super::link::{CHAIN_FIELD, ChainHead};
 use super::supervision::SupervisionRecord;
 use super::{is_retry_needed, is_success};
@@ -13,7 +14,6 @@ use crate::landing::LandingRecord;
 use crate::reference::RefSet;
 use crate::retry::{Decision, EscalationAction, Outcome, RetryVerdict};
 use crate::stamp::Stamp;
-use crate::world::WorldRecord;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -5,6 +5,7 @@ use super::carry::{Carried, NotCarried, TransportWitness};
 use super::profile::{Demand, WorldProfile};
 use crate::failure::FailureClass;
 use crate::instruction::InstructionPolicy;
+use crate::trajectory::CrossingResult;
 use crate::turn::join_check::Verdict;
 use crate::turn::{EvidenceError, JoinCheck, ParsedInput, normalize};
 use schemars::JsonSchema;
@@ -60,36 +61,6 @@ pub struct GateWitness {
 pub struct Judged {
     transport: TransportWitness,
     gate: GateWitness,
-}
-
-/// How a crossing ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CrossingResult {
-    /// The destination's gate admits the turn.
-    Accepted,
-    /// The destination's gate refuses it.
-    Rejected,
-    /// It never came to the gate.
-    TransportFailed,
-}
-
-impl CrossingResult {
-    /// Returns the text that stands in rows and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Rejected => "rejected",
-            Self::TransportFailed => "transport_failed",
-        }
-    }
-
-    /// Reads what [`CrossingResult::as_str`] says.
-    pub(super) fn read(text: &str) -> Option<Self> {
-        [Self::Accepted, Self::Rejected, Self::TransportFailed]
-            .into_iter()
-            .find(|result| result.as_str() == text)
-    }
 }
 
 /// What the harness records of a crossing.

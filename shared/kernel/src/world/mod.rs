@@ -12,7 +12,7 @@
 //!
 //! Where a step itself works in another world, [`Wish`] is what its issue asks
 //! for, [`may_be_placed`] what is looked at before any work is done, and
-//! [`WorldRecord`] what its row says.
+//! [`WorldRecord`](crate::trajectory::WorldRecord) what its row says.
 //!
 //! Each state has one way in, from the state before it, which is used up. So
 //! nothing is judged that was not carried, and nothing is carried whose
@@ -23,7 +23,6 @@ mod carry;
 mod context;
 mod judge;
 mod profile;
-mod record;
 mod transport;
 mod wish;
 
@@ -31,13 +30,10 @@ pub use carry::{
     Carried, NotCarried, TRANSPORT_WITNESS_KIND, TransportOutcome, TransportWitness, may_be_placed,
 };
 pub use context::{ContextError, WorkContext};
-pub use judge::{
-    Crossing, CrossingResult, DestinationGate, GATE_WITNESS_KIND, GateWitness, Judged,
-};
+pub use judge::{Crossing, DestinationGate, GATE_WITNESS_KIND, GateWitness, Judged};
 pub use profile::{
     Acceptance, Demand, TURN_ADMISSION, WORLD_FILE, WORLD_KIND, WorldError, WorldProfile,
 };
-pub use record::WorldRecord;
 pub use transport::{Transport, cross};
 pub use wish::{WORLD_LABEL, Wish};
 

@@ -1,6 +1,6 @@
 //! What a world says of itself, and whose turns it takes.
 
-use crate::turn::parse_strict;
+use crate::strict;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -87,7 +87,7 @@ impl WorldProfile {
     /// [`WorldError`].
     pub fn parse(bytes: &[u8]) -> Result<Self, WorldError> {
         let shape = |error: serde_json::Error| WorldError::Shape(error.to_string());
-        let document = parse_strict(bytes).map_err(shape)?;
+        let document = strict::parse(bytes).map_err(shape)?;
         let profile: Self = serde_json::from_value(document).map_err(shape)?;
         if profile.schema != 1 || profile.world_kind != WORLD_KIND {
             return Err(WorldError::Kind);

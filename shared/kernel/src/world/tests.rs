@@ -2,7 +2,7 @@ use super::*;
 use crate::canonical;
 use crate::failure::FailureClass;
 use crate::instruction::InstructionPolicy;
-use crate::trajectory::{StepRow, action};
+use crate::trajectory::{CrossingResult, StepRow, action};
 use crate::turn::tests::closed;
 use crate::turn::{JoinCheck, ParsedInput, normalize};
 use serde_json::{Value, json};

@@ -3,8 +3,9 @@
 
 use crate::row::IssueRow;
 use jiff::Timestamp;
+use premath_kernel::issue::Holder;
 use premath_kernel::issue::Status;
-use premath_kernel::lease::{Holder, Life, Observation};
+use premath_kernel::lease::{Life, Observation};
 use premath_kernel::time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -22,7 +22,7 @@ use crate::session::SessionAnswer;
 use crate::trajectory::QueryArgs;
 use premath_kernel::authority::{InstructedChange, LeaseAuthority, LeaseOperation};
 use premath_kernel::claim::ChangeMorphism;
-use premath_kernel::operation::doctrine::ServedTool;
+use premath_kernel::doctrine::ServedTool;
 use premath_kernel::schema::describe;
 use premath_kernel::trajectory::Projection;
 use premath_kernel::turn::JoinCheckInput;

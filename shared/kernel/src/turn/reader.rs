@@ -1,14 +1,12 @@
 //! Reads JSON objects field by field, with the place of every fault.
 
-mod strict;
-
 use super::evidence::Policy;
 use super::path::{EvidenceError, Path};
 use super::word::Word;
+use crate::strict::excerpt;
 use serde_json::{Map, Number, Value};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-pub(crate) use strict::parse;
 
 /// The fields of one object; what nobody takes is unknown.
 pub(super) struct Fields<'p> {
@@ -433,11 +431,4 @@ const fn kind(value: &Value) -> &'static str {
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }
-}
-
-/// Returns the head of a text from outside, quoted and escaped.
-pub(super) fn excerpt(text: &str) -> String {
-    let head: String = text.chars().take(40).collect();
-    let more = if head.len() < text.len() { "…" } else { "" };
-    format!("{head:?}{more}")
 }

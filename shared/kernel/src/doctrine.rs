@@ -1,8 +1,8 @@
 //! What the table of operations must hold: no operation has two ids or two
 //! routes, and each way to reach one leads to one.
 
-use super::{Operation, RouteFamily};
 use crate::claim::ChangeMorphism;
+use crate::operation::{Operation, RouteFamily};
 use crate::transport::TransportAction;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -247,8 +247,8 @@ fn is_well_formed(id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::OPERATIONS;
     use super::*;
+    use crate::operation::OPERATIONS;
 
     fn commands() -> BTreeSet<String> {
         let all = OPERATIONS.iter().filter_map(|op| op.command);

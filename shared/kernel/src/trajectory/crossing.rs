@@ -1,10 +1,39 @@
 //! What a row says of a step that worked in another world.
 
-use super::judge::CrossingResult;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
+
+/// How a crossing ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CrossingResult {
+    /// The destination's gate admits the turn.
+    Accepted,
+    /// The destination's gate refuses it.
+    Rejected,
+    /// It never came to the gate.
+    TransportFailed,
+}
+
+impl CrossingResult {
+    /// Returns the text that stands in rows and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::TransportFailed => "transport_failed",
+        }
+    }
+
+    /// Reads what [`CrossingResult::as_str`] says.
+    fn read(text: &str) -> Option<Self> {
+        [Self::Accepted, Self::Rejected, Self::TransportFailed]
+            .into_iter()
+            .find(|result| result.as_str() == text)
+    }
+}
 
 /// The other world that a step worked in, and what came of it there (ours).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

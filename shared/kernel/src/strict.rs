@@ -1,6 +1,5 @@
 //! Parses a document, and refuses names that stand twice.
 
-use super::excerpt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -100,4 +99,11 @@ impl<'de> Visitor<'de> for Strict {
         }
         Ok(Value::Object(map))
     }
+}
+
+/// Returns the head of a text from outside, quoted and escaped.
+pub(crate) fn excerpt(text: &str) -> String {
+    let head: String = text.chars().take(40).collect();
+    let more = if head.len() < text.len() { "…" } else { "" };
+    format!("{head:?}{more}")
 }

@@ -1,7 +1,7 @@
 //! Changes that others ask for one by one, each under an instruction.
 //!
 //! A batch is held to everything that it does before it begins
-//! ([`MutationMode`](super::MutationMode)). A surface such as the MCP server
+//! ([`MutationMode`](crate::authority::MutationMode)). A surface such as the MCP server
 //! does not know what it will be asked: it is bound to the policy once, and to
 //! a claim with every change.
 

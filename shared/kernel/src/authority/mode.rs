@@ -1,14 +1,6 @@
-//! Who may change an issue (`contracts.md` 8).
-//!
-//! Four values exist, and no fifth: a `MutationReady` for a worker's change, a
-//! [`LeaseAuthority`] for lease operations, an [`OperatorOverride`] for a person
-//! at the keyboard, an [`InstructedChange`] for one change that somebody asks
-//! for under an instruction.
+//! Mutation modes: what a batch's changes rest on.
 
-mod surface;
-
-pub use surface::{InstructedChange, InstructedRecord, InstructedSurface, LeaseOperation};
-
+use super::LeaseAuthority;
 use crate::canonical;
 use crate::claim::ClaimSet;
 use crate::failure::FailureClass;
@@ -17,30 +9,6 @@ use crate::instruction::{
 };
 use crate::reference::RefSet;
 use serde::Serialize;
-
-/// The step that a turn belongs to, and the lease that it runs under.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StepIdentity {
-    /// The issue that the step works on.
-    pub issue_id: String,
-    /// The worker that does it, as in `worker.1`.
-    pub worker_id: String,
-    /// The lease's owner: the assignee that claimed.
-    pub owner: String,
-    /// The lease's id.
-    pub lease_id: String,
-    /// The lease's generation: the fencing token.
-    pub generation: u64,
-    /// The session that the step is recorded in.
-    pub session_id: String,
-}
-
-impl StepIdentity {
-    /// Returns `<worker>.<issue>.<generation>`, which no two attempts share.
-    pub fn step_id(&self) -> String {
-        format!("{}.{}.{}", self.worker_id, self.issue_id, self.generation)
-    }
-}
 
 /// What a batch's changes rest on (`contracts.md` 8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -232,7 +200,7 @@ impl MutationMode {
     /// Grants lease operations to whoever acts under this mode; an instruction
     /// has claimed them, or there would be no mode.
     pub fn lease_authority(&self) -> LeaseAuthority {
-        LeaseAuthority { only: None }
+        LeaseAuthority::all()
     }
 }
 
@@ -242,66 +210,6 @@ fn is_epoch(text: &str) -> bool {
         && bytes[4] == b'-'
         && bytes[..4].iter().all(u8::is_ascii_digit)
         && matches!(&bytes[5..], [b'0', b'1'..=b'9'] | [b'1', b'0'..=b'2'])
-}
-
-/// The right to claim, renew and release leases.
-///
-/// Granted by [`MutationMode::lease_authority`] to a loop, by
-/// [`OperatorOverride::lease_authority`] to a person, and for one of the three
-/// by [`InstructedSurface::lease_authority`].
-#[derive(Clone, Debug)]
-pub struct LeaseAuthority {
-    /// The one operation that an instruction claims; all where absent.
-    only: Option<(LeaseOperation, InstructedRecord)>,
-}
-
-impl LeaseAuthority {
-    /// Tells whether an operation is covered.
-    pub fn covers(&self, operation: LeaseOperation) -> bool {
-        let only = self.only.as_ref();
-        only.is_none_or(|(only, _)| *only == operation)
-    }
-
-    /// Returns what the row says of the operation, where it was asked for under
-    /// an instruction.
-    pub fn record(&self) -> Option<&InstructedRecord> {
-        self.only.as_ref().map(|(_, record)| record)
-    }
-}
-
-/// A person's decision to change an issue without a gate.
-///
-/// Exists in the `premath` command alone; a lint bans the constructor
-/// elsewhere.
-#[derive(Debug)]
-pub struct OperatorOverride {
-    operator: String,
-    reason: Option<String>,
-}
-
-impl OperatorOverride {
-    /// Records who decides and, where given, why.
-    pub fn new(operator: impl Into<String>, reason: Option<String>) -> Self {
-        Self {
-            operator: operator.into(),
-            reason: reason.filter(|r| !r.trim().is_empty()),
-        }
-    }
-
-    /// Returns the person's name.
-    pub fn operator(&self) -> &str {
-        &self.operator
-    }
-
-    /// Returns the reason, where one was given.
-    pub fn reason(&self) -> Option<&str> {
-        self.reason.as_deref()
-    }
-
-    /// Grants lease operations.
-    pub fn lease_authority(&self) -> LeaseAuthority {
-        LeaseAuthority { only: None }
-    }
 }
 
 #[cfg(test)]
