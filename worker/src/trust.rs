@@ -1,8 +1,8 @@
 //! Whether a batch may begin with the governing files of the main checkout.
 
 use crate::settings::{LoopFlags, SettingsError, roots_of};
-use premath_kernel::stamp::Stamp;
-use premath_kernel::trust::{
+use premath_kernel::json::stamp::Stamp;
+use premath_kernel::policy::trust::{
     Acceptance, Acceptor, FileChange, TrustError, TrustRecord, Verdict, judge, listed,
 };
 use premath_memory::clock;
@@ -158,7 +158,7 @@ mod tests {
     fn what_is_accepted_is_said_in_a_line() {
         let change = FileChange {
             path: "harness.toml".to_owned(),
-            kind: premath_kernel::trust::ChangeKind::Changed,
+            kind: premath_kernel::policy::trust::ChangeKind::Changed,
         };
         let of = |acceptance, changes: &[FileChange], count| {
             told(acceptance, changes, count, "sha256:a").unwrap_or_default()

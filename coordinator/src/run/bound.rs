@@ -7,8 +7,8 @@ use crate::report::Notice;
 use harness_worker::batch::{Change, Turnout};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{BootError, StepReport};
-use premath_kernel::event::EndedBy;
-use premath_kernel::provider::ProviderChange;
+use premath_kernel::policy::provider::ProviderChange;
+use premath_kernel::record::event::EndedBy;
 use premath_memory::{Claimed, clock};
 use std::time::Duration;
 

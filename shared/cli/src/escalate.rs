@@ -11,11 +11,11 @@ use crate::terminal::plain;
 use clap::Args;
 use premath_evidence::{EscalationFacts, TurnPolicies, escalation_right};
 use premath_kernel::authority::MutationMode;
-use premath_kernel::escalation::IssueContext;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::reference::RefSet;
-use premath_kernel::retry::{Decision, EscalationAction, Outcome, decide};
-use premath_kernel::trajectory::{RetryRecord, generation_floor};
+use premath_kernel::json::reference::RefSet;
+use premath_kernel::policy::escalation::IssueContext;
+use premath_kernel::policy::retry::{Decision, EscalationAction, Outcome, decide};
+use premath_kernel::record::trajectory::{RetryRecord, generation_floor};
 use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile};
 use premath_memory::escalation::{
     CarriedOut, Escalation, HandedUp, escalation_row, session_source,

@@ -7,7 +7,7 @@
 
 use crate::flaw::Flaw;
 use crate::shell::CallEnd;
-use premath_kernel::canonical::Sum;
+use premath_kernel::json::canonical::Sum;
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@
 use crate::policy::{Seen, TurnPolicies, evidence_of};
 use crate::shell::{self, ShellCall};
 use premath_kernel::authority::StepIdentity;
-use premath_kernel::canonical;
-use premath_kernel::token;
+use premath_kernel::json::canonical;
+use premath_kernel::json::token;
 use premath_kernel::turn::evidence::RequestFacts;
 use premath_kernel::turn::{JoinCheckInput, RequestRow, ResultRow, ResultStatus, UseRow};
 use serde_json::Value;

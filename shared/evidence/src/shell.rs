@@ -4,7 +4,7 @@
 use crate::boundary;
 use crate::policy::{Seen, TurnPolicies, evidence_of};
 use premath_kernel::authority::StepIdentity;
-use premath_kernel::canonical;
+use premath_kernel::json::canonical;
 use premath_kernel::turn::evidence::RequestFacts;
 use premath_kernel::turn::{
     Constraints, Evidence, JoinCheckInput, RequestRow, ResultRow, TruncationConstraints, UseRow,
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_embedded_instruction_policy_admits_the_shell_adapter() {
-        let policy = premath_kernel::instruction::InstructionPolicy::embedded().unwrap();
+        let policy = premath_kernel::authority::instruction::InstructionPolicy::embedded().unwrap();
         assert!(policy.allowed_normalizers().contains(SHELL_NORMALIZER));
     }
 

@@ -1,9 +1,9 @@
 //! The issues snapshot ref (`contracts.md` 1).
 
 use crate::row::IssueRow;
-use premath_kernel::canonical;
 use premath_kernel::issue::{DEFAULT_PRIORITY, DEFAULT_TYPE};
-use premath_kernel::time;
+use premath_kernel::json::canonical;
+use premath_kernel::json::time;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

@@ -3,11 +3,11 @@
 
 use super::Batch;
 use crate::lane::{StepEnding, StepReport};
-use premath_kernel::breaker::{Blame, Breaker, BreakerChange, blame};
-use premath_kernel::budget::{Budget, Spent};
-use premath_kernel::provider::{Answer, ProviderChange};
-use premath_kernel::room::Shortage;
-use premath_kernel::trajectory::{
+use premath_kernel::policy::breaker::{Blame, Breaker, BreakerChange, blame};
+use premath_kernel::policy::budget::{Budget, Spent};
+use premath_kernel::policy::provider::{Answer, ProviderChange};
+use premath_kernel::policy::room::Shortage;
+use premath_kernel::record::trajectory::{
     Account, IssueAccount, breaker_row, budget_row, provider_row, room_row,
 };
 use premath_memory::{TrajectoryFileError, clock};

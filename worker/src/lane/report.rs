@@ -1,11 +1,11 @@
 //! What a step came to, for the loop that had it taken.
 
-use premath_kernel::budget::Spent;
-use premath_kernel::event::StepOutcome;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::governing::{SensitiveChange, SensitiveChanges};
-use premath_kernel::provider::UsageLimit;
-use premath_kernel::trajectory::WorldRecord;
+use premath_kernel::policy::budget::Spent;
+use premath_kernel::policy::governing::{SensitiveChange, SensitiveChanges};
+use premath_kernel::policy::provider::UsageLimit;
+use premath_kernel::record::event::StepOutcome;
+use premath_kernel::record::trajectory::WorldRecord;
 use std::fmt;
 use std::path::PathBuf;
 

@@ -3,8 +3,8 @@
 use super::Host;
 use crate::environment;
 use crate::settings::{Network, Resources, Settings};
-use premath_kernel::network::{NetworkPhase, NetworkPolicy};
-use premath_kernel::sandbox::SandboxMode;
+use premath_kernel::policy::network::{NetworkPhase, NetworkPolicy};
+use premath_kernel::policy::sandbox::SandboxMode;
 use schemars::JsonSchema;
 use serde::Serialize;
 

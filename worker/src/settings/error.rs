@@ -5,10 +5,10 @@ use crate::trust::UntrustedError;
 use premath_evidence::Agent;
 use premath_kernel::authority::ModeError;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::network::NetworkUnenforced;
-use premath_kernel::reference::RefSet;
-use premath_kernel::retry::PolicyError;
-use premath_kernel::sandbox::SandboxUnavailable;
+use premath_kernel::json::reference::RefSet;
+use premath_kernel::policy::network::NetworkUnenforced;
+use premath_kernel::policy::retry::PolicyError;
+use premath_kernel::policy::sandbox::SandboxUnavailable;
 use premath_memory::StoreError;
 use std::path::PathBuf;
 

@@ -3,9 +3,9 @@
 use crate::answer::{Answer, Verdict};
 use crate::error::CliError;
 use crate::terminal::plain;
-use premath_kernel::claim::{ChangeMorphism, covers_nothing};
+use premath_kernel::authority::claim::{ChangeMorphism, covers_nothing};
+use premath_kernel::authority::instruction::{BATCH_CHANGES, BATCH_KIND, Classification};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::instruction::{BATCH_CHANGES, BATCH_KIND, Classification};
 use premath_memory::instruction::{ActivePolicy, read};
 use schemars::JsonSchema;
 use serde::Serialize;

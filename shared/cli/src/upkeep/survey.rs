@@ -2,13 +2,13 @@
 
 use crate::error::CliError;
 use crate::paths;
-use premath_kernel::inventory::{
+use premath_kernel::issue::lease::{self, LeaseState, Observation};
+use premath_kernel::policy::inventory::{
     Batch, ForeignChange, Found, IssueFacts, Item, Known, Lane, LeaseLook, Place, Terms,
     Unreadable, account,
 };
-use premath_kernel::landing::LandingRecord;
-use premath_kernel::lease::{self, LeaseState, Observation};
-use premath_kernel::trajectory::{BatchHistory, StepRow, action};
+use premath_kernel::policy::landing::LandingRecord;
+use premath_kernel::record::trajectory::{BatchHistory, StepRow, action};
 use premath_memory::leftover::{self, LaneFolder};
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{

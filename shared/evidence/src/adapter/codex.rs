@@ -15,7 +15,7 @@ use crate::event::{
 use crate::flaw::{Flaw, MAX_OPEN};
 use crate::json::{Object, Shape, digest_of, said};
 use crate::shell::CallEnd;
-use premath_kernel::canonical::Sum;
+use premath_kernel::json::canonical::Sum;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 use super::word;
 use crate::event::{Source, Speaker};
 use crate::shell::CallEnd;
-use premath_kernel::canonical::Sum;
+use premath_kernel::json::canonical::Sum;
 use premath_kernel::turn::word::TransportEvent;
 use std::sync::Arc;
 

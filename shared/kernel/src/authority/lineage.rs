@@ -2,9 +2,9 @@
 //! site lineage of its work (`contracts.md` 5, HARNESS-RUNTIME 6).
 
 use super::MutationMode;
-use crate::canonical::ref_digest;
-use crate::reference::RefSet;
-use crate::token::encode;
+use crate::json::canonical::ref_digest;
+use crate::json::reference::RefSet;
+use crate::json::token::encode;
 use serde_json::json;
 
 /// Returns `policy://worker-lane/<mode>/<digest>`: what a step's changes rest on.
@@ -93,7 +93,7 @@ pub fn site_lineage(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::canonical::sha256_hex;
+    use crate::json::canonical::sha256_hex;
 
     fn mode() -> MutationMode {
         let now = "2026-03-05T10:00:00Z".parse().unwrap();

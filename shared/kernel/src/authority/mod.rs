@@ -5,10 +5,15 @@
 //! at the keyboard, an [`InstructedChange`] for one change that somebody asks
 //! for under an instruction.
 
+pub mod claim;
+pub mod doctrine;
+pub mod instruction;
 pub mod lineage;
 mod mode;
+pub mod operation;
 mod right;
 mod step;
+pub mod transport;
 
 pub use mode::{HumanOverride, ModeError, MutationMode};
 pub use right::{

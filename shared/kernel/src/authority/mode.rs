@@ -1,13 +1,13 @@
 //! Mutation modes: what a batch's changes rest on.
 
 use super::LeaseAuthority;
-use crate::canonical;
-use crate::claim::ClaimSet;
-use crate::failure::FailureClass;
-use crate::instruction::{
+use crate::authority::claim::ClaimSet;
+use crate::authority::instruction::{
     BATCH_CHANGES, BindingError, Instruction, InstructionLink, InstructionPolicy,
 };
-use crate::reference::RefSet;
+use crate::failure::FailureClass;
+use crate::json::canonical;
+use crate::json::reference::RefSet;
 use serde::Serialize;
 
 /// What a batch's changes rest on (`contracts.md` 8).

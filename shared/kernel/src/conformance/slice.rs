@@ -26,7 +26,7 @@ pub const SLICES: &[Slice] = &[
         &[
             "shared/kernel/src/turn/chain.rs",
             "shared/kernel/src/turn/evidence/mod.rs",
-            "shared/kernel/src/trajectory/row.rs",
+            "shared/kernel/src/record/trajectory/row.rs",
             "worker/src/witness.rs",
         ],
     ),

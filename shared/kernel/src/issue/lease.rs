@@ -1,80 +1,62 @@
-//! The lease of an issue, as its row has it (`contracts.md` 4).
+//! The rules of leases (`contracts.md` 4, `storage.md`).
+//!
+//! Every rule is a pure function from a row, a request and an observation of
+//! clocks and processes to a change of the row or a refusal with its class.
+//! The store calls them inside its transaction.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+mod claim;
+mod key;
+mod projection;
+mod state;
+mod term;
 
-/// The right to work on one issue until a time, as it stands in the row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Lease {
-    /// The lease's id.
-    #[serde(default, deserialize_with = "text_or_null")]
-    #[schemars(with = "Option<Box<str>>")]
-    pub lease_id: Box<str>,
-    /// Who holds it.
-    #[serde(default, deserialize_with = "text_or_null")]
-    #[schemars(with = "Option<Box<str>>")]
-    pub owner: Box<str>,
-    /// When it was claimed, RFC 3339.
-    #[serde(default, deserialize_with = "text_or_null")]
-    #[schemars(schema_with = "crate::schema::time_or_null")]
-    pub acquired_at: Box<str>,
-    /// Until when it is good by the wall clock, RFC 3339.
-    #[serde(default, deserialize_with = "text_or_null")]
-    #[schemars(schema_with = "crate::schema::time_or_null")]
-    pub expires_at: Box<str>,
-    /// When it was last renewed, RFC 3339.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "crate::schema::time_or_null")]
-    pub renewed_at: Option<Box<str>>,
-    /// The fencing token (ours); 0 in rows of others.
-    #[serde(
-        default,
-        skip_serializing_if = "is_zero",
-        deserialize_with = "number_or_null"
-    )]
-    #[schemars(with = "Option<u64>")]
-    pub generation: u64,
-    /// The process that holds it (ours).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub holder: Option<Holder>,
-    /// The assignee to go back to on release (ours).
-    #[serde(
-        default,
-        skip_serializing_if = "str::is_empty",
-        deserialize_with = "text_or_null"
-    )]
-    #[schemars(with = "Option<Box<str>>")]
-    pub assignee_before: Box<str>,
+pub use claim::{AssigneeRule, Claim, ClaimRequest, TakenOver, claim, claimable, default_lease_id};
+pub use key::{LeaseKey, block, close, fence, release, renew};
+pub use projection::LeaseProjection;
+pub use state::{LeaseState, state};
+pub use term::{TTL_DEFAULT, TTL_MAX, TTL_MIN, Term};
+
+use crate::failure::FailureClass;
+use crate::issue::Holder;
+use crate::json::time::Moment;
+
+/// What can be said of a holder's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It runs.
+    Alive,
+    /// It ran on this host and does not run any more.
+    Dead,
+    /// It cannot be seen from here.
+    Unknown,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_zero(value: &u64) -> bool {
-    *value == 0
+/// What the caller sees of clocks and processes; the rules see nothing else.
+pub struct Observation<'a> {
+    /// The clocks.
+    pub moment: Moment,
+    /// The id of this host's boot.
+    pub boot_id: &'a str,
+    /// Tells whether a holder's process runs.
+    pub life: &'a dyn Fn(&Holder) -> Life,
 }
 
-fn text_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<str>, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+/// A lease operation that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{class}: {detail}")]
+pub struct LeaseRefusal {
+    /// The failure class.
+    pub class: FailureClass,
+    /// What stands against it, for a person.
+    pub detail: String,
 }
 
-fn number_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+fn refuse<T>(class: FailureClass, detail: impl Into<String>) -> Result<T, LeaseRefusal> {
+    Err(LeaseRefusal {
+        class,
+        detail: detail.into(),
+    })
 }
 
-/// The process that holds a lease.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Holder {
-    /// The host's name.
-    pub host: Box<str>,
-    /// The id of the host's boot.
-    pub boot_id: Box<str>,
-    /// The process id.
-    pub pid: u32,
-    /// When the process started, in clock ticks since boot: pids come again.
-    pub started: u64,
-    /// Until when the lease is good, in milliseconds on CLOCK_BOOTTIME.
-    #[serde(default)]
-    pub deadline_ms: u64,
-    /// The pid namespace that `pid` counts in, where it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pid_ns: Option<Box<str>>,
-}
+#[cfg(test)]
+mod tests;

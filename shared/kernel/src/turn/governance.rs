@@ -1,7 +1,7 @@
 //! Whether a repository claims the governance profile (HARNESS-RUNTIME 3.2).
 
 use super::GOVERNANCE_CLAIM;
-use crate::field::FieldError;
+use crate::json::field::FieldError;
 use serde_json::Value;
 
 /// Where a repository's capability registry stands, the first one counts.

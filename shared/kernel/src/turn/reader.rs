@@ -3,7 +3,7 @@
 use super::evidence::Policy;
 use super::path::{EvidenceError, Path};
 use super::word::Word;
-use crate::strict::excerpt;
+use crate::json::strict::excerpt;
 use serde_json::{Map, Number, Value};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

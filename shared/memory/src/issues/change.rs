@@ -8,13 +8,13 @@ use crate::row::IssueRow;
 use premath_kernel::authority::{
     InstructedChange, InstructedRecord, OperatorOverride, StepIdentity,
 };
-use premath_kernel::escalation::append_notes;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::issue::{RowChange, Selection};
-use premath_kernel::lease::{
+use premath_kernel::issue::lease::{
     self, Claim, ClaimRequest, LeaseKey, LeaseRefusal, LeaseState, Observation, Term,
 };
-use premath_kernel::outbox::discovered_priority;
+use premath_kernel::issue::outbox::discovered_priority;
+use premath_kernel::issue::{RowChange, Selection};
+use premath_kernel::policy::escalation::append_notes;
 use premath_kernel::turn::{Block, Close, Discover, MutationReady};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,10 +5,10 @@ use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::graph::Scope;
 use premath_kernel::issue::EdgeKind;
-use premath_kernel::lease::LeaseRefusal;
-use premath_kernel::time;
+use premath_kernel::issue::graph::Scope;
+use premath_kernel::issue::lease::LeaseRefusal;
+use premath_kernel::json::time;
 use serde_json::{Value, json};
 
 /// What a person does to an edge.

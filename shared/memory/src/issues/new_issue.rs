@@ -5,9 +5,9 @@ use super::edit::Signer;
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
+use premath_kernel::issue::lease::Observation;
 use premath_kernel::issue::{RowChange, Status};
-use premath_kernel::lease::Observation;
-use premath_kernel::time;
+use premath_kernel::json::time;
 use serde_json::{Map, Value, json};
 
 /// An issue to be filed; empty fields are left out of its row.

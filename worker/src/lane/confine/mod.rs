@@ -19,8 +19,10 @@ use crate::supervisor::confine::landlock::Lists;
 use crate::supervisor::confine::namespaces::Bounds;
 use crate::supervisor::confine::scratch::Scratch;
 use crate::supervisor::{Ceilings, CommandSpec};
-use premath_kernel::network::NetworkFacts;
-use premath_kernel::sandbox::{SandboxMode, SandboxUnavailable, admitted, exposed, outermost};
+use premath_kernel::policy::network::NetworkFacts;
+use premath_kernel::policy::sandbox::{
+    SandboxMode, SandboxUnavailable, admitted, exposed, outermost,
+};
 use premath_memory::projection;
 use premath_worktree::tree::Tree;
 use std::collections::BTreeSet;

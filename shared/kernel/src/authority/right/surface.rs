@@ -6,8 +6,8 @@
 //! a claim with every change.
 
 use super::LeaseAuthority;
-use crate::claim::ChangeMorphism;
-use crate::instruction::{
+use crate::authority::claim::ChangeMorphism;
+use crate::authority::instruction::{
     BindingError, BindingFault, Instruction, InstructionLink, InstructionPolicy,
 };
 

@@ -11,7 +11,7 @@ use super::evidence::{
 };
 use super::path::{EvidenceError, Path};
 use super::reader::{self, Fields, Unknown};
-use crate::strict;
+use crate::json::strict;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;

@@ -7,7 +7,7 @@ use super::super::evidence::{
 use super::super::path::{EvidenceError, Path};
 use super::rows::{RowKind, set};
 use super::text::{optional, refs, required};
-use crate::strict::excerpt;
+use crate::json::strict::excerpt;
 
 pub(super) fn facts(facts: Facts, at: &Path<'_>) -> Result<Facts, EvidenceError> {
     let accesses = at.field("scopeAccesses");

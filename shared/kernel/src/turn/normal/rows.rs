@@ -8,8 +8,8 @@ use super::super::reader::disagreement;
 use super::NormalResult;
 use super::text::{optional, refs, required};
 use super::{detail, envelope};
-use crate::canonical;
-use crate::strict::excerpt;
+use crate::json::canonical;
+use crate::json::strict::excerpt;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 

@@ -6,7 +6,7 @@ use super::super::evidence::{
 use super::super::path::{EvidenceError, Path};
 use super::rows::{RowKind, set};
 use super::text::{optional, refs, required, trimmed};
-use crate::strict::excerpt;
+use crate::json::strict::excerpt;
 
 pub(super) fn call_spec(row: CallSpecRow, at: &Path<'_>) -> Result<CallSpecRow, EvidenceError> {
     let digest = |text: String, name: &'static str| required(text, at, name);
