@@ -21,7 +21,6 @@
 //! argument.
 
 pub mod authority;
-pub mod conformance;
 pub mod failure;
 pub mod issue;
 pub mod json;

@@ -1,8 +1,8 @@
 //! The map of the slices.
 
-use super::super::{SLICES, slices};
 use super::small::{ADVERSARIAL, GOLDEN, Small};
-use crate::turn::notes;
+use crate::{SLICES, slices};
+use premath_kernel::turn::notes;
 
 #[test]
 fn the_slices_are_eighteen_in_order() {

@@ -2,8 +2,8 @@
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 8`).
 
 use super::report::Report;
-use crate::failure::FailureClass;
-use crate::turn::{RuleNote, notes};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::turn::{RuleNote, notes};
 use serde::Serialize;
 use std::collections::BTreeSet;
 

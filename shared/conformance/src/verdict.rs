@@ -2,8 +2,8 @@
 
 use super::difference::listed;
 use super::document::Input;
-use crate::failure::FailureClass;
-use crate::turn::{BrokenRule, EvidenceError, JoinCheck, explain, join_check};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::turn::{BrokenRule, EvidenceError, JoinCheck, explain, join_check};
 use std::collections::BTreeSet;
 use std::error::Error;
 

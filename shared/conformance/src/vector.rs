@@ -5,7 +5,7 @@ use super::fault::FaultKind;
 use super::files;
 use super::slice::SLICES;
 use super::suite::Suite;
-use crate::failure::{FailureClass, Family};
+use premath_kernel::failure::{FailureClass, Family};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! What a vector expects and what was found.
 
-use crate::failure::FailureClass;
+use premath_kernel::failure::FailureClass;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;

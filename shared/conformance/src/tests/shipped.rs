@@ -1,6 +1,6 @@
 //! The shipped suite: the gate judged by its vectors.
 
-use super::super::{Fault, Files, Outcome, Report, run};
+use crate::{Fault, Files, Outcome, Report, run};
 use include_dir::{Dir, include_dir};
 use std::fmt::Write;
 

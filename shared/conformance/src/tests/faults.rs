@@ -1,9 +1,9 @@
 //! Every kind of fault, planted.
 
-use super::super::{FaultKind, Suite};
 use super::small::{ADVERSARIAL, GOLDEN, INVARIANCE, REFUSAL, Small};
-use crate::failure::{FailureClass, Family};
-use crate::turn::{Stage, notes};
+use crate::{FaultKind, Suite};
+use premath_kernel::failure::{FailureClass, Family};
+use premath_kernel::turn::{Stage, notes};
 use serde_json::json;
 use std::collections::BTreeSet;
 

@@ -3,8 +3,8 @@
 use super::files::{Files, base_path};
 use super::manifest::Manifest;
 use super::vector::Vector;
-use crate::turn::{EvidenceError, ParsedInput};
 use json_patch::PatchOperation;
+use premath_kernel::turn::{EvidenceError, ParsedInput};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ impl TryFrom<Wire> for Document {
 fn operation(index: usize, row: Value) -> Result<PatchOperation, String> {
     let failed = |detail: &dyn std::fmt::Display| format!("patch[{index}]: {detail}");
     let operation = PatchOperation::deserialize(&row).map_err(|error| failed(&error))?;
-    let known = crate::json::canonical::value_of(&operation);
+    let known = premath_kernel::json::canonical::value_of(&operation);
     let unknown = row
         .as_object()
         .and_then(|fields| fields.keys().find(|key| known.get(key).is_none()));
@@ -141,7 +141,9 @@ impl Input {
     /// Returns the bytes that a command would read.
     fn into_bytes(self) -> Vec<u8> {
         match self {
-            Self::Value(value) => crate::json::canonical::canonical_value(&value).into_bytes(),
+            Self::Value(value) => {
+                premath_kernel::json::canonical::canonical_value(&value).into_bytes()
+            }
             Self::Text(text) => text.into_bytes(),
         }
     }

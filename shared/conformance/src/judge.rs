@@ -5,8 +5,8 @@ use super::document::Document;
 use super::files::Files;
 use super::vector::{Case, Vector};
 use super::verdict::Verdict;
-use crate::failure::FailureClass;
-use crate::json::canonical::value_of;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::json::canonical::value_of;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What came of a vector.

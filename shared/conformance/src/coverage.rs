@@ -3,8 +3,8 @@
 use super::fault::{Fault, FaultKind};
 use super::report::Outcome;
 use super::slice::SLICES;
-use crate::failure::{FailureClass, Family};
-use crate::turn::{Stage, notes};
+use premath_kernel::failure::{FailureClass, Family};
+use premath_kernel::turn::{Stage, notes};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the classes that are the only root class of a turn in which some

@@ -10,7 +10,7 @@ use super::manifest::{Entry, Manifest};
 use super::suite::Suite;
 use super::vector::{Case, Vector};
 use super::verdict::Verdict;
-use crate::failure::{FailureClass, Family};
+use premath_kernel::failure::{FailureClass, Family};
 use serde::Serialize;
 use std::collections::BTreeSet;
 

@@ -1,11 +1,11 @@
 //! A small suite in which every vector passes, to plant faults in.
 
-use super::super::{Fault, FaultKind, Files, Report, run};
+use crate::{Fault, FaultKind, Files, Report, run};
 use serde_json::{Value, json};
 
 /// The base that the shipped suite has too.
 const CLOSED: &[u8] =
-    include_bytes!("../../../../../tests/conformance/harness-typestate/bases/closed.json");
+    include_bytes!("../../../../tests/conformance/harness-typestate/bases/closed.json");
 
 /// The id of the small suite's adversarial vector.
 pub(super) const ADVERSARIAL: &str = "adversarial/reason-missing";
