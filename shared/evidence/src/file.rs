@@ -1,8 +1,9 @@
 //! The `evidence-file` adapter: the work command writes down what it did, as an
 //! input of the join check (`agents.md`).
 
+use crate::call::ShellCall;
 use crate::policy::{Seen, TurnPolicies, evidence_of};
-use crate::shell::{self, ShellCall};
+use crate::shell;
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::json::canonical;
 use premath_kernel::json::token;

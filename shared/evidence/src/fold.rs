@@ -13,12 +13,12 @@ pub use call::{CallRecord, RequestRecord, ResultRecord};
 pub use usage::Spent;
 
 use crate::adapter::Agent;
+use crate::call::CallEnd;
 use crate::event::{
     Begun, CallRequest, CallResult, Event, EventKind, Limit, LimitStatus, Source, Speaker, Terminal,
 };
 use crate::flaw::{Flaw, MAX_CALL_BYTES, StreamFault};
 use crate::reader::StreamLog;
-use crate::shell::CallEnd;
 use indexmap::{IndexMap, IndexSet};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical;

@@ -19,7 +19,7 @@ use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
 use premath_memory::projection::{self};
 use premath_memory::roots::lane_name;
 use premath_memory::{StoreError, WorktreeLock, roots};
-use premath_worktree::provision::is_provisioned;
+use premath_worktree::ownership::is_provisioned;
 use premath_worktree::tree::{Base, Tree, is_worktree_of};
 use std::path::Path;
 use std::sync::Arc;

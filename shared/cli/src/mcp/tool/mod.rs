@@ -12,12 +12,12 @@ use super::context::Context;
 use crate::answer::{Answer, Refusal};
 use crate::dep::{Diagnostics, EdgeAnswer};
 use crate::error::CliError;
+use crate::form::{answer, read, read_with_repeats, with_place, written};
 use crate::issue::view::EdgeItem;
 use crate::issue::{
     BlockedAnswer, ClaimAnswer, DiscoverAnswer, IssueAnswer, IssuesAnswer, ListArgs,
 };
 use crate::join_check::JoinCheckAnswer;
-use crate::schema::kind::{answer, read, read_with_repeats, with_place, written};
 use crate::session::SessionAnswer;
 use crate::trajectory::QueryArgs;
 use premath_kernel::authority::claim::ChangeMorphism;
