@@ -181,7 +181,7 @@ impl<'a> Alone<'a> {
         say(&told(&report));
         self.batch.outside_changes().iter().for_each(tell_change);
         self.worked.store_lost |= report.store_lost.is_some();
-        match self.batch.step_ended(&self.worker[0], &report) {
+        match self.batch.step_ended(&self.worker[0], &report.for_batch()) {
             Ok(changes) => {
                 for change in changes {
                     say(&plain(&change.to_string()));

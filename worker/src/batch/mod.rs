@@ -17,7 +17,7 @@ pub use error::BatchError;
 pub use outside::foreign_warning;
 pub use premath_kernel::record::trajectory::RecoverAt;
 pub use providers::Providers;
-pub use supervision::Change;
+pub use supervision::{Change, EndedStep, StepEnd};
 pub use turnout::Turnout;
 
 use crate::interrupt::Interrupt;

@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::site::Site;
 use super::step::StepError;
 use super::{BootError, Lane};
-use crate::refusal::chain;
+use crate::cause::chain;
 use crate::settings::{Protect, Setup, WorldSettings, worlds_root};
 use crate::supervisor::Supervisor;
 use premath_kernel::issue::lease::Claim;

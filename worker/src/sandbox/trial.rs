@@ -1,7 +1,7 @@
 //! A command in the sandbox of a step, for a person who wants to know why
 //! something fails there.
 
-use super::{Host, PrivateHome, Scene, connect};
+use super::{Host, PrivateHome, Scene, Search, connect};
 use crate::environment;
 use crate::proxy::ProxyError;
 use crate::settings::Settings;
@@ -63,7 +63,7 @@ pub fn try_command(
     };
     checkout.put_at(&base.commit, &Ignored::Go(BTreeSet::new()))?;
     let git = checkout.tree().private_git(&at("step.git"), &base, true)?;
-    let host = Host::find(&settings.sandbox_search());
+    let host = Host::find(&Search::of(settings));
     let closed = [repository.join(".premath"), repository.join("artifacts")];
     let wished = admitted(settings.sandbox.write.iter().cloned(), &closed);
     let scene = Scene {
