@@ -127,114 +127,150 @@ pub fn faults(
     commands: &BTreeSet<String>,
     served: &[ServedTool],
 ) -> Vec<DoctrineFault> {
-    let mut faults = BTreeSet::new();
-    let mut fault = |fault, at: &str, detail: String| {
-        let at = at.to_owned();
-        faults.insert(DoctrineFault { fault, at, detail });
-    };
-    let mut ids: BTreeMap<&str, &Operation> = BTreeMap::new();
-    for operation in operations {
-        let id = operation.id;
-        if !is_well_formed(id) {
-            let detail = "an id is op/<surface>.<name>, in lower case".to_owned();
-            fault(DoctrineRule::IdMalformed, id, detail);
-        }
-        if let Some(first) = ids.insert(id, operation) {
-            let detail = format!(
-                "it stands there by {} and by {}",
-                first.route.id(),
-                operation.route.id()
-            );
-            fault(DoctrineRule::IdTwice, id, detail);
-        }
-        let reached = [operation.command, operation.tool, operation.action];
-        if reached.iter().all(Option::is_none) {
-            let detail = "no command, tool or action performs it".to_owned();
-            fault(DoctrineRule::Unreachable, id, detail);
-        }
-        if operation.claim.is_some() && !operation.mutates {
-            let detail = "it changes nothing, and needs a claim".to_owned();
-            fault(DoctrineRule::ClaimMissing, id, detail);
-        }
-        let by_others = operation.tool.is_some() || operation.action.is_some();
-        if operation.mutates && by_others && operation.claim.is_none() {
-            let detail = "others change issues by it, and need no claim".to_owned();
-            fault(DoctrineRule::ClaimMissing, id, detail);
-        }
+    let mut faults = Faults::default();
+    faults.of_operations(operations);
+    faults.of_ways(operations);
+    faults.of_routes();
+    faults.of_names(operations);
+    faults.of_commands(operations, commands);
+    faults.of_tools(operations, served);
+    faults.of_actions(operations);
+    faults.0.into_iter().collect()
+}
+
+/// The faults that were found so far.
+#[derive(Default)]
+struct Faults(BTreeSet<DoctrineFault>);
+
+impl Faults {
+    fn add(&mut self, fault: DoctrineRule, at: &str, detail: impl Into<String>) {
+        let (at, detail) = (at.to_owned(), detail.into());
+        self.0.insert(DoctrineFault { fault, at, detail });
     }
-    type Way = fn(&Operation) -> Option<&'static str>;
-    let ways: [(&str, Way); 3] = [
-        ("command", |op| op.command),
-        ("tool", |op| op.tool),
-        ("action", |op| op.action),
-    ];
-    for (kind, way) in ways {
-        let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+
+    fn of_operations(&mut self, operations: &[Operation]) {
+        let mut ids: BTreeMap<&str, &Operation> = BTreeMap::new();
         for operation in operations {
-            let Some(name) = way(operation) else { continue };
-            if let Some(first) = seen.insert(name, operation.id) {
-                let detail = format!("the {kind} is of {first} and of {}", operation.id);
-                fault(DoctrineRule::TwoOperations, name, detail);
+            let id = operation.id;
+            if !is_well_formed(id) {
+                let detail = "an id is op/<surface>.<name>, in lower case";
+                self.add(DoctrineRule::IdMalformed, id, detail);
+            }
+            if let Some(first) = ids.insert(id, operation) {
+                let detail = format!(
+                    "it stands there by {} and by {}",
+                    first.route.id(),
+                    operation.route.id()
+                );
+                self.add(DoctrineRule::IdTwice, id, detail);
+            }
+            let reached = [operation.command, operation.tool, operation.action];
+            if reached.iter().all(Option::is_none) {
+                let detail = "no command, tool or action performs it";
+                self.add(DoctrineRule::Unreachable, id, detail);
+            }
+            if operation.claim.is_some() && !operation.mutates {
+                let detail = "it changes nothing, and needs a claim";
+                self.add(DoctrineRule::ClaimMissing, id, detail);
+            }
+            let by_others = operation.tool.is_some() || operation.action.is_some();
+            if operation.mutates && by_others && operation.claim.is_none() {
+                let detail = "others change issues by it, and need no claim";
+                self.add(DoctrineRule::ClaimMissing, id, detail);
             }
         }
     }
-    let mut routes = BTreeSet::new();
-    for route in RouteFamily::ALL {
-        if !routes.insert(route.id()) {
-            let detail = "two families bear this id".to_owned();
-            fault(DoctrineRule::RouteTwice, route.id(), detail);
+
+    /// A command, tool or action of two operations.
+    fn of_ways(&mut self, operations: &[Operation]) {
+        type Way = fn(&Operation) -> Option<&'static str>;
+        let ways: [(&str, Way); 3] = [
+            ("command", |op| op.command),
+            ("tool", |op| op.tool),
+            ("action", |op| op.action),
+        ];
+        for (kind, way) in ways {
+            let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+            for operation in operations {
+                let Some(name) = way(operation) else { continue };
+                if let Some(first) = seen.insert(name, operation.id) {
+                    let detail = format!("the {kind} is of {first} and of {}", operation.id);
+                    self.add(DoctrineRule::TwoOperations, name, detail);
+                }
+            }
         }
     }
-    for named in NAMED {
-        if !ids.contains_key(named) {
-            let detail = "the contracts name it, and the table does not".to_owned();
-            fault(DoctrineRule::NamedMissing, named, detail);
+
+    fn of_routes(&mut self) {
+        let mut routes = BTreeSet::new();
+        for route in RouteFamily::ALL {
+            if !routes.insert(route.id()) {
+                let detail = "two families bear this id";
+                self.add(DoctrineRule::RouteTwice, route.id(), detail);
+            }
         }
     }
-    let tools: BTreeSet<&str> = operations.iter().filter_map(|op| op.tool).collect();
-    for tool in NAMED_TOOLS {
-        if !tools.contains(tool) {
-            let detail = "the contracts name this tool, and no operation has it".to_owned();
-            fault(DoctrineRule::NamedMissing, tool, detail);
+
+    /// Operations and tools that the contracts name.
+    fn of_names(&mut self, operations: &[Operation]) {
+        for named in NAMED {
+            if !operations.iter().any(|op| op.id == named) {
+                let detail = "the contracts name it, and the table does not";
+                self.add(DoctrineRule::NamedMissing, named, detail);
+            }
+        }
+        for tool in NAMED_TOOLS {
+            if !operations.iter().any(|op| op.tool == Some(tool)) {
+                let detail = "the contracts name this tool, and no operation has it";
+                self.add(DoctrineRule::NamedMissing, tool, detail);
+            }
         }
     }
-    let known: BTreeSet<&str> = operations.iter().filter_map(|op| op.command).collect();
-    for command in commands {
-        if !known.contains(&**command) {
-            let detail = "no operation has this command".to_owned();
-            fault(DoctrineRule::CommandUnknown, command, detail);
+
+    fn of_commands(&mut self, operations: &[Operation], commands: &BTreeSet<String>) {
+        let known: BTreeSet<&str> = operations.iter().filter_map(|op| op.command).collect();
+        for command in commands {
+            if !known.contains(&**command) {
+                let detail = "no operation has this command";
+                self.add(DoctrineRule::CommandUnknown, command, detail);
+            }
+        }
+        for command in known {
+            if !commands.contains(command) {
+                let detail = "the command line has no such command";
+                self.add(DoctrineRule::CommandMissing, command, detail);
+            }
         }
     }
-    for command in known {
-        if !commands.contains(command) {
-            let detail = "the command line has no such command".to_owned();
-            fault(DoctrineRule::CommandMissing, command, detail);
+
+    fn of_tools(&mut self, operations: &[Operation], served: &[ServedTool]) {
+        for tool in served {
+            let Some(operation) = operations.iter().find(|op| op.tool == Some(tool.name)) else {
+                let detail = "the server has this tool, and no operation has it";
+                self.add(DoctrineRule::ToolUnknown, tool.name, detail);
+                continue;
+            };
+            if operation.claim != tool.claim || operation.mutates != tool.claim.is_some() {
+                let detail = "the server asks for another claim than its operation";
+                self.add(DoctrineRule::ToolClaim, tool.name, detail);
+            }
+        }
+        for name in operations.iter().filter_map(|op| op.tool) {
+            if !served.iter().any(|tool| tool.name == name) {
+                let detail = "the server has no such tool";
+                self.add(DoctrineRule::ToolMissing, name, detail);
+            }
         }
     }
-    for tool in served {
-        let Some(operation) = operations.iter().find(|op| op.tool == Some(tool.name)) else {
-            let detail = "the server has this tool, and no operation has it".to_owned();
-            fault(DoctrineRule::ToolUnknown, tool.name, detail);
-            continue;
-        };
-        if operation.claim != tool.claim || operation.mutates != tool.claim.is_some() {
-            let detail = "the server asks for another claim than its operation".to_owned();
-            fault(DoctrineRule::ToolClaim, tool.name, detail);
+
+    fn of_actions(&mut self, operations: &[Operation]) {
+        let actions: BTreeSet<&str> = TransportAction::ALL.iter().map(|a| a.as_str()).collect();
+        let bound: BTreeSet<&str> = operations.iter().filter_map(|op| op.action).collect();
+        for action in actions.symmetric_difference(&bound) {
+            let detail = "dispatch and the table do not both know it";
+            self.add(DoctrineRule::ActionUnbound, action, detail);
         }
     }
-    for name in operations.iter().filter_map(|op| op.tool) {
-        if !served.iter().any(|tool| tool.name == name) {
-            let detail = "the server has no such tool".to_owned();
-            fault(DoctrineRule::ToolMissing, name, detail);
-        }
-    }
-    let actions: BTreeSet<&str> = TransportAction::ALL.iter().map(|a| a.as_str()).collect();
-    let bound: BTreeSet<&str> = operations.iter().filter_map(|op| op.action).collect();
-    for action in actions.symmetric_difference(&bound) {
-        let detail = "dispatch and the table do not both know it".to_owned();
-        fault(DoctrineRule::ActionUnbound, action, detail);
-    }
-    faults.into_iter().collect()
 }
 
 fn is_well_formed(id: &str) -> bool {

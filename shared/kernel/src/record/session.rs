@@ -300,27 +300,10 @@ pub fn write(prior: Option<Session>, write: SessionWrite, now: Timestamp) -> Ses
             session_id: given_id.unwrap_or(prior.session_id),
             ..prior
         },
-        None => Session {
-            schema: 1,
-            session_kind: SESSION_KIND,
-            session_id: given_id.unwrap_or_else(|| session_id(issue_id.as_deref(), now)),
-            state: write.state,
-            issue_id: None,
-            summary: None,
-            next_step: None,
-            instruction_refs: RefSet::new(),
-            witness_refs: RefSet::new(),
-            lineage_refs: RefSet::new(),
-            issues_path: None,
-            issues_snapshot_ref: None,
-            worker_id: None,
-            batch_id: None,
-            step: None,
-            started_at: stamp.clone(),
-            updated_at: stamp.clone(),
-            stopped_at: None,
-            extra: Map::new(),
-        },
+        None => {
+            let id = given_id.unwrap_or_else(|| session_id(issue_id.as_deref(), now));
+            begun(id, write.state, stamp.clone())
+        }
     };
     session.issue_id = issue_id;
     update(&mut session.summary, write.summary);
@@ -350,6 +333,31 @@ pub fn write(prior: Option<Session>, write: SessionWrite, now: Timestamp) -> Ses
     session.state = write.state;
     session.updated_at = stamp;
     session
+}
+
+/// Returns a new session that says nothing yet.
+fn begun(session_id: String, state: SessionState, at: Stamp) -> Session {
+    Session {
+        schema: 1,
+        session_kind: SESSION_KIND,
+        session_id,
+        state,
+        issue_id: None,
+        summary: None,
+        next_step: None,
+        instruction_refs: RefSet::new(),
+        witness_refs: RefSet::new(),
+        lineage_refs: RefSet::new(),
+        issues_path: None,
+        issues_snapshot_ref: None,
+        worker_id: None,
+        batch_id: None,
+        step: None,
+        started_at: at.clone(),
+        updated_at: at,
+        stopped_at: None,
+        extra: Map::new(),
+    }
 }
 
 fn update(field: &mut Option<String>, given: Option<String>) {

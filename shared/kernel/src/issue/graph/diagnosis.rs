@@ -68,6 +68,16 @@ pub struct Diagnosis {
     pub never_ready: Vec<Arc<str>>,
 }
 
+/// What the edges of the issues in a scope show.
+#[derive(Default)]
+struct Edges {
+    dangling: BTreeSet<Edge>,
+    self_loops: BTreeSet<Arc<str>>,
+    duplicates: Vec<DuplicateEdge>,
+    /// What waits for a missing issue.
+    stuck: BTreeSet<Vertex>,
+}
+
 /// A vertex of the waiting graph: issue `n` is `2n`, its gate `2n + 1`.
 type Vertex = usize;
 
@@ -92,32 +102,46 @@ impl IssueGraph {
     /// the tree.
     pub fn diagnose(&self, scope: Scope) -> Diagnosis {
         let waits = self.waiting_graph(scope);
-        let components = components(&waits);
-        let mut cycles: Vec<Vec<NodeIndex>> = components
-            .into_iter()
-            .map(|component| {
-                component
-                    .into_iter()
-                    .filter_map(node_of)
-                    .collect::<Vec<_>>()
-            })
-            .filter(|nodes| !nodes.is_empty())
-            .collect();
-        for cycle in &mut cycles {
-            cycle.sort_by(|a, b| self.nodes[*a as usize].id.cmp(&self.nodes[*b as usize].id));
-        }
-        cycles.sort_by(|a, b| {
-            self.nodes[a[0] as usize]
-                .id
-                .cmp(&self.nodes[b[0] as usize].id)
-        });
+        let cycles = self.cycles_of(&waits);
         let cycle_path = cycles
             .first()
             .map(|cycle| self.shortest_circle(&waits, cycle));
-        let mut self_loops = Vec::new();
-        let mut dangling = BTreeSet::new();
-        let mut duplicate_edges = Vec::new();
-        let mut stuck: BTreeSet<Vertex> = BTreeSet::new();
+        let mut edges = self.edges_in(scope);
+        let stuck_in_cycles = cycles.iter().flatten().map(|node| issue_vertex(*node));
+        edges.stuck.extend(stuck_in_cycles);
+        let ids = |cycle: Vec<NodeIndex>| {
+            let id = |node: NodeIndex| self.nodes[node as usize].id.clone();
+            cycle.into_iter().map(id).collect()
+        };
+        Diagnosis {
+            has_cycle: !cycles.is_empty(),
+            cycle_path,
+            never_ready: self.waiting_for(&waits, edges.stuck),
+            cycles: cycles.into_iter().map(ids).collect(),
+            dangling: edges.dangling.into_iter().collect(),
+            self_loops: edges.self_loops.into_iter().collect(),
+            duplicate_edges: edges.duplicates,
+        }
+    }
+
+    /// Returns the issues of each cycle, each sorted by id, by their first one.
+    fn cycles_of(&self, waits: &[Vec<Vertex>]) -> Vec<Vec<NodeIndex>> {
+        let id = |node: NodeIndex| &self.nodes[node as usize].id;
+        let mut cycles: Vec<Vec<NodeIndex>> = components(waits)
+            .into_iter()
+            .map(|component| component.into_iter().filter_map(node_of).collect())
+            .filter(|nodes: &Vec<NodeIndex>| !nodes.is_empty())
+            .collect();
+        for cycle in &mut cycles {
+            cycle.sort_by(|a, b| id(*a).cmp(id(*b)));
+        }
+        cycles.sort_by(|a, b| id(a[0]).cmp(id(b[0])));
+        cycles
+    }
+
+    /// Looks at every edge of the issues in a scope.
+    fn edges_in(&self, scope: Scope) -> Edges {
+        let mut found = Edges::default();
         for (index, node) in self.nodes.iter().enumerate() {
             if !in_scope(node.state, scope) {
                 continue;
@@ -125,7 +149,7 @@ impl IssueGraph {
             for edge in node.edges.iter() {
                 let holds = !matches!(edge.kind, EdgeKind::Informs(_));
                 if holds && *edge.depends_on == *node.id {
-                    self_loops.push(node.id.clone());
+                    found.self_loops.insert(node.id.clone());
                 }
                 let missing = self
                     .index
@@ -133,37 +157,18 @@ impl IssueGraph {
                     .is_some_and(|t| self.nodes[*t as usize].state == Presence::Missing);
                 if missing && holds {
                     if matches!(edge.kind, EdgeKind::Holds(_)) {
-                        stuck.insert(issue_vertex(index as NodeIndex));
+                        found.stuck.insert(issue_vertex(index as NodeIndex));
                         if node.holds_subtree {
-                            stuck.insert(gate_vertex(index as NodeIndex));
+                            found.stuck.insert(gate_vertex(index as NodeIndex));
                         }
                     }
-                    dangling.insert(edge_of(node, edge));
+                    found.dangling.insert(edge_of(node, edge));
                 }
             }
-            duplicate_edges.extend(duplicates_of(node));
+            found.duplicates.extend(duplicates_of(node));
         }
-        duplicate_edges.sort();
-        self_loops.sort();
-        self_loops.dedup();
-        stuck.extend(cycles.iter().flatten().map(|node| issue_vertex(*node)));
-        Diagnosis {
-            has_cycle: !cycles.is_empty(),
-            cycle_path,
-            never_ready: self.waiting_for(&waits, stuck),
-            cycles: cycles
-                .into_iter()
-                .map(|cycle| {
-                    cycle
-                        .iter()
-                        .map(|n| self.nodes[*n as usize].id.clone())
-                        .collect()
-                })
-                .collect(),
-            dangling: dangling.into_iter().collect(),
-            self_loops,
-            duplicate_edges,
-        }
+        found.duplicates.sort();
+        found
     }
 
     /// Returns, vertex by vertex, what it waits for.

@@ -49,6 +49,16 @@ pub struct ClaimRequest {
 }
 
 impl ClaimRequest {
+    /// Returns the id of the lease that is asked for: the given one, or the one
+    /// that the issue and the claimant make.
+    fn lease_id_for(&self, issue_id: &str) -> String {
+        let given = self.lease_id.as_deref().map(str::trim);
+        match given.filter(|id| !id.is_empty()) {
+            Some(id) => id.to_owned(),
+            None => default_lease_id(issue_id, self.claimant.trim()),
+        }
+    }
+
     /// Checks what does not depend on an issue.
     ///
     /// # Errors
@@ -198,29 +208,13 @@ pub fn claim(
         );
     }
     let (expires_at, deadline_ms) = request.term.resolve(seen.moment)?;
-    let lease_id = request
-        .lease_id
-        .as_deref()
-        .map(str::trim)
-        .filter(|id| !id.is_empty());
-    let Some(generation) = issue
-        .lease_generation
-        .max(request.generation_floor)
-        .checked_add(1)
-    else {
-        return refuse(
-            FailureClass::LeaseInvalidPayload,
-            format!("issue {} has a generation beyond counting", issue.id),
-        );
-    };
+    let generation = next_generation(issue, request)?;
     let assignee_before = match (&issue.lease, &taken_over) {
         (Some(lease), Some(_)) => lease.assignee_before.clone(),
         _ => issue.assignee.clone(),
     };
     let lease = Lease {
-        lease_id: lease_id
-            .map_or_else(|| default_lease_id(&issue.id, claimant), str::to_owned)
-            .into(),
+        lease_id: request.lease_id_for(&issue.id).into(),
         owner: claimant.into(),
         acquired_at: time::micros(seen.moment.wall).into(),
         expires_at: time::micros(expires_at).into(),
@@ -247,6 +241,17 @@ pub fn claim(
         taken_over,
     };
     Ok((change, claim))
+}
+
+fn next_generation(issue: &Issue, request: &ClaimRequest) -> Result<u64, LeaseRefusal> {
+    let last = issue.lease_generation.max(request.generation_floor);
+    match last.checked_add(1) {
+        Some(generation) => Ok(generation),
+        None => refuse(
+            FailureClass::LeaseInvalidPayload,
+            format!("issue {} has a generation beyond counting", issue.id),
+        ),
+    }
 }
 
 /// Returns `lease1_<token(issue)>_<token(owner)>`.

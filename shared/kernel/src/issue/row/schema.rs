@@ -61,51 +61,56 @@ impl JsonSchema for Issue {
             "metadata",
             json_schema!({"description": "Whatever another tracker keeps here."}),
         );
-        describe(
-            &mut schema,
-            "operator_override",
-            json_schema!({
-                "description": "Who last changed the row without a gate (ours).",
-                "type": ["object", "null"],
-                "properties": {
-                    "operator": {"type": "string"},
-                    "at": {"type": "string", "format": "date-time"},
-                    "reason": {"type": "string"},
-                },
-                "required": ["operator", "at"],
-            }),
-        );
-        describe(
-            &mut schema,
-            "instructed_change",
-            json_schema!({
-                "description": "The last change that was asked for under an instruction (ours).",
-                "type": ["object", "null"],
-                "properties": {
-                    "instruction_ref": {"type": "string"},
-                    "change": {"type": "string"},
-                    "asked_by": {"type": "string"},
-                    "at": {"type": "string", "format": "date-time"},
-                },
-                "required": ["instruction_ref", "change", "asked_by", "at"],
-            }),
-        );
-        describe(
-            &mut schema,
-            "discovered_by",
-            json_schema!({
-                "description": "The step that filed it, and the lease that the step ran under (ours).",
-                "type": ["object", "null"],
-                "properties": {
-                    "step_id": {"type": "string"},
-                    "lease_id": {"type": "string"},
-                    "generation": {"type": "integer", "minimum": 0},
-                },
-                "required": ["step_id", "lease_id", "generation"],
-            }),
-        );
+        add_provenance(&mut schema);
         schema
     }
+}
+
+/// Adds by whom and under what the row was changed or filed (ours).
+fn add_provenance(schema: &mut Schema) {
+    describe(
+        schema,
+        "operator_override",
+        json_schema!({
+            "description": "Who last changed the row without a gate (ours).",
+            "type": ["object", "null"],
+            "properties": {
+                "operator": {"type": "string"},
+                "at": {"type": "string", "format": "date-time"},
+                "reason": {"type": "string"},
+            },
+            "required": ["operator", "at"],
+        }),
+    );
+    describe(
+        schema,
+        "instructed_change",
+        json_schema!({
+            "description": "The last change that was asked for under an instruction (ours).",
+            "type": ["object", "null"],
+            "properties": {
+                "instruction_ref": {"type": "string"},
+                "change": {"type": "string"},
+                "asked_by": {"type": "string"},
+                "at": {"type": "string", "format": "date-time"},
+            },
+            "required": ["instruction_ref", "change", "asked_by", "at"],
+        }),
+    );
+    describe(
+        schema,
+        "discovered_by",
+        json_schema!({
+            "description": "The step that filed it, and the lease that the step ran under (ours).",
+            "type": ["object", "null"],
+            "properties": {
+                "step_id": {"type": "string"},
+                "lease_id": {"type": "string"},
+                "generation": {"type": "integer", "minimum": 0},
+            },
+            "required": ["step_id", "lease_id", "generation"],
+        }),
+    );
 }
 
 /// Adds to an edge what no rule looks at.

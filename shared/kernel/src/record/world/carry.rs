@@ -119,41 +119,13 @@ impl WorkContext {
         to: Result<&WorldProfile, &str>,
         policy_digest: &str,
     ) -> Result<Carried, NotCarried> {
-        let mut faults = Vec::new();
-        let mut unresolved = |detail: String| {
-            faults.push(Fault(FailureClass::TransportContextUnresolved, detail));
-        };
-        if let Err(detail) = from {
-            unresolved(format!("the world that the turn comes from: {detail}"));
-        }
-        if let Err(detail) = to {
-            unresolved(format!("the world that it goes to: {detail}"));
-        }
-        let context = self.context_ref().map(str::to_owned);
-        if context.is_none() {
-            unresolved(format!(
-                "no row of step {} names one context of it",
-                self.step_id
-            ));
-        }
-        faults.extend(self.unverifiable());
-        if let (Ok(from), Ok(to)) = (from, to) {
-            faults.extend(uncomposable(&self.lineage, from, to, policy_digest));
-        }
+        let faults = self.faults(from, to, policy_digest);
         let [from_world, to_world] =
             [from, to].map(|world| world.ok().map(|world| world.world_id.clone()));
+        let context = self.context_ref().map(str::to_owned);
         let mapped = match (&context, &from_world, &to_world) {
             (Some(context), Some(from), Some(to)) if faults.is_empty() => {
-                let parts = json!({
-                    "kind": "world",
-                    "ctxRef": context,
-                    "fromWorld": from,
-                    "toWorld": to,
-                    "transportId": transport_id,
-                    "turnRef": self.turn_ref,
-                });
-                let digest = canonical::ref_digest(&parts);
-                Some(format!("world://{}/{}/{digest}", encode(from), encode(to)))
+                Some(self.mapped_ref(context, from, to, transport_id))
             }
             _ => None,
         };
@@ -186,6 +158,49 @@ impl WorkContext {
             input: self.input,
             policy_digest: policy_digest.to_owned(),
         })
+    }
+
+    /// Returns everything that stands against a crossing.
+    fn faults(
+        &self,
+        from: Result<&WorldProfile, &str>,
+        to: Result<&WorldProfile, &str>,
+        policy_digest: &str,
+    ) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut unresolved = |detail: String| {
+            faults.push(Fault(FailureClass::TransportContextUnresolved, detail));
+        };
+        if let Err(detail) = from {
+            unresolved(format!("the world that the turn comes from: {detail}"));
+        }
+        if let Err(detail) = to {
+            unresolved(format!("the world that it goes to: {detail}"));
+        }
+        if self.context_ref().is_none() {
+            unresolved(format!(
+                "no row of step {} names one context of it",
+                self.step_id
+            ));
+        }
+        faults.extend(self.unverifiable());
+        if let (Ok(from), Ok(to)) = (from, to) {
+            faults.extend(uncomposable(&self.lineage, from, to, policy_digest));
+        }
+        faults
+    }
+
+    /// Returns the reference of a context in the world that it is mapped to.
+    fn mapped_ref(&self, context: &str, from: &str, to: &str, transport_id: &str) -> String {
+        let digest = canonical::ref_digest(&json!({
+            "kind": "world",
+            "ctxRef": context,
+            "fromWorld": from,
+            "toWorld": to,
+            "transportId": transport_id,
+            "turnRef": self.turn_ref,
+        }));
+        format!("world://{}/{}/{digest}", encode(from), encode(to))
     }
 
     /// The witness must be the one that the step's row names, and say of its
