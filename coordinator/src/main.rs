@@ -14,7 +14,7 @@ use harness_worker::settings::{FileSettings, LoopFlags, Settings};
 use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
 use harness_worker::trust;
-use premath_kernel::plain::plain;
+use premath_kernel::json::plain::plain;
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

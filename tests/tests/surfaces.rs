@@ -8,7 +8,7 @@
 
 use premath_kernel::failure::FailureClass;
 use premath_tests::surface::help::{Entry, Surface};
-use premath_tests::surface::{Fault, docs, hygiene, pipeline};
+use premath_tests::surface::{Fault, docs, hygiene, layers, pipeline};
 use premath_tests::workspace;
 use std::fs;
 use std::path::Path;
@@ -42,6 +42,11 @@ fn checkout(names: &[&str]) -> TempDir {
 fn this_checkout_is_clean() {
     assert_eq!(told(&hygiene::faults(&workspace())), none());
     assert_eq!(told(&pipeline::faults(&workspace())), none());
+}
+
+#[test]
+fn the_modules_of_this_checkout_form_layers() {
+    assert_eq!(told(&layers::faults(&workspace())), none());
 }
 
 #[test]
@@ -127,6 +132,70 @@ fn what_does_not_belong_into_a_commit_is_found() {
     }
     let folder = checkout(&["README.md", ".ci/run"]);
     assert_eq!(told(&hygiene::faults(folder.path())), none());
+}
+
+#[test]
+fn an_import_upward_and_a_cycle_are_found() {
+    let kernel = "shared/kernel/src";
+    for (files, expected) in [
+        (
+            vec![
+                ("json/time.rs", "use crate::policy::retry;\n"),
+                ("policy/retry.rs", ""),
+            ],
+            vec![
+                "shared/kernel/src/json/time.rs:1: `json` imports `policy`, which is a higher layer",
+            ],
+        ),
+        (
+            vec![("other.rs", "")],
+            vec!["shared/kernel/src: the module `other` belongs to no declared layer"],
+        ),
+        (
+            vec![
+                (
+                    "issue/mod.rs",
+                    "mod row;\npub mod lease;\npub use row::Issue;\n",
+                ),
+                ("issue/row.rs", "\nuse super::lease::Lease;\n"),
+                ("issue/lease.rs", "use crate::issue::Issue;\n"),
+            ],
+            vec![
+                "shared/kernel/src/issue: modules import each other: \
+                 lease -> row (shared/kernel/src/issue/lease.rs:1), \
+                 row -> lease (shared/kernel/src/issue/row.rs:2)",
+            ],
+        ),
+        (
+            vec![
+                ("issue/mod.rs", "use crate::json::time;\n"),
+                (
+                    "json/time.rs",
+                    "#[cfg(test)]\nmod tests { use crate::issue::Issue; }\n",
+                ),
+            ],
+            vec![],
+        ),
+    ] {
+        let folder = checkout(&[]);
+        for (name, text) in files {
+            write(folder.path(), &format!("{kernel}/{name}"), text);
+        }
+        assert_eq!(told(&layers::faults(folder.path())), expected);
+    }
+    let folder = checkout(&[]);
+    write(folder.path(), "worker/src/a/x.rs", "use crate::b::y;\n");
+    write(folder.path(), "worker/src/b.rs", "use crate::c::z;\n");
+    write(
+        folder.path(),
+        "worker/src/c.rs",
+        "fn f() { crate::a::x::g(); }\n",
+    );
+    let faults = told(&layers::faults(folder.path()));
+    assert!(
+        faults.len() == 1 && faults[0].starts_with("worker/src: modules import each other: a -> b"),
+        "{faults:?}"
+    );
 }
 
 #[test]

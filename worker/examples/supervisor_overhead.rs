@@ -5,7 +5,7 @@
 
 use harness_worker::supervisor::confine::landlock::Lists;
 use harness_worker::supervisor::{self, Supervisor, confine, shell};
-use premath_kernel::sandbox::SandboxMode;
+use premath_kernel::policy::sandbox::SandboxMode;
 use std::error::Error;
 use std::fs::File;
 use std::io::Write;

@@ -1,9 +1,9 @@
 //! What a batch used and waited for, as a person reads it in the morning.
 
-use premath_kernel::budget::{Spent, usd};
-use premath_kernel::event::EndedBy;
-use premath_kernel::plain::plain;
-use premath_kernel::trajectory::{Account, ProviderAccount};
+use premath_kernel::json::plain::plain;
+use premath_kernel::policy::budget::{Spent, usd};
+use premath_kernel::record::event::EndedBy;
+use premath_kernel::record::trajectory::{Account, ProviderAccount};
 use std::time::Duration;
 
 /// Returns a line for each provider, the breaker, and what ended the batch.
@@ -55,10 +55,10 @@ fn provider(account: &ProviderAccount, now: jiff::Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use premath_kernel::breaker::BreakerChange;
-    use premath_kernel::provider::ProviderChange;
-    use premath_kernel::stamp::Stamp;
-    use premath_kernel::trajectory::{
+    use premath_kernel::json::stamp::Stamp;
+    use premath_kernel::policy::breaker::BreakerChange;
+    use premath_kernel::policy::provider::ProviderChange;
+    use premath_kernel::record::trajectory::{
         AgentRecord, StepRow, TokenCounts, action, breaker_row, provider_row,
     };
 

@@ -5,10 +5,10 @@ use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lane::{Lane, StepEnding, StepReport};
 use harness_worker::stderr::{baseline_told, failed, say};
-use premath_kernel::deadline::Deadline;
-use premath_kernel::event::EndedBy;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::plain::plain;
+use premath_kernel::json::plain::plain;
+use premath_kernel::policy::deadline::Deadline;
+use premath_kernel::record::event::EndedBy;
 use premath_memory::{Claimed, OutsideChange, clock};
 use std::time::{Duration, Instant};
 
@@ -181,7 +181,7 @@ impl<'a> Alone<'a> {
         say(&told(&report));
         self.batch.outside_changes().iter().for_each(tell_change);
         self.worked.store_lost |= report.store_lost.is_some();
-        match self.batch.step_ended(&self.worker[0], &report) {
+        match self.batch.step_ended(&self.worker[0], &report.for_batch()) {
             Ok(changes) => {
                 for change in changes {
                     say(&plain(&change.to_string()));

@@ -1,9 +1,17 @@
 //! The environment of a command: what is inherited by rule, and the step's
 //! own variables (`agents.md`, `contracts.md` 11).
 
-use crate::settings::EnvironmentRules;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+
+/// What of the environment a command gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EnvironmentRules {
+    /// These pass beside those of the list.
+    pub allow: BTreeSet<String>,
+    /// These never pass.
+    pub drop: BTreeSet<String>,
+}
 
 /// Variables of git that would point a command at another repository.
 const REPOSITORY: [&str; 8] = [

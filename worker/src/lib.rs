@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod batch;
+mod cause;
 mod environment;
 pub mod exit;
 pub mod gate;

@@ -3,7 +3,7 @@
 //! Errors and fields may hold text from outside: what acts on a terminal is
 //! spelled out before it gets there (`contracts.md` 11).
 
-use premath_kernel::plain::plain;
+use premath_kernel::json::plain::plain;
 use std::io::{self, Write};
 use tracing_subscriber::EnvFilter;
 

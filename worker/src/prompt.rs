@@ -4,8 +4,8 @@
 //! set off between marks that it cannot hold, with its origin, bounded, without
 //! what a reader does not see, and never reaches a shell.
 
-use premath_kernel::canonical::{self, sha256_hex};
-use premath_kernel::plain::{visible, visible_line};
+use premath_kernel::json::canonical::{self, sha256_hex};
+use premath_kernel::json::plain::{visible, visible_line};
 use premath_memory::IssueRow;
 use serde_json::Value;
 

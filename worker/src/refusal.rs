@@ -4,19 +4,19 @@
 //! Issue memory is not opened.
 
 use crate::batch::batch_holder;
+use crate::cause::chain;
 use crate::settings::{LoopFlags, SettingsError, absolute, roots_of};
 use crate::stderr::{failed, say};
 use crate::witness;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::session::{self, SessionState, SessionWrite};
-use premath_kernel::stamp::Stamp;
-use premath_kernel::trajectory::{StepRow, batch_id, batch_refused_row};
-use premath_kernel::witness::RefusalWitness;
+use premath_kernel::json::stamp::Stamp;
+use premath_kernel::record::session::{self, SessionState, SessionWrite};
+use premath_kernel::record::trajectory::{StepRow, batch_id, batch_refused_row};
+use premath_kernel::record::witness::RefusalWitness;
 use premath_memory::projection::{self, ProjectionError};
 use premath_memory::roots::{LaneRoots, LaneState, MemoryRoots, exclude_from_status};
 use premath_memory::{Trajectory, TrajectoryFileError, WorktreeLock, clock};
 use premath_worktree::tree::Tree;
-use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -76,17 +76,6 @@ fn record(flags: &LoopFlags, error: &SettingsError, lanes: &[RefusedLane]) {
             tracing::warn!(%error, worktree = %lane.worktree.display(), "the refusal has no session");
         }
     }
-}
-
-/// The error with all its causes, in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
 
 fn write_row(roots: &MemoryRoots, row: &StepRow) -> Result<(), TrajectoryFileError> {

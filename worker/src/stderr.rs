@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use premath_kernel::deadline::on_the_wall;
-use premath_kernel::plain::plain;
+use premath_kernel::json::plain::plain;
+use premath_kernel::policy::deadline::on_the_wall;
 use std::error::Error;
 use std::io::Write;
 

@@ -1,36 +1,15 @@
 //! Whether a batch may begin with the governing files of the main checkout.
 
-use crate::settings::{LoopFlags, SettingsError, roots_of};
-use premath_kernel::stamp::Stamp;
-use premath_kernel::trust::{
-    Acceptance, Acceptor, FileChange, TrustError, TrustRecord, Verdict, judge, listed,
+use crate::settings::{LoopFlags, SettingsError, UntrustedError, roots_of};
+use premath_kernel::json::stamp::Stamp;
+use premath_kernel::policy::trust::{
+    Acceptance, Acceptor, FileChange, TrustRecord, Verdict, judge, listed,
 };
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::trust::{self, TrustFileError};
-use premath_worktree::governing::{GoverningError, Survey, landed, survey};
+use premath_worktree::governing::{Survey, landed, survey};
 use std::collections::BTreeSet;
-
-/// A batch may not begin with the governing files that are there.
-#[derive(Debug, thiserror::Error)]
-pub enum UntrustedError {
-    /// They are not accepted, or the record is broken.
-    #[error(transparent)]
-    Trust(#[from] TrustError),
-    /// They cannot be looked at.
-    #[error(transparent)]
-    Governing(#[from] GoverningError),
-}
-
-impl UntrustedError {
-    /// Returns what a person can do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Trust(error) => Some(error.hint()),
-            Self::Governing(_) => None,
-        }
-    }
-}
 
 /// Makes sure that the operator accepts the governing files of the main
 /// checkout, records what is new, and returns what there is to say.
@@ -144,12 +123,6 @@ fn told(
     })
 }
 
-impl From<UntrustedError> for SettingsError {
-    fn from(error: UntrustedError) -> Self {
-        Self::Untrusted(Box::new(error))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,7 +131,7 @@ mod tests {
     fn what_is_accepted_is_said_in_a_line() {
         let change = FileChange {
             path: "harness.toml".to_owned(),
-            kind: premath_kernel::trust::ChangeKind::Changed,
+            kind: premath_kernel::policy::trust::ChangeKind::Changed,
         };
         let of = |acceptance, changes: &[FileChange], count| {
             told(acceptance, changes, count, "sha256:a").unwrap_or_default()

@@ -2,9 +2,10 @@
 //! refer to by its digest (HARNESS-RUNTIME 3.2).
 
 use crate::supervisor::{Exit, ExitCause, StreamReport};
-use premath_kernel::canonical;
-use premath_kernel::token;
-use premath_kernel::witness::{CommandEnd, EndCause, StreamFacts, TreeFacts};
+use premath_kernel::json::canonical;
+use premath_kernel::json::token;
+use premath_kernel::policy::retry::{CommandEnd, EndCause};
+use premath_kernel::record::witness::{StreamFacts, TreeFacts};
 pub(crate) use premath_memory::artifact::of_step as file;
 use premath_memory::{StoreError, artifact, projection};
 use premath_worktree::tree::TreeState;

@@ -12,9 +12,9 @@ use harness_worker::supervisor::{
     CommandSpec, Exit, ExitCause, MARKER, MODE, Running, SpawnFailure, Supervisor, SupervisorError,
     confine, shell,
 };
-use premath_kernel::canonical::sha256_hex;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::sandbox::SandboxMode;
+use premath_kernel::json::canonical::sha256_hex;
+use premath_kernel::policy::sandbox::SandboxMode;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 //! What a person is told where a bound of the batch's own is reached.
 
-use premath_kernel::event::EndedBy;
-use premath_kernel::plain::plain;
+use premath_kernel::json::plain::plain;
+use premath_kernel::record::event::EndedBy;
 
 /// That a bound of the batch's own is reached.
 pub(super) fn ending(ended_by: EndedBy, detail: &str) -> String {

@@ -12,8 +12,8 @@ use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
 use harness_worker::stderr::{baseline_told, end_told};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::landing::LandingMode;
-use premath_kernel::plain::plain;
+use premath_kernel::json::plain::plain;
+use premath_kernel::policy::landing::LandingMode;
 use std::io::Write;
 use std::time::Duration;
 

@@ -4,14 +4,14 @@ use super::{Notice, Reporter, Summary};
 use harness_worker::batch::Change;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
-use premath_kernel::breaker::BreakerChange;
-use premath_kernel::canonical::canonical;
-use premath_kernel::event::{EndWish, EndedIssue, EndedStep, Ending, Event, ProviderUse};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::outset::Outset;
-use premath_kernel::plain::plain_json;
-use premath_kernel::provider::ProviderChange;
-use premath_kernel::stamp::Stamp;
+use premath_kernel::json::canonical::canonical;
+use premath_kernel::json::plain::plain_json;
+use premath_kernel::json::stamp::Stamp;
+use premath_kernel::policy::breaker::BreakerChange;
+use premath_kernel::policy::outset::Outset;
+use premath_kernel::policy::provider::ProviderChange;
+use premath_kernel::record::event::{EndWish, EndedIssue, EndedStep, Ending, Event, ProviderUse};
 use std::io::Write;
 use std::path::Path;
 
@@ -214,7 +214,7 @@ fn text(path: &Path) -> String {
 fn ended<'a>(worker_id: &'a str, report: &'a StepReport) -> EndedStep<'a> {
     let (ending, ending_detail) = match &report.ending {
         StepEnding::Closed => (Ending::Closed, None),
-        StepEnding::Retry { at } => (Ending::Retry, at.map(premath_kernel::time::micros)),
+        StepEnding::Retry { at } => (Ending::Retry, at.map(premath_kernel::json::time::micros)),
         StepEnding::Blocked => (Ending::Blocked, None),
         StepEnding::Discovered { follow_up } => (Ending::Discovered, Some(follow_up.clone())),
         StepEnding::Stopped => (Ending::Stopped, None),

@@ -3,7 +3,7 @@
 use super::Summary;
 use super::why::changed_nothing;
 use harness_worker::lane::{StepEnding, StepReport};
-use premath_kernel::plain::plain;
+use premath_kernel::json::plain::plain;
 use std::borrow::Cow;
 
 /// How many commands of a kind, or issues that wait, are told.

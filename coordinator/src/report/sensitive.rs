@@ -3,7 +3,7 @@
 
 use super::Summary;
 use harness_worker::lane::StepReport;
-use premath_kernel::plain::plain;
+use premath_kernel::json::plain::plain;
 
 /// The title of the section.
 pub(super) const TITLE: &str = "changes to verification, CI, hooks, dependencies";

@@ -3,7 +3,7 @@
 use super::JudgedTurn;
 use harness_worker::lane::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::plain::plain;
+use premath_kernel::json::plain::plain;
 
 /// Returns the lines on an issue that did not close: what failed, where more
 /// is said of it, and where what it left is.

@@ -7,8 +7,8 @@ use crate::report::Notice;
 use harness_worker::batch::{Change, Turnout};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{BootError, StepReport};
-use premath_kernel::event::EndedBy;
-use premath_kernel::provider::ProviderChange;
+use premath_kernel::policy::provider::ProviderChange;
+use premath_kernel::record::event::EndedBy;
 use premath_memory::{Claimed, clock};
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl Shell<'_> {
 
     /// Takes a step's end in, for the steps to come.
     pub(super) fn take_in(&mut self, worker_id: &str, report: &StepReport) {
-        match self.batch.step_ended(worker_id, report) {
+        match self.batch.step_ended(worker_id, &report.for_batch()) {
             Ok(changes) => changes.iter().for_each(|change| self.change(change)),
             Err(error) => self.lose_store(&chain(&error)),
         }

@@ -6,9 +6,9 @@
 use crate::error::CliError;
 use crate::exit;
 use crate::terminal::plain;
-use premath_kernel::canonical::{canonical, value_of};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::plain::plain_json;
+use premath_kernel::json::canonical::{canonical, value_of};
+use premath_kernel::json::plain::plain_json;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};

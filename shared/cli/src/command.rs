@@ -25,7 +25,7 @@ use crate::transport_dispatch::TransportDispatchArgs;
 use crate::trust::TrustArgs;
 use crate::upkeep::{CleanArgs, DoctorArgs};
 use crate::world::WorldArgs;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Work with the issues, sessions and evidence of Premath Harness.
 ///
@@ -129,7 +129,7 @@ impl Command {
             Self::TransportDispatch(args) => args.run(),
             Self::World(args) => args.run(),
             Self::McpServe(args) => args.run(),
-            Self::Doctrine(args) => args.run(),
+            Self::Doctrine(args) => args.run(&Cli::command()),
             Self::Retry(args) => args.run(),
             Self::Escalate(args) => args.run(),
             Self::Classes(args) => args.run(),

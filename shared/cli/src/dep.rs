@@ -8,7 +8,7 @@ use crate::paths;
 use crate::terminal::plain;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
-use premath_kernel::graph::{Diagnosis, DuplicateEdge, Edge, Scope};
+use premath_kernel::issue::graph::{Diagnosis, DuplicateEdge, Edge, Scope};
 use premath_memory::{DependencyEdit, IssueChange, IssueMemory, IssueRow};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -2,12 +2,11 @@
 //! contracts, and the command line.
 
 use crate::answer::{Answer, Finished, Verdict};
-use crate::command::Cli;
 use crate::mcp::tool::served;
 use crate::terminal::plain;
-use clap::{Args, Command, CommandFactory, Subcommand};
-use premath_kernel::operation::doctrine::{DoctrineFault, ServedTool, faults};
-use premath_kernel::operation::{OPERATIONS, Operation};
+use clap::{Args, Command, Subcommand};
+use premath_kernel::authority::doctrine::{DoctrineFault, ServedTool, faults};
+use premath_kernel::authority::operation::{OPERATIONS, Operation};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -43,10 +42,11 @@ pub(crate) struct DoctrineAnswer {
 }
 
 impl DoctrineArgs {
-    pub(crate) fn run(self) -> Finished {
+    /// Checks the table against the command line `whole`.
+    pub(crate) fn run(self, whole: &Command) -> Finished {
         match self.command {
             DoctrineCommand::Check => {
-                let answer = check(OPERATIONS, &commands(), &served());
+                let answer = check(OPERATIONS, &commands_of(whole), &served());
                 Finished::new("doctrine.check", Ok(answer))
             }
         }
@@ -83,11 +83,11 @@ fn check(operations: &[Operation], commands: &BTreeSet<String>, tools: &[ServedT
     Answer::new(document, text).refused(!right)
 }
 
-/// Returns the commands of the command line that do something, as in
+/// Returns the commands of a command line that do something, as in
 /// `issue claim`.
-fn commands() -> BTreeSet<String> {
+fn commands_of(whole: &Command) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    collect(&Cli::command(), "", &mut found);
+    collect(whole, "", &mut found);
     found
 }
 
@@ -105,6 +105,12 @@ fn collect(command: &Command, above: &str, found: &mut BTreeSet<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::Cli;
+    use clap::CommandFactory;
+
+    fn commands() -> BTreeSet<String> {
+        commands_of(&Cli::command())
+    }
 
     #[test]
     fn every_command_and_tool_has_an_operation_and_every_operation_its_own() {

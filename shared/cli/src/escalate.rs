@@ -11,18 +11,18 @@ use crate::terminal::plain;
 use clap::Args;
 use premath_evidence::{EscalationFacts, TurnPolicies, escalation_right};
 use premath_kernel::authority::MutationMode;
-use premath_kernel::escalation::IssueContext;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::reference::RefSet;
-use premath_kernel::retry::{Decision, EscalationAction, Outcome, decide};
-use premath_kernel::trajectory::{RetryRecord, generation_floor};
+use premath_kernel::json::reference::RefSet;
+use premath_kernel::policy::escalation::{ContextError, IssueContext};
+use premath_kernel::policy::retry::{Decision, EscalationAction, Outcome, decide};
+use premath_kernel::record::trajectory::{RetryRecord, generation_floor};
 use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile};
 use premath_memory::escalation::{
     CarriedOut, Escalation, HandedUp, escalation_row, session_source,
 };
 use premath_memory::governance::{ClaimError, claims_governance};
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{Trajectory, clock};
+use premath_memory::{IssueMemory, Trajectory, clock};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -148,16 +148,7 @@ impl EscalateArgs {
         };
         let mode = self.mode().map_err(none)?;
         let memory = paths::open(path, false).map_err(none)?;
-        let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
-        let session = paths::session(None).map_err(none)?;
-        let found = memory
-            .escalation_context(
-                text("PREMATH_ACTIVE_ISSUE_ID").as_deref(),
-                text("PREMATH_ISSUE_ID").as_deref(),
-                &session_source(&session),
-            )
-            .map_err(|error| none(error.into()))?;
-        let context = match found {
+        let context = match context_of(&memory).map_err(none)? {
             Ok(context) => context,
             // Nothing is to be changed, so nobody needs to know of what.
             Err(_) if action == EscalationAction::Stop => {
@@ -274,4 +265,15 @@ fn claimed_profile() -> Result<Option<GovernanceProfile>, ClaimError> {
         policy_provenance: None,
     };
     Ok(claims_governance(&roots.repository)?.then_some(profile))
+}
+
+/// Finds the issue that is handed up; the inner error says why there is none.
+fn context_of(memory: &IssueMemory) -> Result<Result<IssueContext, ContextError>, CliError> {
+    let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
+    let session = paths::session(None)?;
+    Ok(memory.escalation_context(
+        text("PREMATH_ACTIVE_ISSUE_ID").as_deref(),
+        text("PREMATH_ISSUE_ID").as_deref(),
+        &session_source(&session),
+    )?)
 }

@@ -7,7 +7,7 @@ use crate::session::given;
 use crate::terminal::{plain, table};
 use clap::{Args, Subcommand, ValueEnum};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::feature::{FeatureLedger, FeatureStatus, FeatureWrite, LedgerFinding};
+use premath_kernel::record::feature::{FeatureLedger, FeatureStatus, FeatureWrite, LedgerFinding};
 use premath_memory::{clock, projection};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,7 +4,7 @@ use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::paths;
 use clap::{Args, ValueEnum};
-use premath_kernel::trajectory::{KPI_WINDOW, KpiDecision, Throughput, throughput};
+use premath_kernel::record::trajectory::{KPI_WINDOW, KpiDecision, Throughput, throughput};
 use premath_memory::Trajectory;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -12,6 +12,7 @@ mod error;
 mod escalate;
 mod exit;
 mod feature;
+mod form;
 mod init;
 mod instruction;
 mod issue;

@@ -1,7 +1,7 @@
 //! The retry policy that the loops run with here (`contracts.md` 7).
 
 use crate::error::CliError;
-use premath_kernel::retry::{POLICY_PLACE, RetryPolicy};
+use premath_kernel::policy::retry::{POLICY_PLACE, RetryPolicy};
 use premath_memory::roots::MemoryRoots;
 use serde_json::{Value, json};
 use std::fs;

@@ -4,7 +4,7 @@ use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::terminal::{plain, table};
 use clap::Args;
-use premath_kernel::stamp::Stamp;
+use premath_kernel::json::stamp::Stamp;
 use premath_memory::report::{self, KeptReport};
 use premath_memory::roots::MemoryRoots;
 use schemars::JsonSchema;

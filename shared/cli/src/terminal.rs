@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::io::{self, BufRead, IsTerminal, Read, Write as _};
 
-pub(crate) use premath_kernel::plain::plain;
+pub(crate) use premath_kernel::json::plain::plain;
 
 /// Returns text of several lines, each one plain and indented.
 pub(crate) fn block(text: &str) -> String {

@@ -9,12 +9,12 @@ use crate::operator::Reason;
 use crate::paths;
 use crate::terminal::plain;
 use clap::Args;
-use premath_kernel::failure::FailureClass;
-use premath_kernel::lease::LeaseProjection;
-use premath_kernel::transport::{
+use premath_kernel::authority::transport::{
     DISPATCH_KIND, PROFILE_ID, Payload, TransportAction, UNKNOWN_ACTION_ID, WorldBinding,
     semantic_digest,
 };
+use premath_kernel::failure::FailureClass;
+use premath_kernel::issue::lease::LeaseProjection;
 use premath_memory::dispatch::dispatch;
 use premath_memory::{IssueRow, clock};
 use schemars::JsonSchema;

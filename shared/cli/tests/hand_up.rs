@@ -6,7 +6,7 @@
     reason = "a test that cannot go on ends, and says where"
 )]
 
-use premath_kernel::retry::RetryPolicy;
+use premath_kernel::policy::retry::RetryPolicy;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;

@@ -2,12 +2,13 @@
 //! piece of evidence.
 
 use crate::adapter::AGENT_NORMALIZER;
+use crate::call::ShellCall;
 use crate::event::{Source, Terminal};
 use crate::fold::{CallRecord, FoldedStream};
 use crate::policy::{Seen, TurnPolicies, bind_agent_folds, evidence_of};
-use crate::shell::{self, ShellCall, ShellRow};
+use crate::shell::{self, ShellRow};
 use premath_kernel::authority::StepIdentity;
-use premath_kernel::token;
+use premath_kernel::json::token;
 use premath_kernel::turn::evidence::{RequestFacts, ResultFacts, TransportRow};
 use premath_kernel::turn::word::TransportEvent;
 use premath_kernel::turn::{Evidence, JoinCheckInput, RequestRow, UseRow};

@@ -3,7 +3,7 @@
 //!
 //! A turn claims a profile only where every command of it ran under that one.
 
-use crate::shell::{ShellCall, TOOL};
+use crate::call::{SHELL_TOOL, ShellCall};
 use premath_kernel::turn::Evidence;
 use premath_kernel::turn::evidence::{BoundaryPolicy, Policy, ResultFacts, ShellEvidence};
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ pub(crate) fn bind<'a>(evidence: &mut Evidence, calls: impl Iterator<Item = &'a 
     let further = &mut evidence.call_spec.further;
     further.runtime_sandbox_ref = Some(profile);
     further.execution_boundary_policy = Some(Policy::Content(BoundaryPolicy {
-        shell_tools: BTreeSet::from([TOOL.to_owned()]),
+        shell_tools: BTreeSet::from([SHELL_TOOL.to_owned()]),
         workdir_roots: workdirs,
         ..BoundaryPolicy::default()
     }));

@@ -4,10 +4,11 @@ use crate::adapter::speaks_of_network;
 use crate::event::Terminal;
 use crate::fold::FoldedStream;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::retry::classes_of;
-use premath_kernel::silence::{AgentPhase, Overdue};
-use premath_kernel::trajectory::TokenCounts;
-use premath_kernel::witness::{AgentFacts, CommandEnd, EndCause};
+use premath_kernel::policy::retry::classes_of;
+use premath_kernel::policy::retry::{CommandEnd, EndCause};
+use premath_kernel::policy::silence::{AgentPhase, Overdue};
+use premath_kernel::record::trajectory::TokenCounts;
+use premath_kernel::record::witness::AgentFacts;
 
 /// How an agent came to its end.
 #[derive(Clone, Copy, Debug)]

@@ -3,11 +3,11 @@
 
 use crate::policy::{Seen, TurnPolicies, evidence_of};
 use premath_kernel::authority::{MutationMode, StepIdentity};
-use premath_kernel::canonical;
-use premath_kernel::escalation::EscalationRight;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::lease::LeaseRefusal;
-use premath_kernel::retry::{Decision, EscalationAction, RetryVerdict};
+use premath_kernel::issue::lease::LeaseRefusal;
+use premath_kernel::json::canonical;
+use premath_kernel::policy::escalation::EscalationRight;
+use premath_kernel::policy::retry::{Decision, EscalationAction, RetryVerdict};
 use premath_kernel::turn::{
     CallSpec, Change, JoinCheckInput, MutationBinding, MutationReady, RequestRow, ResultRow, UseRow,
 };
@@ -120,13 +120,13 @@ fn right<C: Change>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use premath_kernel::retry::{RetryPolicy, decide};
+    use premath_kernel::policy::retry::{RetryPolicy, decide};
 
     fn right_of(class: &str, mutation: Option<&str>) -> Result<Option<EscalationRight>, String> {
         let mode = MutationMode::human_override("test", None, jiff::Timestamp::UNIX_EPOCH).unwrap();
         let policy = RetryPolicy::embedded().unwrap();
         let decision = decide(&policy, &[class], 100);
-        let premath_kernel::retry::Outcome::Escalate(action) = decision.outcome else {
+        let premath_kernel::policy::retry::Outcome::Escalate(action) = decision.outcome else {
             panic!("attempts are used up");
         };
         let facts = EscalationFacts {

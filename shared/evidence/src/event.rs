@@ -5,9 +5,9 @@
 //! holds a payload: of inputs and outputs there are digests, of messages the
 //! line's digest, of errors an excerpt.
 
+use crate::call::CallEnd;
 use crate::flaw::Flaw;
-use crate::shell::CallEnd;
-use premath_kernel::canonical::Sum;
+use premath_kernel::json::canonical::Sum;
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -1,11 +1,12 @@
 //! The `evidence-file` adapter: the work command writes down what it did, as an
 //! input of the join check (`agents.md`).
 
+use crate::call::ShellCall;
 use crate::policy::{Seen, TurnPolicies, evidence_of};
-use crate::shell::{self, ShellCall};
+use crate::shell;
 use premath_kernel::authority::StepIdentity;
-use premath_kernel::canonical;
-use premath_kernel::token;
+use premath_kernel::json::canonical;
+use premath_kernel::json::token;
 use premath_kernel::turn::evidence::RequestFacts;
 use premath_kernel::turn::{JoinCheckInput, RequestRow, ResultRow, ResultStatus, UseRow};
 use serde_json::Value;

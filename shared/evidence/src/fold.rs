@@ -13,15 +13,15 @@ pub use call::{CallRecord, RequestRecord, ResultRecord};
 pub use usage::Spent;
 
 use crate::adapter::Agent;
+use crate::call::CallEnd;
 use crate::event::{
     Begun, CallRequest, CallResult, Event, EventKind, Limit, LimitStatus, Source, Speaker, Terminal,
 };
 use crate::flaw::{Flaw, MAX_CALL_BYTES, StreamFault};
 use crate::reader::StreamLog;
-use crate::shell::CallEnd;
 use indexmap::{IndexMap, IndexSet};
-use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::canonical;
 use premath_kernel::turn::word::TransportEvent;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -16,6 +16,7 @@ extern crate self as premath_evidence;
 mod adapter;
 mod agent;
 mod boundary;
+mod call;
 #[cfg(test)]
 #[path = "../tests/case/mod.rs"]
 mod case;
@@ -34,6 +35,7 @@ mod stream;
 
 pub use adapter::{AGENT_NORMALIZER, Agent};
 pub use agent::{AgentTurn, agent_turn};
+pub use call::{CallEnd, ShellCall};
 pub use ending::AgentEnd;
 pub use escalation::{ESCALATION_NORMALIZER, EscalationFacts, escalation_right, escalation_turn};
 pub use event::{
@@ -45,5 +47,5 @@ pub use flaw::{Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamFault};
 pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, Spent, StreamFold};
 pub use policy::TurnPolicies;
 pub use reader::{StreamLog, StreamReader};
-pub use shell::{CallEnd, SHELL_NORMALIZER, ShellCall, ShellTurn, shell_turn};
+pub use shell::{SHELL_NORMALIZER, ShellTurn, shell_turn};
 pub use stream::AgentStream;

@@ -2,7 +2,7 @@
 
 use indexmap::IndexSet;
 use premath_kernel::authority::StepIdentity;
-use premath_kernel::canonical;
+use premath_kernel::json::canonical;
 use premath_kernel::turn::mutation::{session_ref, trajectory_ref};
 use premath_kernel::turn::{
     ActionMode, CallSpecRow, Evidence, ExecutionPattern, FurtherBinding, GovernanceProfile,

@@ -8,7 +8,7 @@ use crate::event::{Event, EventKind, Source};
 use crate::flaw::{Flaw, MAX_LINE_BYTES};
 use crate::json::{Object, Shape};
 use memchr::memchr;
-use premath_kernel::canonical::Sum;
+use premath_kernel::json::canonical::Sum;
 use sha2::{Digest, Sha256};
 
 /// How much of the buffer is kept after a long line.

@@ -2,9 +2,10 @@
 //! command, and both are tool calls (`agents.md`).
 
 use crate::boundary;
+use crate::call::{CallEnd, SHELL_TOOL, ShellCall};
 use crate::policy::{Seen, TurnPolicies, evidence_of};
 use premath_kernel::authority::StepIdentity;
-use premath_kernel::canonical;
+use premath_kernel::json::canonical;
 use premath_kernel::turn::evidence::RequestFacts;
 use premath_kernel::turn::{
     Constraints, Evidence, JoinCheckInput, RequestRow, ResultRow, TruncationConstraints, UseRow,
@@ -13,84 +14,6 @@ use serde_json::json;
 
 /// The normaliser that shell evidence is bound to.
 pub const SHELL_NORMALIZER: &str = "premath.harness.shell.v1";
-pub(crate) const TOOL: &str = "shell.exec";
-
-/// One command that the harness ran, as far as the gate needs it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShellCall {
-    /// Which command of the step: `work` or `verify`.
-    pub phase: &'static str,
-    /// The digest of the command line.
-    pub command_digest: String,
-    /// The digest of the prompt that it was given, where it was given one.
-    pub prompt_digest: Option<String>,
-    /// The working directory, absolute.
-    pub workdir: String,
-    /// The sandbox profile that it ran under; `None` where it was not confined.
-    pub sandbox_ref: Option<String>,
-    /// The exit code, where it ended by itself.
-    pub exit_code: Option<i32>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-    /// The digest of all that it wrote to stdout.
-    pub stdout_sha256: String,
-    /// The digest of all that it wrote to stderr.
-    pub stderr_sha256: String,
-    /// Whether the kept output was cut in the middle, with the marker.
-    pub truncated: bool,
-    /// How it ended; `None` where no end was seen.
-    pub end: Option<CallEnd>,
-    /// The reference of its witness file: what its use rests on.
-    pub witness_ref: String,
-}
-
-/// How a call ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallEnd {
-    /// Exit code 0.
-    Ok,
-    /// Anything else.
-    Error {
-        /// The failure class.
-        class: String,
-        /// Whether another try may help.
-        retryable: bool,
-        /// What it said last.
-        message: String,
-    },
-}
-
-impl CallEnd {
-    /// Makes the end of a call that failed; says something in any case, for an
-    /// envelope without a code or a message is none.
-    pub(crate) fn failed(class: &str, message: String) -> Self {
-        let class = Some(class.trim()).filter(|class| !class.is_empty());
-        Self::Error {
-            class: class.unwrap_or("tool_error").to_owned(),
-            retryable: false,
-            message: if message.trim().is_empty() {
-                "(no message)".to_owned()
-            } else {
-                message
-            },
-        }
-    }
-
-    /// Returns the result row of a call that ended so.
-    pub(crate) fn row(&self, id: &str, digest: &str) -> ResultRow {
-        match self {
-            Self::Ok => ResultRow::ok(id, digest),
-            Self::Error {
-                class,
-                retryable,
-                message,
-            } => ResultRow {
-                result_digest: Some(digest.to_owned()),
-                ..ResultRow::error(id, class, *retryable, message)
-            },
-        }
-    }
-}
 
 /// A step's turn by the shell adapter.
 #[derive(Clone, Debug)]
@@ -118,7 +41,7 @@ pub fn shell_turn(turn: &ShellTurn<'_>) -> JoinCheckInput {
     let mut evidence = evidence_of(
         turn.step,
         &turn.step.step_id(),
-        TOOL,
+        SHELL_TOOL,
         SHELL_NORMALIZER,
         turn.policies,
         &seen(&rows),
@@ -173,7 +96,7 @@ pub(crate) fn add(evidence: &mut Evidence, rows: &[ShellRow<'_>]) {
         evidence.tool_requests.push(RequestRow {
             schema_digest: Some(call.command_digest.clone()),
             facts: prompted,
-            ..RequestRow::new(id, TOOL)
+            ..RequestRow::new(id, SHELL_TOOL)
         });
         let Some(end) = &call.end else { continue };
         evidence.tool_results.push(ResultRow {
@@ -239,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_embedded_instruction_policy_admits_the_shell_adapter() {
-        let policy = premath_kernel::instruction::InstructionPolicy::embedded().unwrap();
+        let policy = premath_kernel::authority::instruction::InstructionPolicy::embedded().unwrap();
         assert!(policy.allowed_normalizers().contains(SHELL_NORMALIZER));
     }
 

@@ -4,7 +4,10 @@
 //! below is the only place where a class's text stands; everything else names
 //! the variant.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -367,9 +370,42 @@ impl<'de> Deserialize<'de> for FailureClass {
     }
 }
 
+impl JsonSchema for FailureClass {
+    fn schema_name() -> Cow<'static, str> {
+        "FailureClass".into()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        concat!(module_path!(), "::FailureClass").into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let classes: Vec<Value> = Self::ALL
+            .iter()
+            .map(|class| json!({"const": class.as_str(), "description": class.meaning()}))
+            .collect();
+        json_schema!({
+            "description": "A stable, machine-readable name of one way to fail.",
+            "type": "string",
+            "oneOf": classes,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_failure_class_stands_in_its_schema_with_its_meaning() {
+        let schema = schemars::schema_for!(FailureClass);
+        let classes = schema.get("oneOf").and_then(Value::as_array).unwrap();
+        assert_eq!(classes.len(), FailureClass::ALL.len());
+        for (class, described) in FailureClass::ALL.iter().zip(classes) {
+            assert_eq!(described["const"], class.as_str());
+            assert_eq!(described["description"], class.meaning());
+        }
+    }
 
     #[test]
     fn every_class_has_one_text_that_reads_back() {

@@ -3,53 +3,27 @@
 //! Everything that decides is here: issues and their graph, lease rules, the
 //! turn chain and its gate, policies, digests, projections.
 //!
+//! The modules form layers. A layer imports only layers above it in this list:
+//!
+//! | layer | content |
+//! |---|---|
+//! | [`json`] | canonical writer, strict reading, references, timestamps |
+//! | [`failure`] | every failure class |
+//! | [`issue`] | rows, graph, leases, handoff, dispatch, outbox |
+//! | [`authority`] | modes, claims, instructions, operations, transport actions |
+//! | [`turn`] | evidence, its normal form, the gate, the chain of types |
+//! | [`policy`] | retry, supervision, confinement, landing |
+//! | [`record`] | trajectory, session, features, witnesses, worlds, events |
+//!
+//! `premath-check layers` refuses any other import.
+//!
 //! Invariant: no clock, file, process, thread or environment. Time is an
 //! argument.
 
-pub mod audit;
 pub mod authority;
-pub mod bootstrap;
-pub mod breaker;
-pub mod budget;
-pub mod canonical;
-pub mod claim;
-pub mod conformance;
-pub mod deadline;
-pub mod dispatch;
-pub mod escalation;
-pub mod event;
 pub mod failure;
-pub mod feature;
-pub mod field;
-pub mod governance;
-pub mod governing;
-pub mod graph;
-pub mod handoff;
-pub mod instruction;
-pub mod inventory;
 pub mod issue;
-pub mod landing;
-pub mod lease;
-pub mod network;
-pub mod operation;
-pub mod outbox;
-pub mod outset;
-pub mod plain;
-pub mod provider;
-pub mod reference;
-pub mod retry;
-pub mod room;
-pub mod sandbox;
-pub mod schema;
-pub mod session;
-pub mod silence;
-pub mod size;
-pub mod stamp;
-pub mod time;
-pub mod token;
-pub mod trajectory;
-pub mod transport;
-pub mod trust;
+pub mod json;
+pub mod policy;
+pub mod record;
 pub mod turn;
-pub mod witness;
-pub mod world;

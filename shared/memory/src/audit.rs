@@ -6,9 +6,9 @@ use crate::error::StoreError;
 use crate::inspect::{Fault, fault, lines, read};
 use crate::trajectory::read_line;
 use flate2::read::GzDecoder;
-use premath_kernel::audit::{AuditRow, StreamFile, StreamName, WitnessFile, WitnessRef};
-use premath_kernel::canonical::hex;
-use premath_kernel::trajectory::{ChainReport, check_chain};
+use premath_kernel::json::canonical::hex;
+use premath_kernel::record::audit::{AuditRow, StreamFile, StreamName, WitnessFile, WitnessRef};
+use premath_kernel::record::trajectory::{ChainReport, check_chain};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -150,7 +150,7 @@ mod tests {
         );
         assert_eq!(
             plain.sha256,
-            premath_kernel::canonical::sha256_hex(b"said\n")
+            premath_kernel::json::canonical::sha256_hex(b"said\n")
         );
         fs::write(packed, "no gzip").unwrap();
         let broken = stream(folder.path(), &name).unwrap().unwrap();
@@ -165,7 +165,7 @@ mod tests {
         let writer = crate::Trajectory::open(&path).unwrap();
         let row = |step: &str| {
             let at = jiff::Timestamp::UNIX_EPOCH;
-            premath_kernel::trajectory::StepRow::new(step, "worker.loop", "completed", at)
+            premath_kernel::record::trajectory::StepRow::new(step, "worker.loop", "completed", at)
         };
         writer.append(&row("1")).unwrap();
         let mut text = fs::read_to_string(&path).unwrap();

@@ -1,7 +1,8 @@
 //! The clocks and processes of this host, as the lease rules observe them.
 
-use premath_kernel::lease::{Holder, Life, Observation};
-use premath_kernel::time::Moment;
+use premath_kernel::issue::Holder;
+use premath_kernel::issue::lease::{Life, Observation};
+use premath_kernel::json::time::Moment;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::time::{ClockId, clock_gettime};

@@ -5,7 +5,7 @@ use crate::error::ChangeError;
 use crate::issues::{ClaimScope, IssueMemory};
 use crate::row::IssueRow;
 use premath_kernel::authority::LeaseAuthority;
-use premath_kernel::transport::DispatchRequest;
+use premath_kernel::authority::transport::DispatchRequest;
 
 /// Carries an action out; returns the row that it changed, `None` where there
 /// was nothing to claim.

@@ -1,7 +1,7 @@
 //! What can go wrong with the files of authority and projection.
 
 use premath_kernel::failure::FailureClass;
-use premath_kernel::lease::LeaseRefusal;
+use premath_kernel::issue::lease::LeaseRefusal;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -7,20 +7,20 @@ use crate::error::{ChangeError, StoreError};
 use crate::issues::{Claimed, IssueMemory, NewIssue};
 use crate::projection::{self, ProjectionError};
 use premath_kernel::authority::{LeaseAuthority, StepIdentity};
-use premath_kernel::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
-use premath_kernel::escalation::{
+use premath_kernel::issue::Holder;
+use premath_kernel::issue::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
+use premath_kernel::issue::lease::{
+    self, AssigneeRule, Claim, ClaimRequest, LeaseKey, LeaseRefusal, LeaseState, TTL_MIN, Term,
+};
+use premath_kernel::json::reference::RefSet;
+use premath_kernel::json::stamp::Stamp;
+use premath_kernel::policy::escalation::{
     ContextError, ContextSources, EscalationReport, EscalationRight, IssueContext, SessionSource,
     blocked_notes, follow_up, issue_context,
 };
-use premath_kernel::lease::{
-    self, AssigneeRule, Claim, ClaimRequest, Holder, LeaseKey, LeaseRefusal, LeaseState, TTL_MIN,
-    Term,
-};
-use premath_kernel::reference::RefSet;
-use premath_kernel::retry::{Decision, EscalationAction, Outcome};
-use premath_kernel::session::session_id;
-use premath_kernel::stamp::Stamp;
-use premath_kernel::trajectory::{RetryRecord, StepRow, action};
+use premath_kernel::policy::retry::{Decision, EscalationAction, Outcome};
+use premath_kernel::record::session::session_id;
+use premath_kernel::record::trajectory::{RetryRecord, StepRow, action};
 use std::path::Path;
 
 /// What is escalated, and in whose name.

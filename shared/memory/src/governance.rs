@@ -2,7 +2,7 @@
 
 use crate::artifact;
 use crate::error::StoreError;
-use premath_kernel::governance::{REGISTRY_PATHS, RegistryError, is_claimed};
+use premath_kernel::turn::governance::{REGISTRY_PATHS, RegistryError, is_claimed};
 use std::path::{Path, PathBuf};
 
 /// Nobody can tell what is claimed.

@@ -6,7 +6,7 @@ use crate::issues::read_row;
 use crate::journal::{Line, is_comment, is_object};
 use crate::row::IssueRow;
 use crate::trajectory;
-use premath_kernel::trajectory::StepRow;
+use premath_kernel::record::trajectory::StepRow;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Write};

@@ -3,10 +3,10 @@
 
 use crate::artifact;
 use crate::error::StoreError;
-use premath_kernel::failure::FailureClass;
-use premath_kernel::instruction::{
+use premath_kernel::authority::instruction::{
     EnvelopeError, INSTRUCTION_POLICY_FILE, Instruction, InstructionPolicy, InstructionPolicyError,
 };
+use premath_kernel::failure::FailureClass;
 use std::path::{Path, PathBuf};
 
 /// An envelope or a policy could not be read.

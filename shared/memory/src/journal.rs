@@ -241,70 +241,24 @@ impl Journal {
         size: u64,
         take: &mut impl FnMut(Line<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        const CHUNK: u64 = 1 << 18;
         let path = self.path.clone();
         let Some(open) = &mut self.open else {
             return Ok(());
         };
-        let mut rest: Vec<u8> = Vec::new();
-        let ahead = size.saturating_sub(open.length).clamp(SEAL as u64, CHUNK);
-        let mut chunk = vec![0; ahead as usize];
-        let mut position = open.length;
-        loop {
-            let read = open
-                .file
-                .read_at(&mut chunk, position)
-                .map_err(StoreError::io("read", &path))?;
-            if read == 0 {
-                break;
-            }
-            position += read as u64;
-            let mut bytes = &chunk[..read];
-            while let Some(end) = newline(bytes) {
-                let line = if rest.is_empty() {
-                    &bytes[..end]
-                } else {
-                    rest.extend_from_slice(&bytes[..end]);
-                    &rest[..]
-                };
-                open.lines += 1;
-                open.length += line.len() as u64 + 1;
-                take(Line {
-                    number: open.lines,
-                    bytes: line,
-                    is_whole: true,
-                })?;
-                rest.clear();
-                bytes = &bytes[end + 1..];
-            }
-            rest.extend_from_slice(bytes);
-        }
-        if !rest.is_empty() {
-            let counts = is_object(&rest) || is_comment(&rest);
-            if counts || is_blank(&rest) {
-                if counts {
-                    take(Line {
-                        number: open.lines + 1,
-                        bytes: &rest,
-                        is_whole: tail == Tail::Repair,
-                    })?;
-                }
-                if tail == Tail::Repair {
-                    open.file
-                        .write_all(b"\n")
-                        .map_err(StoreError::io("end the last line of", &path))?;
-                    open.lines += 1;
-                    open.length += rest.len() as u64 + 1;
-                }
-            } else if tail == Tail::Repair {
-                let aside = set_aside(&path, &rest)?;
-                open.file
-                    .set_len(open.length)
-                    .map_err(StoreError::io("cut the torn line off", &path))?;
-                self.aside = Some(aside);
-            } else {
-                self.cut = Some(open.lines + 1);
-            }
+        let rest = open.read_whole_lines(&path, size, take)?;
+        let counts = is_object(&rest) || is_comment(&rest);
+        if rest.is_empty() {
+            // The last line is whole.
+        } else if counts || is_blank(&rest) {
+            open.read_unended(&path, &rest, tail, counts, take)?;
+        } else if tail == Tail::Repair {
+            let aside = set_aside(&path, &rest)?;
+            open.file
+                .set_len(open.length)
+                .map_err(StoreError::io("cut the torn line off", &path))?;
+            self.aside = Some(aside);
+        } else {
+            self.cut = Some(open.lines + 1);
         }
         open.seal_now(&path)?;
         // Also what was mended here was not read as it stands now.
@@ -388,6 +342,76 @@ impl Journal {
 }
 
 impl Open {
+    /// Reads the lines that end, and returns what is behind the last of them.
+    fn read_whole_lines(
+        &mut self,
+        path: &Path,
+        size: u64,
+        take: &mut impl FnMut(Line<'_>) -> Result<(), StoreError>,
+    ) -> Result<Vec<u8>, StoreError> {
+        const CHUNK: u64 = 1 << 18;
+        let mut rest: Vec<u8> = Vec::new();
+        let ahead = size.saturating_sub(self.length).clamp(SEAL as u64, CHUNK);
+        let mut chunk = vec![0; ahead as usize];
+        let mut position = self.length;
+        loop {
+            let read = self
+                .file
+                .read_at(&mut chunk, position)
+                .map_err(StoreError::io("read", path))?;
+            if read == 0 {
+                break;
+            }
+            position += read as u64;
+            let mut bytes = &chunk[..read];
+            while let Some(end) = newline(bytes) {
+                let line = if rest.is_empty() {
+                    &bytes[..end]
+                } else {
+                    rest.extend_from_slice(&bytes[..end]);
+                    &rest[..]
+                };
+                self.lines += 1;
+                self.length += line.len() as u64 + 1;
+                take(Line {
+                    number: self.lines,
+                    bytes: line,
+                    is_whole: true,
+                })?;
+                rest.clear();
+                bytes = &bytes[end + 1..];
+            }
+            rest.extend_from_slice(bytes);
+        }
+        Ok(rest)
+    }
+
+    /// Reads a last line without an end, and ends it where it is to be repaired.
+    fn read_unended(
+        &mut self,
+        path: &Path,
+        rest: &[u8],
+        tail: Tail,
+        counts: bool,
+        take: &mut impl FnMut(Line<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        if counts {
+            take(Line {
+                number: self.lines + 1,
+                bytes: rest,
+                is_whole: tail == Tail::Repair,
+            })?;
+        }
+        if tail == Tail::Repair {
+            self.file
+                .write_all(b"\n")
+                .map_err(StoreError::io("end the last line of", path))?;
+            self.lines += 1;
+            self.length += rest.len() as u64 + 1;
+        }
+        Ok(())
+    }
+
     fn is_named_by(&self, meta: &fs::Metadata) -> bool {
         (self.device, self.inode) == (meta.dev(), meta.ino())
     }

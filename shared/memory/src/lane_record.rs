@@ -6,7 +6,7 @@
 
 use crate::artifact;
 use crate::error::StoreError;
-use premath_kernel::token;
+use premath_kernel::json::token;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;

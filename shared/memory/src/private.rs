@@ -72,7 +72,7 @@ impl PrivateFolder {
             .open(path)?;
         let mut bytes = [0; SECRET_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        let secret = premath_kernel::canonical::hex(&bytes);
+        let secret = premath_kernel::json::canonical::hex(&bytes);
         file.write_all(format!("{secret}\n").as_bytes())?;
         file.sync_all()?;
         Ok(secret)

@@ -4,8 +4,8 @@
 use crate::artifact;
 use crate::error::StoreError;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::feature::{FeatureLedger, LedgerError};
-use premath_kernel::session::{Session, SessionError};
+use premath_kernel::record::feature::{FeatureLedger, LedgerError};
+use premath_kernel::record::session::{Session, SessionError};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ pub fn write_ledger(path: &Path, ledger: &FeatureLedger) -> Result<(), Projectio
 ///
 /// [`StoreError::Io`].
 pub fn write_document(path: &Path, document: &impl Serialize) -> Result<(), StoreError> {
-    write_value(path, &premath_kernel::canonical::value_of(document))
+    write_value(path, &premath_kernel::json::canonical::value_of(document))
 }
 
 /// Writes generic JSON as [`write_document`] does.

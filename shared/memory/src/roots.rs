@@ -8,8 +8,8 @@ use crate::artifact;
 use crate::error::StoreError;
 use crate::untrusted::{UntrustedError, UntrustedFolder};
 use git2::Repository;
-use premath_kernel::canonical::sha256_hex;
-use premath_kernel::token;
+use premath_kernel::json::canonical::sha256_hex;
+use premath_kernel::json::token;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

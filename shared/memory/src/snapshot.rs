@@ -1,9 +1,9 @@
 //! The issues snapshot ref (`contracts.md` 1).
 
 use crate::row::IssueRow;
-use premath_kernel::canonical;
 use premath_kernel::issue::{DEFAULT_PRIORITY, DEFAULT_TYPE};
-use premath_kernel::time;
+use premath_kernel::json::canonical;
+use premath_kernel::json::time;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -66,13 +66,20 @@ fn projected(row: &Value) -> String {
             Value::from(utc(row["closed_at"].as_str()))
         ));
     }
+    put_extras(row, &mut parts);
+    format!("{{{}}}", parts.join(","))
+}
+
+/// Adds the fields from `ephemeral` on, which stand last.
+fn put_extras(row: &Value, parts: &mut Vec<String>) {
     let ephemeral = row
         .get("ephemeral")
         .and_then(Value::as_bool)
         .unwrap_or(false);
     parts.push(format!("\"ephemeral\":{ephemeral}"));
-    if !text("mol_type").is_empty() {
-        parts.push(format!("\"mol_type\":{}", Value::from(text("mol_type"))));
+    let mol_type = row.get("mol_type").and_then(Value::as_str).unwrap_or("");
+    if !mol_type.is_empty() {
+        parts.push(format!("\"mol_type\":{}", Value::from(mol_type)));
     }
     if let Some(labels) = row
         .get("labels")
@@ -95,7 +102,6 @@ fn projected(row: &Value) -> String {
         Some(Value::String(text)) if text.is_empty() => {}
         Some(metadata) => parts.push(format!("\"metadata\":{metadata}")),
     }
-    format!("{{{}}}", parts.join(","))
 }
 
 /// A time in UTC with the fewest digits; one that cannot be read stays as it is.

@@ -9,7 +9,7 @@ use crate::error::StoreError;
 use crate::journal::{Journal, Line, Refreshed, Tail};
 use crate::lock::{LOCK_WAIT, LockFile};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::trajectory::{Chain, ChainHead, StepRow, TrajectoryError, action};
+use premath_kernel::record::trajectory::{Chain, ChainHead, StepRow, TrajectoryError, action};
 use std::collections::HashSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -248,7 +248,7 @@ pub(crate) fn read_line(path: &Path, line: &Line<'_>) -> Result<Option<StepRow>,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use premath_kernel::trajectory::check_chain;
+    use premath_kernel::record::trajectory::check_chain;
 
     fn row(step: &str) -> StepRow {
         StepRow::new(

@@ -5,7 +5,7 @@ use crate::artifact;
 use crate::error::StoreError;
 use crate::roots::MemoryRoots;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::trust::{TrustError, TrustRecord};
+use premath_kernel::policy::trust::{TrustError, TrustRecord};
 use std::path::PathBuf;
 
 /// The record cannot be used.
@@ -71,8 +71,8 @@ pub fn operator() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use premath_kernel::stamp::Stamp;
-    use premath_kernel::trust::{Acceptance, Acceptor, GoverningFiles};
+    use premath_kernel::json::stamp::Stamp;
+    use premath_kernel::policy::trust::{Acceptance, Acceptor, GoverningFiles};
     use std::fs;
 
     #[test]

@@ -6,11 +6,11 @@ use crate::error::StoreError;
 use crate::instruction::ActivePolicy;
 use crate::projection;
 use crate::roots::MemoryRoots;
-use premath_kernel::canonical::{canonical_value, sha256_hex, value_of};
-use premath_kernel::instruction::InstructionPolicy;
-use premath_kernel::reference::RefSet;
-use premath_kernel::token::encode;
-use premath_kernel::world::{
+use premath_kernel::authority::instruction::InstructionPolicy;
+use premath_kernel::json::canonical::{canonical_value, sha256_hex, value_of};
+use premath_kernel::json::reference::RefSet;
+use premath_kernel::json::token::encode;
+use premath_kernel::record::world::{
     Carried, Crossing, DestinationGate, Judged, NotCarried, Transport, WORLD_FILE, WorkContext,
     WorldProfile, cross,
 };

@@ -6,10 +6,10 @@ mod origin;
 pub use origin::landed;
 
 use git2::{ErrorCode, ObjectType, Oid, Patch, Repository};
-use premath_kernel::canonical::sha256_hex;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::governing::{Governing, files_of};
-use premath_kernel::trust::GoverningFiles;
+use premath_kernel::json::canonical::sha256_hex;
+use premath_kernel::policy::governing::{Governing, files_of};
+use premath_kernel::policy::trust::GoverningFiles;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read};

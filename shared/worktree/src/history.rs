@@ -4,8 +4,8 @@
 use crate::signing::{AllowedSigners, CommitSignature, Signed, signature_of};
 use git2::{ErrorCode, Oid, Repository};
 use jiff::Timestamp;
-use premath_kernel::audit::{CommitFacts, SignatureState};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::record::audit::{CommitFacts, SignatureState};
 use ssh_key::HashAlg;
 use std::path::Path;
 

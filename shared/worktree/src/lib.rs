@@ -9,6 +9,7 @@ pub mod governing;
 pub mod history;
 pub mod inventory;
 pub mod landing;
+pub mod ownership;
 pub mod provision;
 pub mod removal;
 pub mod signing;

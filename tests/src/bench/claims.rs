@@ -4,7 +4,7 @@ use crate::Sizes;
 use crate::figure::{self, Wrong, median, timed};
 use crate::scratch;
 use premath_kernel::authority::{LeaseAuthority, MutationMode};
-use premath_kernel::lease::{AssigneeRule, ClaimRequest, Term};
+use premath_kernel::issue::lease::{AssigneeRule, ClaimRequest, Term};
 use premath_memory::{ClaimScope, IssueMemory, OpenOptions, clock};
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -15,7 +15,7 @@ mod figure;
 mod peak;
 
 use figure::{Wrong, median, timed};
-use premath_kernel::canonical::sha256_hex;
+use premath_kernel::json::canonical::sha256_hex;
 use premath_kernel::turn::{
     ActionMode, CallSpecRow, Constraints, Evidence, ExecutionPattern, FurtherBinding,
     JoinCheckInput, ParsedInput, ProtocolState, QueueRow, RenderRow, RequestRow, ResultRow,

@@ -7,7 +7,7 @@ use crate::figure::{self, Wrong, median, timed};
 use crate::programs::{command, run};
 use crate::scratch::Scratch;
 use git2::{IndexEntry, Oid, Repository};
-use premath_kernel::landing::LandingRule;
+use premath_kernel::policy::landing::LandingRule;
 use premath_worktree::landing::{Advance, Landing};
 use premath_worktree::tree::{Base, Merged, Tree};
 use std::path::Path;

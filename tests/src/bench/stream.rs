@@ -13,7 +13,7 @@ mod peak;
 
 use figure::{Wrong, median, timed};
 use premath_evidence::{Agent, AgentStream, Flaw};
-use premath_kernel::canonical::sha256_hex;
+use premath_kernel::json::canonical::sha256_hex;
 use std::process::{Command, ExitCode};
 
 #[global_allocator]

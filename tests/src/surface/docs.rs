@@ -5,7 +5,7 @@ use super::help::Surface;
 use super::task::tasks;
 use super::{Fault, text_of};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::retry::is_class_word;
+use premath_kernel::policy::retry::is_class_word;
 use std::collections::BTreeSet;
 use std::path::Path;
 

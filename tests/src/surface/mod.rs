@@ -4,6 +4,7 @@
 pub mod docs;
 pub mod help;
 pub mod hygiene;
+pub mod layers;
 pub mod pipeline;
 pub mod task;
 

@@ -1,6 +1,6 @@
 //! A transport that failed comes to no gate.
 
-use premath_kernel::world::{DestinationGate, Judged, NotCarried};
+use premath_kernel::record::world::{DestinationGate, Judged, NotCarried};
 
 fn judged(lost: NotCarried, gate: &DestinationGate<'_>) -> Judged {
     lost.judge(gate)

@@ -1,6 +1,6 @@
 //! A transport that failed is recorded.
 
-use premath_kernel::world::{Crossing, NotCarried};
+use premath_kernel::record::world::{Crossing, NotCarried};
 
 fn recorded(lost: NotCarried) -> Crossing {
     lost.into()

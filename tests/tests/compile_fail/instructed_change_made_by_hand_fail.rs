@@ -1,7 +1,7 @@
 //! Nobody makes the right to a change that no instruction claims.
 
 use premath_kernel::authority::InstructedChange;
-use premath_kernel::claim::ChangeMorphism;
+use premath_kernel::authority::claim::ChangeMorphism;
 
 fn right(mine: InstructedChange) -> InstructedChange {
     InstructedChange {

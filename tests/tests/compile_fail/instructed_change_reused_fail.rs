@@ -1,7 +1,7 @@
 //! The right to a change is used up by it.
 
 use premath_kernel::authority::InstructedChange;
-use premath_kernel::lease::LeaseKey;
+use premath_kernel::issue::lease::LeaseKey;
 use premath_memory::{IssueChange, IssueMemory};
 
 fn twice(memory: &IssueMemory, right: InstructedChange, change: IssueChange) {

@@ -1,7 +1,7 @@
 //! Each change has a right of its own.
 
 use premath_kernel::authority::InstructedChange;
-use premath_kernel::lease::LeaseKey;
+use premath_kernel::issue::lease::LeaseKey;
 use premath_memory::{IssueChange, IssueMemory};
 
 fn twice(memory: &IssueMemory, rights: [InstructedChange; 2], change: IssueChange) {

@@ -1,7 +1,7 @@
 //! Nobody binds an instruction to less than a batch does.
 
 use premath_kernel::authority::MutationMode;
-use premath_kernel::instruction::{Instruction, InstructionPolicy};
+use premath_kernel::authority::instruction::{Instruction, InstructionPolicy};
 
 fn mode(instruction: &Instruction, policy: &InstructionPolicy) -> Option<MutationMode> {
     let link = instruction.bind(policy, &[]).ok()?;

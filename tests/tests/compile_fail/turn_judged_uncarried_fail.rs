@@ -1,6 +1,6 @@
 //! Nothing is judged that was not carried.
 
-use premath_kernel::world::{DestinationGate, Judged, WorkContext};
+use premath_kernel::record::world::{DestinationGate, Judged, WorkContext};
 
 fn judged(context: WorkContext, gate: &DestinationGate<'_>) -> Judged {
     context.judge(gate)

@@ -1,6 +1,6 @@
 //! What was carried is judged.
 
-use premath_kernel::world::{Carried, DestinationGate, Judged};
+use premath_kernel::record::world::{Carried, DestinationGate, Judged};
 
 fn judged(carried: Carried, gate: &DestinationGate<'_>) -> Judged {
     carried.judge(gate)

@@ -4,7 +4,7 @@
 
 use crate::steps::fast_retries;
 use premath_evidence::Agent;
-use premath_kernel::canonical;
+use premath_kernel::json::canonical;
 use premath_tests::agents::{Installed, Profile, missing};
 use premath_tests::model::{Journal, MadeCall, ModelServer, Played, PlayedTurn, Scripts};
 use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, processes_in, skipped};

@@ -5,8 +5,8 @@ mod night;
 
 use crate::landing::{TARGET, first_parents};
 use night::{Copied, Forged, LAST, key, night};
-use premath_kernel::audit::{LieCode, digest_of};
-use premath_kernel::trajectory::Chain;
+use premath_kernel::record::audit::{LieCode, digest_of};
+use premath_kernel::record::trajectory::Chain;
 use premath_tests::{Scratch, issue, skipped};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -364,7 +364,7 @@ const OF_COMMITS: &[Lie] = &[
             let tip = git.find_commit(copied.tip()).unwrap();
             let first = tip.parent(0).unwrap().parent(0).unwrap();
             let message = first.message().unwrap();
-            let first = premath_kernel::landing::LandingTrailers::parse(message);
+            let first = premath_kernel::record::trailers::LandingTrailers::parse(message);
             let first = first.unwrap().unwrap();
             copied.forge_trailers(|trailers| trailers.trajectory = first.trajectory);
         },

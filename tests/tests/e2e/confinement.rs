@@ -183,8 +183,8 @@ fn a_confined_command_writes_its_own_and_nothing_else() {
         }
         let profile = read(&folder.join(format!("{reference}.json")));
         assert_eq!(profile["mode"], mode);
-        let digest = premath_kernel::canonical::canonical_value(&profile);
-        let digest = premath_kernel::canonical::sha256_hex(digest.as_bytes());
+        let digest = premath_kernel::json::canonical::canonical_value(&profile);
+        let digest = premath_kernel::json::canonical::sha256_hex(digest.as_bytes());
         assert_eq!(reference, format!("sandbox1_{digest}"));
         assert_eq!(
             read(&folder.join("w.a.1.work.json"))["sandboxRef"],

@@ -310,7 +310,7 @@ fn a_repositorys_own_policy_rules_gates_and_batches_without_being_named() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     fs::write(scratch.root.join("harness.toml"), QUICK).unwrap();
     let mut policy: Value = serde_json::from_slice(include_bytes!(
-        "../../../shared/kernel/src/retry_policy_default.json"
+        "../../../shared/kernel/src/policy/retry_policy_default.json"
     ))
     .unwrap();
     policy["policyId"] = json!("own");
@@ -320,7 +320,7 @@ fn a_repositorys_own_policy_rules_gates_and_batches_without_being_named() {
         json!({"ruleId": "own", "failureClasses": ["check_failed"], "maxAttempts": 2,
         "backoffClass": "none", "escalationAction": "stop"}),
     );
-    let digest = premath_kernel::retry::RetryPolicy::digest(policy.to_string().as_bytes());
+    let digest = premath_kernel::policy::retry::RetryPolicy::digest(policy.to_string().as_bytes());
     policy["policyDigest"] = digest.unwrap().into();
     let path = scratch
         .root

@@ -4,7 +4,7 @@
 use crate::landing::{
     OWN, TARGET, every_close_is_on_the_target, first_parents, refs_are_accounted_for,
 };
-use premath_kernel::landing::LandingTrailers;
+use premath_kernel::record::trailers::LandingTrailers;
 use premath_tests::{Scratch, binaries, issue};
 use serde_json::{Value, json};
 use std::fs;

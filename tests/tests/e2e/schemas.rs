@@ -2,9 +2,11 @@
 //! code is a test of the `premath` command.
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use premath_kernel::instruction::INSTRUCTION_POLICY_FILE;
-use premath_kernel::retry::RetryPolicy;
-use premath_kernel::trajectory::{KPI_WINDOW, ProjectionMode, StepRow, project, throughput};
+use premath_kernel::authority::instruction::INSTRUCTION_POLICY_FILE;
+use premath_kernel::policy::retry::RetryPolicy;
+use premath_kernel::record::trajectory::{
+    KPI_WINDOW, ProjectionMode, StepRow, project, throughput,
+};
 use premath_tests::{Scratch, binaries, issue, workspace};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 //! came with the work of steps waits until a person accepts it.
 
 use crate::landing::TARGET;
-use premath_kernel::governing;
+use premath_kernel::policy::governing;
 use premath_tests::{Run, Scratch, issue};
 use serde_json::{Value, json};
 use std::fs;

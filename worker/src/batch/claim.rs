@@ -1,12 +1,12 @@
 //! What a batch claims for its lanes, what it gives back, and what it waits for.
 
 use super::{Batch, BatchError};
-use premath_kernel::dispatch::awaited_retry;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::handoff::{Handoff, StepEnd};
-use premath_kernel::lease::{self, Claim, ClaimRequest, LeaseKey, LeaseState, Term};
-use premath_kernel::reference::{self, LeaseHandoff};
-use premath_kernel::trajectory::take_over_row;
+use premath_kernel::issue::dispatch::awaited_retry;
+use premath_kernel::issue::handoff::{Handoff, StepEnd};
+use premath_kernel::issue::lease::{self, Claim, ClaimRequest, LeaseKey, LeaseState, Term};
+use premath_kernel::json::reference::{self, LeaseHandoff};
+use premath_kernel::record::trajectory::take_over_row;
 use premath_memory::{ChangeError, ClaimScope, Claimed, StoreError, clock};
 use std::collections::BTreeSet;
 
@@ -162,9 +162,10 @@ impl Batch {
     ) -> Result<(Handoff, String), StoreError> {
         self.memory.view(|view| {
             let issue = view.issue(&claim.issue_id);
-            let handoff = premath_kernel::handoff::classify(issue, claim, end, &clock::observe());
+            let handoff =
+                premath_kernel::issue::handoff::classify(issue, claim, end, &clock::observe());
             let (lease_id, lease_owner) =
-                premath_kernel::handoff::lease_named(issue, claim, &handoff, end);
+                premath_kernel::issue::handoff::lease_named(issue, claim, &handoff, end);
             let reference = reference::lease_handoff(&LeaseHandoff {
                 assignee: issue.map_or("", |issue| &issue.assignee),
                 issue_id: &claim.issue_id,

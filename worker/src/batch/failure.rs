@@ -40,7 +40,7 @@ impl Batch {
             premath_memory::artifact::read(&path).ok().flatten()
         };
         // The last command that was run; a landing may fail without one.
-        let phases = premath_kernel::landing::ROUNDS.iter().rev();
+        let phases = premath_kernel::policy::landing::ROUNDS.iter().rev();
         let last = phases
             .chain(&["verify", "work"])
             .find(|phase| read(phase, "stderr").is_some());

@@ -1,7 +1,7 @@
 //! This process as a batch's holder, and the life of others.
 
-use premath_kernel::lease::Holder;
-use premath_kernel::trajectory::BatchHolder;
+use premath_kernel::issue::Holder;
+use premath_kernel::record::trajectory::BatchHolder;
 use premath_memory::clock;
 
 /// Makes the record of who runs a batch.

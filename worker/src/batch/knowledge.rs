@@ -3,11 +3,11 @@
 
 use super::Batch;
 use super::failure::FailedStep;
-use premath_kernel::dispatch::{Discoveries, Discovery, is_follow_up};
-use premath_kernel::event::LandingCheck;
 use premath_kernel::issue::Issue;
-use premath_kernel::landing::LandingRecord;
-use premath_kernel::trajectory::{Account, BatchHistory, StepRow, action};
+use premath_kernel::issue::dispatch::{Discoveries, Discovery, is_follow_up};
+use premath_kernel::policy::landing::LandingRecord;
+use premath_kernel::record::event::LandingCheck;
+use premath_kernel::record::trajectory::{Account, BatchHistory, StepRow, action};
 use premath_memory::{IssueRow, StoreError, View};
 use premath_worktree::landing::LandingError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,7 +116,7 @@ impl Batch {
     pub(super) fn take_up_filed(&self, began: jiff::Timestamp) -> Result<(), StoreError> {
         let discoveries = self.memory.view(|view| {
             let since = |row: &IssueRow| {
-                premath_kernel::time::parse(&row.text_of("created_at"))
+                premath_kernel::json::time::parse(&row.text_of("created_at"))
                     .is_some_and(|at| at >= began)
             };
             let found = |row: &IssueRow| Discovery::of(&row.issue).filter(|_| since(row));

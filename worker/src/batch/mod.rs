@@ -15,9 +15,9 @@ mod turnout;
 
 pub use error::BatchError;
 pub use outside::foreign_warning;
-pub use premath_kernel::trajectory::RecoverAt;
+pub use premath_kernel::record::trajectory::RecoverAt;
 pub use providers::Providers;
-pub use supervision::Change;
+pub use supervision::{Change, EndedStep, StepEnd};
 pub use turnout::Turnout;
 
 use crate::interrupt::Interrupt;
@@ -27,11 +27,11 @@ use holder::is_alive;
 use knowledge::Knowledge;
 use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
-use premath_kernel::breaker::Breaker;
-use premath_kernel::graph::Scope;
-use premath_kernel::outset::Outset;
-use premath_kernel::provider::ProviderDesk;
-use premath_kernel::trajectory::{
+use premath_kernel::issue::graph::Scope;
+use premath_kernel::policy::breaker::Breaker;
+use premath_kernel::policy::outset::Outset;
+use premath_kernel::policy::provider::ProviderDesk;
+use premath_kernel::record::trajectory::{
     BatchHistory, BatchRecord, StepRow, action, batch_end_row, batch_id, batch_resume_row,
     batch_start_row,
 };

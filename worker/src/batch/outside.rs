@@ -2,7 +2,7 @@
 
 use super::Batch;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::trajectory::{StepRow, action};
+use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::{ForeignRow, OutsideChange, clock};
 
 /// Returns the warning about foreign rows, with the command that accepts them;

@@ -1,6 +1,6 @@
 //! Which provider each lane of a batch works with.
 
-use premath_kernel::provider::{Answer, ProviderChange, ProviderDesk, Seat};
+use premath_kernel::policy::provider::{Answer, ProviderChange, ProviderDesk, Seat};
 use premath_memory::clock;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -2,9 +2,10 @@
 
 use super::holder::is_alive;
 use super::{Batch, BatchError};
-use premath_kernel::token;
-use premath_kernel::trajectory::{ClosedIssue, RecoverAt, is_settled};
-use premath_kernel::world::{CrossingResult, Wish, WorldRecord};
+use premath_kernel::json::token;
+use premath_kernel::record::trajectory::{ClosedIssue, RecoverAt, is_settled};
+use premath_kernel::record::trajectory::{CrossingResult, WorldRecord};
+use premath_kernel::record::world::Wish;
 use premath_memory::{StoreError, clock};
 use std::collections::BTreeSet;
 use std::time::Duration;

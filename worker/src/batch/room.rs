@@ -1,6 +1,6 @@
 //! What is free on the machine, and since when it is too little.
 
-use premath_kernel::room::{Room, Shortage, available_memory};
+use premath_kernel::policy::room::{Room, Shortage, available_memory};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ impl RoomWait {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use premath_kernel::size::Size;
+    use premath_kernel::json::size::Size;
 
     #[test]
     fn the_room_of_this_machine_is_read() {

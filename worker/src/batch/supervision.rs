@@ -2,12 +2,11 @@
 //! budget; each change has a row.
 
 use super::Batch;
-use crate::lane::{StepEnding, StepReport};
-use premath_kernel::breaker::{Blame, Breaker, BreakerChange, blame};
-use premath_kernel::budget::{Budget, Spent};
-use premath_kernel::provider::{Answer, ProviderChange};
-use premath_kernel::room::Shortage;
-use premath_kernel::trajectory::{
+use premath_kernel::policy::breaker::{Blame, Breaker, BreakerChange, blame};
+use premath_kernel::policy::budget::{Budget, Spent};
+use premath_kernel::policy::provider::{Answer, ProviderChange, UsageLimit};
+use premath_kernel::policy::room::Shortage;
+use premath_kernel::record::trajectory::{
     Account, IssueAccount, breaker_row, budget_row, provider_row, room_row,
 };
 use premath_memory::{TrajectoryFileError, clock};
@@ -24,6 +23,30 @@ pub enum Change {
     Breaker(BreakerChange),
     /// The batch used up what it may: what it used, and what it may.
     BudgetExceeded(Spent, Budget),
+}
+
+/// What a batch needs to know of a step that ended.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedStep<'a> {
+    /// The issue.
+    pub issue_id: &'a str,
+    /// How it ended.
+    pub end: StepEnd,
+    /// Every failure class.
+    pub failure_classes: &'a [String],
+    /// The limit by which the provider refused more work.
+    pub limit: Option<UsageLimit>,
+}
+
+/// How a step ended, as far as the steps after it depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepEnd {
+    /// The issue is closed.
+    Closed,
+    /// The work failed, or was refused.
+    Failed,
+    /// The step was cut off, and shows nothing about the work.
+    Cut,
 }
 
 impl fmt::Display for Change {
@@ -51,31 +74,25 @@ impl Batch {
     pub fn step_ended(
         &self,
         worker: &str,
-        report: &StepReport,
+        step: &EndedStep<'_>,
     ) -> Result<Vec<Change>, TrajectoryFileError> {
         let now = clock::now().wall;
-        let says_nothing = matches!(
-            report.ending,
-            StepEnding::Interrupted | StepEnding::NotBegun | StepEnding::LeaseLost
-        );
-        let answer = match report.limit {
-            Some(limit) => Answer::Refused(limit),
-            None if says_nothing => Answer::Unknown,
-            None => Answer::Answered,
+        let answer = match (step.limit, step.end) {
+            (Some(limit), _) => Answer::Refused(limit),
+            (None, StepEnd::Cut) => Answer::Unknown,
+            (None, StepEnd::Closed | StepEnd::Failed) => Answer::Answered,
         };
-        let blamed = if report.succeeded() {
-            Blame::Issue
-        } else if says_nothing || report.limit.is_some() {
-            Blame::Nobody
-        } else {
-            blame(&self.settings.retry, &report.failure_classes)
+        let blamed = match (step.end, step.limit) {
+            (StepEnd::Closed, _) => Blame::Issue,
+            (StepEnd::Cut, _) | (StepEnd::Failed, Some(_)) => Blame::Nobody,
+            (StepEnd::Failed, None) => blame(&self.settings.retry, step.failure_classes),
         };
         let mut changes = Vec::new();
         if let Some(change) = self.providers.ended(worker, answer) {
             self.record(&provider_row(&self.id, &change, now))?;
             changes.push(Change::Provider(change));
         }
-        let change = self.breaker().ended(worker, &report.issue_id, blamed, now);
+        let change = self.breaker().ended(worker, step.issue_id, blamed, now);
         if let Some(change) = change {
             self.record(&breaker_row(&self.id, &change, now))?;
             changes.push(Change::Breaker(change));

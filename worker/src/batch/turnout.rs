@@ -2,10 +2,10 @@
 //! is work.
 
 use super::{Batch, BatchError};
-use premath_kernel::breaker::Passage;
-use premath_kernel::lease;
-use premath_kernel::provider::Seat;
-use premath_kernel::room::{Room, Shortage};
+use premath_kernel::issue::lease;
+use premath_kernel::policy::breaker::Passage;
+use premath_kernel::policy::provider::Seat;
+use premath_kernel::policy::room::{Room, Shortage};
 use premath_memory::{Claimed, StoreError, clock};
 use std::time::Duration;
 

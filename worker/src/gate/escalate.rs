@@ -5,11 +5,11 @@ use super::{Gate, GateError};
 use crate::stderr::say;
 use premath_evidence::{EscalationFacts, TurnPolicies, escalation_right};
 use premath_kernel::authority::MutationMode;
-use premath_kernel::escalation::SessionSource;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::plain::plain;
-use premath_kernel::retry::{Decision, EscalationAction, Outcome};
-use premath_kernel::trajectory::{CommandSeries, generation_floor};
+use premath_kernel::json::plain::plain;
+use premath_kernel::policy::escalation::SessionSource;
+use premath_kernel::policy::retry::{Decision, EscalationAction, Outcome};
+use premath_kernel::record::trajectory::{CommandSeries, generation_floor};
 use premath_memory::escalation::{
     CarriedOut, Escalation, HandedUp, escalation_row, session_source,
 };

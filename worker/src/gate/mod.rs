@@ -18,11 +18,11 @@ use crate::interrupt::{Interrupt, Level};
 use crate::settings::{GateFlags, GateSettings, SettingsError};
 use crate::stderr::{failed, say};
 use crate::supervisor::{Supervisor, SupervisorError};
-use premath_kernel::canonical;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::plain::plain;
-use premath_kernel::retry::{Decision, Outcome, decide_within};
-use premath_kernel::trajectory::{
+use premath_kernel::json::canonical;
+use premath_kernel::json::plain::plain;
+use premath_kernel::policy::retry::{Decision, Outcome, decide_within};
+use premath_kernel::record::trajectory::{
     CommandSeries, NextAct, StepRow, gate_attempt_row, gate_begin_row, gate_take_over_row,
 };
 use premath_memory::{CommandLock, StoreError, Trajectory, TrajectoryFileError, clock};

@@ -1,6 +1,6 @@
 //! What the command printed, shown when it is over.
 
-use premath_kernel::plain::plain;
+use premath_kernel::json::plain::plain;
 use premath_memory::artifact;
 use std::io::{IsTerminal, Write};
 use std::path::Path;

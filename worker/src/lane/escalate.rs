@@ -4,10 +4,12 @@
 use super::Lane;
 use super::progress::Progress;
 use premath_evidence::{EscalationFacts, escalation_right};
-use premath_kernel::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
-use premath_kernel::escalation::{EscalationReport, EscalationRight, blocked_notes, follow_up};
-use premath_kernel::lease::LeaseRefusal;
-use premath_kernel::retry::{Decision, EscalationAction};
+use premath_kernel::issue::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
+use premath_kernel::issue::lease::LeaseRefusal;
+use premath_kernel::policy::escalation::{
+    EscalationReport, EscalationRight, blocked_notes, follow_up,
+};
+use premath_kernel::policy::retry::{Decision, EscalationAction};
 use premath_memory::{ChangeError, Claimed, NewIssue};
 
 /// What an escalation did.

@@ -6,7 +6,7 @@ use super::command::{Phase, Ran};
 use super::progress::Progress;
 use crate::witness;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::provider::{LimitLines, UsageLimit};
+use premath_kernel::policy::provider::{LimitLines, UsageLimit};
 use premath_memory::{artifact, clock};
 use std::time::Duration;
 

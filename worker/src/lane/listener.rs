@@ -3,8 +3,8 @@
 
 use crate::settings::Limits;
 use premath_evidence::{Agent, AgentStream, FoldedStream};
-use premath_kernel::budget::{Budget, Spent};
-use premath_kernel::silence::{AgentPhase, Overdue, SilenceLimits};
+use premath_kernel::policy::budget::{Budget, Spent};
+use premath_kernel::policy::silence::{AgentPhase, Overdue, SilenceLimits};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;

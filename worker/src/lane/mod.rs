@@ -32,7 +32,7 @@ pub use report::{StepEnding, StepReport};
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
 use confine::Confinement;
-use premath_kernel::session::{Session, SessionState, SessionWrite};
+use premath_kernel::record::session::{Session, SessionState, SessionWrite};
 use premath_memory::projection::{ProjectionError, write_session};
 use premath_memory::roots::{LaneRoots, LaneState};
 use premath_memory::{StoreError, WorktreeLock, clock};
@@ -81,7 +81,8 @@ impl Lane {
 
     /// Updates the session and writes it.
     fn write_session(&mut self, write: SessionWrite) -> Result<(), ProjectionError> {
-        let session = premath_kernel::session::write(self.session.take(), write, clock::now().wall);
+        let session =
+            premath_kernel::record::session::write(self.session.take(), write, clock::now().wall);
         let written = write_session(&self.home.session, &session);
         // A copy for people; nothing reads it back.
         if let Err(error) = write_session(&self.roots.session, &session) {

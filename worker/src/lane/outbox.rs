@@ -3,8 +3,10 @@
 //! They are filed when the step's turn is MutationReady, and not before.
 
 use super::files::OUTBOX;
-use premath_kernel::outbox::{DESCRIPTION_MAX, OutboxRequest, REQUESTS_MAX, TITLE_MAX, WORD_MAX};
-use premath_kernel::plain::{visible, visible_line};
+use premath_kernel::issue::outbox::{
+    DESCRIPTION_MAX, OutboxRequest, REQUESTS_MAX, TITLE_MAX, WORD_MAX,
+};
+use premath_kernel::json::plain::{visible, visible_line};
 use premath_memory::NewIssue;
 use premath_memory::untrusted::{OUTBOX_MAX, UntrustedError, UntrustedFolder};
 

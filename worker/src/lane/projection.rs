@@ -2,9 +2,10 @@
 
 use super::Lane;
 use super::progress::Progress;
-use premath_kernel::feature::{FeatureLedger, FeatureStatus, FeatureWrite};
-use premath_kernel::reference::{self, RefSet};
-use premath_kernel::session::{SessionState, SessionWrite, StepWrite};
+use premath_kernel::authority::lineage;
+use premath_kernel::json::reference::{self, RefSet};
+use premath_kernel::record::feature::{FeatureLedger, FeatureStatus, FeatureWrite};
+use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
 use premath_memory::projection::{self, ProjectionError};
 use premath_memory::{Claimed, clock};
 use premath_worktree::tree::Base;
@@ -36,7 +37,7 @@ impl Lane {
     }
 
     pub(super) fn lineage(&self, issue_id: &str) -> RefSet {
-        reference::site_lineage(
+        lineage::site_lineage(
             issue_id,
             &self.worker_id,
             &self.batch.settings.roots.repository.to_string_lossy(),

@@ -5,8 +5,8 @@ use super::Lane;
 use super::command::{Occasion, Phase};
 use super::progress::Progress;
 use crate::witness;
-use premath_kernel::event::PushFailure;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::record::event::PushFailure;
 use premath_memory::{Claimed, artifact};
 
 /// What pushes; names reach it as variables. It runs in the main worktree: a

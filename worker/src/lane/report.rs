@@ -1,11 +1,12 @@
 //! What a step came to, for the loop that had it taken.
 
-use premath_kernel::budget::Spent;
-use premath_kernel::event::StepOutcome;
+use crate::batch::{EndedStep, StepEnd};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::governing::{SensitiveChange, SensitiveChanges};
-use premath_kernel::provider::UsageLimit;
-use premath_kernel::world::WorldRecord;
+use premath_kernel::policy::budget::Spent;
+use premath_kernel::policy::governing::{SensitiveChange, SensitiveChanges};
+use premath_kernel::policy::provider::UsageLimit;
+use premath_kernel::record::event::StepOutcome;
+use premath_kernel::record::trajectory::WorldRecord;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -114,6 +115,25 @@ impl StepReport {
         match self.succeeded() {
             true => &self.sensitive.changes,
             false => &[],
+        }
+    }
+
+    /// Returns what the batch needs to know of it.
+    pub fn for_batch(&self) -> EndedStep<'_> {
+        let end = match self.ending {
+            StepEnding::Closed => StepEnd::Closed,
+            StepEnding::Interrupted | StepEnding::NotBegun | StepEnding::LeaseLost => StepEnd::Cut,
+            StepEnding::Retry { .. }
+            | StepEnding::Blocked
+            | StepEnding::Discovered { .. }
+            | StepEnding::Stopped
+            | StepEnding::UsageLimit => StepEnd::Failed,
+        };
+        EndedStep {
+            issue_id: &self.issue_id,
+            end,
+            failure_classes: &self.failure_classes,
+            limit: self.limit,
         }
     }
 

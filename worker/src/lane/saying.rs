@@ -3,7 +3,7 @@
 use crate::supervisor::{Exit, ExitCause};
 use crate::witness;
 use premath_evidence::{AgentEnd, FoldedStream};
-use premath_kernel::silence::Overdue;
+use premath_kernel::policy::silence::Overdue;
 use premath_memory::artifact;
 use std::path::Path;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use super::Lane;
 use super::command::{CommandError, Occasion, Phase, Ran};
 use super::site::SetupRecord;
 use super::watch::LeaseWatch;
-use premath_kernel::canonical;
+use premath_kernel::json::canonical;
 use serde_json::{Map, Value, json};
 
 impl Lane {

@@ -9,7 +9,7 @@ use crate::sandbox::provide;
 use premath_memory::roots::LaneState;
 use premath_memory::{StoreError, artifact};
 use premath_worktree::checkout::Checkout;
-use premath_worktree::provision::is_provisioned;
+use premath_worktree::ownership::is_provisioned;
 use premath_worktree::tree::{Base, Ignored, Manifest, PrivateGit, Tree, TreeError, TreeState};
 use serde::{Deserialize, Serialize};
 use std::path::Path;

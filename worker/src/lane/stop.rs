@@ -11,15 +11,16 @@ use super::files::StepFiles;
 use super::progress::Progress;
 use super::report::{StepEnding, StepReport};
 use crate::settings::HostActionTransport;
+use premath_kernel::authority::lineage;
+use premath_kernel::authority::transport::{self, DispatchRequest, TransportAction, Transported};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::feature::FeatureStatus;
-use premath_kernel::handoff::{Handoff, StepEnd};
-use premath_kernel::lease::LeaseState;
-use premath_kernel::reference::{self, WorkOutcome};
-use premath_kernel::retry::{self, Decision, Outcome, retry_at};
-use premath_kernel::session::{SessionState, SessionWrite, StepWrite};
-use premath_kernel::trajectory::{RetryRecord, StepRow, action};
-use premath_kernel::transport::{self, DispatchRequest, TransportAction, Transported};
+use premath_kernel::issue::handoff::{Handoff, StepEnd};
+use premath_kernel::issue::lease::LeaseState;
+use premath_kernel::json::reference::{self, WorkOutcome};
+use premath_kernel::policy::retry::{self, Decision, Outcome, retry_at};
+use premath_kernel::record::feature::FeatureStatus;
+use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
+use premath_kernel::record::trajectory::{RetryRecord, StepRow, action};
 use premath_memory::dispatch::dispatch;
 use premath_memory::roots::lane_name;
 use premath_memory::{ChangeError, Claimed, clock};
@@ -396,7 +397,7 @@ impl Lane {
             issue_id,
             outcome,
         ));
-        row.witness_refs.insert(reference::worker_lane_policy(
+        row.witness_refs.insert(lineage::worker_lane_policy(
             &settings.mode,
             &self.worker_id,
             issue_id,

@@ -7,10 +7,10 @@ use super::step::StepError;
 use crate::witness;
 use premath_evidence::{AgentTurn, FileTurn, ShellTurn, agent_turn, file_turn, shell_turn};
 use premath_kernel::failure::{FailureClass, causes_first};
+use premath_kernel::record::witness::{CloseFacts, CloseWitness, FoundIssue, TurnWitness};
 use premath_kernel::turn::{
     CallSpec, Change, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationReady, ToolUse,
 };
-use premath_kernel::witness::{CloseFacts, CloseWitness, FoundIssue, TurnWitness};
 use premath_worktree::tree::TreeState;
 use std::collections::BTreeSet;
 

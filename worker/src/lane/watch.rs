@@ -3,7 +3,7 @@
 
 use crate::batch::Batch;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::lease::{Claim, Term};
+use premath_kernel::issue::lease::{Claim, Term};
 use premath_memory::{ChangeError, clock};
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use super::dial::dial;
 use super::head::{self, HeadError, Received, Request};
 use super::own;
 use super::relay::{Relay, finish};
-use premath_kernel::network::{Denial, Host, RecordId, Target};
+use premath_kernel::policy::network::{Denial, Host, RecordId, Target};
 use std::net::IpAddr;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UnixStream};

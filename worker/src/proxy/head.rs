@@ -1,6 +1,6 @@
 //! The head of a proxy request: read in bounded space, and strictly.
 
-use premath_kernel::network::{Host, HostError, Target};
+use premath_kernel::policy::network::{Host, HostError, Target};
 use std::fmt::Write as _;
 use tokio::io::{AsyncRead, AsyncReadExt};
 

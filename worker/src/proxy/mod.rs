@@ -18,7 +18,9 @@ mod socket;
 pub use error::ProxyError;
 pub use resolver::{Resolve, Resolving, SystemResolver};
 
-use premath_kernel::network::{NetworkFacts, NetworkLedger, NetworkPhase, NetworkPolicy, Target};
+use premath_kernel::policy::network::{
+    NetworkFacts, NetworkLedger, NetworkPhase, NetworkPolicy, Target,
+};
 use socket::Socket;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};

@@ -1,7 +1,7 @@
 //! Bytes between a client and a host, counted and with a bound on silence.
 
 use super::State;
-use premath_kernel::network::RecordId;
+use premath_kernel::policy::network::RecordId;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

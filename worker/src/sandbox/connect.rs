@@ -4,7 +4,7 @@ use super::PrivateHome;
 use crate::environment::PROXY_PORT;
 use crate::proxy::{Proxy, ProxyError, ProxySpec, Service};
 use crate::supervisor::confine::namespaces::{Loopback, OWN, Relay};
-use premath_kernel::network::{NetworkPhase, NetworkPolicy};
+use premath_kernel::policy::network::{NetworkPhase, NetworkPolicy};
 use std::path::Path;
 
 /// Starts the proxy of a command; returns it with the command's network, which

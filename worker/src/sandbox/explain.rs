@@ -1,10 +1,10 @@
 //! What a command of a step may do, written down for a person.
 
-use super::Host;
+use super::{Host, Search};
 use crate::environment;
 use crate::settings::{Network, Resources, Settings};
-use premath_kernel::network::{NetworkPhase, NetworkPolicy};
-use premath_kernel::sandbox::SandboxMode;
+use premath_kernel::policy::network::{NetworkPhase, NetworkPolicy};
+use premath_kernel::policy::sandbox::SandboxMode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -72,7 +72,7 @@ impl Explanation {
     /// Explains the settings of a repository.
     pub fn of(settings: &Settings) -> Self {
         let mode = settings.sandbox.choice.mode;
-        let host = Host::find(&settings.sandbox_search());
+        let host = Host::find(&Search::of(settings));
         let is_listed = mode != SandboxMode::None;
         let is_viewed = mode == SandboxMode::Namespaces;
         let listed = |path: String, source: &str| Listed {

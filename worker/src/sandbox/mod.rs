@@ -27,6 +27,8 @@ pub(crate) use scene::{Scene, set, set_home};
 pub use trial::{TrialError, try_command};
 pub use words::paths_named_by;
 
+use crate::environment;
+use crate::settings::{Settings, path_of};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -84,6 +86,26 @@ pub struct Search<'a> {
     pub commands: Vec<String>,
     /// What a person added by `read`.
     pub read: Vec<PathBuf>,
+}
+
+impl<'a> Search<'a> {
+    /// Returns what a batch searches the machine by for what its commands may read.
+    pub fn of(settings: &'a Settings) -> Self {
+        let hooks = &settings.hooks;
+        let of_hooks = [&hooks.boot, &hooks.stop, &hooks.startup];
+        let mut commands: Vec<String> = of_hooks.into_iter().flatten().cloned().collect();
+        commands.push(hooks.verify.clone());
+        commands.extend(settings.setup.iter().map(|setup| setup.command.clone()));
+        commands.extend(settings.landing.check.clone());
+        commands.extend(settings.work.all().map(|work| work.command.clone()));
+        Self {
+            home: settings.sandbox.home.as_deref(),
+            path: environment::path(&settings.environment).unwrap_or_default(),
+            variable: path_of,
+            commands,
+            read: settings.sandbox.read.clone(),
+        }
+    }
 }
 
 impl Host {

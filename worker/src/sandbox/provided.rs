@@ -16,7 +16,7 @@ pub(crate) fn provide(provided: &[Provided], checkout: &Checkout, commit: &str) 
             continue;
         }
         if let Err(error) = put(file, checkout.folder()) {
-            let why = crate::refusal::chain(&error);
+            let why = crate::cause::chain(&error);
             tracing::warn!(%path, %why, "a provided file is missing in the verification");
         }
     }

@@ -6,7 +6,7 @@ use crate::environment::PROXY_PORT;
 use crate::settings::Resources;
 use crate::supervisor::CommandSpec;
 use crate::supervisor::confine::namespaces::{Bounds, Loopback, OWN, Place, View};
-use premath_kernel::network::variables;
+use premath_kernel::policy::network::variables;
 use premath_worktree::tree::{OBJECTS, PrivateGit};
 use std::collections::BTreeSet;
 use std::ffi::OsString;

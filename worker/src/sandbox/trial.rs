@@ -1,15 +1,15 @@
 //! A command in the sandbox of a step, for a person who wants to know why
 //! something fails there.
 
-use super::{Host, PrivateHome, Scene, connect, provide};
+use super::{Host, PrivateHome, Scene, Search, connect, provide};
 use crate::environment;
 use crate::proxy::ProxyError;
 use crate::settings::Settings;
 use crate::supervisor::CommandSpec;
 use crate::supervisor::confine::namespaces;
 use crate::supervisor::confine::scratch::Scratch;
-use premath_kernel::network::NetworkPhase;
-use premath_kernel::sandbox::{SandboxMode, admitted};
+use premath_kernel::policy::network::NetworkPhase;
+use premath_kernel::policy::sandbox::{SandboxMode, admitted};
 use premath_worktree::checkout::Checkout;
 use premath_worktree::tree::{Base, Ignored, Tree, TreeError};
 use std::collections::BTreeSet;
@@ -66,7 +66,7 @@ pub fn try_command(
         provide(&settings.provided, &checkout, &base.commit);
     }
     let git = checkout.tree().private_git(&at("step.git"), &base, true)?;
-    let host = Host::find(&settings.sandbox_search());
+    let host = Host::find(&Search::of(settings));
     let closed = [repository.join(".premath"), repository.join("artifacts")];
     let wished = admitted(settings.sandbox.write.iter().cloned(), &closed);
     let scene = Scene {

@@ -1,15 +1,16 @@
 //! Why settings cannot be used.
 
 use super::{ConfigError, GovernanceError, InstructionError, SigningKeyError};
-use crate::trust::UntrustedError;
 use premath_evidence::Agent;
 use premath_kernel::authority::ModeError;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::network::NetworkUnenforced;
-use premath_kernel::reference::RefSet;
-use premath_kernel::retry::PolicyError;
-use premath_kernel::sandbox::SandboxUnavailable;
+use premath_kernel::json::reference::RefSet;
+use premath_kernel::policy::network::NetworkUnenforced;
+use premath_kernel::policy::retry::PolicyError;
+use premath_kernel::policy::sandbox::SandboxUnavailable;
+use premath_kernel::policy::trust::TrustError;
 use premath_memory::StoreError;
+use premath_worktree::governing::GoverningError;
 use std::path::PathBuf;
 
 /// Settings that cannot be used; found before anything is dispatched.
@@ -167,5 +168,32 @@ impl SettingsError {
             ),
             _ => None,
         }
+    }
+}
+
+/// A batch may not begin with the governing files that are there.
+#[derive(Debug, thiserror::Error)]
+pub enum UntrustedError {
+    /// They are not accepted, or the record is broken.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// They cannot be looked at.
+    #[error(transparent)]
+    Governing(#[from] GoverningError),
+}
+
+impl UntrustedError {
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Trust(error) => Some(error.hint()),
+            Self::Governing(_) => None,
+        }
+    }
+}
+
+impl From<UntrustedError> for SettingsError {
+    fn from(error: UntrustedError) -> Self {
+        Self::Untrusted(Box::new(error))
     }
 }

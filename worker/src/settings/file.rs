@@ -1,6 +1,8 @@
 //! `harness.toml`: read, checked key by key, with the near key suggested for
 //! one that is unknown.
 
+use super::EnvironmentRules;
+use super::Limits;
 use super::agent::AgentTable;
 use super::bounds::BoundsTable;
 use super::governance::GovernanceTable;
@@ -13,9 +15,8 @@ use super::resources::ResourcesTable;
 use super::sandbox::SandboxTable;
 use super::signing::SigningTable;
 use super::verify::VerifyTable;
-use super::{EnvironmentRules, Limits};
-use premath_kernel::landing::LandingMode;
-use premath_kernel::retry::BackoffTable;
+use premath_kernel::policy::landing::LandingMode;
+use premath_kernel::policy::retry::BackoffTable;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -5,7 +5,7 @@ use super::instruction::Wish;
 use super::policy::{policy_in, policy_of};
 use super::{EnvironmentRules, FileSettings, Limits, LoopFlags, SettingsError, absolute, path_of};
 use premath_kernel::authority::MutationMode;
-use premath_kernel::retry::{BackoffTable, RetryPolicy};
+use premath_kernel::policy::retry::{BackoffTable, RetryPolicy};
 use premath_kernel::turn::GovernanceProfile;
 use premath_memory::roots::MemoryRoots;
 use std::path::{Path, PathBuf};

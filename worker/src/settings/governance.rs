@@ -2,8 +2,8 @@
 //! with the digest that it should have and the one that it has
 //! (HARNESS-RUNTIME 3.2).
 
-use premath_kernel::canonical::sha256_hex;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::canonical::sha256_hex;
 use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile, PolicyProvenance};
 use premath_memory::governance::{ClaimError, claims_governance};
 use premath_memory::{StoreError, artifact};

@@ -4,9 +4,9 @@
 use super::file::BatchTable;
 use super::{Adapter, LoopFlags, SettingsError, Workforce, path_of};
 use premath_kernel::authority::MutationMode;
+use premath_kernel::authority::instruction::{BindingError, Classification, STARTUP_CHECK};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::instruction::{BindingError, Classification, STARTUP_CHECK};
-use premath_kernel::reference::RefSet;
+use premath_kernel::json::reference::RefSet;
 use premath_memory::instruction::{ActivePolicy, InstructionFileError, read};
 use std::path::{Path, PathBuf};
 

@@ -23,7 +23,7 @@ mod world;
 
 pub use agent::{Adapter, Work, Workforce};
 pub use bounds::Bounds;
-pub use error::SettingsError;
+pub use error::{SettingsError, UntrustedError};
 pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
 pub use gate::{GateFlags, GateSettings};
@@ -38,22 +38,22 @@ pub use verify::Provided;
 pub use world::{WorldSettings, worlds_root};
 
 use crate::environment;
-use crate::sandbox::Search;
+pub use crate::environment::EnvironmentRules;
 use file::LandingTable;
 use premath_kernel::authority::MutationMode;
-use premath_kernel::canonical;
+use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
 use premath_kernel::issue::{Selection, TypeSelection};
-use premath_kernel::landing::{LandingMode, LandingRule};
-use premath_kernel::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
-use premath_kernel::reference::DEFAULT_WITNESS_PREFIX;
-use premath_kernel::retry::{BackoffTable, RetryPolicy};
-use premath_kernel::silence::SilenceLimits;
+use premath_kernel::json::canonical;
+use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
+use premath_kernel::policy::landing::{LandingMode, LandingRule};
+use premath_kernel::policy::retry::{BackoffTable, RetryPolicy};
+use premath_kernel::policy::silence::SilenceLimits;
 use premath_kernel::turn::GovernanceProfile;
 use premath_memory::roots::{self, MemoryRoots};
 use premath_memory::{StoreError, artifact};
 use premath_worktree::signing::Signer;
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -101,15 +101,6 @@ impl Default for Limits {
             drain_grace: Duration::from_secs(10 * 60),
         }
     }
-}
-
-/// What of the environment a command gets.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct EnvironmentRules {
-    /// These pass beside those of the list.
-    pub allow: BTreeSet<String>,
-    /// These never pass.
-    pub drop: BTreeSet<String>,
 }
 
 /// How lease recovery actions of a stop are transported (`contracts.md` 4).
@@ -383,24 +374,6 @@ impl Settings {
         })
     }
 
-    /// Returns what the machine is searched by for what commands may read.
-    pub fn sandbox_search(&self) -> Search<'_> {
-        let hooks = &self.hooks;
-        let of_hooks = [&hooks.boot, &hooks.stop, &hooks.startup];
-        let mut commands: Vec<String> = of_hooks.into_iter().flatten().cloned().collect();
-        commands.push(hooks.verify.clone());
-        commands.extend(self.setup.iter().map(|setup| setup.command.clone()));
-        commands.extend(self.landing.check.clone());
-        commands.extend(self.work.all().map(|work| work.command.clone()));
-        Search {
-            home: self.sandbox.home.as_deref(),
-            path: environment::path(&self.environment).unwrap_or_default(),
-            variable: path_of,
-            commands,
-            read: self.sandbox.read.clone(),
-        }
-    }
-
     /// Makes sure that lanes do not share a session or a ledger.
     ///
     /// # Errors
@@ -546,7 +519,7 @@ fn variable_of(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn path_of(variable: &str) -> Option<PathBuf> {
+pub(crate) fn path_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable)
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)

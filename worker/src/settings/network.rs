@@ -4,11 +4,11 @@
 use super::file::ConfigError;
 use super::reader::Reader;
 use super::{FileSettings, LoopFlags, SettingsError};
-use premath_kernel::network::{
+use premath_kernel::policy::network::{
     HostList, HostPattern, NetworkChoice, NetworkPhase, NetworkPolicy, NetworkWord, Ports, choose,
     enforces,
 };
-use premath_kernel::sandbox::SandboxMode;
+use premath_kernel::policy::sandbox::SandboxMode;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -169,7 +169,7 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use premath_kernel::network::Target;
+    use premath_kernel::policy::network::Target;
     use std::path::Path;
 
     fn parse(text: &str) -> Result<NetworkTable, String> {

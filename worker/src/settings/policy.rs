@@ -1,7 +1,7 @@
 //! Which retry policy is in force (`contracts.md` 7).
 
 use super::SettingsError;
-use premath_kernel::retry::{POLICY_PLACE, RetryPolicy};
+use premath_kernel::policy::retry::{POLICY_PLACE, RetryPolicy};
 use premath_memory::{StoreError, artifact};
 use std::path::Path;
 

@@ -3,7 +3,9 @@
 
 use super::{FileSettings, LoopFlags};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use premath_kernel::governing::{AllowError, CommandFiles, Governing, SensitiveChanges, files_of};
+use premath_kernel::policy::governing::{
+    AllowError, CommandFiles, Governing, SensitiveChanges, files_of,
+};
 use premath_worktree::governing;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -217,7 +219,7 @@ impl Protect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use premath_kernel::governing::Category;
+    use premath_kernel::policy::governing::Category;
 
     fn of(patterns: &[&str]) -> Result<Protect, PatternError> {
         let patterns: Vec<String> = patterns.iter().map(|text| (*text).to_owned()).collect();

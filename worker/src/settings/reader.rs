@@ -1,7 +1,7 @@
 //! The values of `harness.toml`, with file and line where one does not fit.
 
 use super::file::ConfigError;
-use premath_kernel::retry::Backoff;
+use premath_kernel::policy::retry::Backoff;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

@@ -3,7 +3,7 @@
 
 use super::{FileSettings, LoopFlags, SettingsError, absolute};
 use crate::supervisor::confine;
-use premath_kernel::sandbox::{SandboxChoice, SandboxMode, choose};
+use premath_kernel::policy::sandbox::{SandboxChoice, SandboxMode, choose};
 use std::path::{Path, PathBuf};
 
 /// The `[sandbox]` table.

@@ -123,7 +123,7 @@ mod tests {
             error.to_string(),
             "h.toml:3: `key` of [signing]: landing commits cannot be signed"
         );
-        let said = crate::refusal::chain(&error);
+        let said = crate::cause::chain(&error);
         let path = folder.path().join("keys/none");
         assert!(said.contains(&path.display().to_string()), "{said}");
         let hint = error.hint().unwrap();

@@ -3,7 +3,7 @@
 
 use super::file::{ConfigError, FileSettings};
 use super::{Protect, Setup};
-use premath_kernel::landing::{DEFAULT_TARGET, LandingMode};
+use premath_kernel::policy::landing::{DEFAULT_TARGET, LandingMode};
 use std::path::{Path, PathBuf};
 
 /// What another repository's `harness.toml` asks of work in it; nothing where

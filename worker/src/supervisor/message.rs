@@ -9,7 +9,7 @@ use super::command::CommandSpec;
 use super::confine::landlock::Lists;
 use super::confine::namespaces::{Bounds, View};
 use super::usage::Ceilings;
-use premath_kernel::canonical::sha256_hex;
+use premath_kernel::json::canonical::sha256_hex;
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::{OsStr, OsString};

@@ -1,7 +1,7 @@
 //! One output stream: from the command's pipe into a bounded file.
 
 use super::message::StreamReport;
-use premath_kernel::canonical::hex;
+use premath_kernel::json::canonical::hex;
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -183,7 +183,7 @@ fn clamp(count: u64, length: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use premath_kernel::canonical::sha256_hex;
+    use premath_kernel::json::canonical::sha256_hex;
     use std::io::Read;
 
     fn through(input: &[u8], cap: u64, chunk: usize) -> (Vec<u8>, StreamReport) {

@@ -80,7 +80,7 @@ fn a_name_with_a_private_address_is_refused_under_public() {
         "{answer}"
     );
     assert_eq!(asked.load(Ordering::SeqCst), 1);
-    let range = premath_kernel::network::AddressRange::Private;
+    let range = premath_kernel::policy::network::AddressRange::Private;
     let address = "10.1.2.3".parse().unwrap();
     let reason = DenialReason::Address { address, range };
     assert_eq!(only(&setting.finish()).reason, Some(reason));

@@ -14,7 +14,7 @@ mod tunnel;
 use harness_worker::proxy::{
     Proxy, ProxyError, ProxyLimits, ProxySpec, Resolve, Resolving, Service, SystemResolver,
 };
-use premath_kernel::network::{
+use premath_kernel::policy::network::{
     DenialReason, HostList, NetworkFacts, NetworkPhase, NetworkPolicy, NetworkRecord, NetworkWord,
     Target,
 };

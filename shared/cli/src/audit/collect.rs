@@ -3,11 +3,11 @@
 use super::signers::Signers;
 use crate::error::CliError;
 use crate::paths;
-use premath_kernel::audit::{
+use premath_kernel::policy::landing::DEFAULT_TARGET;
+use premath_kernel::record::audit::{
     Facts, IssueState, OutsideChange, WitnessFile, WitnessRef, streams_of,
 };
-use premath_kernel::landing::DEFAULT_TARGET;
-use premath_kernel::trajectory::{StepRow, action};
+use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{Fault, StoreError, TrajectoryFileError, audit, inspect_issues};
 use premath_worktree::history::History;

@@ -8,7 +8,7 @@ use crate::answer::{Answer, Finished, Verdict};
 use crate::error::CliError;
 use crate::terminal::plain;
 use clap::Args;
-use premath_kernel::audit::{AuditReport, Facts, Lie, LieCode, audit};
+use premath_kernel::record::audit::{AuditReport, Facts, Lie, LieCode, audit};
 use premath_memory::roots::MemoryRoots;
 use schemars::JsonSchema;
 use serde::Serialize;

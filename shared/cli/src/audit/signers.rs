@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::paths;
-use premath_kernel::audit::SignaturePolicy;
+use premath_kernel::record::audit::SignaturePolicy;
 use premath_memory::roots::MemoryRoots;
 use premath_worktree::signing::{AllowedSigners, KeySource, allowed_file_of_git, public_half};
 use serde::Deserialize;

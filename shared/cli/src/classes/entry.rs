@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use premath_kernel::failure::{FailureClass, Family};
-use premath_kernel::retry::{RetryPolicy, RuleTerms};
+use premath_kernel::policy::retry::{RetryPolicy, RuleTerms};
 use serde_json::{Value, json};
 
 /// A class of the table, or a word that the policy alone knows.

@@ -4,7 +4,7 @@ use super::entry::Entry;
 use crate::policy::ActivePolicy;
 use crate::terminal::{WIDTH, plain, wrapped};
 use premath_kernel::failure::Family;
-use premath_kernel::retry::RuleTerms;
+use premath_kernel::policy::retry::RuleTerms;
 use std::fmt::Write;
 
 /// What stands in the place of a meaning for a word of the policy alone.

@@ -1,7 +1,7 @@
 //! The documentation page of the classes, `shared/docs/classes.md`.
 
 use premath_kernel::failure::Family;
-use premath_kernel::retry::{DEFAULT_RULE_ID, RetryPolicy, RuleTerms};
+use premath_kernel::policy::retry::{DEFAULT_RULE_ID, RetryPolicy, RuleTerms};
 use std::fmt::Write;
 
 /// What stands before the tables.

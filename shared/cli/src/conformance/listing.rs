@@ -1,7 +1,7 @@
 //! Vectors, faults and slices as a person reads them in a terminal.
 
 use crate::terminal::{plain, table, wrapped};
-use premath_kernel::conformance::{Fault, FaultKind, Outcome, Report, SliceRow};
+use premath_conformance::{Fault, FaultKind, Outcome, Report, SliceRow};
 use std::fmt::Write;
 
 /// Returns what failed, and at last what there is.

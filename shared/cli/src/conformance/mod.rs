@@ -7,8 +7,8 @@ mod source;
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use clap::{Args, Subcommand, ValueEnum};
-use premath_kernel::canonical::value_of;
-use premath_kernel::conformance::{self, Outcome, Report, Suite};
+use premath_conformance::{Outcome, Report, Suite};
+use premath_kernel::json::canonical::value_of;
 use serde_json::{Value, json};
 use source::Source;
 use std::fs;
@@ -104,7 +104,7 @@ impl RunArgs {
     fn perform(self) -> Result<Answer, CliError> {
         let source = Source::find(self.vectors)?;
         let suite = self.suite.map(SuiteArg::suite);
-        let report = conformance::run(source.files());
+        let report = premath_conformance::run(source.files());
         let report = suite.into_iter().fold(report, Report::only);
         let document = json!({
             "source": source.told(),
@@ -133,7 +133,7 @@ fn outcome(outcome: &Outcome) -> Value {
 impl SlicesArgs {
     fn perform(self) -> Result<Answer, CliError> {
         let source = Source::find(self.vectors)?;
-        let rows = conformance::slices(&conformance::run(source.files()));
+        let rows = premath_conformance::slices(&premath_conformance::run(source.files()));
         if self.markdown {
             let page = page::page(&rows);
             return Ok(Answer::new(json!({"page": page}), page));
@@ -147,7 +147,7 @@ impl SlicesArgs {
 impl DocumentsArgs {
     fn perform(self) -> Result<Answer, CliError> {
         let source = Source::find(self.vectors)?;
-        let documents = conformance::documents(source.files());
+        let documents = premath_conformance::documents(source.files());
         fs::create_dir_all(&self.dir).map_err(CliError::file("make", &self.dir))?;
         for (id, bytes) in &documents {
             let name = format!("{}.json", id.replace('/', "."));

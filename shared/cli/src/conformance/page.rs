@@ -1,6 +1,6 @@
 //! The documentation page of the slices, `shared/docs/slices.md`.
 
-use premath_kernel::conformance::{SliceRow, SliceVector};
+use premath_conformance::{SliceRow, SliceVector};
 use premath_kernel::turn::{RuleNote, Stage};
 use std::fmt::Write;
 
@@ -100,7 +100,7 @@ fn cell(text: &str) -> String {
 mod tests {
     use super::super::source::Source;
     use super::*;
-    use premath_kernel::conformance::{SLICES, run, slices};
+    use premath_conformance::{SLICES, run, slices};
     use std::path::Path;
 
     /// The root of the repository.

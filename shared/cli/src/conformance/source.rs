@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use include_dir::{Dir, include_dir};
-use premath_kernel::conformance::Files;
+use premath_conformance::Files;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use crate::terminal::plain;
 use crate::trust::accept_created;
 use clap::Args;
 use premath_evidence::{AGENT_NORMALIZER, Agent};
-use premath_kernel::instruction::{INSTRUCTION_POLICY_FILE, InstructionPolicy};
+use premath_kernel::authority::instruction::{INSTRUCTION_POLICY_FILE, InstructionPolicy};
 use premath_memory::instruction::ActivePolicy;
 use premath_memory::roots::{MemoryRoots, exclude_from_status, has_commit, main_worktree};
 use schemars::JsonSchema;
@@ -334,7 +334,7 @@ fn add_tasks(root: &Path, report: &mut Report) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::{CONFIG, FIRST_INSTRUCTION, NO_AGENT};
-    use premath_kernel::governing;
+    use premath_kernel::policy::governing;
 
     #[test]
     fn the_template_lists_what_is_protected_without_a_setting() {

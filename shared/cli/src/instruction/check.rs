@@ -3,9 +3,9 @@
 use crate::answer::{Answer, Verdict};
 use crate::error::CliError;
 use crate::terminal::plain;
-use premath_kernel::claim::{ChangeMorphism, covers_nothing};
+use premath_kernel::authority::claim::{ChangeMorphism, covers_nothing};
+use premath_kernel::authority::instruction::{BATCH_CHANGES, BATCH_KIND, Classification};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::instruction::{BATCH_CHANGES, BATCH_KIND, Classification};
 use premath_memory::instruction::{ActivePolicy, read};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -68,36 +68,6 @@ pub(super) fn perform(path: &Path, active: &ActivePolicy) -> Result<Answer, CliE
     let covers: Vec<_> = claims.covered().map(ChangeMorphism::name).collect();
     let idle = envelope.capability_claims.iter();
     let idle: Vec<String> = idle.filter(|c| covers_nothing(c)).cloned().collect();
-    let mut text = format!(
-        "{}  {}\n",
-        if faults.is_empty() {
-            "accepted"
-        } else {
-            "rejected"
-        },
-        plain(&instruction.reference())
-    );
-    let lines = [
-        ("type", classification.to_string()),
-        ("policy", policy_text(active)),
-        (
-            "covers",
-            if covers.is_empty() {
-                "nothing".to_owned()
-            } else {
-                covers.join(", ")
-            },
-        ),
-    ];
-    for (name, value) in lines {
-        let _ = writeln!(text, "  {name:<8} {}", plain(&value));
-    }
-    for claim in &idle {
-        let _ = writeln!(text, "  warning  `{}` covers nothing", plain(claim));
-    }
-    for fault in &faults {
-        let _ = writeln!(text, "  {}: {}", fault.class(), plain(&fault.to_string()));
-    }
     let refused = !faults.is_empty();
     let document = InstructionCheckAnswer {
         result: Verdict::of(!refused),
@@ -116,7 +86,35 @@ pub(super) fn perform(path: &Path, active: &ActivePolicy) -> Result<Answer, CliE
         covers,
         covers_nothing: idle,
     };
+    let text = text_of(&document, active);
     Ok(Answer::new(document, text).refused(refused))
+}
+
+fn text_of(answer: &InstructionCheckAnswer, active: &ActivePolicy) -> String {
+    let result = match answer.errors.is_empty() {
+        true => "accepted",
+        false => "rejected",
+    };
+    let mut text = format!("{result}  {}\n", plain(&answer.instruction_ref));
+    let covers = match answer.covers.is_empty() {
+        true => "nothing".to_owned(),
+        false => answer.covers.join(", "),
+    };
+    let lines = [
+        ("type", answer.classification.to_string()),
+        ("policy", policy_text(active)),
+        ("covers", covers),
+    ];
+    for (name, value) in lines {
+        let _ = writeln!(text, "  {name:<8} {}", plain(&value));
+    }
+    for claim in &answer.covers_nothing {
+        let _ = writeln!(text, "  warning  `{}` covers nothing", plain(claim));
+    }
+    for error in &answer.errors {
+        let _ = writeln!(text, "  {}: {}", error.failure_class, plain(&error.detail));
+    }
+    text
 }
 
 pub(super) fn policy_text(active: &ActivePolicy) -> String {

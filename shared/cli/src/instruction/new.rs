@@ -6,12 +6,12 @@ use crate::terminal::plain;
 use crate::trust::accept_created;
 use clap::Args;
 use premath_evidence::SHELL_NORMALIZER;
-use premath_kernel::canonical::value_of;
-use premath_kernel::claim::{ChangeMorphism, EVERY_CHANGE};
-use premath_kernel::instruction::{
+use premath_kernel::authority::claim::{ChangeMorphism, EVERY_CHANGE};
+use premath_kernel::authority::instruction::{
     BATCH_CHANGES, BATCH_KIND, Instruction, InstructionEnvelope, InstructionScope, VERIFY_CHECK,
     file_name,
 };
+use premath_kernel::json::canonical::value_of;
 use premath_memory::clock;
 use premath_memory::instruction::{ActivePolicy, InstructionFileError};
 use premath_memory::roots::MemoryRoots;
@@ -192,7 +192,7 @@ fn full(claim: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use premath_kernel::instruction::InstructionPolicy;
+    use premath_kernel::authority::instruction::InstructionPolicy;
 
     #[test]
     fn the_first_envelope_is_admitted_by_the_embedded_policy() {

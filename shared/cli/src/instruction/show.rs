@@ -4,7 +4,7 @@ use super::check::policy_text;
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::terminal::plain;
-use premath_kernel::instruction::{Classification, InstructionEnvelope};
+use premath_kernel::authority::instruction::{Classification, InstructionEnvelope};
 use premath_memory::instruction::{ActivePolicy, read};
 use schemars::JsonSchema;
 use serde::Serialize;

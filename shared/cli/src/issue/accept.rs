@@ -8,7 +8,7 @@ use crate::paths;
 use crate::terminal::plain;
 use clap::Args;
 use premath_kernel::authority::OperatorOverride;
-use premath_kernel::trajectory::{StepRow, action};
+use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::{Acceptance, ForeignRow, Trajectory, clock};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -83,7 +83,7 @@ fn record(
         let id = format!(
             "{}.{}.{}",
             action::CHANGES_ACCEPTED,
-            premath_kernel::time::micros(now),
+            premath_kernel::json::time::micros(now),
             number + 1
         );
         let mut step = StepRow::new(id, action::CHANGES_ACCEPTED, "accepted", now);

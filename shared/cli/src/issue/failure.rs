@@ -2,8 +2,8 @@
 //! step left.
 
 use premath_kernel::failure::FailureClass;
-use premath_kernel::landing::ROUNDS;
-use premath_kernel::trajectory::{StepRow, action};
+use premath_kernel::policy::landing::ROUNDS;
+use premath_kernel::record::trajectory::{StepRow, action};
 use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{Trajectory, TrajectoryFileError, artifact};

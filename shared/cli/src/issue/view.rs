@@ -1,8 +1,8 @@
 //! How issues look in answers.
 
 use crate::terminal::{plain, table};
-use premath_kernel::graph::{Hold, IssueGraph};
-use premath_kernel::lease::Lease;
+use premath_kernel::issue::Lease;
+use premath_kernel::issue::graph::{Hold, IssueGraph};
 use premath_memory::{IssueRow, View};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -7,8 +7,8 @@ use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::terminal::plain;
 use clap::{Args, ValueEnum};
-use premath_kernel::canonical::value_of;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::canonical::value_of;
 use premath_kernel::turn::{
     BrokenRule, EvidenceError, JoinCheck, JoinCheckInput, ParsedInput, explain, normalize,
 };

@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::tool::{self, TOOLS};
 use crate::error::CliError;
-use premath_kernel::plain::plain;
+use premath_kernel::json::plain::plain;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,

@@ -10,7 +10,7 @@ use crate::paths;
 use clap::{Args, Subcommand};
 use harness_worker::sandbox::{Explanation, try_command};
 use harness_worker::settings::{LoopFlags, Settings, SettingsError};
-use premath_kernel::network::NetworkPhase;
+use premath_kernel::policy::network::NetworkPhase;
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
 use std::ffi::OsString;

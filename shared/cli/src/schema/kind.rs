@@ -7,6 +7,7 @@ use crate::dep::{Diagnostics, EdgeAnswer, ReplacedEdge};
 use crate::doctrine::DoctrineAnswer;
 use crate::escalate::EscalateAnswer;
 use crate::feature::{CheckAnswer, FeatureAnswer, LedgerAnswer, NextAnswer};
+use crate::form::{answer, answer_alone, read, read_with_repeats, with_place, written};
 use crate::init::InitAnswer;
 use crate::instruction::{InstructionCheckAnswer, InstructionNewAnswer, InstructionShowAnswer};
 use crate::issue::view::EdgeItem;
@@ -24,26 +25,22 @@ use crate::trust::TrustAnswer;
 use crate::upkeep::{CleanAnswer, DoctorAnswer};
 use crate::world::CrossingAnswer;
 use harness_worker::sandbox::Explanation;
-use premath_kernel::bootstrap::Bootstrap;
-use premath_kernel::event::{Event, WorkerReport};
+use premath_kernel::authority::instruction::{InstructionEnvelope, InstructionPolicy};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::feature::FeatureLedger;
-use premath_kernel::instruction::{InstructionEnvelope, InstructionPolicy};
 use premath_kernel::issue::Issue;
-use premath_kernel::outbox::OutboxRequest;
-use premath_kernel::retry::RetryPolicy;
-use premath_kernel::sandbox::SandboxProfile;
-use premath_kernel::schema::require;
-use premath_kernel::session::Session;
-use premath_kernel::trajectory::{Projection, StepRow, Throughput};
-use premath_kernel::trust::TrustRecord;
+use premath_kernel::issue::outbox::OutboxRequest;
+use premath_kernel::policy::retry::RetryPolicy;
+use premath_kernel::policy::trust::TrustRecord;
+use premath_kernel::record::bootstrap::Bootstrap;
+use premath_kernel::record::event::{Event, WorkerReport};
+use premath_kernel::record::feature::FeatureLedger;
+use premath_kernel::record::sandbox_profile::SandboxProfile;
+use premath_kernel::record::session::Session;
+use premath_kernel::record::trajectory::{Projection, StepRow, Throughput};
+use premath_kernel::record::witness::{CloseWitness, CommandWitness, RefusalWitness, TurnWitness};
+use premath_kernel::record::world::{GateWitness, TransportWitness, WorldProfile};
 use premath_kernel::turn::{JoinCheckInput, Normalized};
-use premath_kernel::witness::{CloseWitness, CommandWitness, RefusalWitness, TurnWitness};
-use premath_kernel::world::{GateWitness, TransportWitness, WorldProfile};
-use schemars::generate::SchemaSettings;
-use schemars::transform::{RecursiveTransform, Transform};
-use schemars::{JsonSchema, Schema, json_schema};
-use serde_json::Value;
+use schemars::Schema;
 
 /// A kind of document.
 #[derive(Debug)]
@@ -386,73 +383,6 @@ impl Kind {
     pub(super) fn text(&self) -> String {
         format!("{:#}\n", self.schema().to_value())
     }
-}
-
-/// The schema of what the harness takes in, whoever wrote it.
-pub(crate) fn read<T: JsonSchema>() -> Schema {
-    generated::<T>(SchemaSettings::draft2020_12().for_deserialize())
-}
-
-/// The schema of what the harness takes in, where what stands twice in a set
-/// counts once.
-pub(crate) fn read_with_repeats<T: JsonSchema>() -> Schema {
-    let mut schema = read::<T>();
-    RecursiveTransform(|part: &mut Schema| {
-        part.remove("uniqueItems");
-    })
-    .transform(&mut schema);
-    schema
-}
-
-/// The schema of what the harness writes.
-pub(crate) fn written<T: JsonSchema>() -> Schema {
-    generated::<T>(SchemaSettings::draft2020_12().for_serialize())
-}
-
-fn generated<T: JsonSchema>(settings: SchemaSettings) -> Schema {
-    settings
-        .with_transform(RecursiveTransform(tidy))
-        .into_generator()
-        .into_root_schema_for::<T>()
-}
-
-/// Takes out defaults that say nothing, and the line ends that descriptions
-/// have in the code.
-fn tidy(schema: &mut Schema) {
-    if schema
-        .get("default")
-        .is_some_and(|default| default.is_null() || default == "")
-    {
-        schema.remove("default");
-    }
-    if let Some(Value::String(text)) = schema.get_mut("description") {
-        let paragraphs: Vec<_> = text.split("\n\n").map(|p| p.replace('\n', " ")).collect();
-        *text = paragraphs.join("\n\n");
-    }
-}
-
-/// The schema of the answer of a command that works on no one file: what it
-/// says, and the action.
-pub(crate) fn answer_alone<T: JsonSchema>(actions: &[&str]) -> Schema {
-    let mut schema = written::<T>();
-    let about = "The command.";
-    let action = json_schema!({"description": about, "type": "string", "enum": actions});
-    require(&mut schema, "action", action);
-    schema
-}
-
-/// The schema of a command's answer: what it says, the action, and the file
-/// that it worked on, under its name in answers.
-pub(crate) fn answer<T: JsonSchema>(actions: &[&str], place: &str) -> Schema {
-    with_place(answer_alone::<T>(actions), place)
-}
-
-/// Adds the file that a command worked on.
-pub(crate) fn with_place(mut schema: Schema, place: &str) -> Schema {
-    let about = "The file that it worked on.";
-    let path = json_schema!({"description": about, "type": "string"});
-    require(&mut schema, place, path);
-    schema
 }
 
 #[cfg(test)]

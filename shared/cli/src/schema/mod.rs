@@ -2,7 +2,7 @@
 //! writes, as JSON Schema.
 
 mod folder;
-pub(crate) mod kind;
+mod kind;
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;

@@ -3,7 +3,7 @@
 use super::ShownChange;
 use crate::error::CliError;
 use crate::terminal::plain;
-use premath_kernel::trust::{ChangeKind, FileChange, TrustRecord};
+use premath_kernel::policy::trust::{ChangeKind, FileChange, TrustRecord};
 use premath_worktree::governing::{self, Survey};
 use std::fmt::Write;
 use std::path::Path;

@@ -7,8 +7,8 @@ use crate::error::CliError;
 use crate::operator;
 use crate::terminal::plain;
 use clap::Args;
-use premath_kernel::inventory::{Item, Kind, Standing, Terms, Thing, excess};
-use premath_kernel::size::Size;
+use premath_kernel::json::size::Size;
+use premath_kernel::policy::inventory::{Item, Kind, Standing, Terms, Thing, excess};
 use premath_memory::clock;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -229,7 +229,7 @@ fn listing(root: &Path, items: &[Item]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use premath_kernel::inventory::AGE_DEFAULT;
+    use premath_kernel::policy::inventory::AGE_DEFAULT;
 
     #[test]
     fn the_age_that_is_written_is_the_one_that_doctor_goes_by() {

@@ -6,7 +6,7 @@ mod doctor;
 mod survey;
 
 use crate::terminal::plain;
-use premath_kernel::inventory::Item;
+use premath_kernel::policy::inventory::Item;
 use std::borrow::Cow;
 use std::path::Path;
 

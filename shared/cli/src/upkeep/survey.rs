@@ -2,13 +2,13 @@
 
 use crate::error::CliError;
 use crate::paths;
-use premath_kernel::inventory::{
+use premath_kernel::issue::lease::{self, LeaseState, Observation};
+use premath_kernel::policy::inventory::{
     Batch, ForeignChange, Found, IssueFacts, Item, Known, Lane, LeaseLook, Place, Terms,
     Unreadable, account,
 };
-use premath_kernel::landing::LandingRecord;
-use premath_kernel::lease::{self, LeaseState, Observation};
-use premath_kernel::trajectory::{BatchHistory, StepRow, action};
+use premath_kernel::policy::landing::LandingRecord;
+use premath_kernel::record::trajectory::{BatchHistory, StepRow, action};
 use premath_memory::leftover::{self, LaneFolder};
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{
@@ -40,6 +40,39 @@ pub(super) fn roots(given: Option<&Path>) -> Result<MemoryRoots, CliError> {
     Ok(roots)
 }
 
+/// Adds what lies in folders of the lanes and of the harness.
+fn add_files(roots: &MemoryRoots, inventory: &Inventory, found: &mut Found) {
+    let lanes: Vec<LaneFolder<'_>> = found
+        .worktrees
+        .iter()
+        .filter(|worktree| worktree.is_sound())
+        .map(|worktree| LaneFolder {
+            worktree: &worktree.path,
+            under_way: worktree.is_busy(),
+        })
+        .collect();
+    let files = leftover::files(roots, &lanes, &[inventory.common_folder().join("info")]);
+    found.files = files;
+    found.outputs = leftover::outputs(roots);
+}
+
+/// Names the last line of each file that has a cut one.
+fn cut_lines(files: [(&PathBuf, Option<u64>); 2]) -> Vec<String> {
+    let named =
+        |(path, line): (&PathBuf, Option<u64>)| Some(format!("{}:{}", path.display(), line?));
+    files.into_iter().filter_map(named).collect()
+}
+
+/// Returns the error of the first line that cannot be read.
+fn corrupt(path: &Path, faults: &[Fault]) -> Option<StoreError> {
+    faults.first().map(|fault| StoreError::Corrupt {
+        path: path.to_path_buf(),
+        line: fault.line,
+        column: fault.column,
+        detail: fault.detail.clone(),
+    })
+}
+
 impl Survey {
     pub(super) fn of(roots: MemoryRoots) -> Result<Self, CliError> {
         let inventory = Inventory::open(&roots.repository)?;
@@ -62,18 +95,7 @@ impl Survey {
             .collect();
         let targets = inventory.targets(&named);
         let mut found = inventory.find(&targets, closed)?;
-        let lanes: Vec<LaneFolder<'_>> = found
-            .worktrees
-            .iter()
-            .filter(|worktree| worktree.is_sound())
-            .map(|worktree| LaneFolder {
-                worktree: &worktree.path,
-                under_way: worktree.is_busy(),
-            })
-            .collect();
-        let files = leftover::files(&roots, &lanes, &[inventory.common_folder().join("info")]);
-        found.files = files;
-        found.outputs = leftover::outputs(&roots);
+        add_files(&roots, &inventory, &mut found);
         let me = clock::this_process();
         let history = BatchHistory::fold(&trajectory.rows);
         let batches = history.open().iter().map(|batch| Batch {
@@ -81,14 +103,6 @@ impl Survey {
             lives: batch.holder.may_live(me.as_ref(), &clock::life),
         });
         let seen = clock::observe();
-        let ends = [
-            (&roots.issues, issues.cut),
-            (&roots.trajectory, trajectory.cut),
-        ];
-        let cut = ends
-            .into_iter()
-            .filter_map(|(path, line)| Some(format!("{}:{}", path.display(), line?)))
-            .collect();
         let known = Known {
             is_whole: issues.faults.is_empty(),
             targets,
@@ -99,18 +113,13 @@ impl Survey {
                 .map(|(id, row)| (id.clone(), facts(row, &steps, &seen)))
                 .collect(),
             foreign: foreign(&roots.issues),
-            cut,
+            cut: cut_lines([
+                (&roots.issues, issues.cut),
+                (&roots.trajectory, trajectory.cut),
+            ]),
             unreadable: unreadable(&roots.issues, &issues.faults, true)
                 .chain(unreadable(&roots.trajectory, &trajectory.faults, false))
                 .collect(),
-        };
-        let corrupt = |path: &Path, faults: &[Fault]| {
-            faults.first().map(|fault| StoreError::Corrupt {
-                path: path.to_path_buf(),
-                line: fault.line,
-                column: fault.column,
-                detail: fault.detail.clone(),
-            })
         };
         let corrupt = corrupt(&roots.issues, &issues.faults)
             .map(CliError::from)

@@ -7,9 +7,10 @@ use std::fs;
 /// Gives the repository a policy of its own: the embedded one, changed.
 fn own_policy(scratch: &Scratch, path: &str, edit: impl Fn(&mut Value)) {
     let mut document: Value =
-        serde_json::from_str(premath_kernel::retry::RetryPolicy::embedded_text()).unwrap();
+        serde_json::from_str(premath_kernel::policy::retry::RetryPolicy::embedded_text()).unwrap();
     edit(&mut document);
-    let digest = premath_kernel::retry::RetryPolicy::digest(document.to_string().as_bytes());
+    let digest =
+        premath_kernel::policy::retry::RetryPolicy::digest(document.to_string().as_bytes());
     document["policyDigest"] = digest.unwrap().into();
     let path = scratch.folder.join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -102,7 +103,7 @@ fn a_policy_that_stops_the_loops_leaves_the_meanings() {
         "[batch]\nretry_policy = \"policy.json\"\n",
     )
     .unwrap();
-    let embedded = premath_kernel::retry::RetryPolicy::embedded_text();
+    let embedded = premath_kernel::policy::retry::RetryPolicy::embedded_text();
     let changed = embedded.replace("\"maxAttempts\": 3", "\"maxAttempts\": 4");
     for (policy, class) in [
         (None, "retry_policy_invalid"),

@@ -5,13 +5,13 @@
 //! of the session so far, and `allowed` is what a limit says all day long.
 
 use super::{Out, unknown};
+use crate::call::CallEnd;
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Retry, Speaker, Terminal,
     Tokens, Usage, UsageBasis,
 };
 use crate::flaw::Flaw;
 use crate::json::{Object, Shape, cut, digest_of, length};
-use crate::shell::CallEnd;
 use std::borrow::Cow;
 use std::sync::Arc;
 

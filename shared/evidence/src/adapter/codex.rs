@@ -8,14 +8,14 @@
 //! `error` may be a warning, and a launch that failed prints nothing.
 
 use super::{Out, speaks_of_limit, unknown};
+use crate::call::CallEnd;
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Retry, Speaker, Terminal,
     Tokens, Usage, UsageBasis,
 };
 use crate::flaw::{Flaw, MAX_OPEN};
 use crate::json::{Object, Shape, digest_of, said};
-use crate::shell::CallEnd;
-use premath_kernel::canonical::Sum;
+use premath_kernel::json::canonical::Sum;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

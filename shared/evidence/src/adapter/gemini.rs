@@ -6,13 +6,13 @@
 //! agent stopped itself (a loop, the turns) ends as a success after an `error`.
 
 use super::{Out, speaks_of_limit, unknown};
+use crate::call::CallEnd;
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Speaker, Terminal, Tokens,
     Usage, UsageBasis,
 };
 use crate::flaw::{Flaw, MAX_OPEN};
 use crate::json::{Object, digest_of};
-use crate::shell::CallEnd;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -6,13 +6,13 @@
 //! another one. Nor is what the provider refuses, as long as it is asked again.
 
 use super::{Out, speaks_of_limit, unknown};
+use crate::call::CallEnd;
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Speaker, Terminal, Tokens,
     Usage, UsageBasis,
 };
 use crate::flaw::Flaw;
 use crate::json::{Object, Shape, digest_of};
-use crate::shell::CallEnd;
 use std::borrow::Cow;
 use std::sync::Arc;
 

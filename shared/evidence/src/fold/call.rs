@@ -1,9 +1,9 @@
 //! One call, as the stream told it.
 
 use super::word;
+use crate::call::CallEnd;
 use crate::event::{Source, Speaker};
-use crate::shell::CallEnd;
-use premath_kernel::canonical::Sum;
+use premath_kernel::json::canonical::Sum;
 use premath_kernel::turn::word::TransportEvent;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use super::{read_text, value};
 use memchr::memchr2;
-use premath_kernel::canonical::{self, Sum};
+use premath_kernel::json::canonical::{self, Sum};
 use serde_json::value::RawValue;
 
 /// How deep a value is looked at; what lies deeper is read like any other JSON.

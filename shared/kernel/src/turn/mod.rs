@@ -25,6 +25,7 @@ pub mod chain;
 pub mod constraints;
 pub mod evidence;
 mod gate;
+pub mod governance;
 mod input;
 pub mod join_check;
 pub mod mutation;
@@ -52,7 +53,6 @@ pub use mutation::{
 };
 pub use normal::{Digests, Normalized, normalize};
 pub use path::EvidenceError;
-pub(crate) use reader::parse as parse_strict;
 pub use word::{ActionMode, Disposition, ExecutionPattern, ResultStatus};
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The right to change one issue in one way (`HARNESS-TYPESTATE 6`, `contracts.md` 8).
 
 use super::normal::Normalized;
+use crate::authority::claim::ChangeMorphism;
+pub use crate::authority::claim::ClaimSet;
 use crate::authority::{MutationMode, StepIdentity};
-use crate::claim::ChangeMorphism;
-pub use crate::claim::ClaimSet;
-use crate::{canonical, reference, token};
+use crate::json::{canonical, reference, token};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::marker::PhantomData;

@@ -8,13 +8,13 @@ use crate::row::IssueRow;
 use premath_kernel::authority::{
     InstructedChange, InstructedRecord, OperatorOverride, StepIdentity,
 };
-use premath_kernel::escalation::append_notes;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::issue::{RowChange, Selection};
-use premath_kernel::lease::{
+use premath_kernel::issue::lease::{
     self, Claim, ClaimRequest, LeaseKey, LeaseRefusal, LeaseState, Observation, Term,
 };
-use premath_kernel::outbox::discovered_priority;
+use premath_kernel::issue::outbox::discovered_priority;
+use premath_kernel::issue::{RowChange, Selection};
+use premath_kernel::policy::escalation::append_notes;
 use premath_kernel::turn::{Block, Close, Discover, MutationReady};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,39 +132,9 @@ impl Change {
                 let change = lease::release(&row.issue, key, *retry_at, seen.moment.wall)?;
                 changed(row, &signed(change, asked.as_ref(), seen))
             }
-            Self::Close(ready) => {
-                let step = ready.step();
-                let row = find(state, &step.issue_id)?;
-                let mut change = lease::close(&row.issue, &key_of(step), &step.step_id(), seen)?;
-                if let Some(instruction) = &ready.witness().instruction_ref {
-                    change.set("closed_under", instruction.as_str());
-                }
-                changed(row, &change)
-            }
-            Self::Block { ready, notes } => {
-                let step = ready.step();
-                let row = find(state, &step.issue_id)?;
-                let notes = append_notes(&readable(row, "notes")?, notes);
-                let change = lease::block(&row.issue, &key_of(step), &notes, seen)?;
-                changed(row, &change)
-            }
-            Self::Discover { ready, new } => {
-                let step = ready.step();
-                let row = find(state, &step.issue_id)?;
-                lease::fence(&row.issue, &key_of(step), seen)?;
-                // A crash between filing and closing files once more.
-                if let Some(filed) = filed_already(state, &step.issue_id, &new.title) {
-                    return Ok((Vec::new(), Outcome::Changed(Box::new(filed.clone()))));
-                }
-                let by = format!("{} (step {})", step.worker_id, step.step_id());
-                let priority = discovered_priority(new.priority, row.issue.priority);
-                let new = NewIssue {
-                    priority: Some(priority),
-                    ..new.clone()
-                };
-                let filed = add(state, &new, Some((&step.issue_id, &by)), None, seen)?;
-                marked(filed, step)
-            }
+            Self::Close(ready) => close(state, ready, seen),
+            Self::Block { ready, notes } => block(state, ready, notes, seen),
+            Self::Discover { ready, new } => discover(state, ready, new, seen),
             Self::Operate { authority, edit } => operate(state, authority, edit, seen),
             Self::Instruct {
                 authority,
@@ -173,6 +143,52 @@ impl Change {
             } => instruct(state, authority, edit, key, seen),
         }
     }
+}
+
+fn close(state: &State, ready: &MutationReady<Close>, seen: &Observation<'_>) -> Decided {
+    let step = ready.step();
+    let row = find(state, &step.issue_id)?;
+    let mut change = lease::close(&row.issue, &key_of(step), &step.step_id(), seen)?;
+    if let Some(instruction) = &ready.witness().instruction_ref {
+        change.set("closed_under", instruction.as_str());
+    }
+    changed(row, &change)
+}
+
+fn block(
+    state: &State,
+    ready: &MutationReady<Block>,
+    notes: &str,
+    seen: &Observation<'_>,
+) -> Decided {
+    let step = ready.step();
+    let row = find(state, &step.issue_id)?;
+    let notes = append_notes(&readable(row, "notes")?, notes);
+    let change = lease::block(&row.issue, &key_of(step), &notes, seen)?;
+    changed(row, &change)
+}
+
+fn discover(
+    state: &State,
+    ready: &MutationReady<Discover>,
+    new: &NewIssue,
+    seen: &Observation<'_>,
+) -> Decided {
+    let step = ready.step();
+    let row = find(state, &step.issue_id)?;
+    lease::fence(&row.issue, &key_of(step), seen)?;
+    // A crash between filing and closing files once more.
+    if let Some(filed) = filed_already(state, &step.issue_id, &new.title) {
+        return Ok((Vec::new(), Outcome::Changed(Box::new(filed.clone()))));
+    }
+    let by = format!("{} (step {})", step.worker_id, step.step_id());
+    let priority = discovered_priority(new.priority, row.issue.priority);
+    let new = NewIssue {
+        priority: Some(priority),
+        ..new.clone()
+    };
+    let filed = add(state, &new, Some((&step.issue_id, &by)), None, seen)?;
+    marked(filed, step)
 }
 
 /// Writes what a lease operation rests on, where it was asked for under an

@@ -5,10 +5,10 @@ use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::graph::Scope;
 use premath_kernel::issue::EdgeKind;
-use premath_kernel::lease::LeaseRefusal;
-use premath_kernel::time;
+use premath_kernel::issue::graph::Scope;
+use premath_kernel::issue::lease::LeaseRefusal;
+use premath_kernel::json::time;
 use serde_json::{Value, json};
 
 /// What a person does to an edge.
@@ -71,16 +71,8 @@ pub(super) fn edges(
             if at(&edges, kind).is_some() {
                 return invalid(format!("issue {id} has this edge to {depends_on} already"));
             }
-            let mut edge = json!({
-                "issue_id": &**id,
-                "depends_on_id": depends_on,
-                "type": EdgeKind::parse(kind).as_str(),
-                "created_at": time::micros(now),
-            });
-            if let Some(by) = created_by.as_deref().filter(|by| !by.is_empty()) {
-                edge["created_by"] = by.into();
-            }
-            edges.push(edge);
+            let created_by = created_by.as_deref().unwrap_or_default();
+            edges.push(new_edge(id, depends_on, kind, created_by, now));
         }
         DependencyEdit::Remove { kind } => match at(&edges, kind) {
             Some(index) => drop(edges.remove(index)),
@@ -109,6 +101,25 @@ pub(super) fn edges(
         }
     }
     Ok(edges)
+}
+
+fn new_edge(
+    id: &str,
+    depends_on: &str,
+    kind: &str,
+    created_by: &str,
+    now: jiff::Timestamp,
+) -> Value {
+    let mut edge = json!({
+        "issue_id": id,
+        "depends_on_id": depends_on,
+        "type": EdgeKind::parse(kind).as_str(),
+        "created_at": time::micros(now),
+    });
+    if !created_by.is_empty() {
+        edge["created_by"] = created_by.into();
+    }
+    edge
 }
 
 /// Refuses an edge that closes a circle among active issues.

@@ -7,12 +7,12 @@ use super::new_issue::{NewIssue, add};
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
+use premath_kernel::authority::claim::ChangeMorphism;
 use premath_kernel::authority::{InstructedChange, InstructedRecord, OperatorOverride};
-use premath_kernel::claim::ChangeMorphism;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::issue::lease::{self, LeaseKey, LeaseRefusal, LeaseState, Observation};
 use premath_kernel::issue::{RowChange, Status};
-use premath_kernel::lease::{self, LeaseKey, LeaseRefusal, LeaseState, Observation};
-use premath_kernel::time;
+use premath_kernel::json::time;
 use serde_json::json;
 
 /// Fields of an issue to set; `None` leaves one as it is, an

@@ -3,9 +3,10 @@
 
 use crate::row::IssueRow;
 use jiff::Timestamp;
+use premath_kernel::issue::Holder;
 use premath_kernel::issue::Status;
-use premath_kernel::lease::{Holder, Life, Observation};
-use premath_kernel::time;
+use premath_kernel::issue::lease::{Life, Observation};
+use premath_kernel::json::time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -132,8 +133,8 @@ fn process_of(holder: &Holder) -> Process {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use premath_kernel::lease::{LeaseState, state};
-    use premath_kernel::time::Moment;
+    use premath_kernel::issue::lease::{LeaseState, state};
+    use premath_kernel::json::time::Moment;
 
     /// Every combination of expiry, holder, deadline and life.
     fn rows() -> Vec<IssueRow> {

@@ -38,8 +38,8 @@ use premath_kernel::authority::{
     InstructedChange, LeaseAuthority, LeaseOperation, OperatorOverride,
 };
 use premath_kernel::failure::FailureClass;
-use premath_kernel::graph::{Diagnosis, Scope};
-use premath_kernel::lease::{ClaimRequest, LeaseKey, LeaseRefusal, Term};
+use premath_kernel::issue::graph::{Diagnosis, Scope};
+use premath_kernel::issue::lease::{ClaimRequest, LeaseKey, LeaseRefusal, Term};
 use premath_kernel::turn::{Block, Close, Discover, MutationReady};
 use state::State;
 use std::path::{Path, PathBuf};
@@ -198,7 +198,7 @@ impl IssueMemory {
     ///
     /// # Errors
     ///
-    /// The refusals of [`premath_kernel::lease::claim`], `lease_not_found`, or
+    /// The refusals of [`premath_kernel::issue::lease::claim`], `lease_not_found`, or
     /// [`ChangeError::Store`].
     pub fn claim(
         &self,
@@ -224,7 +224,7 @@ impl IssueMemory {
     ///
     /// # Errors
     ///
-    /// The refusals of [`premath_kernel::lease::renew`], or [`ChangeError::Store`].
+    /// The refusals of [`premath_kernel::issue::lease::renew`], or [`ChangeError::Store`].
     pub fn renew(
         &self,
         authority: &LeaseAuthority,
@@ -245,7 +245,7 @@ impl IssueMemory {
     ///
     /// # Errors
     ///
-    /// The refusals of [`premath_kernel::lease::release`], or [`ChangeError::Store`].
+    /// The refusals of [`premath_kernel::issue::lease::release`], or [`ChangeError::Store`].
     pub fn release(
         &self,
         authority: &LeaseAuthority,
@@ -266,7 +266,7 @@ impl IssueMemory {
     ///
     /// # Errors
     ///
-    /// The refusals of [`premath_kernel::lease::fence`], or [`ChangeError::Store`].
+    /// The refusals of [`premath_kernel::issue::lease::fence`], or [`ChangeError::Store`].
     pub fn close(&self, ready: MutationReady<Close>) -> Result<IssueRow, ChangeError> {
         self.change_one(Change::Close(ready))
     }

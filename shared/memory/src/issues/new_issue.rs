@@ -5,9 +5,9 @@ use super::edit::Signer;
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
+use premath_kernel::issue::lease::Observation;
 use premath_kernel::issue::{RowChange, Status};
-use premath_kernel::lease::Observation;
-use premath_kernel::time;
+use premath_kernel::json::time;
 use serde_json::{Map, Value, json};
 
 /// An issue to be filed; empty fields are left out of its row.
@@ -78,9 +78,29 @@ pub(super) fn add(
             "there is an issue {id} already"
         )));
     }
+    let row = row_of(new, &id, discovered_from, &now);
+    let text = Value::Object(row).to_string();
+    let mut row = IssueRow::parse(&text)
+        .map_err(|error| ChangeError::Invalid(format!("issue {id}: {error}")))?;
+    if let Some(signer) = signer {
+        let mut change = RowChange::new();
+        signer.sign(&mut change, seen.moment.wall);
+        row = edited(&row, &change)?;
+    }
+    Ok((vec![row.clone()], Outcome::Changed(Box::new(row))))
+}
+
+/// Makes the fields of a new issue's row; `discovered_from` is an issue and who
+/// came upon the new one there.
+fn row_of(
+    new: &NewIssue,
+    id: &str,
+    discovered_from: Option<(&str, &str)>,
+    now: &str,
+) -> Map<String, Value> {
     let status = Status::parse(new.status.as_deref().unwrap_or(""));
     let mut row = Map::new();
-    row.insert("id".into(), id.clone().into());
+    row.insert("id".into(), id.into());
     row.insert("title".into(), new.title.trim().into());
     for (field, value) in [
         ("description", &new.description),
@@ -107,10 +127,10 @@ pub(super) fn add(
             .unwrap_or(premath_kernel::issue::DEFAULT_TYPE)
             .into(),
     );
-    row.insert("created_at".into(), now.clone().into());
-    row.insert("updated_at".into(), now.clone().into());
+    row.insert("created_at".into(), now.into());
+    row.insert("updated_at".into(), now.into());
     if status == Status::Closed {
-        row.insert("closed_at".into(), now.clone().into());
+        row.insert("closed_at".into(), now.into());
     }
     row.insert("ephemeral".into(), false.into());
     if !new.labels.is_empty() {
@@ -128,15 +148,7 @@ pub(super) fn add(
             }]),
         );
     }
-    let text = Value::Object(row).to_string();
-    let mut row = IssueRow::parse(&text)
-        .map_err(|error| ChangeError::Invalid(format!("issue {id}: {error}")))?;
-    if let Some(signer) = signer {
-        let mut change = RowChange::new();
-        signer.sign(&mut change, seen.moment.wall);
-        row = edited(&row, &change)?;
-    }
-    Ok((vec![row.clone()], Outcome::Changed(Box::new(row))))
+    row
 }
 
 /// `<prefix>-<n>`: the prefix that most ids have, the first by name among

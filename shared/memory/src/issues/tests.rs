@@ -4,7 +4,7 @@ mod sealed;
 use super::*;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::lease::{AssigneeRule, TTL_DEFAULT};
+use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT};
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;

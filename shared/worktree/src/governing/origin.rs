@@ -2,8 +2,8 @@
 
 use super::{GoverningError, blob_of, content};
 use git2::{Commit, Oid, Repository, Revwalk};
-use premath_kernel::landing::DEFAULT_TARGET;
-use premath_kernel::trust::FileChange;
+use premath_kernel::policy::landing::DEFAULT_TARGET;
+use premath_kernel::policy::trust::FileChange;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 

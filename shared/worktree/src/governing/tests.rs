@@ -1,6 +1,6 @@
 use super::*;
 use git2::{IndexAddOption, RepositoryInitOptions, Signature};
-use premath_kernel::trust::FileChange;
+use premath_kernel::policy::trust::FileChange;
 use tempfile::TempDir;
 
 /// A repository with a main branch.

@@ -3,7 +3,7 @@
 
 use super::{InventoryError, Targets};
 use git2::{Oid, Repository};
-use premath_kernel::inventory::{Role, role};
+use premath_kernel::policy::inventory::{Role, role};
 
 /// The refs that count, the landing targets first, then by name.
 pub(super) struct Holders(Vec<(String, Oid)>);

@@ -3,7 +3,7 @@
 
 use super::Targets;
 use jiff::Timestamp;
-use premath_kernel::inventory::{Lane, LockFile, Worktree};
+use premath_kernel::policy::inventory::{Lane, LockFile, Worktree};
 use std::fs;
 use std::path::{Path, PathBuf};
 

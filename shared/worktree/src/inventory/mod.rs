@@ -17,10 +17,10 @@ use crate::landing::MainHead;
 use git2::{Oid, Repository};
 use holder::Holders;
 use jiff::Timestamp;
-use premath_kernel::inventory::{
+use premath_kernel::policy::inventory::{
     Branch, CheckedOut, Found, Head, Landed, Mark, Place, Role, Stand, Worktree, marked_issue, role,
 };
-use premath_kernel::landing::{DEFAULT_TARGET, LandingRecord};
+use premath_kernel::policy::landing::{DEFAULT_TARGET, LandingRecord};
 use premath_memory::{Hold, landing_lock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

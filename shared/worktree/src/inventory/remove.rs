@@ -3,7 +3,7 @@
 use super::{Inventory, InventoryError, lock, salvage};
 use crate::removal::{self, Guard, Occupant, occupant, parent_of};
 use git2::{BranchType, ErrorCode};
-use premath_kernel::inventory::{LockFile, Thing, role};
+use premath_kernel::policy::inventory::{LockFile, Thing, role};
 use premath_memory::{Hold, lane_lock, leftover};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use std::ffi::OsStr;

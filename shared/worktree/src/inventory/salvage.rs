@@ -1,7 +1,7 @@
 //! Folders with what git could not hold of a step.
 
 use jiff::Timestamp;
-use premath_kernel::inventory::{SalvageFolder, Worktree};
+use premath_kernel::policy::inventory::{SalvageFolder, Worktree};
 use premath_memory::leftover;
 use std::fs;
 use std::path::{Path, PathBuf};

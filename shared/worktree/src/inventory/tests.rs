@@ -1,6 +1,6 @@
 use super::*;
 use git2::{RepositoryInitOptions, Signature};
-use premath_kernel::inventory::{Lane, LockFile, Thing};
+use premath_kernel::policy::inventory::{Lane, LockFile, Thing};
 use std::fs;
 
 fn repository() -> (tempfile::TempDir, Repository) {

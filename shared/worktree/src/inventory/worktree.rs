@@ -2,19 +2,17 @@
 
 use super::holder::Holders;
 use super::{Inventory, InventoryError, salvage};
+use crate::ownership::is_provisioned;
 use crate::tree::Tree;
 use git2::Oid;
-use premath_kernel::inventory::{CutStep, Head, Lane, Loss, Worktree};
-use premath_kernel::session::SessionState;
+use premath_kernel::policy::inventory::{CutStep, Head, Lane, Loss, Worktree};
+use premath_kernel::record::session::SessionState;
 use premath_memory::roots::LaneState;
 use premath_memory::{Hold, lane_lock, projection};
 use std::error::Error;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// What says of a worktree's git folder that the harness made the worktree.
-const PROVISIONED: &str = "premath-provisioned";
 
 impl Inventory {
     /// Lists the main worktree, then the linked ones by name.
@@ -61,7 +59,7 @@ impl Inventory {
             head: self.head_of(folder),
             returns_to: returns_to(folder),
             lane,
-            is_provisioned: folder.join(PROVISIONED).exists(),
+            is_provisioned: is_provisioned(folder),
             changes: None,
             step: None,
             session_fault: None,

@@ -7,7 +7,7 @@
 
 use super::{Landing, LandingError, holds};
 use git2::{ErrorCode, Oid};
-use premath_kernel::token;
+use premath_kernel::json::token;
 
 const MARKS: &str = "refs/harness/landing";
 

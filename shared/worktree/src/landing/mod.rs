@@ -18,9 +18,9 @@ pub use target::Advance;
 pub use undo::Undone;
 
 use git2::{Oid, Repository};
-use premath_kernel::event::{LandingCheck, PushFailure};
-use premath_kernel::landing::{LandingMode, LandingRecord, LandingRule};
-use premath_kernel::outset::TargetChange;
+use premath_kernel::policy::landing::{LandingMode, LandingRecord, LandingRule};
+use premath_kernel::policy::outset::TargetChange;
+use premath_kernel::record::event::{LandingCheck, PushFailure};
 use queue::Queue;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -3,9 +3,9 @@
 
 use super::{Advance, Landing, LandingError, holds};
 use git2::{Oid, Repository};
-use premath_kernel::inventory::{Role, role};
-use premath_kernel::landing::LandingRecord;
-use premath_kernel::outset::{Course, Distance, Outset, TargetChange};
+use premath_kernel::policy::inventory::{Role, role};
+use premath_kernel::policy::landing::LandingRecord;
+use premath_kernel::policy::outset::{Course, Distance, Outset, TargetChange};
 use premath_memory::LandingLock;
 use std::collections::BTreeMap;
 

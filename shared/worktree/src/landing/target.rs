@@ -2,8 +2,8 @@
 
 use super::{Landing, LandingError};
 use git2::{ErrorCode, Oid, Reference, Repository};
-use premath_kernel::landing::step_branches;
-use premath_kernel::outset::TargetChange;
+use premath_kernel::policy::landing::step_branches;
+use premath_kernel::policy::outset::TargetChange;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -2,7 +2,8 @@
 
 use super::make::git as failed_git;
 use super::site::{Site, text};
-use super::{Fate, Outcome, is_provisioned};
+use super::{Fate, Outcome};
+use crate::ownership::is_provisioned;
 use crate::removal::Occupant;
 use git2::{Oid, Repository, Worktree};
 use premath_memory::lane_record::{LaneFolder, LaneRecord};

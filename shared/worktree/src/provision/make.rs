@@ -1,7 +1,7 @@
 //! How a lane is made: folder, record, git's record, files.
 
-use super::MARK;
 use super::site::{Site, text};
+use crate::ownership::MARK;
 use crate::removal::{Occupant, occupant};
 use git2::build::CheckoutBuilder;
 use git2::{BranchType, Repository};

@@ -24,9 +24,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The file in a worktree's git folder that says that the harness made it.
-pub const MARK: &str = "premath-provisioned";
-
 /// The folder in a git folder with what git could not hold of a step.
 const LEFTOVER: &str = "premath-salvage";
 
@@ -302,11 +299,6 @@ fn place(path: &Path) -> PathBuf {
 /// Names the folder of a lane, counted from 1.
 pub fn lane_name(number: usize) -> String {
     format!("lane-{number:02}")
-}
-
-/// Tells whether the harness made the worktree of a git folder.
-pub fn is_provisioned(git_folder: &Path) -> bool {
-    git_folder.join(MARK).exists()
 }
 
 /// Returns the name of the lane whose worktree is at a path; `None` where the

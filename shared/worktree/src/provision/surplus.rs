@@ -7,7 +7,8 @@
 use super::lane::{folder_of, held_elsewhere, registered, same_place};
 use super::make::branch_of;
 use super::site::{Site, text};
-use super::{Fate, LEFTOVER, Outcome, SWEEP, is_provisioned};
+use super::{Fate, LEFTOVER, Outcome, SWEEP};
+use crate::ownership::is_provisioned;
 use crate::removal::{Occupant, remove_exactly};
 use crate::tree::Tree;
 use premath_memory::WorktreeLock;

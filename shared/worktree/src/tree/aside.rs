@@ -2,7 +2,7 @@
 
 use super::beneath::Beneath;
 use super::{Tree, TreeError};
-use premath_kernel::token;
+use premath_kernel::json::token;
 use std::io;
 use std::path::{Path, PathBuf};
 

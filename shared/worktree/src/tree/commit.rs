@@ -5,8 +5,8 @@ use super::scan::Content;
 use super::{Tree, TreeError};
 use crate::signing::{Signer, SigningError, write_commit};
 use git2::Oid;
-use premath_kernel::landing::LandingTrailers;
-use premath_kernel::trajectory::ChainHead;
+use premath_kernel::record::trailers::LandingTrailers;
+use premath_kernel::record::trajectory::ChainHead;
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use super::beneath::path;
 use super::descent::{DEPTH_MAX, Descent};
 use super::scan::Stamp;
 use super::{Tree, TreeError};
-use premath_kernel::canonical::sha256_hex;
+use premath_kernel::json::canonical::sha256_hex;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

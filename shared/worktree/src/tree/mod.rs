@@ -219,7 +219,7 @@ impl Tree {
 
     /// Tells whether the harness made the folder with all that is in it.
     fn is_disposable(&self) -> bool {
-        self.is_checkout || crate::provision::is_provisioned(self.git_folder())
+        self.is_checkout || crate::ownership::is_provisioned(self.git_folder())
     }
 
     fn workdir(&self) -> &Path {

@@ -6,7 +6,7 @@ use super::commit::message;
 use super::{Base, CommitText, Tree, TreeError};
 use git2::{Commit, ErrorCode, Oid};
 use jiff::Timestamp;
-use premath_kernel::token;
+use premath_kernel::json::token;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;

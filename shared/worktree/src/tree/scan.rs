@@ -358,7 +358,6 @@ pub(super) enum Found {
 }
 
 /// Makes the index entry of a file; git keeps the lower half of its numbers.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(super) fn index_entry(name: &[u8], (mode, id): Leaf, stat: &Stat) -> IndexEntry {
     let stamp = Stamp::of(stat);
     let time = |(seconds, nanos): (i64, u64)| IndexTime::new(seconds as i32, nanos as u32);

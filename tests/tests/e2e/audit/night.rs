@@ -2,10 +2,10 @@
 
 use crate::landing::TARGET;
 use git2::{Oid, Repository, Signature};
-use premath_kernel::audit::digest_of;
-use premath_kernel::canonical::canonical_value;
-use premath_kernel::landing::LandingTrailers;
-use premath_kernel::trajectory::Chain;
+use premath_kernel::json::canonical::canonical_value;
+use premath_kernel::record::audit::digest_of;
+use premath_kernel::record::trailers::LandingTrailers;
+use premath_kernel::record::trajectory::Chain;
 use premath_tests::{Ended, Scratch, binaries, issue, parse_rows};
 use premath_worktree::signing::{Signer, write_commit};
 use serde_json::{Value, json};

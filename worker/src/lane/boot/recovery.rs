@@ -2,8 +2,8 @@
 
 use super::super::Lane;
 use super::{BootError, TAKING_UP};
-use premath_kernel::session::{SessionState, SessionStep, SessionWrite};
-use premath_kernel::trajectory::salvage_row;
+use premath_kernel::record::session::{SessionState, SessionStep, SessionWrite};
+use premath_kernel::record::trajectory::salvage_row;
 use premath_memory::clock;
 use premath_worktree::tree::{Base, CommitText, TreeError};
 use std::time::Duration;
@@ -82,7 +82,7 @@ impl Lane {
                 }
                 _ => return None,
             };
-            premath_kernel::time::parse(&at)
+            premath_kernel::json::time::parse(&at)
         })?;
         let (from, longest) = match over {
             Some(at) => (at, margin),

@@ -2,7 +2,7 @@
 
 use crate::proxy::ProxyError;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::sandbox::SandboxUnavailable;
+use premath_kernel::policy::sandbox::SandboxUnavailable;
 use premath_memory::StoreError;
 use premath_worktree::tree::TreeError;
 

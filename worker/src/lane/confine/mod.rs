@@ -13,14 +13,16 @@ pub(super) use error::ConfineError;
 use super::Lane;
 use super::command::{Occasion, Phase};
 use crate::proxy::Proxy;
-use crate::sandbox::{AgentState, Host, PrivateHome, connect, set, set_home};
+use crate::sandbox::{AgentState, Host, PrivateHome, Search, connect, set, set_home};
 use crate::settings::Settings;
 use crate::supervisor::confine::landlock::Lists;
 use crate::supervisor::confine::namespaces::Bounds;
 use crate::supervisor::confine::scratch::Scratch;
 use crate::supervisor::{Ceilings, CommandSpec};
-use premath_kernel::network::NetworkFacts;
-use premath_kernel::sandbox::{SandboxMode, SandboxUnavailable, admitted, exposed, outermost};
+use premath_kernel::policy::network::NetworkFacts;
+use premath_kernel::policy::sandbox::{
+    SandboxMode, SandboxUnavailable, admitted, exposed, outermost,
+};
 use premath_memory::projection;
 use premath_worktree::tree::Tree;
 use std::collections::BTreeSet;
@@ -106,7 +108,7 @@ impl Confinement {
         // write what the harness itself goes by.
         let wished = admitted(settings.sandbox.write.iter().cloned(), &memory);
         warnings.extend(refused_wishes(&settings.sandbox.write, &wished));
-        let host = Host::find(&settings.sandbox_search());
+        let host = Host::find(&Search::of(settings));
         let profile = profile::of(mode, &host, &wished, settings);
         let reference = profile.reference();
         if mode != SandboxMode::None {
@@ -152,7 +154,7 @@ impl Lane {
         let mut agent = AgentState::default();
         if phase == Phase::Work {
             let known = occasion.task.and_then(|task| task.agent);
-            let search = self.batch.settings.sandbox_search();
+            let search = Search::of(&self.batch.settings);
             agent = AgentState::of(known, command, search.home, search.variable);
             agent
                 .copy_into(&home.home())

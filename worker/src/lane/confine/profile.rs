@@ -3,7 +3,8 @@
 use super::{DEVICES, SYSTEM};
 use crate::sandbox::Host;
 use crate::settings::Settings;
-use premath_kernel::sandbox::{SandboxMode, SandboxProfile};
+use premath_kernel::policy::sandbox::SandboxMode;
+use premath_kernel::record::sandbox_profile::SandboxProfile;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

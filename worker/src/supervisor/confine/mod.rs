@@ -6,7 +6,7 @@ pub mod landlock;
 pub mod namespaces;
 pub mod scratch;
 
-use premath_kernel::sandbox::SandboxMode;
+use premath_kernel::policy::sandbox::SandboxMode;
 
 /// Tries whether a way of confining works here; says what is in its way.
 ///

@@ -8,7 +8,7 @@ use crate::error::CliError;
 use crate::issue;
 use crate::issue::view::edge_item;
 use premath_kernel::authority::InstructedChange;
-use premath_kernel::lease::LeaseKey;
+use premath_kernel::issue::lease::LeaseKey;
 use premath_memory::{DependencyEdit, IssueChange, IssueEdit, IssueMemory, NewIssue};
 use schemars::JsonSchema;
 use serde::Deserialize;

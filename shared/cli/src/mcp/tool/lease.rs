@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::error::CliError;
 use crate::issue;
 use premath_kernel::authority::LeaseAuthority;
-use premath_kernel::transport::{DispatchRequest, Payload, TransportAction};
+use premath_kernel::authority::transport::{DispatchRequest, Payload, TransportAction};
 use premath_memory::IssueMemory;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;

@@ -12,19 +12,19 @@ use super::context::Context;
 use crate::answer::{Answer, Refusal};
 use crate::dep::{Diagnostics, EdgeAnswer};
 use crate::error::CliError;
+use crate::form::{answer, read, read_with_repeats, with_place, written};
 use crate::issue::view::EdgeItem;
 use crate::issue::{
     BlockedAnswer, ClaimAnswer, DiscoverAnswer, IssueAnswer, IssuesAnswer, ListArgs,
 };
 use crate::join_check::JoinCheckAnswer;
-use crate::schema::kind::{answer, read, read_with_repeats, with_place, written};
 use crate::session::SessionAnswer;
 use crate::trajectory::QueryArgs;
+use premath_kernel::authority::claim::ChangeMorphism;
+use premath_kernel::authority::doctrine::ServedTool;
 use premath_kernel::authority::{InstructedChange, LeaseAuthority, LeaseOperation};
-use premath_kernel::claim::ChangeMorphism;
-use premath_kernel::operation::doctrine::ServedTool;
-use premath_kernel::schema::describe;
-use premath_kernel::trajectory::Projection;
+use premath_kernel::json::schema::describe;
+use premath_kernel::record::trajectory::Projection;
 use premath_kernel::turn::JoinCheckInput;
 use premath_memory::IssueMemory;
 use rmcp::model::{JsonObject, Tool as Described, ToolAnnotations};

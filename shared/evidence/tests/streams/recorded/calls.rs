@@ -4,7 +4,7 @@
 use super::{AGENTS, Recording, recordings};
 use crate::judge::{evidence, fold};
 use premath_evidence::{Agent, FoldedStream, Tokens};
-use premath_kernel::canonical;
+use premath_kernel::json::canonical;
 use serde_json::{Value, json};
 
 /// Calls that an agent's stream does not speak of, by script and call: nothing

@@ -2,7 +2,7 @@
 //!
 //! The fields of each row stand in the byte order of their names on the wire,
 //! so that a row is written canonically as it is
-//! ([`canonical::digest_ordered`](crate::canonical::digest_ordered)).
+//! ([`canonical::digest_ordered`](crate::json::canonical::digest_ordered)).
 
 use super::super::word::{Disposition, ResultStatus};
 use super::detail::{RequestFacts, ResultFacts};

@@ -4,7 +4,7 @@
 use super::breach::{Breach, Breaches, each, none, told};
 use super::tool::{parent, request, tools, unbound};
 use super::{Case, Rule, rule};
-use crate::canonical;
+use crate::json::canonical;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const RULES: &[Rule] = &[

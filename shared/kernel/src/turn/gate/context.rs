@@ -3,7 +3,7 @@
 
 use super::breach::{Breach, Breaches, each, none, told, when};
 use super::{Case, Rule, rule};
-use crate::canonical;
+use crate::json::canonical;
 use crate::turn::constraints::ScopeConstraints;
 use crate::turn::word::{Disposition, OrchestrationRole, ScopeMode};
 use std::collections::BTreeSet;

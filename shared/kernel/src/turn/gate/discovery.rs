@@ -4,7 +4,7 @@
 use super::breach::{Breach, Breaches, each, none, told};
 use super::tool::{tools, unbound};
 use super::{Case, Rule, rule};
-use crate::canonical;
+use crate::json::canonical;
 use crate::turn::evidence::{RequestRow, SearchRef};
 
 pub(super) const RULES: &[Rule] = &[

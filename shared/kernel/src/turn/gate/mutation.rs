@@ -3,7 +3,7 @@
 
 use super::breach::{Breach, Breaches, each, none, told, when};
 use super::{Case, Rule, Step, rule};
-use crate::claim::ClaimSet;
+use crate::authority::claim::ClaimSet;
 use crate::turn::constraints::{MutationConstraints, text};
 use crate::turn::word::{Disposition, ResultStatus};
 use std::collections::BTreeSet;

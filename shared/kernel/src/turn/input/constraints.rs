@@ -22,38 +22,15 @@ pub(super) fn constraints(fields: &mut Fields<'_>) -> Result<Constraints, Eviden
                     .optional_flag("parallelTransportOrderValid")?,
             })
         })?,
-        handoff_constraints: fields.optional_object("handoffConstraints", |block| {
-            Ok(HandoffConstraints {
-                required_artifact_refs: block.refs("requiredArtifactRefs")?,
-                allowed_targets: block.refs("allowedTargets")?,
-                require_return_path: block.flag("requireReturnPath")?,
-                available_artifact_refs: block.optional_names("availableArtifactRefs")?,
-                allowed_roles: block.words("allowedRoles")?,
-                contract_digest: block.text("contractDigest")?,
-            })
-        })?,
+        handoff_constraints: fields.optional_object("handoffConstraints", handoff)?,
         truncation_constraints: fields.optional_object("truncationConstraints", |block| {
             Ok(TruncationConstraints {
                 required: block.flag("required")?,
                 valid: block.flag("valid")?,
             })
         })?,
-        decomposition_constraints: fields.optional_object("decompositionConstraints", |block| {
-            Ok(DecompositionConstraints {
-                admissible: block.optional_flag("admissible")?,
-                expected_execution_pattern: block.optional_string("expectedExecutionPattern")?,
-                expected_policy_digest: block.optional_string("expectedPolicyDigest")?,
-                max_branches: block.optional_count("maxBranches")?,
-                require_trigger: block.flag("requireTrigger")?,
-                trigger: block.optional_object("trigger", |trigger| {
-                    Ok(AutonomyTrigger {
-                        metric: trigger.name("metric")?,
-                        baseline: trigger.number("baseline")?,
-                        measured: trigger.number("measured")?,
-                    })
-                })?,
-            })
-        })?,
+        decomposition_constraints: fields
+            .optional_object("decompositionConstraints", decomposition)?,
         tool_constraints: fields.optional_object("toolConstraints", tools)?,
         guardrail_constraints: fields.optional_object("guardrailConstraints", |block| {
             Ok(GuardrailConstraints {
@@ -65,29 +42,14 @@ pub(super) fn constraints(fields: &mut Fields<'_>) -> Result<Constraints, Eviden
                 required_refs: block.names("requiredRefs")?,
             })
         })?,
-        scope_constraints: fields.optional_object("scopeConstraints", |block| {
-            Ok(ScopeConstraints {
-                role: block.optional_word("role")?,
-                readable: block.names("readable")?,
-                writable: block.names("writable")?,
-                owners: block.map("owners", |owners, entry| owners.word(entry))?,
-            })
-        })?,
+        scope_constraints: fields.optional_object("scopeConstraints", scope)?,
         trace_constraints: fields.optional_object("traceConstraints", |block| {
             Ok(TraceConstraints {
                 admitted_modes: block.words("admittedModes")?,
                 zero_data_retention: block.flag("zeroDataRetention")?,
             })
         })?,
-        risk_constraints: fields.optional_object("riskConstraints", |block| {
-            Ok(RiskConstraints {
-                control_profiles: block
-                    .word_map("controlProfiles", |profiles, tier| profiles.text(tier))?
-                    .into_iter()
-                    .filter_map(|(tier, profile)| Some((tier, profile?)))
-                    .collect(),
-            })
-        })?,
+        risk_constraints: fields.optional_object("riskConstraints", risk)?,
         eval_constraints: fields.optional_object("evalConstraints", evaluation)?,
         red_team_constraints: fields.optional_object("redTeamConstraints", red_team)?,
         self_evolution_constraints: fields.optional_object(
@@ -101,14 +63,7 @@ pub(super) fn constraints(fields: &mut Fields<'_>) -> Result<Constraints, Eviden
                 })
             },
         )?,
-        mutation_constraints: fields.optional_object("mutationConstraints", |block| {
-            Ok(MutationConstraints {
-                target: block.optional_word("target")?,
-                active_policy_digest: block.text("activePolicyDigest")?,
-                required_claims: block.names("requiredClaims")?,
-                claims: block.names("claims")?,
-            })
-        })?,
+        mutation_constraints: fields.optional_object("mutationConstraints", mutation)?,
     })
 }
 
@@ -197,5 +152,61 @@ fn governance(fields: &mut Fields<'_>) -> Result<GovernanceProfile, EvidenceErro
                 bound_digest: block.optional_string("boundDigest")?,
             })
         })?,
+    })
+}
+
+fn handoff(block: &mut Fields<'_>) -> Result<HandoffConstraints, EvidenceError> {
+    Ok(HandoffConstraints {
+        required_artifact_refs: block.refs("requiredArtifactRefs")?,
+        allowed_targets: block.refs("allowedTargets")?,
+        require_return_path: block.flag("requireReturnPath")?,
+        available_artifact_refs: block.optional_names("availableArtifactRefs")?,
+        allowed_roles: block.words("allowedRoles")?,
+        contract_digest: block.text("contractDigest")?,
+    })
+}
+
+fn decomposition(block: &mut Fields<'_>) -> Result<DecompositionConstraints, EvidenceError> {
+    Ok(DecompositionConstraints {
+        admissible: block.optional_flag("admissible")?,
+        expected_execution_pattern: block.optional_string("expectedExecutionPattern")?,
+        expected_policy_digest: block.optional_string("expectedPolicyDigest")?,
+        max_branches: block.optional_count("maxBranches")?,
+        require_trigger: block.flag("requireTrigger")?,
+        trigger: block.optional_object("trigger", |trigger| {
+            Ok(AutonomyTrigger {
+                metric: trigger.name("metric")?,
+                baseline: trigger.number("baseline")?,
+                measured: trigger.number("measured")?,
+            })
+        })?,
+    })
+}
+
+fn scope(block: &mut Fields<'_>) -> Result<ScopeConstraints, EvidenceError> {
+    Ok(ScopeConstraints {
+        role: block.optional_word("role")?,
+        readable: block.names("readable")?,
+        writable: block.names("writable")?,
+        owners: block.map("owners", |owners, entry| owners.word(entry))?,
+    })
+}
+
+fn risk(block: &mut Fields<'_>) -> Result<RiskConstraints, EvidenceError> {
+    Ok(RiskConstraints {
+        control_profiles: block
+            .word_map("controlProfiles", |profiles, tier| profiles.text(tier))?
+            .into_iter()
+            .filter_map(|(tier, profile)| Some((tier, profile?)))
+            .collect(),
+    })
+}
+
+fn mutation(block: &mut Fields<'_>) -> Result<MutationConstraints, EvidenceError> {
+    Ok(MutationConstraints {
+        target: block.optional_word("target")?,
+        active_policy_digest: block.text("activePolicyDigest")?,
+        required_claims: block.names("requiredClaims")?,
+        claims: block.names("claims")?,
     })
 }

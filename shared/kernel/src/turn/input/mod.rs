@@ -11,6 +11,7 @@ use super::evidence::{
 };
 use super::path::{EvidenceError, Path};
 use super::reader::{self, Fields, Unknown};
+use crate::json::strict;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -69,7 +70,7 @@ impl ParsedInput {
     /// Bytes that are no JSON document, nesting deeper than `serde_json`
     /// follows, and a key that stands twice.
     pub fn document(bytes: &[u8]) -> Result<Value, EvidenceError> {
-        reader::parse(bytes).map_err(EvidenceError::NotJson)
+        strict::parse(bytes).map_err(EvidenceError::NotJson)
     }
 
     /// Reads an input from JSON.

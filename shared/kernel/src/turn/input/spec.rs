@@ -28,16 +28,7 @@ pub(super) fn call_spec(fields: &mut Fields<'_>) -> Result<CallSpecRow, Evidence
 fn further(fields: &mut Fields<'_>) -> Result<FurtherBinding, EvidenceError> {
     Ok(FurtherBinding {
         tool_choice: fields.optional_word("toolChoice")?,
-        tool_policy: fields.policy("toolPolicy", |policy| {
-            Ok(ToolPolicy {
-                tools: policy.rows("tools", |tool| {
-                    Ok(ToolRule {
-                        tool_name: tool.string("toolName")?,
-                        schema_digest: tool.optional_string("schemaDigest")?,
-                    })
-                })?,
-            })
-        })?,
+        tool_policy: fields.policy("toolPolicy", tool_policy)?,
         tool_catalog_digest: fields.optional_string("toolCatalogDigest")?,
         defer_policy_digest: fields.optional_string("deferPolicyDigest")?,
         tool_example_digest: fields.optional_string("toolExampleDigest")?,
@@ -65,13 +56,7 @@ fn further(fields: &mut Fields<'_>) -> Result<FurtherBinding, EvidenceError> {
                 })
             },
         )?,
-        execution_boundary_policy: fields.policy("executionBoundaryPolicy", |policy| {
-            Ok(BoundaryPolicy {
-                shell_tools: policy.refs("shellTools")?,
-                edit_surfaces: policy.refs("editSurfaces")?,
-                workdir_roots: policy.refs("workdirRoots")?,
-            })
-        })?,
+        execution_boundary_policy: fields.policy("executionBoundaryPolicy", boundary_policy)?,
         runtime_sandbox_ref: fields.optional_string("runtimeSandboxRef")?,
         compaction_policy_digest: fields.optional_string("compactionPolicyDigest")?,
         guardrail_stage_policy_digest: fields.optional_string("guardrailStagePolicyDigest")?,
@@ -82,17 +67,40 @@ fn further(fields: &mut Fields<'_>) -> Result<FurtherBinding, EvidenceError> {
         orchestration_role: fields.optional_word("orchestrationRole")?,
         context_scope_digest: fields.optional_string("contextScopeDigest")?,
         handoff_contract_digest: fields.optional_string("handoffContractDigest")?,
-        stop_policy: fields.policy("stopPolicy", |policy| {
-            Ok(StopPolicy {
-                max_turns: policy.optional_ordinal("maxTurns")?,
-                checkpoint: policy.optional_word("checkpoint")?.unwrap_or_default(),
+        stop_policy: fields.policy("stopPolicy", stop_policy)?,
+        protocol_state_policy: fields.policy("protocolStatePolicy", protocol_state_policy)?,
+    })
+}
+
+fn tool_policy(policy: &mut Fields<'_>) -> Result<ToolPolicy, EvidenceError> {
+    Ok(ToolPolicy {
+        tools: policy.rows("tools", |tool| {
+            Ok(ToolRule {
+                tool_name: tool.string("toolName")?,
+                schema_digest: tool.optional_string("schemaDigest")?,
             })
         })?,
-        protocol_state_policy: fields.policy("protocolStatePolicy", |policy| {
-            Ok(ProtocolStatePolicy {
-                handled_stop_reasons: policy.words("handledStopReasons")?,
-                continue_on: policy.optional_words("continueOn")?,
-            })
-        })?,
+    })
+}
+
+fn boundary_policy(policy: &mut Fields<'_>) -> Result<BoundaryPolicy, EvidenceError> {
+    Ok(BoundaryPolicy {
+        shell_tools: policy.refs("shellTools")?,
+        edit_surfaces: policy.refs("editSurfaces")?,
+        workdir_roots: policy.refs("workdirRoots")?,
+    })
+}
+
+fn stop_policy(policy: &mut Fields<'_>) -> Result<StopPolicy, EvidenceError> {
+    Ok(StopPolicy {
+        max_turns: policy.optional_ordinal("maxTurns")?,
+        checkpoint: policy.optional_word("checkpoint")?.unwrap_or_default(),
+    })
+}
+
+fn protocol_state_policy(policy: &mut Fields<'_>) -> Result<ProtocolStatePolicy, EvidenceError> {
+    Ok(ProtocolStatePolicy {
+        handled_stop_reasons: policy.words("handledStopReasons")?,
+        continue_on: policy.optional_words("continueOn")?,
     })
 }

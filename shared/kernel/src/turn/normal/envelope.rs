@@ -5,7 +5,7 @@
 
 use super::super::evidence::ResultRow;
 use super::super::word::ResultStatus;
-use crate::canonical;
+use crate::json::canonical;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;

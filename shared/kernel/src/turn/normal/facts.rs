@@ -5,9 +5,9 @@ use super::super::evidence::{
     BranchRow, Compaction, Facts, GuardrailRow, ScopeAccess, Trace, TransportRow,
 };
 use super::super::path::{EvidenceError, Path};
-use super::super::reader::excerpt;
 use super::rows::{RowKind, set};
 use super::text::{optional, refs, required};
+use crate::json::strict::excerpt;
 
 pub(super) fn facts(facts: Facts, at: &Path<'_>) -> Result<Facts, EvidenceError> {
     let accesses = at.field("scopeAccesses");

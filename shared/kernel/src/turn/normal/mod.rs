@@ -15,7 +15,7 @@ use super::evidence::{
 };
 use super::path::{EvidenceError, Path};
 use super::word::ResultStatus;
-use crate::canonical;
+use crate::json::canonical;
 pub use envelope::ErrorEnvelope;
 use rows::{QUEUES, RENDERS, REQUESTS, RESULTS, USES, VIEWS};
 use schemars::JsonSchema;

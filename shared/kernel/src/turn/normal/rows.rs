@@ -4,11 +4,12 @@ use super::super::evidence::{
     HandoffPacket, ProtocolState, QueueRow, RenderRow, RequestRow, ResultRow, StateViewRow, UseRow,
 };
 use super::super::path::{EvidenceError, Path};
-use super::super::reader::{disagreement, excerpt};
+use super::super::reader::disagreement;
 use super::NormalResult;
 use super::text::{optional, refs, required};
 use super::{detail, envelope};
-use crate::canonical;
+use crate::json::canonical;
+use crate::json::strict::excerpt;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 

@@ -4,9 +4,9 @@ use super::super::evidence::{
     BoundaryPolicy, CallSpecRow, FurtherBinding, Policy, ToolPolicy, ToolRule, TruncationPolicy,
 };
 use super::super::path::{EvidenceError, Path};
-use super::super::reader::excerpt;
 use super::rows::{RowKind, set};
 use super::text::{optional, refs, required, trimmed};
+use crate::json::strict::excerpt;
 
 pub(super) fn call_spec(row: CallSpecRow, at: &Path<'_>) -> Result<CallSpecRow, EvidenceError> {
     let digest = |text: String, name: &'static str| required(text, at, name);

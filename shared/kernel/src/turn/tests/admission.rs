@@ -70,7 +70,7 @@ fn a_closed_turn_that_is_verified_closes_its_issue() {
     let text = ready.witness_ref();
     let digest = text.strip_prefix("mutation-ready://bd-1/close/").unwrap();
     assert_eq!(digest.len(), 64);
-    assert_eq!(digest, crate::canonical::ref_digest(ready.witness()));
+    assert_eq!(digest, crate::json::canonical::ref_digest(ready.witness()));
     assert_eq!(
         ready.witness().verification_call_id.as_deref(),
         Some("verify")

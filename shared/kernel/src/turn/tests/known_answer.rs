@@ -1,4 +1,4 @@
-use crate::canonical::value_of;
+use crate::json::canonical::value_of;
 use crate::turn::{ParsedInput, join_check};
 use serde_json::{Value, json};
 

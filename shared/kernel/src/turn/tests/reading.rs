@@ -1,7 +1,7 @@
 //! What is read, how it is normalised, and what is an input error.
 
 use super::{closed, fault, normal, read, remove, set};
-use crate::canonical::{self, value_of};
+use crate::json::canonical::{self, value_of};
 use crate::turn::{EvidenceError, ParsedInput};
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use premath_kernel::authority::InstructedSurface;
-use premath_kernel::claim::ChangeMorphism;
-use premath_kernel::instruction::{Instruction, InstructionPolicy};
+use premath_kernel::authority::claim::ChangeMorphism;
+use premath_kernel::authority::instruction::{Instruction, InstructionPolicy};
 use serde_json::json;
 
 fn surface() -> InstructedSurface {

@@ -1,0 +1,158 @@
+//! The documents that vectors speak of.
+
+use super::files::{Files, base_path};
+use super::manifest::Manifest;
+use super::vector::Vector;
+use json_patch::PatchOperation;
+use premath_kernel::turn::{EvidenceError, ParsedInput};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Returns the documents of every vector that can be read, as inputs of
+/// `premath harness-join-check`: by the vector's id, of a pair with `.left`
+/// or `.right` behind it.
+///
+/// For other programs to be judged by, and for a campaign to begin from.
+pub fn documents(files: &Files) -> BTreeMap<String, Vec<u8>> {
+    let Ok(manifest) = Manifest::read(files) else {
+        return BTreeMap::new();
+    };
+    let mut documents = BTreeMap::new();
+    for (entry, suite, bytes) in manifest.vectors(files) {
+        let Ok(vector) = Vector::read(suite, bytes) else {
+            continue;
+        };
+        let pair = vector.documents().count() > 1;
+        for (document, side) in vector.documents().zip([".left", ".right"]) {
+            if let Ok(input) = document.input(files) {
+                let side = if pair { side } else { "" };
+                documents.insert(format!("{}{side}", entry.id), input.into_bytes());
+            }
+        }
+    }
+    documents
+}
+
+/// How a vector gives an input of the join check.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Wire")]
+pub(super) enum Document {
+    /// By a base and what is done to it.
+    Patched {
+        base: String,
+        patch: Vec<PatchOperation>,
+    },
+    /// By its bytes.
+    Text(String),
+}
+
+/// An input of the join check.
+#[derive(Debug, PartialEq)]
+pub(super) enum Input {
+    Value(Value),
+    Text(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wire {
+    base: Option<String>,
+    patch: Option<Vec<Value>>,
+    text: Option<String>,
+}
+
+impl TryFrom<Wire> for Document {
+    type Error = String;
+
+    fn try_from(wire: Wire) -> Result<Self, String> {
+        match wire {
+            Wire {
+                base: None,
+                patch: None,
+                text: Some(text),
+            } => Ok(Self::Text(text)),
+            Wire {
+                base: Some(base),
+                patch,
+                text: None,
+            } => {
+                let rows = patch.unwrap_or_default().into_iter().enumerate();
+                let patch = rows.map(|(index, row)| operation(index, row));
+                Ok(Self::Patched {
+                    base,
+                    patch: patch.collect::<Result<_, _>>()?,
+                })
+            }
+            _ => Err("a document has base and patch, or text alone".to_owned()),
+        }
+    }
+}
+
+/// Reads an operation, and refuses the fields that RFC 6902 would ignore.
+fn operation(index: usize, row: Value) -> Result<PatchOperation, String> {
+    let failed = |detail: &dyn std::fmt::Display| format!("patch[{index}]: {detail}");
+    let operation = PatchOperation::deserialize(&row).map_err(|error| failed(&error))?;
+    let known = premath_kernel::json::canonical::value_of(&operation);
+    let unknown = row
+        .as_object()
+        .and_then(|fields| fields.keys().find(|key| known.get(key).is_none()));
+    match unknown {
+        Some(key) => Err(failed(&format_args!(
+            "unknown field `{key}` of an operation"
+        ))),
+        None => Ok(operation),
+    }
+}
+
+impl Document {
+    /// Returns the base that it starts from, where it starts from one.
+    pub(super) fn base(&self) -> Option<&str> {
+        match self {
+            Self::Patched { base, .. } => Some(base),
+            Self::Text(_) => None,
+        }
+    }
+
+    /// Makes the input.
+    ///
+    /// # Errors
+    ///
+    /// A base that is not there or is no JSON, and a patch that does not apply.
+    pub(super) fn input(&self, files: &Files) -> Result<Input, String> {
+        match self {
+            Self::Text(text) => Ok(Input::Text(text.clone())),
+            Self::Patched { base, patch } => {
+                let path = base_path(base);
+                let bytes = files
+                    .get(&path)
+                    .ok_or_else(|| format!("there is no {path}"))?;
+                let mut value = serde_json::from_slice(bytes)
+                    .map_err(|error| format!("{path} is no JSON: {error}"))?;
+                json_patch::patch(&mut value, patch)
+                    .map_err(|error| format!("the patch of {path} does not apply: {error}"))?;
+                Ok(Input::Value(value))
+            }
+        }
+    }
+}
+
+impl Input {
+    /// Returns the bytes that a command would read.
+    fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Value(value) => {
+                premath_kernel::json::canonical::canonical_value(&value).into_bytes()
+            }
+            Self::Text(text) => text.into_bytes(),
+        }
+    }
+
+    /// Reads the input as the join check does.
+    pub(super) fn parse(&self) -> Result<ParsedInput, EvidenceError> {
+        match self {
+            Self::Value(value) => ParsedInput::from_value(value.clone()),
+            Self::Text(text) => ParsedInput::from_slice(text.as_bytes()),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The envelope: who wants what, where, under which policy.
+
+use crate::authority::claim::ClaimSet;
+use crate::failure::FailureClass;
+use crate::json::canonical;
+use crate::json::field::{FieldError, Fields, shown, some_text};
+use crate::json::reference;
+use crate::json::stamp::compact;
+use crate::json::token::encode_branch;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// An instruction envelope, `instructions/<timestamp>-<id>.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstructionEnvelope {
+    #[schemars(schema_with = "crate::json::schema::one")]
+    schema: u8,
+    /// What it is for, in a person's words.
+    #[schemars(regex(pattern = r"\S"))]
+    pub intent: String,
+    /// What it is about: recorded with the instruction's digest, and restricts
+    /// nothing.
+    pub scope: InstructionScope,
+    /// Its type, as the active policy knows it; unknown where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction_type: Option<String>,
+    /// What is done about an unknown type.
+    #[schemars(default)]
+    pub typing_policy: TypingPolicy,
+    /// The normaliser that evidence must be bound to.
+    #[schemars(regex(pattern = r"\S"))]
+    pub normalizer_id: String,
+    /// The instruction policy that it was written under.
+    #[schemars(regex(pattern = r"\S"))]
+    pub policy_digest: String,
+    /// The changes that it claims.
+    #[schemars(default, inner(regex(pattern = r"\S")))]
+    pub capability_claims: BTreeSet<String>,
+    /// The checks that it asks for, each one that the policy allows; the harness
+    /// acts on `verify` and `startup`, and under no envelope that asks for another.
+    #[schemars(length(min = 1), inner(regex(pattern = r"\S")))]
+    pub requested_checks: BTreeSet<String>,
+}
+
+/// What an instruction is about, for people and for who reads the record: no
+/// change is held against it. What an instruction restricts are its claims.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstructionScope {
+    /// The kind of thing, as in `repo`.
+    #[schemars(regex(pattern = r"\S"))]
+    pub kind: String,
+    /// Which one.
+    #[schemars(regex(pattern = r"\S"))]
+    pub target: String,
+}
+
+/// What is done about an instruction of unknown type.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TypingPolicy {
+    /// Whether it is executed all the same.
+    #[schemars(default)]
+    pub allow_unknown: bool,
+}
+
+/// An envelope with its identity: the name of its file and its digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    id: String,
+    digest: String,
+    envelope: InstructionEnvelope,
+}
+
+/// A file that is no instruction envelope.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EnvelopeError {
+    /// Its name is not one.
+    #[error(
+        "an instruction's file is named <timestamp>-<id>.json, as in 20260305T100000Z-night.json, not `{found}`"
+    )]
+    Name {
+        /// The name.
+        found: String,
+    },
+    /// It does not have the shape of an envelope; the source names the field.
+    #[error("cannot read the instruction")]
+    Shape(#[from] FieldError),
+}
+
+impl EnvelopeError {
+    /// Returns the failure class, one for each field.
+    pub fn class(&self) -> FailureClass {
+        let error = match self {
+            Self::Name { .. } => return FailureClass::InstructionFilenameInvalid,
+            Self::Shape(error) => error,
+        };
+        let Some(field) = error.field() else {
+            return FailureClass::InstructionEnvelopeInvalidJson;
+        };
+        match field.split(['.', '[']).next().unwrap_or(field) {
+            "schema" => FailureClass::InstructionInvalidSchema,
+            "intent" => FailureClass::InstructionInvalidIntent,
+            "scope" if field == "scope" && matches!(error, FieldError::Missing { .. }) => {
+                FailureClass::InstructionScopeMissing
+            }
+            "scope" => FailureClass::InstructionScopeInvalid,
+            "instructionType" => FailureClass::InstructionTypeInvalid,
+            "typingPolicy" => FailureClass::InstructionTypingPolicyInvalid,
+            "normalizerId" => FailureClass::InstructionInvalidNormalizer,
+            "policyDigest" => FailureClass::InstructionInvalidPolicyDigest,
+            "capabilityClaims" => FailureClass::InstructionCapabilityClaimsInvalid,
+            "requestedChecks" => FailureClass::InstructionRequestedChecksInvalid,
+            _ => FailureClass::InstructionEnvelopeInvalidShape,
+        }
+    }
+}
+
+impl Instruction {
+    /// Reads an envelope from its file's name, without folders, and its bytes.
+    ///
+    /// Fields that this build does not know are passed over, but are part of
+    /// the digest. A name that stands twice in an object is refused: two
+    /// readers would see two instructions.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that does not fit, and what would be right.
+    pub fn parse(file_name: &str, bytes: &[u8]) -> Result<Self, EnvelopeError> {
+        let id = id_of(file_name)?;
+        let fields = Fields::parse_strict(bytes)?;
+        let document = fields.rest();
+        let digest = format!("instr1_{}", canonical::ref_digest(&document));
+        let envelope = read(Fields::of(Value::Object(document), String::new())?)?;
+        Ok(Self {
+            id,
+            digest,
+            envelope,
+        })
+    }
+
+    /// Returns the id: the file's name without `.json`.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns `instr1_<H of the whole document>`.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Returns `instruction://<id>/<digest>`: what sessions, rows and witnesses
+    /// name it by.
+    pub fn reference(&self) -> String {
+        reference::instruction(&self.id, &self.digest)
+    }
+
+    /// Returns what it says.
+    pub const fn envelope(&self) -> &InstructionEnvelope {
+        &self.envelope
+    }
+
+    /// Returns the claims that it makes.
+    pub fn claims(&self) -> ClaimSet {
+        ClaimSet::named(&self.envelope.capability_claims)
+    }
+}
+
+impl InstructionEnvelope {
+    /// Makes an envelope of a known type that claims nothing yet.
+    pub fn new(
+        intent: impl Into<String>,
+        scope: InstructionScope,
+        instruction_type: impl Into<String>,
+        normalizer_id: impl Into<String>,
+        policy_digest: impl Into<String>,
+    ) -> Self {
+        Self {
+            schema: 1,
+            intent: intent.into(),
+            scope,
+            instruction_type: Some(instruction_type.into()),
+            typing_policy: TypingPolicy::default(),
+            normalizer_id: normalizer_id.into(),
+            policy_digest: policy_digest.into(),
+            capability_claims: BTreeSet::new(),
+            requested_checks: BTreeSet::new(),
+        }
+    }
+}
+
+/// Returns `<timestamp>-<id>.json`, the id's odd characters encoded.
+pub fn file_name(id: &str, now: jiff::Timestamp) -> String {
+    format!("{}-{}.json", compact(now), encode_branch(id.trim()))
+}
+
+fn id_of(file_name: &str) -> Result<String, EnvelopeError> {
+    let parts = file_name
+        .strip_suffix(".json")
+        .and_then(|stem| Some((stem, stem.split_once('-')?)));
+    match parts {
+        Some((stem, (time, id)))
+            if time.starts_with(|c: char| c.is_ascii_digit())
+                && time
+                    .bytes()
+                    .all(|b| b.is_ascii_digit() || matches!(b, b'T' | b'Z'))
+                && some_text(id).is_some() =>
+        {
+            Ok(stem.to_owned())
+        }
+        _ => Err(EnvelopeError::Name {
+            found: shown(&file_name.into()).trim_matches('"').to_owned(),
+        }),
+    }
+}
+
+fn read(mut fields: Fields) -> Result<InstructionEnvelope, FieldError> {
+    fields.schema()?;
+    let intent = fields.text("intent")?;
+    let mut scope = fields
+        .object_opt("scope")?
+        .ok_or_else(|| fields.missing("scope", "an object with kind and target"))?;
+    let scope = InstructionScope {
+        kind: scope.text("kind")?,
+        target: scope.text("target")?,
+    };
+    let requested_checks = words(&mut fields, "requestedChecks")?;
+    if requested_checks.is_empty() {
+        return Err(fields.missing("requestedChecks", "a list of at least one check"));
+    }
+    Ok(InstructionEnvelope {
+        schema: 1,
+        intent,
+        scope,
+        instruction_type: fields.text_opt("instructionType")?,
+        typing_policy: match fields.object_opt("typingPolicy")? {
+            None => TypingPolicy::default(),
+            Some(mut policy) => TypingPolicy {
+                allow_unknown: flag(&mut policy, "allowUnknown")?,
+            },
+        },
+        normalizer_id: fields.text("normalizerId")?,
+        policy_digest: fields.text("policyDigest")?,
+        capability_claims: words(&mut fields, "capabilityClaims")?,
+        requested_checks,
+    })
+}
+
+fn flag(fields: &mut Fields, name: &str) -> Result<bool, FieldError> {
+    match fields.take(name) {
+        None => Ok(false),
+        Some(Value::Bool(flag)) => Ok(flag),
+        Some(other) => Err(fields.wrong(name, "true or false", &other)),
+    }
+}
+
+/// Takes a list of texts, none blank and each once; absent reads as empty.
+pub(super) fn words(fields: &mut Fields, name: &str) -> Result<BTreeSet<String>, FieldError> {
+    let mut found = BTreeSet::new();
+    for (index, text) in fields.texts(name)?.into_iter().enumerate() {
+        let at = format!("{name}[{index}]");
+        let word = some_text(&text)
+            .ok_or_else(|| fields.wrong(&at, "text that is not blank", &text.clone().into()))?;
+        if !found.insert(word) {
+            return Err(fields.wrong(&at, "a text that stands there once", &text.into()));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,314 @@
+//! The payload of a dispatch, read field by field.
+
+use super::TransportAction;
+use crate::failure::FailureClass;
+use crate::issue::lease::{AssigneeRule, ClaimRequest, LeaseKey, TTL_DEFAULT, Term};
+use crate::json::field::{FieldError, Fields};
+use jiff::Timestamp;
+use serde_json::Value;
+use std::time::Duration;
+
+/// What is to be done to a lease.
+#[derive(Clone, Debug)]
+pub enum DispatchRequest {
+    /// Claims one issue.
+    Claim {
+        /// The issue.
+        issue_id: String,
+        /// The lease that is wished for.
+        request: ClaimRequest,
+    },
+    /// Claims the next issue.
+    ClaimNext {
+        /// The lease that is wished for.
+        request: ClaimRequest,
+    },
+    /// Renews a lease.
+    Renew {
+        /// The issue.
+        issue_id: String,
+        /// The lease that is meant.
+        key: LeaseKey,
+        /// How long it is to live.
+        term: Term,
+    },
+    /// Gives a lease back.
+    Release {
+        /// The issue.
+        issue_id: String,
+        /// The lease that is meant.
+        key: LeaseKey,
+        /// When the issue may be claimed again, where a retry waits (ours; no
+        /// payload says it).
+        retry_at: Option<Timestamp>,
+    },
+}
+
+/// A payload that was read.
+#[derive(Clone, Debug)]
+pub struct Payload {
+    /// What is to be done.
+    pub request: DispatchRequest,
+    /// Issue memory, where the payload names it.
+    pub issues_path: Option<String>,
+}
+
+/// A payload that is no request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PayloadError {
+    /// A field is missing or has the wrong type.
+    #[error(transparent)]
+    Shape(#[from] FieldError),
+    /// Nobody is named who claims or holds.
+    #[error("`assignee` is missing: it must be the name of whoever claims or holds")]
+    Assignee,
+    /// The end of the lease is given twice.
+    #[error("`leaseTtlSeconds` and `leaseExpiresAt` are both given; give one")]
+    TwoTerms,
+    /// The time to live is no number of seconds.
+    #[error("`leaseTtlSeconds` must be a whole number of seconds, 30 to 86400")]
+    Ttl,
+    /// The expiry is no time.
+    #[error("`leaseExpiresAt` must be an RFC 3339 time such as 2026-03-05T10:00:00Z")]
+    ExpiresAt,
+}
+
+impl PayloadError {
+    /// Returns the failure class.
+    pub const fn class(&self) -> FailureClass {
+        match self {
+            Self::Shape(_) => FailureClass::LeaseInvalidPayload,
+            Self::Assignee => FailureClass::LeaseInvalidAssignee,
+            Self::TwoTerms => FailureClass::LeaseBindingAmbiguous,
+            Self::Ttl => FailureClass::LeaseInvalidTtl,
+            Self::ExpiresAt => FailureClass::LeaseInvalidExpiresAt,
+        }
+    }
+}
+
+impl Payload {
+    /// Returns the issue memory that a payload names, whatever else it holds.
+    pub fn issues_path_of(payload: &Value) -> Option<String> {
+        let path = payload.get("issuesPath")?.as_str()?.trim();
+        (!path.is_empty()).then(|| path.to_owned())
+    }
+
+    /// Reads the payload of an action.
+    ///
+    /// # Errors
+    ///
+    /// The first field that does not fit, and what would be right.
+    pub fn read(action: TransportAction, payload: Value) -> Result<Self, PayloadError> {
+        let mut fields = Fields::of(payload, String::new()).map_err(|error| match error {
+            FieldError::NotAnObject { found, .. } => FieldError::NotAnObject {
+                field: "payload".to_owned(),
+                found,
+            },
+            other => other,
+        })?;
+        let issues_path = fields.text_opt("issuesPath")?;
+        let lease_id = fields.text_opt("leaseId")?;
+        let request = match action {
+            TransportAction::IssueClaim => DispatchRequest::Claim {
+                issue_id: fields.text("id")?,
+                request: claim_request(&mut fields, lease_id)?,
+            },
+            TransportAction::IssueClaimNext => DispatchRequest::ClaimNext {
+                request: claim_request(&mut fields, lease_id)?,
+            },
+            TransportAction::IssueLeaseRenew => {
+                let issue_id = fields.text("id")?;
+                let owner = Some(assignee(&mut fields)?);
+                if lease_id.is_none() {
+                    let expected = "the id of the lease that is meant";
+                    return Err(fields.missing("leaseId", expected).into());
+                }
+                DispatchRequest::Renew {
+                    issue_id,
+                    key: LeaseKey {
+                        lease_id,
+                        owner,
+                        generation: generation(&mut fields)?,
+                    },
+                    term: term(&mut fields)?,
+                }
+            }
+            TransportAction::IssueLeaseRelease => DispatchRequest::Release {
+                issue_id: fields.text("id")?,
+                key: LeaseKey {
+                    lease_id,
+                    owner: fields.text_opt("assignee")?,
+                    generation: generation(&mut fields)?,
+                },
+                retry_at: None,
+            },
+        };
+        Ok(Self {
+            request,
+            issues_path,
+        })
+    }
+}
+
+fn claim_request(
+    fields: &mut Fields,
+    lease_id: Option<String>,
+) -> Result<ClaimRequest, PayloadError> {
+    Ok(ClaimRequest {
+        claimant: assignee(fields)?,
+        lease_id,
+        term: term(fields)?,
+        assignees: AssigneeRule::Unassigned,
+        holder: None,
+        generation_floor: 0,
+    })
+}
+
+fn assignee(fields: &mut Fields) -> Result<String, PayloadError> {
+    fields.text_opt("assignee")?.ok_or(PayloadError::Assignee)
+}
+
+fn generation(fields: &mut Fields) -> Result<Option<u64>, PayloadError> {
+    const EXPECTED: &str = "the lease's generation, a whole number";
+    match fields.take("generation") {
+        None => Ok(None),
+        Some(value) => match value.as_u64() {
+            Some(generation) => Ok(Some(generation)),
+            None => Err(fields.wrong("generation", EXPECTED, &value).into()),
+        },
+    }
+}
+
+fn term(fields: &mut Fields) -> Result<Term, PayloadError> {
+    let ttl = fields.take("leaseTtlSeconds");
+    let until = fields.take("leaseExpiresAt");
+    match (ttl, until) {
+        (Some(_), Some(_)) => Err(PayloadError::TwoTerms),
+        (Some(ttl), None) => {
+            let seconds = ttl.as_u64().ok_or(PayloadError::Ttl)?;
+            Ok(Term::Ttl(Duration::from_secs(seconds)))
+        }
+        (None, Some(until)) => {
+            let time = until.as_str().and_then(crate::json::time::parse);
+            time.map(Term::Until).ok_or(PayloadError::ExpiresAt)
+        }
+        (None, None) => Ok(Term::Ttl(TTL_DEFAULT)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn class(action: TransportAction, payload: Value) -> Option<&'static str> {
+        let read = Payload::read(action, payload);
+        read.err().map(|error| error.class().as_str())
+    }
+
+    #[test]
+    fn each_fault_of_a_payload_has_its_class() {
+        use TransportAction::{IssueClaim, IssueClaimNext, IssueLeaseRelease, IssueLeaseRenew};
+        let table = [
+            (IssueClaim, json!([]), Some("lease_invalid_payload")),
+            (
+                IssueClaim,
+                json!({"assignee": "w"}),
+                Some("lease_invalid_payload"),
+            ),
+            (
+                IssueClaim,
+                json!({"id": 1, "assignee": "w"}),
+                Some("lease_invalid_payload"),
+            ),
+            (
+                IssueClaim,
+                json!({"id": "a"}),
+                Some("lease_invalid_assignee"),
+            ),
+            (
+                IssueClaim,
+                json!({"id": "a", "assignee": " "}),
+                Some("lease_invalid_assignee"),
+            ),
+            (IssueClaim, json!({"id": "a", "assignee": "w"}), None),
+            (
+                IssueClaimNext,
+                json!({"assignee": "w", "leaseTtlSeconds": 60, "leaseExpiresAt": "2026-03-05T10:00:00Z"}),
+                Some("lease_binding_ambiguous"),
+            ),
+            (
+                IssueClaimNext,
+                json!({"assignee": "w", "leaseTtlSeconds": "60"}),
+                Some("lease_invalid_ttl"),
+            ),
+            (
+                IssueClaimNext,
+                json!({"assignee": "w", "leaseTtlSeconds": -1}),
+                Some("lease_invalid_ttl"),
+            ),
+            (
+                IssueClaimNext,
+                json!({"assignee": "w", "leaseExpiresAt": "soon"}),
+                Some("lease_invalid_expires_at"),
+            ),
+            (
+                IssueLeaseRenew,
+                json!({"id": "a", "assignee": "w"}),
+                Some("lease_invalid_payload"),
+            ),
+            (
+                IssueLeaseRenew,
+                json!({"id": "a", "leaseId": "l"}),
+                Some("lease_invalid_assignee"),
+            ),
+            (
+                IssueLeaseRenew,
+                json!({"id": "a", "leaseId": "l", "assignee": "w", "generation": "1"}),
+                Some("lease_invalid_payload"),
+            ),
+            (IssueLeaseRelease, json!({"id": "a"}), None),
+        ];
+        for (action, payload, expected) in table {
+            assert_eq!(
+                class(action, payload.clone()),
+                expected,
+                "{action:?} {payload}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_payload_becomes_the_request_that_it_speaks_of() {
+        let payload = json!({
+            "id": " a ", "assignee": "w", "leaseId": "l", "generation": 3,
+            "leaseExpiresAt": "2026-03-05T10:00:00Z", "issuesPath": "x.jsonl",
+        });
+        let read = Payload::read(TransportAction::IssueLeaseRenew, payload).unwrap();
+        assert_eq!(read.issues_path.as_deref(), Some("x.jsonl"));
+        let DispatchRequest::Renew {
+            issue_id,
+            key,
+            term,
+        } = read.request
+        else {
+            panic!("another request");
+        };
+        assert_eq!(issue_id, "a");
+        assert_eq!(key.owner.as_deref(), Some("w"));
+        assert_eq!(key.generation, Some(3));
+        assert_eq!(term, Term::Until("2026-03-05T10:00:00Z".parse().unwrap()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_is_a_request_or_refused(
+            text in "[a-z0-9{}\\[\\]:,\" ]{0,40}", which in 0..4_usize,
+        ) {
+            if let Ok(value) = serde_json::from_str::<Value>(&text) {
+                let _ = Payload::read(TransportAction::ALL[which], value);
+            }
+        }
+    }
+}

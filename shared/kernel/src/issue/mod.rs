@@ -1,0 +1,15 @@
+//! Issues: their rows, the graph of their dependencies, and the leases that
+//! workers hold on them.
+
+pub mod contract;
+pub mod dispatch;
+pub mod graph;
+pub mod handoff;
+pub mod lease;
+pub mod outbox;
+mod row;
+
+pub use row::{
+    DEFAULT_PRIORITY, DEFAULT_TYPE, Dependency, EdgeKind, HoldKind, Holder, Issue, Lease,
+    RowChange, Selection, Status, TYPES_NOT_WORKED_ON, TypeSelection,
+};

@@ -1,0 +1,13 @@
+//! Documents: canonical JSON and digests, strict reading, and the values that
+//! every document shares: references, times, sizes, tokens.
+
+pub mod canonical;
+pub mod field;
+pub mod plain;
+pub mod reference;
+pub mod schema;
+pub mod size;
+pub mod stamp;
+pub(crate) mod strict;
+pub mod time;
+pub mod token;

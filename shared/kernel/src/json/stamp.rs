@@ -1,0 +1,89 @@
+//! Times as they stand in files.
+
+use crate::json::time;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
+/// A time and the text that it was read from or is written as.
+///
+/// A time that somebody else wrote is written again as it stood; one of ours
+/// has microseconds and ends in `Z` (`contracts.md` 6). Compare
+/// [`Stamp::time`], never the text.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(
+    inline,
+    with = "String",
+    description = "A time, RFC 3339.",
+    extend("format" = "date-time")
+)]
+pub struct Stamp {
+    time: Timestamp,
+    text: String,
+}
+
+impl Stamp {
+    /// Takes a time of ours; what is below a microsecond is cut off.
+    pub fn at(time: Timestamp) -> Self {
+        let text = time::micros(time);
+        Self {
+            time: time::parse(&text).unwrap_or(time),
+            text,
+        }
+    }
+
+    /// Reads an RFC 3339 time and keeps its text; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        Some(Self {
+            time: time::parse(text)?,
+            text: text.to_owned(),
+        })
+    }
+
+    /// Returns the instant.
+    pub const fn time(&self) -> Timestamp {
+        self.time
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl From<Timestamp> for Stamp {
+    fn from(time: Timestamp) -> Self {
+        Self::at(time)
+    }
+}
+
+impl Serialize for Stamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+/// Returns a time as `yyyymmddThhmmssZ`, for ids.
+pub(crate) fn compact(time: Timestamp) -> String {
+    format!("{time:.0}")
+        .chars()
+        .filter(|c| !matches!(c, '-' | ':'))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_is_kept_and_ours_has_microseconds() {
+        let foreign = Stamp::parse(" 2026-03-05T11:00:00+01:00 ").unwrap();
+        let ours = Stamp::at("2026-03-05T10:00:00.000000999Z".parse().unwrap());
+        assert_eq!(foreign.as_str(), "2026-03-05T11:00:00+01:00");
+        assert_eq!(ours.as_str(), "2026-03-05T10:00:00.000000Z");
+        assert_eq!(foreign.time(), ours.time());
+        assert_eq!(compact(ours.time()), "20260305T100000Z");
+        assert_eq!(Stamp::parse("yesterday"), None);
+    }
+}

@@ -1,0 +1,423 @@
+//! The breaker of a batch: what fails again and again for a reason that no
+//! issue has pauses dispatch (`agents.md`, "Supervision").
+
+use crate::failure::FailureClass;
+use crate::policy::retry::{EscalationAction, RetryPolicy, decide, retry_at};
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+/// When the breaker opens, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BreakerRule {
+    /// How many issues in a row that fail alike; 0 turns the breaker off.
+    pub failures: u32,
+    /// How long dispatch pauses.
+    pub pause: Duration,
+}
+
+impl Default for BreakerRule {
+    fn default() -> Self {
+        Self {
+            failures: 3,
+            pause: Duration::from_secs(5 * 60),
+        }
+    }
+}
+
+/// What a step's end says of everything but its issue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// It ended well, or failed by something of the issue's own.
+    Issue,
+    /// It failed the verification, which may fail without any work as well.
+    Check,
+    /// It failed by a class that says nothing of the issue.
+    Surroundings(String),
+    /// Nothing: it did not begin, or was cut by us.
+    Nobody,
+}
+
+/// Tells what a failed attempt's classes blame: a class that the policy blocks
+/// the issue for says something of the issue itself.
+pub fn blame(policy: &RetryPolicy, classes: &[String]) -> Blame {
+    let class = decide(policy, classes, 1).class;
+    if class == FailureClass::CheckFailed.as_str() {
+        return Blame::Check;
+    }
+    match policy.place_of(&class).1.escalation_action {
+        EscalationAction::MarkBlocked => Blame::Issue,
+        EscalationAction::IssueDiscover | EscalationAction::Stop => Blame::Surroundings(class),
+    }
+}
+
+/// What the breaker lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// Every step.
+    All,
+    /// One step, which asks whether things are better.
+    One,
+    /// None until it is known whether the verification passes without any work.
+    Baseline,
+    /// None until a time.
+    NoneUntil(Timestamp),
+    /// None: the step or the verification that asks runs.
+    NoneYet,
+}
+
+/// What changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BreakerChange {
+    /// Dispatch pauses.
+    Opened {
+        /// What failed alike.
+        class: String,
+        /// The issues that it failed on.
+        issues: Vec<String>,
+        /// When one step is let through.
+        until: Timestamp,
+    },
+    /// Dispatch goes on.
+    Closed,
+}
+
+impl fmt::Display for BreakerChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Opened {
+                class,
+                issues,
+                until,
+            } => write!(
+                f,
+                "BREAKER OPEN: {class} on {} issues in a row ({}); dispatch pauses, one step asks at {until:.0}",
+                issues.len(),
+                issues.join(", ")
+            ),
+            Self::Closed => f.write_str("breaker closed: dispatch goes on"),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Closed,
+    /// The worker that runs the verification without any work.
+    Asking(String),
+    Open {
+        class: String,
+        until: Timestamp,
+        /// The worker whose step asks.
+        probe: Option<String>,
+    },
+}
+
+/// The breaker of a batch.
+#[derive(Clone, Debug)]
+pub struct Breaker {
+    rule: BreakerRule,
+    state: State,
+    class: String,
+    issues: BTreeSet<String>,
+    /// The issues in a row that failed the verification.
+    checks: BTreeSet<String>,
+    /// Set where a step passed the verification while it was said to fail
+    /// without any work: it is not asked again.
+    is_refuted: bool,
+}
+
+impl Breaker {
+    /// Begins closed.
+    pub const fn new(rule: BreakerRule) -> Self {
+        Self {
+            rule,
+            state: State::Closed,
+            class: String::new(),
+            issues: BTreeSet::new(),
+            checks: BTreeSet::new(),
+            is_refuted: false,
+        }
+    }
+
+    /// Says what may be dispatched now.
+    pub fn passage(&self, now: Timestamp) -> Passage {
+        match &self.state {
+            State::Closed if !self.is_refuted && self.is_reached(&self.checks) => Passage::Baseline,
+            State::Closed => Passage::All,
+            State::Asking(_) => Passage::NoneYet,
+            State::Open { probe: Some(_), .. } => Passage::NoneYet,
+            State::Open { until, .. } if *until > now => Passage::NoneUntil(*until),
+            State::Open { .. } => Passage::One,
+        }
+    }
+
+    /// Takes note that a worker begins a step.
+    pub fn take(&mut self, worker: &str) {
+        if let State::Open { probe, .. } = &mut self.state {
+            *probe = Some(worker.to_owned());
+        }
+    }
+
+    /// Takes note that a worker finds out whether the verification passes
+    /// without any work.
+    pub fn ask(&mut self, worker: &str) {
+        self.state = State::Asking(worker.to_owned());
+    }
+
+    /// Takes the answer in: a verification that fails without any work pauses
+    /// dispatch.
+    pub fn answered(&mut self, passes: bool, now: Timestamp) -> Option<BreakerChange> {
+        if !matches!(self.state, State::Asking(_)) {
+            return None;
+        }
+        self.state = State::Closed;
+        let checks = std::mem::take(&mut self.checks);
+        if passes {
+            return None;
+        }
+        FailureClass::StartupCheckFailed
+            .as_str()
+            .clone_into(&mut self.class);
+        self.issues = checks;
+        Some(self.open(now))
+    }
+
+    fn is_reached(&self, issues: &BTreeSet<String>) -> bool {
+        let count = u32::try_from(issues.len()).unwrap_or(u32::MAX);
+        self.rule.failures > 0 && count >= self.rule.failures
+    }
+
+    /// Takes a step's end in.
+    pub fn ended(
+        &mut self,
+        worker: &str,
+        issue_id: &str,
+        blame: Blame,
+        now: Timestamp,
+    ) -> Option<BreakerChange> {
+        if let State::Asking(asks) = &self.state {
+            if asks == worker {
+                self.state = State::Closed;
+            }
+            return None;
+        }
+        if let State::Open { class, probe, .. } = &mut self.state {
+            if probe.as_deref() != Some(worker) {
+                // A step that began before says nothing of now.
+                return None;
+            }
+            *probe = None;
+            let class = class.clone();
+            let by_baseline = class == FailureClass::StartupCheckFailed.as_str();
+            let again = match &blame {
+                Blame::Nobody => return None,
+                Blame::Surroundings(again) => *again == class,
+                Blame::Check => by_baseline,
+                Blame::Issue => false,
+            };
+            return match blame {
+                _ if again => {
+                    self.issues.insert(issue_id.to_owned());
+                    Some(self.open(now))
+                }
+                other => {
+                    self.is_refuted |= by_baseline && other == Blame::Issue;
+                    self.state = State::Closed;
+                    self.issues.clear();
+                    self.count(issue_id, other);
+                    Some(BreakerChange::Closed)
+                }
+            };
+        }
+        self.count(issue_id, blame);
+        self.is_reached(&self.issues).then(|| self.open(now))
+    }
+
+    fn count(&mut self, issue_id: &str, blame: Blame) {
+        match blame {
+            Blame::Nobody => {}
+            Blame::Issue => {
+                self.issues.clear();
+                self.checks.clear();
+            }
+            Blame::Check => {
+                self.issues.clear();
+                self.checks.insert(issue_id.to_owned());
+            }
+            Blame::Surroundings(class) => {
+                self.checks.clear();
+                if class != self.class {
+                    self.issues.clear();
+                    self.class = class;
+                }
+                self.issues.insert(issue_id.to_owned());
+            }
+        }
+    }
+
+    fn open(&mut self, now: Timestamp) -> BreakerChange {
+        let until = retry_at(now, self.rule.pause);
+        self.state = State::Open {
+            class: self.class.clone(),
+            until,
+            probe: None,
+        };
+        BreakerChange::Opened {
+            class: self.class.clone(),
+            issues: self.issues.iter().cloned().collect(),
+            until,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn breaker(failures: u32) -> Breaker {
+        Breaker::new(BreakerRule {
+            failures,
+            pause: Duration::from_secs(300),
+        })
+    }
+
+    /// Ends steps, each as `issue class`: `ok` ended well, `-` says nothing.
+    fn end(breaker: &mut Breaker, steps: &[&str]) -> Vec<bool> {
+        let ended = steps.iter().map(|step| {
+            let (issue, class) = step.split_once(' ').unwrap();
+            let blame = match class {
+                "ok" => Blame::Issue,
+                "-" => Blame::Nobody,
+                "check" => Blame::Check,
+                class => Blame::Surroundings(class.into()),
+            };
+            breaker.ended("w", issue, blame, at(0)).is_some()
+        });
+        ended.collect()
+    }
+
+    #[test]
+    fn it_opens_where_different_issues_fail_alike_in_a_row() {
+        for (steps, opens) in [
+            (&["a x", "b x", "c x"][..], true),
+            (&["a x", "a x", "a x"], false),
+            (&["a x", "a x", "b x", "c x"], true),
+            (&["a x", "b x", "c y"], false),
+            (&["a x", "b x", "d ok", "c x"], false),
+            (&["a x", "b x", "d -", "c x"], true),
+            (&["a x", "y y", "b x", "c x", "d x"], true),
+        ] {
+            let opened = end(&mut breaker(3), steps);
+            assert_eq!(opened.last(), Some(&opens), "{steps:?}");
+            assert!(!opened[..steps.len() - 1].contains(&true), "{steps:?}");
+        }
+        assert!(!end(&mut breaker(0), &["a x", "b x", "c x"]).contains(&true));
+    }
+
+    #[test]
+    fn one_step_asks_after_the_pause_and_says_whether_dispatch_goes_on() {
+        let mut breaker = breaker(2);
+        end(&mut breaker, &["a x"]);
+        let opened = breaker.ended("w", "b", Blame::Surroundings("x".into()), at(10));
+        assert_eq!(
+            opened,
+            Some(BreakerChange::Opened {
+                class: "x".into(),
+                issues: vec!["a".into(), "b".into()],
+                until: at(310),
+            })
+        );
+        assert_eq!(
+            opened.unwrap().to_string(),
+            "BREAKER OPEN: x on 2 issues in a row (a, b); dispatch pauses, one step asks at 1970-01-01T00:05:10Z"
+        );
+        assert_eq!(breaker.passage(at(309)), Passage::NoneUntil(at(310)));
+        // What began before the pause changes nothing.
+        assert_eq!(breaker.ended("late", "c", Blame::Issue, at(20)), None);
+        assert_eq!(breaker.passage(at(310)), Passage::One);
+        breaker.take("w");
+        assert_eq!(breaker.passage(at(311)), Passage::NoneYet);
+        assert_eq!(breaker.ended("w", "d", Blame::Nobody, at(312)), None);
+        assert_eq!(breaker.passage(at(312)), Passage::One);
+        breaker.take("w");
+        let again = breaker.ended("w", "d", Blame::Surroundings("x".into()), at(320));
+        assert!(matches!(again, Some(BreakerChange::Opened { until, .. }) if until == at(620)));
+        breaker.take("v");
+        let other = breaker.ended("v", "e", Blame::Surroundings("y".into()), at(630));
+        assert_eq!(other, Some(BreakerChange::Closed));
+        assert_eq!(breaker.passage(at(630)), Passage::All);
+        // The one that closed it counts already.
+        let opened = breaker.ended("v", "f", Blame::Surroundings("y".into()), at(640));
+        assert!(matches!(opened, Some(BreakerChange::Opened { .. })));
+    }
+
+    #[test]
+    fn checks_that_fail_in_a_row_ask_whether_they_pass_without_work() {
+        let mut breaker = breaker(2);
+        for (steps, expected) in [
+            (
+                &["a check", "a check", "b ok", "c check", "d x"][..],
+                Passage::All,
+            ),
+            (&["a check", "b -", "b check"], Passage::Baseline),
+        ] {
+            assert!(!end(&mut breaker, steps).contains(&true));
+            assert_eq!(breaker.passage(at(0)), expected, "{steps:?}");
+        }
+        breaker.ask("w");
+        assert_eq!(breaker.passage(at(0)), Passage::NoneYet);
+        assert_eq!(breaker.answered(true, at(1)), None);
+        assert_eq!(breaker.passage(at(1)), Passage::All);
+        // One that is lost asks nothing; the next worker does.
+        end(&mut breaker, &["a check", "b check"]);
+        breaker.ask("w");
+        assert_eq!(breaker.ended("w", "", Blame::Nobody, at(2)), None);
+        assert_eq!(breaker.passage(at(2)), Passage::Baseline);
+        breaker.ask("v");
+        assert_eq!(
+            breaker.answered(false, at(3)),
+            Some(BreakerChange::Opened {
+                class: "startup_check_failed".into(),
+                issues: vec!["a".into(), "b".into()],
+                until: at(303),
+            })
+        );
+        breaker.take("v");
+        let again = breaker.ended("v", "c", Blame::Check, at(310));
+        assert!(matches!(again, Some(BreakerChange::Opened { .. })));
+        breaker.take("v");
+        let closed = breaker.ended("v", "d", Blame::Issue, at(700));
+        assert_eq!(closed, Some(BreakerChange::Closed));
+        // It passes with work: what it does without says nothing here.
+        end(&mut breaker, &["a check", "b check", "c check"]);
+        assert_eq!(breaker.passage(at(700)), Passage::All);
+    }
+
+    #[test]
+    fn a_class_that_blocks_its_issue_says_something_of_it() {
+        let policy = RetryPolicy::embedded().unwrap();
+        for (class, blames) in [
+            ("landing_conflict", false),
+            ("budget_exceeded", false),
+            ("work_failed", true),
+            ("executor_unavailable", true),
+            ("flaky_execution", true),
+            ("gate_timeout", true),
+            ("agent_stream_invalid", true),
+        ] {
+            let expected = if blames {
+                Blame::Surroundings(class.into())
+            } else {
+                Blame::Issue
+            };
+            assert_eq!(blame(&policy, &[class.to_owned()]), expected, "{class}");
+        }
+        assert_eq!(blame(&policy, &["check_failed".to_owned()]), Blame::Check);
+    }
+}

@@ -1,0 +1,139 @@
+//! Lock files, salvage folders, left files and step output.
+
+use super::found::{LeaseLook, Left, LeftFile, LockFile, SalvageFolder, StepOutput};
+use super::{Item, Kind, Scene, Standing, Thing};
+use crate::json::token;
+use std::time::Duration;
+
+/// How long git may hold a lock of a name that the harness alone uses: it is
+/// done in an instant.
+const LOCK: Duration = Duration::from_secs(60);
+/// The same where a person's git may wait for an editor.
+const SHARED_LOCK: Duration = Duration::from_secs(3_600);
+/// How fresh output must be to be left alone while anything runs.
+const FRESH: Duration = Duration::from_secs(86_400);
+
+pub(super) fn items(scene: &Scene<'_>) -> Vec<Item> {
+    let found = scene.found;
+    let locks = found.locks.iter().map(|found| lock(scene, found));
+    let salvage = found.salvage.iter().map(|found| salvage(scene, found));
+    let files = found.files.iter().map(|found| file(scene, found));
+    let landing = found.landing_holder.iter().map(|by| {
+        let reason = format!("a step lands ({by})");
+        Item::new(Kind::Lock, "landing", Standing::InUse, reason)
+    });
+    locks
+        .chain(landing)
+        .chain(salvage)
+        .chain(files)
+        .chain(outputs(scene))
+        .collect()
+}
+
+fn lock(scene: &Scene<'_>, found: &LockFile) -> Item {
+    let name = found.path.display().to_string();
+    let item = |standing, reason: String| Item::new(Kind::Lock, &name, standing, reason);
+    let patience = if found.is_shared { SHARED_LOCK } else { LOCK };
+    if let Some(live) = scene.live() {
+        return item(Standing::InUse, live.to_owned());
+    }
+    if scene.terms.age(found.at) < patience {
+        return item(Standing::InUse, "git may hold it".to_owned());
+    }
+    let reason = format!("git left it behind, {}", scene.terms.days(found.at));
+    item(Standing::Removable, reason).thing(Thing::Lock(found.clone()))
+}
+
+fn salvage(scene: &Scene<'_>, found: &SalvageFolder) -> Item {
+    let reason = format!(
+        "what a step left and git could not hold, {}",
+        scene.terms.days(found.at)
+    );
+    Item::new(
+        Kind::SalvageFolder,
+        found.path.display().to_string(),
+        scene.salvage(found.at),
+        reason,
+    )
+    .advice("`premath clean --salvage` takes it away once it is old")
+    .bytes(found.bytes)
+    .thing(Thing::Salvage(found.path.clone()))
+}
+
+fn file(scene: &Scene<'_>, found: &LeftFile) -> Item {
+    let name = found.path.display().to_string();
+    let days = scene.terms.days(found.at);
+    let by_age = if scene.terms.is_old(found.at) {
+        Standing::Removable
+    } else {
+        Standing::Kept
+    };
+    let (kind, standing, reason) = match found.kind {
+        Left::Torn => {
+            let reason = format!("a line that was not whole, {days}");
+            (Kind::Torn, by_age, reason)
+        }
+        Left::Temporary { maker_lives: true } => {
+            let reason = "its maker runs".to_owned();
+            (Kind::Temporary, Standing::InUse, reason)
+        }
+        Left::Temporary { maker_lives: false } => {
+            let reason = format!("half-written, its maker is gone, {days}");
+            (Kind::Temporary, by_age, reason)
+        }
+        Left::Step { under_way: true } => {
+            let reason = "the files of a step that is not over".to_owned();
+            (Kind::Temporary, Standing::InUse, reason)
+        }
+        Left::Step { under_way: false } => {
+            let reason = format!("the files of a step that is over, {days}");
+            (Kind::Temporary, by_age, reason)
+        }
+    };
+    Item::new(kind, name, standing, reason)
+        .bytes(found.bytes)
+        .thing(Thing::Files(vec![found.path.clone()]))
+}
+
+/// Accounts for step output: what is old goes, the oldest first, as long as
+/// there is an excess where one is given.
+fn outputs(scene: &Scene<'_>) -> Vec<Item> {
+    let mut sorted: Vec<&StepOutput> = scene.found.outputs.iter().collect();
+    sorted.sort_by(|a, b| (a.at, &a.step).cmp(&(b.at, &b.step)));
+    let running: Vec<String> = scene
+        .known
+        .issues
+        .iter()
+        .filter_map(|(id, issue)| match issue.lease {
+            LeaseLook::Live(generation) => Some(format!(".{}.{generation}", token::encode(id))),
+            LeaseLook::None | LeaseLook::Over(_) => None,
+        })
+        .collect();
+    let mut gone = 0;
+    let mut items = Vec::new();
+    for found in sorted {
+        let days = scene.terms.days(found.at);
+        let is_live = running.iter().any(|end| found.step.ends_with(end.as_str()))
+            || (scene.live().is_some() && scene.terms.age(found.at) < FRESH);
+        let enough = scene.terms.excess.is_some_and(|excess| gone >= excess);
+        let (standing, reason) = if is_live {
+            (Standing::InUse, "its step may run".to_owned())
+        } else if !scene.terms.is_old(found.at) {
+            (Standing::Kept, days)
+        } else if enough {
+            (
+                Standing::Kept,
+                format!("{days}; the budget leaves room for it"),
+            )
+        } else {
+            gone += found.bytes;
+            (Standing::Removable, format!("what a step printed, {days}"))
+        };
+        items.push(
+            Item::new(Kind::StepOutput, &found.step, standing, reason)
+                .bytes(found.bytes)
+                .thing(Thing::Files(found.files.clone())),
+        );
+    }
+    items
+}

@@ -1,0 +1,343 @@
+//! What was found in a repository: facts, and nothing that decides.
+
+use crate::policy::landing::LandingRecord;
+use crate::policy::outset::Distance;
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use super::name::Role;
+
+/// Everything of the harness that was found in a repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Branches under the harness's names, and landing targets.
+    pub branches: Vec<Branch>,
+    /// Landings that were about to come.
+    pub marks: Vec<Mark>,
+    /// The repository's worktrees, the main one included.
+    pub worktrees: Vec<Worktree>,
+    /// Who holds the right to land, where somebody does.
+    pub landing_holder: Option<String>,
+    /// Git's lock files where the harness works.
+    pub locks: Vec<LockFile>,
+    /// Folders with what git could not hold.
+    pub salvage: Vec<SalvageFolder>,
+    /// Torn lines, temporary files, files of a step.
+    pub files: Vec<LeftFile>,
+    /// What the commands of steps printed.
+    pub outputs: Vec<StepOutput>,
+    /// Where the commits of closed issues are.
+    pub landings: Vec<Landed>,
+    /// How far targets are from what the main worktree has checked out.
+    pub stands: Vec<Stand>,
+}
+
+/// A branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Its name, without `refs/heads/`.
+    pub name: String,
+    /// What it is for.
+    pub role: Role,
+    /// The commit that it is at.
+    pub tip: String,
+    /// When that commit was made.
+    pub at: Timestamp,
+    /// The worktree whose HEAD is on it.
+    pub checked_out: Option<CheckedOut>,
+    /// What else holds all its commits: a landing target or a ref that no
+    /// clean-up ever takes away.
+    pub held_by: Option<String>,
+}
+
+/// Where a branch is checked out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedOut {
+    /// The worktree's name; `None` for the main one.
+    pub worktree: Option<String>,
+    /// Its folder.
+    pub path: PathBuf,
+}
+
+/// A landing's mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Its full name.
+    pub name: String,
+    /// The issue, where the name tells.
+    pub issue: Option<String>,
+    /// The commit.
+    pub tip: String,
+    /// What else holds the commit, as for a [`Branch`].
+    pub held_by: Option<String>,
+}
+
+/// A worktree of the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worktree {
+    /// The name of its registration; `None` for the main one.
+    pub name: Option<String>,
+    /// Its folder.
+    pub path: PathBuf,
+    /// Whether the folder is there.
+    pub is_there: bool,
+    /// Why it is locked, where it is.
+    pub locked: Option<String>,
+    /// Where HEAD is.
+    pub head: Head,
+    /// The branch that a rebase or bisection there goes back to.
+    pub returns_to: Option<String>,
+    /// Whether a lane works in it.
+    pub lane: Lane,
+    /// Whether the harness made it.
+    pub is_provisioned: bool,
+    /// How many paths differ from HEAD; `None` where nobody looked.
+    pub changes: Option<usize>,
+    /// The step that its session says was under way.
+    pub step: Option<CutStep>,
+    /// Why its session cannot be read.
+    pub session_fault: Option<String>,
+    /// What would be lost with its registration.
+    pub loses: Option<Loss>,
+}
+
+impl Worktree {
+    /// Tells whether its folder is there and is certainly this worktree's.
+    pub const fn is_sound(&self) -> bool {
+        self.is_there && !matches!(self.head, Head::Unreadable(_))
+    }
+
+    /// Tells whether a step is under way in it, or was cut.
+    pub fn is_busy(&self) -> bool {
+        self.step.is_some() || matches!(self.lane, Lane::Held(_))
+    }
+}
+
+/// Where a worktree's HEAD is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Head {
+    /// On a branch, without `refs/heads/`.
+    Branch(String),
+    /// At a commit.
+    Detached(String),
+    /// On a branch that has no commit yet.
+    Unborn,
+    /// Nobody can tell; with what git says.
+    Unreadable(String),
+}
+
+/// What a worktree's lane lock says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// No lane was ever here.
+    Never,
+    /// One was, and none is.
+    Free,
+    /// A living process holds it; with its name.
+    Held(String),
+}
+
+/// A step that a session says was under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutStep {
+    /// The step's id.
+    pub step_id: String,
+    /// Its issue.
+    pub issue: String,
+    /// Its lease's generation.
+    pub generation: u64,
+}
+
+/// What is in a worktree's git folder alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Salvage that git could not hold.
+    Salvage,
+    /// Commits that no branch holds.
+    Commits,
+}
+
+/// A lock file of git's, which says by its existence that somebody writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockFile {
+    /// The file.
+    pub path: PathBuf,
+    /// When it was last touched.
+    pub at: Timestamp,
+    /// Whether a person's git may hold it as well as the harness's.
+    pub is_shared: bool,
+}
+
+/// A folder with what git could not hold of one step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SalvageFolder {
+    /// The folder.
+    pub path: PathBuf,
+    /// When something was last put there.
+    pub at: Timestamp,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// A file, or a folder of them, that something left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftFile {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: Left,
+    /// When it was last written.
+    pub at: Timestamp,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// What a left file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// A line that was cut off, kept aside.
+    Torn,
+    /// A file that was to be renamed.
+    Temporary {
+        /// Whether the process that made it is seen to run.
+        maker_lives: bool,
+    },
+    /// What a step's commands read and leave; whether a step is under way.
+    Step {
+        /// Whether one is, or was cut.
+        under_way: bool,
+    },
+}
+
+/// What the commands of one step printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepOutput {
+    /// The step's id, as it is spelled in file names.
+    pub step: String,
+    /// Its files, sorted.
+    pub files: Vec<PathBuf>,
+    /// When one of them was last written.
+    pub at: Timestamp,
+    /// Their size.
+    pub bytes: u64,
+}
+
+/// Where the commit of a closed issue is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// The issue.
+    pub issue: String,
+    /// What its row says.
+    pub record: LandingRecord,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// Where a commit is, as seen from a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On the target.
+    Target,
+    /// The target is gone, and the main worktree's HEAD holds it.
+    Head,
+    /// Nowhere there.
+    Missing,
+}
+
+/// How a target stands to what the main worktree has checked out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stand {
+    /// The target.
+    pub target: String,
+    /// A branch, or `HEAD`.
+    pub from: String,
+    /// How far they are apart.
+    pub distance: Distance,
+}
+
+/// What is known beside the repository's git.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Every issue that can be read.
+    pub issues: BTreeMap<String, IssueFacts>,
+    /// Whether that is all of them.
+    pub is_whole: bool,
+    /// Where work lands, and the commit that each target is at.
+    pub targets: BTreeMap<String, Option<String>>,
+    /// Open batches.
+    pub batches: Vec<Batch>,
+    /// What cannot be read: a place and what is wrong there.
+    pub unreadable: Vec<Unreadable>,
+    /// Last lines that are cut: nobody reads them, and nothing waits for them.
+    pub cut: Vec<String>,
+    /// Rows that came by no transaction and are not accepted.
+    pub foreign: Vec<ForeignChange>,
+}
+
+/// What is known of an issue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IssueFacts {
+    /// Its status.
+    pub status: String,
+    /// Whether it is over.
+    pub is_closed: bool,
+    /// Its lease.
+    pub lease: LeaseLook,
+    /// The step that closed it, where that step has no row.
+    pub unrecorded: Option<String>,
+    /// Whether its row says where its work landed.
+    pub has_landed: bool,
+}
+
+/// What is seen of an issue's lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum LeaseLook {
+    /// There is none that matters.
+    #[default]
+    None,
+    /// It is in force, with its generation.
+    Live(u64),
+    /// It is over, or its holder is gone; with its owner.
+    Over(String),
+}
+
+/// A batch that has no end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Its id.
+    pub id: String,
+    /// Whether its coordinator may run.
+    pub lives: bool,
+}
+
+/// A row of issue memory that came by no transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignChange {
+    /// The issue; empty where it is unknown which rows changed.
+    pub issue: String,
+    /// How the row differs, as in `altered: status, title`.
+    pub summary: String,
+    /// When a transaction first found it.
+    pub first_seen: String,
+}
+
+/// Something that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Where, as in `issues.jsonl:3:17`.
+    pub place: String,
+    /// What is wrong.
+    pub detail: String,
+    /// Whether it is a line of issue memory, and not of the trajectory.
+    pub is_issue: bool,
+}
+
+/// The steps that their sessions say were under way, by issue.
+pub(super) fn cut_steps(worktrees: &[Worktree]) -> BTreeSet<(String, u64)> {
+    worktrees
+        .iter()
+        .filter_map(|worktree| worktree.step.as_ref())
+        .map(|step| (step.issue.clone(), step.generation))
+        .collect()
+}

@@ -1,0 +1,18 @@
+//! Policies: what a batch does about failures, limits and providers, how its
+//! commands are confined, and how its work lands.
+
+pub mod breaker;
+pub mod budget;
+pub mod deadline;
+pub mod escalation;
+pub mod governing;
+pub mod inventory;
+pub mod landing;
+pub mod network;
+pub mod outset;
+pub mod provider;
+pub mod retry;
+pub mod room;
+pub mod sandbox;
+pub mod silence;
+pub mod trust;

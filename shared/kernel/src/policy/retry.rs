@@ -1,0 +1,238 @@
+//! Retry and escalation: what becomes of a step that failed (`contracts.md` 7,
+//! TUSK-HARNESS-CONTRACT 5).
+//!
+//! The rules are a policy artifact bound by its digest; none is written in
+//! code.
+
+mod backoff;
+mod end;
+mod policy;
+mod words;
+
+pub use backoff::{Backoff, BackoffTable, jitter, retry_at};
+pub use end::{CommandEnd, EndCause, classes_of};
+pub use policy::{
+    EscalationAction, POLICY_KIND, POLICY_PLACE, PolicyError, RetryPolicy, RetryRule, RuleTerms,
+    UnknownAction,
+};
+pub use words::{class_words, is_class_word};
+
+use crate::failure::FailureClass;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The rule id of a decision that no rule names.
+pub const DEFAULT_RULE_ID: &str = "default";
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Try again, after the backoff.
+    Retry,
+    /// The attempts are used up.
+    Escalate(EscalationAction),
+}
+
+/// What the policy says of one failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The rule that decides, [`DEFAULT_RULE_ID`] where none names a class.
+    pub rule_id: String,
+    /// The class that decides.
+    pub class: String,
+    /// The attempt that failed, from 1.
+    pub attempt: u32,
+    /// How many attempts the rule gives.
+    pub max_attempts: u32,
+    /// The rule's backoff class.
+    pub backoff_class: String,
+    /// What to do next.
+    pub outcome: Outcome,
+}
+
+impl Decision {
+    /// Returns whether the attempts are used up.
+    pub const fn is_escalation(&self) -> bool {
+        matches!(self.outcome, Outcome::Escalate(_))
+    }
+}
+
+/// Decides over the classes of a failed attempt, in their order: the first
+/// that a rule names, else the first by the default rule.
+///
+/// `attempt` counts from 1 and includes the one that failed; 0 reads as 1. No
+/// class at all reads as `work_failed`.
+pub fn decide(policy: &RetryPolicy, classes: &[impl AsRef<str>], attempt: u32) -> Decision {
+    decide_within(policy, classes, attempt, None)
+}
+
+/// Decides as [`decide`] does, within a budget of attempts that may be smaller
+/// than the rule's and never makes it larger.
+pub fn decide_within(
+    policy: &RetryPolicy,
+    classes: &[impl AsRef<str>],
+    attempt: u32,
+    budget: Option<u32>,
+) -> Decision {
+    let attempt = attempt.max(1);
+    let unnamed = [FailureClass::WorkFailed.as_str()];
+    let words: Vec<&str> = if classes.is_empty() {
+        unnamed.to_vec()
+    } else {
+        classes.iter().map(AsRef::as_ref).collect()
+    };
+    let named = words
+        .iter()
+        .find_map(|word| policy.rule_of(word).map(|rule| (rule, *word)));
+    let (rule_id, terms, class) = match named {
+        Some((rule, word)) => (rule.rule_id.as_str(), &rule.terms, word),
+        None => (
+            DEFAULT_RULE_ID,
+            policy.default_rule(),
+            words.first().copied().unwrap_or_default(),
+        ),
+    };
+    let max_attempts = budget.map_or(terms.max_attempts, |budget| {
+        terms.max_attempts.min(budget.max(1))
+    });
+    Decision {
+        rule_id: rule_id.to_owned(),
+        class: class.to_owned(),
+        attempt,
+        max_attempts,
+        backoff_class: terms.backoff_class.clone(),
+        outcome: if attempt < max_attempts {
+            Outcome::Retry
+        } else {
+            Outcome::Escalate(terms.escalation_action)
+        },
+    }
+}
+
+/// Whether a recorded decision retried or escalated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RetryVerdict {
+    /// The issue was tried again.
+    Retry,
+    /// The attempts were used up.
+    Escalate,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn policy() -> RetryPolicy {
+        RetryPolicy::embedded().unwrap()
+    }
+
+    #[test]
+    fn the_table_of_the_contract_decides() {
+        use EscalationAction::{IssueDiscover, MarkBlocked, Stop};
+        use Outcome::{Escalate, Retry};
+        for (classes, attempt, rule, class, outcome) in [
+            (
+                vec!["gate_timeout"],
+                1,
+                "transient_retry",
+                "gate_timeout",
+                Retry,
+            ),
+            (
+                vec!["gate_timeout"],
+                2,
+                "transient_retry",
+                "gate_timeout",
+                Retry,
+            ),
+            (
+                vec!["gate_timeout"],
+                3,
+                "transient_retry",
+                "gate_timeout",
+                Escalate(IssueDiscover),
+            ),
+            (
+                vec!["hook_failed"],
+                1,
+                "operational_retry",
+                "hook_failed",
+                Retry,
+            ),
+            (
+                vec!["hook_failed"],
+                2,
+                "operational_retry",
+                "hook_failed",
+                Escalate(IssueDiscover),
+            ),
+            (
+                vec!["governance.eval_gate_unmet"],
+                1,
+                "governance_no_retry",
+                "governance.eval_gate_unmet",
+                Escalate(MarkBlocked),
+            ),
+            (
+                vec!["check_failed"],
+                1,
+                "semantic_no_retry",
+                "check_failed",
+                Escalate(MarkBlocked),
+            ),
+            (
+                vec!["work_failed"],
+                1,
+                "default",
+                "work_failed",
+                Escalate(Stop),
+            ),
+            (
+                vec!["work_failed", "flaky_io", "check_failed"],
+                1,
+                "transient_retry",
+                "flaky_io",
+                Retry,
+            ),
+            (
+                vec!["lease_stale", "work_failed"],
+                7,
+                "default",
+                "lease_stale",
+                Escalate(Stop),
+            ),
+            (vec![], 0, "default", "work_failed", Escalate(Stop)),
+        ] {
+            let decision = decide(&policy(), &classes, attempt);
+            assert_eq!(
+                (
+                    decision.rule_id.as_str(),
+                    decision.class.as_str(),
+                    decision.outcome
+                ),
+                (rule, class, outcome),
+                "{classes:?} {attempt}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_budget_takes_attempts_away_and_gives_none() {
+        let of = |attempt, budget| decide_within(&policy(), &["gate_timeout"], attempt, budget);
+        assert_eq!(of(1, Some(9)), of(1, None));
+        assert_eq!(of(2, Some(2)).max_attempts, 2);
+        assert!(of(2, Some(2)).is_escalation());
+        assert!(of(1, Some(0)).is_escalation());
+    }
+
+    proptest! {
+        #[test]
+        fn attempts_end(class in prop::sample::select(FailureClass::ALL), attempt in 0u32..200) {
+            let decision = decide(&policy(), &[class.as_str()], attempt);
+            prop_assert_eq!(decision.is_escalation(), decision.attempt >= decision.max_attempts);
+            prop_assert!(decide(&policy(), &[class.as_str()], 100).is_escalation());
+        }
+    }
+}

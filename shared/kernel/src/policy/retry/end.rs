@@ -1,0 +1,136 @@
+//! How a command ended, and which classes that has (`contracts.md` 7, "Where classes
+//! come from").
+
+use crate::failure::FailureClass;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The exit code by which a command says that trying again may help
+/// (`EX_TEMPFAIL`).
+const TEMPFAIL: i32 = 75;
+/// The exit codes of a shell that could not start a command.
+const NOT_STARTED: [i32; 2] = [126, 127];
+
+/// Why a command is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndCause {
+    /// Its main process ended by itself.
+    Exited,
+    /// It ran over its limit.
+    Limit,
+    /// The lane asked for its end.
+    Stopped,
+    /// It used more of the machine than it may.
+    Exceeded,
+    /// It never ran.
+    SpawnFailed,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandEnd {
+    /// Why it is over.
+    pub cause: EndCause,
+    /// The exit code, where the main process ended by itself.
+    pub code: Option<i32>,
+    /// The number of the signal that ended the main process.
+    pub signal: Option<i32>,
+}
+
+impl CommandEnd {
+    /// Returns the signal that it was killed by and that was not ours. A shell
+    /// tells that of its own command by an exit code: 128 and the signal's
+    /// number, of which only those of SIGKILL and SIGTERM are nothing else.
+    pub const fn killed_by(&self) -> Option<i32> {
+        match (&self.cause, self.signal, self.code) {
+            (EndCause::Exited, Some(signal), _) => Some(signal),
+            (EndCause::Exited, None, Some(code @ (137 | 143))) => Some(code - 128),
+            _ => None,
+        }
+    }
+
+    /// Says how it ended, in a few words; none where it ended well.
+    pub fn said(&self) -> Option<String> {
+        match (&self.cause, self.killed_by(), self.code) {
+            (EndCause::Exceeded, ..) => {
+                Some("killed: it used more memory, processes or disk than it may".to_owned())
+            }
+            (EndCause::Exited, Some(signal), _) => Some(format!("killed by signal {signal}")),
+            (EndCause::Exited, None, Some(code)) if code != 0 => Some(format!("exit code {code}")),
+            _ => None,
+        }
+    }
+}
+
+/// Names the classes of a command's end; none where it passed.
+///
+/// What the harness knows by itself comes first, then `words`, which the
+/// command said; `rest` is what a failure is where neither says anything.
+pub fn classes_of(end: &CommandEnd, words: Vec<String>, rest: FailureClass) -> Vec<String> {
+    let own = match end.cause {
+        EndCause::Exited if end.code == Some(0) => return Vec::new(),
+        EndCause::Exited => None,
+        EndCause::SpawnFailed => Some(FailureClass::ExecutorUnavailable),
+        EndCause::Limit => Some(FailureClass::GateTimeout),
+        EndCause::Stopped => Some(FailureClass::StepInterrupted),
+        EndCause::Exceeded => Some(FailureClass::ResourceExceeded),
+    };
+    let mut classes: Vec<String> = own.iter().map(|class| class.as_str().to_owned()).collect();
+    for word in words {
+        if !classes.contains(&word) {
+            classes.push(word);
+        }
+    }
+    if classes.is_empty() {
+        let class = match (end.code, end.killed_by()) {
+            (Some(TEMPFAIL), _) | (_, Some(_)) => FailureClass::FlakyExecution,
+            (Some(code), _) if NOT_STARTED.contains(&code) => FailureClass::ExecutorUnavailable,
+            _ => rest,
+        };
+        classes.push(class.as_str().to_owned());
+    }
+    classes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_has_the_classes_of_the_contract() {
+        use EndCause::{Exited, Limit, SpawnFailed, Stopped};
+        for (cause, code, signal, words, expected) in [
+            (Exited, Some(0), None, &["flaky_io"][..], &[][..]),
+            (Exited, Some(1), None, &[], &["check_failed"]),
+            (Exited, Some(75), None, &[], &["flaky_execution"]),
+            (Exited, Some(127), None, &[], &["executor_unavailable"]),
+            (Exited, None, Some(11), &[], &["flaky_execution"]),
+            // As a shell tells it of its command.
+            (Exited, Some(137), None, &[], &["flaky_execution"]),
+            (Exited, Some(143), None, &[], &["flaky_execution"]),
+            (Exited, Some(128), None, &[], &["check_failed"]),
+            (Exited, Some(139), None, &[], &["check_failed"]),
+            (Exited, Some(75), None, &["flaky_io"], &["flaky_io"]),
+            (SpawnFailed, None, None, &[], &["executor_unavailable"]),
+            (
+                Limit,
+                None,
+                Some(15),
+                &["flaky_io"],
+                &["gate_timeout", "flaky_io"],
+            ),
+            (Stopped, None, Some(15), &[], &["step_interrupted"]),
+        ] {
+            let end = CommandEnd {
+                cause,
+                code,
+                signal,
+            };
+            let words = words.iter().map(|word| (*word).to_owned()).collect();
+            let found = classes_of(&end, words, FailureClass::CheckFailed);
+            assert_eq!(found, expected, "{end:?}");
+        }
+    }
+}

@@ -1,0 +1,525 @@
+//! The retry policy artifact, bound by its digest.
+
+use super::DEFAULT_RULE_ID;
+use crate::failure::FailureClass;
+use crate::json::canonical;
+use crate::json::field::{FieldError, Fields, some_text};
+use schemars::{JsonSchema, Schema, json_schema};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+/// The kind of a retry policy artifact.
+pub const POLICY_KIND: &str = "ci.harness.retry.policy.v1";
+
+/// Where a repository keeps a policy of its own, from its root.
+pub const POLICY_PLACE: &str = "policies/control/harness-retry-policy-v1.json";
+
+/// The policy of a repository that has none of its own.
+const EMBEDDED: &str = include_str!("../retry_policy_default.json");
+
+/// The most attempts that a rule may give.
+const MAX_ATTEMPTS: u64 = 100;
+
+/// What happens to an issue whose attempts are used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+pub enum EscalationAction {
+    /// Files a follow-up, linked `discovered-from`.
+    IssueDiscover,
+    /// Sets status blocked, with notes.
+    MarkBlocked,
+    /// Changes nothing.
+    Stop,
+}
+
+impl EscalationAction {
+    /// Returns the text that stands in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::IssueDiscover => "issue_discover",
+            Self::MarkBlocked => "mark_blocked",
+            Self::Stop => "stop",
+        }
+    }
+
+    /// Returns what the action does, as a phrase.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::IssueDiscover => "files a follow-up, linked discovered-from",
+            Self::MarkBlocked => "sets the issue blocked, with notes",
+            Self::Stop => "changes nothing",
+        }
+    }
+}
+
+/// No escalation action bears this text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no escalation action")]
+pub struct UnknownAction(pub String);
+
+impl FromStr for EscalationAction {
+    type Err = UnknownAction;
+
+    fn from_str(text: &str) -> Result<Self, UnknownAction> {
+        match text {
+            "issue_discover" => Ok(Self::IssueDiscover),
+            "mark_blocked" => Ok(Self::MarkBlocked),
+            "stop" => Ok(Self::Stop),
+            other => Err(UnknownAction(other.to_owned())),
+        }
+    }
+}
+
+impl serde::Serialize for EscalationAction {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// What a rule gives.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub struct RuleTerms {
+    /// How many attempts, 1 to 100.
+    #[schemars(range(min = 1, max = MAX_ATTEMPTS))]
+    pub max_attempts: u32,
+    /// The label of the wait between two.
+    #[schemars(regex(pattern = r"\S"))]
+    pub backoff_class: String,
+    /// What happens when they are used up.
+    pub escalation_action: EscalationAction,
+}
+
+/// One rule of a policy.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub struct RetryRule {
+    /// The rule's id, unique in its policy.
+    #[schemars(regex(pattern = r"\S"))]
+    pub rule_id: String,
+    /// The classes that it decides; no other rule names them.
+    #[schemars(with = "Vec<String>", length(min = 1), inner(regex(pattern = r"\S")))]
+    pub failure_classes: BTreeSet<String>,
+    /// What it gives.
+    #[schemars(flatten)]
+    pub terms: RuleTerms,
+}
+
+/// A valid policy whose digest is that of its content.
+///
+/// Its artifact may have more fields; they are passed over, but are part of
+/// the digest.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "camelCase", transform = add_head)]
+pub struct RetryPolicy {
+    /// The policy's id.
+    #[schemars(regex(pattern = r"\S"))]
+    policy_id: String,
+    /// `pol1_` and the digest of the canonical policy without this field; one
+    /// that does not match stops the run.
+    #[schemars(regex(pattern = r"^pol1_[0-9a-f]{64}$"))]
+    policy_digest: String,
+    /// What a class gets that no rule names.
+    default_rule: RuleTerms,
+    /// The rules; a class stands in one of them at most.
+    #[schemars(default)]
+    rules: Vec<RetryRule>,
+    #[schemars(skip)]
+    by_class: BTreeMap<String, usize>,
+}
+
+/// A policy that stops the run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// It does not have the shape of a policy; the source names the field.
+    #[error("cannot read the retry policy")]
+    Shape(#[from] FieldError),
+    /// Two rules bear one id.
+    #[error("the retry policy has two rules `{rule_id}`")]
+    RuleIdDuplicate {
+        /// The id.
+        rule_id: String,
+    },
+    /// Two rules name one class.
+    #[error("the retry policy names `{class}` in rule `{first}` and in rule `{second}`")]
+    ClassDuplicate {
+        /// The class.
+        class: String,
+        /// The rule that names it first.
+        first: String,
+        /// The rule that names it again.
+        second: String,
+    },
+    /// The digest is not that of the content.
+    #[error("the retry policy's policyDigest must be `{expected}`, found `{found}`")]
+    DigestMismatch {
+        /// The digest of the content.
+        expected: String,
+        /// The digest that stands there.
+        found: String,
+    },
+}
+
+impl PolicyError {
+    /// Returns the failure class.
+    pub const fn class(&self) -> FailureClass {
+        match self {
+            Self::Shape(_) | Self::RuleIdDuplicate { .. } | Self::ClassDuplicate { .. } => {
+                FailureClass::RetryPolicyInvalid
+            }
+            Self::DigestMismatch { .. } => FailureClass::RetryPolicyDigestMismatch,
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Reads a policy artifact.
+    ///
+    /// Fields that this build does not know are passed over, but are part of
+    /// the digest.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that does not fit: the shape, a rule id or class that
+    /// stands twice, and last the digest.
+    pub fn parse(bytes: &[u8]) -> Result<Self, PolicyError> {
+        let fields = Fields::parse(bytes)?;
+        let document = fields.rest();
+        let expected = canonical::policy_digest(&document);
+        let policy = Self::read(Fields::of(Value::Object(document), String::new())?)?;
+        if policy.policy_digest != expected {
+            return Err(PolicyError::DigestMismatch {
+                expected,
+                found: policy.policy_digest,
+            });
+        }
+        Ok(policy)
+    }
+
+    /// Returns the policy of a repository that has none of its own.
+    ///
+    /// # Errors
+    ///
+    /// None in a build that passed its tests.
+    pub fn embedded() -> Result<Self, PolicyError> {
+        Self::parse(EMBEDDED.as_bytes())
+    }
+
+    /// Returns the embedded policy's artifact, for a user to start from.
+    pub const fn embedded_text() -> &'static str {
+        EMBEDDED
+    }
+
+    /// Returns the digest that an artifact must carry: `pol1_` and the digest
+    /// of its canonical JSON without `policyDigest`.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no JSON object.
+    pub fn digest(bytes: &[u8]) -> Result<String, PolicyError> {
+        Ok(canonical::policy_digest(&Fields::parse(bytes)?.rest()))
+    }
+
+    fn read(mut fields: Fields) -> Result<Self, PolicyError> {
+        fields.schema()?;
+        fields.literal("policyKind", POLICY_KIND)?;
+        let policy_id = fields.text("policyId")?;
+        let policy_digest = fields.text("policyDigest")?;
+        let mut default_rule = fields
+            .object_opt("defaultRule")?
+            .ok_or_else(|| fields.missing("defaultRule", "an object"))?;
+        let default_rule = read_terms(&mut default_rule)?;
+        let mut rules: Vec<RetryRule> = Vec::new();
+        let mut by_class: BTreeMap<String, usize> = BTreeMap::new();
+        for (index, row) in fields.list("rules")?.into_iter().enumerate() {
+            let path = fields.path(&format!("rules[{index}]"));
+            let rule = read_rule(Fields::of(row, path)?)?;
+            if rules.iter().any(|r| r.rule_id == rule.rule_id) {
+                return Err(PolicyError::RuleIdDuplicate {
+                    rule_id: rule.rule_id,
+                });
+            }
+            for class in &rule.failure_classes {
+                if let Some(first) = by_class.insert(class.clone(), index) {
+                    return Err(PolicyError::ClassDuplicate {
+                        class: class.clone(),
+                        first: rules
+                            .get(first)
+                            .map_or_else(String::new, |r| r.rule_id.clone()),
+                        second: rule.rule_id,
+                    });
+                }
+            }
+            rules.push(rule);
+        }
+        Ok(Self {
+            policy_id,
+            policy_digest,
+            default_rule,
+            rules,
+            by_class,
+        })
+    }
+
+    /// Returns the policy's id.
+    pub fn policy_id(&self) -> &str {
+        &self.policy_id
+    }
+
+    /// Returns the digest that the policy is bound by.
+    pub fn policy_digest(&self) -> &str {
+        &self.policy_digest
+    }
+
+    /// Returns what a class gets that no rule names.
+    pub const fn default_rule(&self) -> &RuleTerms {
+        &self.default_rule
+    }
+
+    /// Returns the rules, in the artifact's order.
+    pub fn rules(&self) -> &[RetryRule] {
+        &self.rules
+    }
+
+    /// Returns the rule that names a class.
+    pub fn rule_of(&self, class: &str) -> Option<&RetryRule> {
+        self.by_class
+            .get(class)
+            .and_then(|index| self.rules.get(*index))
+    }
+
+    /// Returns what a class gets by itself: the id of its rule, and the terms.
+    ///
+    /// The id is [`DEFAULT_RULE_ID`] where no rule names the class. Of several
+    /// classes one decides ([`decide`](super::decide)).
+    pub fn place_of(&self, class: &str) -> (&str, &RuleTerms) {
+        match self.rule_of(class) {
+            Some(rule) => (&rule.rule_id, &rule.terms),
+            None => (DEFAULT_RULE_ID, &self.default_rule),
+        }
+    }
+
+    /// Returns whether the policy or the kernel knows a class word.
+    pub fn knows(&self, word: &str) -> bool {
+        self.by_class.contains_key(word) || word.parse::<FailureClass>().is_ok()
+    }
+
+    /// Returns every backoff class that the policy names, with repetition.
+    pub fn backoff_classes(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.default_rule)
+            .chain(self.rules.iter().map(|rule| &rule.terms))
+            .map(|terms| terms.backoff_class.as_str())
+    }
+}
+
+/// Adds what an artifact has and a policy that was read has no field for.
+fn add_head(schema: &mut Schema) {
+    crate::json::schema::require(schema, "schema", crate::json::schema::version());
+    crate::json::schema::require(
+        schema,
+        "policyKind",
+        json_schema!({"type": "string", "const": POLICY_KIND}),
+    );
+}
+
+fn read_rule(mut fields: Fields) -> Result<RetryRule, FieldError> {
+    const EXPECTED: &str = "a list of at least one class, none blank";
+    let rule_id = fields.text("ruleId")?;
+    let mut failure_classes = BTreeSet::new();
+    for class in fields.texts("failureClasses")? {
+        let Some(word) = some_text(&class) else {
+            return Err(fields.wrong("failureClasses", EXPECTED, &Value::from(class)));
+        };
+        failure_classes.insert(word);
+    }
+    if failure_classes.is_empty() {
+        return Err(fields.missing("failureClasses", EXPECTED));
+    }
+    Ok(RetryRule {
+        rule_id,
+        failure_classes,
+        terms: read_terms(&mut fields)?,
+    })
+}
+
+fn read_terms(fields: &mut Fields) -> Result<RuleTerms, FieldError> {
+    const ATTEMPTS: &str = "a whole number from 1 to 100";
+    const ACTION: &str = "\"issue_discover\", \"mark_blocked\" or \"stop\"";
+    let given = fields.number("maxAttempts", ATTEMPTS)?;
+    let max_attempts = u32::try_from(given)
+        .ok()
+        .filter(|_| (1..=MAX_ATTEMPTS).contains(&given))
+        .ok_or_else(|| fields.wrong("maxAttempts", ATTEMPTS, &Value::from(given)))?;
+    let backoff_class = fields.text("backoffClass")?;
+    let action = fields.text("escalationAction")?;
+    let escalation_action = action
+        .parse()
+        .map_err(|UnknownAction(found)| fields.wrong("escalationAction", ACTION, &found.into()))?;
+    Ok(RuleTerms {
+        max_attempts,
+        backoff_class,
+        escalation_action,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn embedded() -> Value {
+        serde_json::from_str(EMBEDDED).unwrap()
+    }
+
+    fn bind(mut document: Value) -> Vec<u8> {
+        let digest = RetryPolicy::digest(document.to_string().as_bytes()).unwrap();
+        document["policyDigest"] = digest.into();
+        document.to_string().into_bytes()
+    }
+
+    #[test]
+    fn the_embedded_policy_is_the_table_of_the_contract() {
+        let policy = RetryPolicy::embedded().unwrap();
+        let rows: Vec<_> = policy
+            .rules()
+            .iter()
+            .map(|r| {
+                (
+                    r.rule_id.as_str(),
+                    r.terms.max_attempts,
+                    r.terms.backoff_class.as_str(),
+                    r.terms.escalation_action.as_str(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                ("transient_retry", 3, "exponential_short", "issue_discover"),
+                ("operational_retry", 2, "fixed_short", "issue_discover"),
+                ("governance_no_retry", 1, "none", "mark_blocked"),
+                ("semantic_no_retry", 1, "none", "mark_blocked"),
+                ("landing_retry", 2, "none", "mark_blocked"),
+            ]
+        );
+        assert_eq!(policy.default_rule().max_attempts, 1);
+        assert_eq!(
+            policy.default_rule().escalation_action,
+            EscalationAction::Stop
+        );
+        assert_eq!(policy.rules()[2].failure_classes.len(), 11);
+        for class in policy.rules().iter().flat_map(|r| &r.failure_classes) {
+            assert!(class.parse::<FailureClass>().is_ok(), "{class}");
+        }
+    }
+
+    #[test]
+    fn every_class_of_the_gate_has_a_rule() {
+        use crate::failure::Family;
+        let policy = RetryPolicy::embedded().unwrap();
+        for class in FailureClass::ALL {
+            if class.family() == Family::Typestate {
+                assert!(policy.rule_of(class.as_str()).is_some(), "{class}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_class_has_the_place_that_decides_when_it_stands_alone() {
+        let policy = RetryPolicy::embedded().unwrap();
+        for class in FailureClass::ALL {
+            let (rule_id, terms) = policy.place_of(class.as_str());
+            let decision = crate::policy::retry::decide(&policy, &[class.as_str()], 1);
+            assert_eq!(rule_id, decision.rule_id, "{class}");
+            assert_eq!(terms.max_attempts, decision.max_attempts, "{class}");
+            assert_eq!(terms.backoff_class, decision.backoff_class, "{class}");
+        }
+        assert_eq!(policy.place_of("of_my_own").0, DEFAULT_RULE_ID);
+    }
+
+    #[test]
+    fn a_change_without_its_digest_is_shown_both() {
+        let mut document = embedded();
+        let found = document["policyDigest"].as_str().unwrap().to_owned();
+        document["rules"][0]["maxAttempts"] = json!(4);
+        let bytes = document.to_string().into_bytes();
+        let expected = RetryPolicy::digest(&bytes).unwrap();
+        let error = RetryPolicy::parse(&bytes).unwrap_err();
+        assert_eq!(error, PolicyError::DigestMismatch { expected, found });
+        assert_eq!(error.class(), FailureClass::RetryPolicyDigestMismatch);
+        let policy = RetryPolicy::parse(&bind(document)).unwrap();
+        assert_eq!(policy.rules()[0].terms.max_attempts, 4);
+    }
+
+    #[test]
+    fn white_space_and_key_order_do_not_change_the_digest_and_an_unknown_field_does() {
+        let pretty = serde_json::to_string_pretty(&embedded()).unwrap();
+        assert!(RetryPolicy::parse(pretty.as_bytes()).is_ok());
+        let mut document = embedded();
+        document["note"] = json!("x");
+        assert!(RetryPolicy::parse(document.to_string().as_bytes()).is_err());
+        assert!(RetryPolicy::parse(&bind(document)).is_ok());
+    }
+
+    #[test]
+    fn a_wrong_policy_says_what_is_wrong() {
+        type Edit = fn(&mut Value);
+        let table: [(Edit, &str); 10] = [
+            (|d| d["schema"] = json!(2), "schema"),
+            (|d| d["policyKind"] = json!("x"), "policyKind"),
+            (|d| d["policyId"] = json!(""), "policyId"),
+            (|d| d["defaultRule"] = Value::Null, "defaultRule"),
+            (
+                |d| d["rules"][0]["maxAttempts"] = json!(0),
+                "rules[0].maxAttempts",
+            ),
+            (
+                |d| d["rules"][0]["maxAttempts"] = json!(101),
+                "rules[0].maxAttempts",
+            ),
+            (
+                |d| d["rules"][1]["escalationAction"] = json!("shrug"),
+                "rules[1].escalationAction",
+            ),
+            (
+                |d| d["rules"][1]["backoffClass"] = json!(" "),
+                "rules[1].backoffClass",
+            ),
+            (
+                |d| d["rules"][1]["failureClasses"] = json!([]),
+                "rules[1].failureClasses",
+            ),
+            (
+                |d| d["rules"][1]["failureClasses"] = json!([" "]),
+                "rules[1].failureClasses",
+            ),
+        ];
+        for (edit, field) in table {
+            let mut document = embedded();
+            edit(&mut document);
+            match RetryPolicy::parse(&bind(document)) {
+                Err(PolicyError::Shape(error)) => assert_eq!(error.field(), Some(field)),
+                other => panic!("{field}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn no_id_and_no_class_stands_twice() {
+        let mut document = embedded();
+        document["rules"][1]["ruleId"] = json!("transient_retry");
+        assert!(matches!(
+            RetryPolicy::parse(&bind(document)),
+            Err(PolicyError::RuleIdDuplicate { .. })
+        ));
+        let mut document = embedded();
+        document["rules"][1]["failureClasses"] = json!(["flaky_io"]);
+        let error = RetryPolicy::parse(&bind(document)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the retry policy names `flaky_io` in rule `transient_retry` and in rule `operational_retry`"
+        );
+        assert_eq!(error.class(), FailureClass::RetryPolicyInvalid);
+    }
+}

@@ -1,0 +1,324 @@
+//! Issues that steps closed: row, witnesses and issue say the same.
+
+use super::witness::{WitnessRef, digest_of, passed, streamed};
+use super::{Audit, AuditRow, IssueState, LieCode, WitnessFile};
+use crate::json::canonical;
+use crate::turn::{ParsedInput, join_check};
+use serde_json::Value;
+
+/// A witness of a row, as its file has it.
+pub(super) struct Read<'a> {
+    pub(super) reference: WitnessRef,
+    pub(super) document: &'a Value,
+}
+
+impl<'a> Audit<'a> {
+    pub(super) fn closed(&mut self) {
+        let facts = self.facts;
+        let by_none = |state: &&IssueState| state.is_closed && state.closed_by.is_none();
+        let by_none = facts.issues.values().filter(by_none).count();
+        if by_none > 0 {
+            self.note(format!(
+                "{by_none} issue(s) were closed by no step; nothing proves them"
+            ));
+        }
+        for (issue, state) in &facts.issues {
+            let Some(step) = state.closed_by.as_deref().filter(|_| state.is_closed) else {
+                continue;
+            };
+            self.report.closed += 1;
+            let Some(found) = self.row_of(issue, step) else {
+                continue;
+            };
+            let witnesses = self.witnesses(issue, found);
+            if found.row.recovered {
+                self.note(format!(
+                    "{issue}: the row of {step} was written by a later process; its witnesses are not named"
+                ));
+            } else {
+                self.turn(issue, found, &witnesses);
+                self.mutation(issue, found, &witnesses);
+                self.verification(issue, found, &witnesses);
+            }
+            self.landing(issue, found, &witnesses);
+            for read in &witnesses {
+                self.streams(issue, read);
+            }
+        }
+    }
+
+    /// Finds the row that a closed issue names.
+    fn row_of(&mut self, issue: &str, step: &str) -> Option<&'a AuditRow> {
+        let facts = self.facts;
+        let place = format!("{}: {issue}", facts.issues_path);
+        let mut rows: Vec<&AuditRow> = facts
+            .steps()
+            .filter(|found| found.row.step_id == step)
+            .collect();
+        rows.sort_by_key(|found| (!found.row.succeeded(), found.line));
+        let Some(found) = rows.first().copied() else {
+            self.lie(
+                LieCode::RowMissing,
+                place,
+                format!("a completed row of {step}"),
+                "none",
+            );
+            return None;
+        };
+        let of = found.row.issue_id.as_deref();
+        if of != Some(issue) {
+            let found = format!("a row of {}", of.unwrap_or("no issue"));
+            self.lie(
+                LieCode::RowOfAnotherIssue,
+                place,
+                format!("a row of {issue} for {step}"),
+                found,
+            );
+            return None;
+        }
+        if !found.row.succeeded() {
+            let class = found.row.result_class.clone();
+            self.lie(
+                LieCode::RowNotCompleted,
+                place,
+                format!("a completed row of {step}"),
+                class,
+            );
+            return None;
+        }
+        Some(found)
+    }
+
+    /// Reads the witnesses that a row names; those that are not what it names
+    /// are lies.
+    fn witnesses(&mut self, issue: &str, found: &AuditRow) -> Vec<Read<'a>> {
+        let facts = self.facts;
+        let mut read: Vec<Read<'a>> = Vec::new();
+        let references: Vec<WitnessRef> = found
+            .row
+            .witness_refs
+            .iter()
+            .filter_map(WitnessRef::parse)
+            .filter(WitnessRef::is_of_step)
+            .collect();
+        for text in found.row.witness_refs.iter() {
+            let Some(reference) = WitnessRef::parse(text).filter(WitnessRef::is_of_step) else {
+                continue;
+            };
+            let place = format!("{issue}: {text}");
+            if reference.step_id != found.row.step_id {
+                self.lie(
+                    LieCode::WitnessOfAnotherStep,
+                    self.row_place(found.line),
+                    format!("a witness of {}", found.row.step_id),
+                    text,
+                );
+                continue;
+            }
+            match facts.witnesses.get(text) {
+                Some(WitnessFile::Found { path, document }) => {
+                    let digest = digest_of(document);
+                    // A phase that was witnessed again has one file.
+                    let newer = references
+                        .iter()
+                        .any(|other| other.phase == reference.phase && other.digest == digest);
+                    if digest == reference.digest {
+                        read.push(Read {
+                            reference,
+                            document,
+                        });
+                    } else if !newer {
+                        self.lie(LieCode::WitnessAltered, path, reference.digest, digest);
+                    }
+                }
+                Some(WitnessFile::Unreadable { path, detail }) => self.lie(
+                    LieCode::WitnessUnreadable,
+                    path,
+                    format!("the document {}", reference.digest),
+                    detail,
+                ),
+                Some(WitnessFile::Missing { path }) => {
+                    self.lie(LieCode::WitnessMissing, place, path, "no file");
+                }
+                None => self.lie(LieCode::WitnessMissing, place, "its file", "no file"),
+            }
+        }
+        read
+    }
+
+    /// Returns the witness of a phase; says so where the row names none.
+    fn must_have<'r>(
+        &mut self,
+        issue: &str,
+        found: &AuditRow,
+        witnesses: &'r [Read<'a>],
+        phase: &str,
+    ) -> Option<&'r Read<'a>> {
+        let named = |reference: &str| {
+            WitnessRef::parse(reference).is_some_and(|reference| reference.phase == phase)
+        };
+        let read = witnesses.iter().find(|read| read.reference.phase == phase);
+        if read.is_none() && !found.row.witness_refs.iter().any(named) {
+            self.lie(
+                LieCode::WitnessLacking,
+                self.row_place(found.line),
+                format!("a `{phase}` witness, for the row closes {issue}"),
+                "none",
+            );
+        }
+        read
+    }
+
+    /// Judges the turn again, by its evidence alone.
+    fn turn(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
+        let Some(read) = self.must_have(issue, found, witnesses, "turn") else {
+            return;
+        };
+        let place = format!("{issue}: turn of {}", found.row.step_id);
+        let document = read.document;
+        let judged = ParsedInput::from_value(document["input"].clone())
+            .and_then(|parsed| join_check(&parsed.input));
+        let judged = match judged {
+            Ok(judged) => canonical::value_of(&judged),
+            Err(error) => {
+                self.lie(
+                    LieCode::TurnVerdict,
+                    place,
+                    "evidence that the gate reads",
+                    error.to_string(),
+                );
+                return;
+            }
+        };
+        let told = &document["joinCheck"];
+        let digests = judged["witness"]["digests"].as_object();
+        for (name, expected) in digests.into_iter().flatten() {
+            let found = &told["witness"]["digests"][name];
+            if found != expected {
+                self.lie(
+                    LieCode::TurnDigest,
+                    format!("{place}: {name}"),
+                    shown(expected),
+                    shown(found),
+                );
+                return;
+            }
+        }
+        for name in ["joinClosed", "result", "failureClasses"] {
+            if told[name] != judged[name] {
+                let (expected, found) = (shown(&judged[name]), shown(&told[name]));
+                self.lie(
+                    LieCode::TurnVerdict,
+                    format!("{place}: {name}"),
+                    expected,
+                    found,
+                );
+                return;
+            }
+        }
+        let against = document["closeFailureClasses"].as_array();
+        if judged["joinClosed"] != true || !against.is_some_and(Vec::is_empty) {
+            self.lie(
+                LieCode::TurnVerdict,
+                place,
+                "a closed join and nothing against the close",
+                shown(&document["closeFailureClasses"]),
+            );
+        }
+    }
+
+    /// Compares the witness of the close with the row.
+    fn mutation(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
+        let Some(read) = self.must_have(issue, found, witnesses, "mutation") else {
+            return;
+        };
+        let row = &found.row;
+        let place = format!("{issue}: close by {}", row.step_id);
+        let document = read.document;
+        let digest = canonical::ref_digest(&document["mutation"]);
+        let mut rights = row.witness_refs.iter();
+        let right = rights.find_map(|text| text.strip_prefix("mutation-ready://"));
+        let named = right.and_then(|text| text.rsplit_once('/'));
+        if named.map(|(_, digest)| digest) != Some(&digest) {
+            let found = named.map_or("none", |(_, digest)| digest).to_owned();
+            self.lie(LieCode::MutationDigest, &place, digest, found);
+        }
+        let back = &document["found"];
+        let held = document["holds"] == true
+            && back["status"] == "closed"
+            && back["closedByThisStep"] == true;
+        if !held {
+            let expected = format!("{issue} closed by {}", row.step_id);
+            self.lie(LieCode::CloseNotHeld, &place, expected, shown(back));
+        }
+        let landing = canonical::value_of(&row.landing);
+        if document["landing"] != landing {
+            let found = shown(&document["landing"]);
+            self.lie(LieCode::CloseDisagrees, place, shown(&landing), found);
+        }
+    }
+
+    /// Every verification that the row names and that decided has passed.
+    fn verification(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
+        if let Some(said) = &found.row.verification {
+            let witness = said.witness_ref.as_deref().unwrap_or("no witness");
+            if said.class != "passed" || !found.row.witness_refs.contains(witness) {
+                self.lie(
+                    LieCode::VerificationDisagrees,
+                    self.row_place(found.line),
+                    "one that passed, with a witness that the row names",
+                    format!("{}, {witness}", said.class),
+                );
+            }
+        }
+        let decided = witnesses
+            .iter()
+            .filter(|read| read.reference.is_verification())
+            .max_by_key(|read| read.document["finishedAt"].as_str().unwrap_or_default());
+        let Some(read) = decided else {
+            self.lie(
+                LieCode::WitnessLacking,
+                issue,
+                "the witness of a verification",
+                "none",
+            );
+            return;
+        };
+        if !passed(read.document) {
+            self.lie(
+                LieCode::VerificationFailed,
+                format!("{issue}: {}", read.reference.phase),
+                "exit code 0",
+                shown(&read.document["exit"]),
+            );
+        }
+    }
+
+    /// Compares what a command printed with what its witness says.
+    fn streams(&mut self, issue: &str, read: &Read<'a>) {
+        let facts = self.facts;
+        for stream in streamed(&read.reference, read.document) {
+            let Some(file) = facts.streams.get(&stream.name) else {
+                continue;
+            };
+            if (file.bytes, &file.sha256) != (stream.bytes, &stream.sha256) {
+                self.lie(
+                    LieCode::StreamAltered,
+                    format!("{issue}: {}", file.path),
+                    format!("{} bytes, sha256 {}", stream.bytes, stream.sha256),
+                    format!("{} bytes, sha256 {}", file.bytes, file.sha256),
+                );
+            }
+        }
+    }
+}
+
+/// Returns a value as a short text.
+pub(super) fn shown(value: &Value) -> String {
+    const LONGEST: usize = 200;
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => canonical::canonical_value(other),
+    };
+    text.chars().take(LONGEST).collect()
+}

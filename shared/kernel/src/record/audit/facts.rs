@@ -1,0 +1,149 @@
+//! What an audit looks at, as it was found.
+
+use super::witness::StreamName;
+use crate::record::trajectory::{ChainReport, StepRow};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Everything that is compared.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The trajectory's file, for places.
+    pub trajectory: String,
+    /// Issue memory's file, for places.
+    pub issues_path: String,
+    /// The chain of the trajectory's lines.
+    pub chain: ChainReport,
+    /// Its rows, in the order of the file.
+    pub rows: Vec<AuditRow>,
+    /// The issues, by id.
+    pub issues: BTreeMap<String, IssueState>,
+    /// The changes of issues that came by no transaction and that the operator
+    /// has not accepted.
+    pub outside: Vec<OutsideChange>,
+    /// The files of witnesses, by the reference that names them.
+    pub witnesses: BTreeMap<String, WitnessFile>,
+    /// What streams are now; those that are gone are absent.
+    pub streams: BTreeMap<StreamName, StreamFile>,
+    /// First-parent histories of landing targets, the newest commit first; no
+    /// list where the branch is not there.
+    pub targets: BTreeMap<String, Option<Vec<CommitFacts>>>,
+    /// Commits that rows name and no such history holds, as far as they are
+    /// there.
+    pub strays: BTreeMap<String, CommitFacts>,
+    /// The commit that the histories end before, where they were cut.
+    pub since: Option<String>,
+    /// What is asked of signatures.
+    pub signatures: SignaturePolicy,
+}
+
+/// A row and its line.
+#[derive(Clone, Debug)]
+pub struct AuditRow {
+    /// The line, from 1.
+    pub line: u64,
+    /// The row.
+    pub row: StepRow,
+}
+
+/// An issue, as issue memory has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IssueState {
+    /// Whether its status is `closed`.
+    pub is_closed: bool,
+    /// The step that closed it.
+    pub closed_by: Option<String>,
+}
+
+/// A change of an issue that came by no transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideChange {
+    /// The issue; empty where it is unknown which ones changed.
+    pub issue: String,
+    /// Whether it closed the issue.
+    pub closes: bool,
+    /// What changed, in a few words.
+    pub summary: String,
+}
+
+/// A witness's file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WitnessFile {
+    /// It holds this document.
+    Found {
+        /// The file.
+        path: String,
+        /// What it says.
+        document: Value,
+    },
+    /// There is none.
+    Missing {
+        /// Where it would be.
+        path: String,
+    },
+    /// It is no JSON document.
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why not.
+        detail: String,
+    },
+}
+
+/// A stream's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamFile {
+    /// The file.
+    pub path: String,
+    /// How many bytes it holds, before compression.
+    pub bytes: u64,
+    /// Their SHA-256, in hexadecimal.
+    pub sha256: String,
+}
+
+/// A commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitFacts {
+    /// Its full name.
+    pub id: String,
+    /// Its tree.
+    pub tree: String,
+    /// Its parents.
+    pub parents: Vec<String>,
+    /// Its message.
+    pub message: String,
+    /// What its signature is.
+    pub signature: SignatureState,
+}
+
+/// What a commit's signature is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SignatureState {
+    /// It has none.
+    None,
+    /// It has one of another kind than SSH.
+    Foreign,
+    /// It is none of this commit's.
+    Bad(String),
+    /// A key made it that may sign.
+    Good,
+    /// A key made it, and it is not known which keys may.
+    Unjudged(String),
+    /// A key made it that may not sign.
+    Refused {
+        /// The key's fingerprint.
+        key: String,
+        /// Why not.
+        why: String,
+    },
+}
+
+/// What is asked of the signatures of landing commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SignaturePolicy {
+    /// A signature that is there must be good.
+    #[default]
+    WhereSigned,
+    /// Every landing commit must have one.
+    Required,
+}

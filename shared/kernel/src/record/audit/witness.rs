@@ -1,0 +1,102 @@
+//! Witness references, and what their documents say.
+
+use crate::json::canonical::{canonical_value, sha256_hex};
+use crate::json::token;
+use crate::policy::landing::ROUNDS;
+use serde_json::Value;
+
+/// A reference to a witness document: `ciwitness://<step>/<phase>/<digest>`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WitnessRef {
+    /// The step.
+    pub step_id: String,
+    /// What it witnesses, as in `verify`.
+    pub phase: String,
+    /// The digest of the document.
+    pub digest: String,
+}
+
+/// Returns the digest that a reference to a document has.
+pub fn digest_of(document: &Value) -> String {
+    sha256_hex(canonical_value(document).as_bytes())
+}
+
+impl WitnessRef {
+    /// Reads a reference; `None` where it is of another kind.
+    pub fn parse(reference: &str) -> Option<Self> {
+        let rest = reference.strip_prefix("ciwitness://")?;
+        let (step, rest) = rest.split_once('/')?;
+        let (phase, digest) = rest.split_once('/')?;
+        let plain = |text: &str| {
+            !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        };
+        let is_digest = digest.len() == 64 && plain(digest);
+        Some(Self {
+            step_id: token::decode(step)?,
+            phase: plain(phase).then(|| phase.to_owned())?,
+            digest: is_digest.then(|| digest.to_owned())?,
+        })
+    }
+
+    /// Tells whether its document lies with those of the step itself, and not
+    /// with those of a crossing to another world.
+    pub fn is_of_step(&self) -> bool {
+        !matches!(self.phase.as_str(), "transport" | "gate")
+    }
+
+    /// Tells whether it is a verification's.
+    pub fn is_verification(&self) -> bool {
+        self.phase == "verify" || ROUNDS.contains(&self.phase.as_str())
+    }
+}
+
+/// An output stream of a step's command.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamName {
+    /// The step.
+    pub step_id: String,
+    /// What the command was run for.
+    pub phase: String,
+    /// `stdout` or `stderr`.
+    pub stream: &'static str,
+}
+
+/// What a witness says of a stream that its file must hold whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Streamed {
+    pub(super) name: StreamName,
+    pub(super) bytes: u64,
+    pub(super) sha256: String,
+}
+
+/// Returns the names of the streams that a command's witness tells of.
+pub fn streams_of(reference: &WitnessRef, document: &Value) -> Vec<StreamName> {
+    let streams = streamed(reference, document).into_iter();
+    streams.map(|stream| stream.name).collect()
+}
+
+/// Returns the streams of a command's witness whose files must be whole.
+pub(super) fn streamed(reference: &WitnessRef, document: &Value) -> Vec<Streamed> {
+    let of = |stream: &'static str| {
+        let facts = document.get(stream)?;
+        let is_whole = facts.get("cutBytes")?.as_u64()? == 0 && facts.get("writeError")?.is_null();
+        let streamed = Streamed {
+            name: StreamName {
+                step_id: reference.step_id.clone(),
+                phase: reference.phase.clone(),
+                stream,
+            },
+            bytes: facts.get("bytes")?.as_u64()?,
+            sha256: facts.get("sha256")?.as_str()?.to_owned(),
+        };
+        is_whole.then_some(streamed)
+    };
+    ["stdout", "stderr"].into_iter().filter_map(of).collect()
+}
+
+/// Tells whether a command's witness says that it passed.
+pub(super) fn passed(document: &Value) -> bool {
+    let exit = &document["exit"];
+    let classes = document["failureClasses"].as_array();
+    exit["cause"] == "exited" && exit["code"] == 0 && classes.is_some_and(Vec::is_empty)
+}

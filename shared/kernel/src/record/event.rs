@@ -1,0 +1,521 @@
+//! What a batch tells a program while it runs: the lines that
+//! `harness-coordinator --json` prints, and the document of
+//! `harness-worker --json` (`contracts.md` 9).
+
+use crate::authority::MutationMode;
+use crate::failure::FailureClass;
+use crate::json::stamp::Stamp;
+use crate::policy::deadline::Reached;
+use crate::policy::governing::SensitiveChange;
+use crate::policy::sandbox::SandboxMode;
+use crate::record::bootstrap::Bootstrap;
+use crate::record::trajectory::WorldRecord;
+use crate::record::trajectory::{Account, ProviderAccount, TokenCounts};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What became of a step's issue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It is closed.
+    Closed,
+    /// It is tried again; the detail says when, null for at once.
+    Retry,
+    /// It is set aside until a person looks.
+    Blocked,
+    /// A follow-up was filed; the detail is its id.
+    Discovered,
+    /// Nothing was changed, and it is not tried again.
+    Stopped,
+    /// Somebody else has its lease.
+    LeaseLost,
+    /// The step was cut by a person's wish, or a bound of the batch.
+    Interrupted,
+    /// The provider refused more work; no attempt is used up.
+    UsageLimit,
+    /// The step did not begin.
+    NotBegun,
+}
+
+/// What a step came to, as both programs tell it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepOutcome<'a> {
+    /// The issue.
+    pub issue_id: &'a str,
+    /// The step.
+    pub step_id: &'a str,
+    /// The trajectory row's result class.
+    pub result_class: &'a str,
+    /// Every failure class: the kernel's or the policy's words.
+    pub failure_classes: &'a [String],
+    /// Which attempt of the issue in this batch it was, from 1.
+    pub attempt: u32,
+    /// The commit that holds the work, where there is one.
+    pub commit: Option<&'a str>,
+    /// The branch on which what the step left is kept.
+    pub salvage: Option<&'a str>,
+    /// The other world that it worked in, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub world: Option<&'a WorldRecord>,
+    /// Issues that were filed.
+    pub discovered: &'a [String],
+    /// The sensitive files that a closed step changed, the first by path.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub sensitive_changes: &'a [SensitiveChange],
+    /// From claim to row, in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// What a step came to, as the coordinator tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndedStep<'a> {
+    /// The lane's worker.
+    pub worker_id: &'a str,
+    /// What it came to.
+    #[serde(flatten)]
+    pub outcome: StepOutcome<'a>,
+    /// The issue's title.
+    pub title: &'a str,
+    /// The lease's generation.
+    pub generation: u64,
+    /// What became of the issue.
+    pub ending: Ending,
+    /// When, or as what; null where the ending says it all.
+    pub ending_detail: Option<String>,
+    /// What the command that failed said last.
+    pub said: Option<&'a str>,
+    /// The file with all that it said.
+    pub output: Option<String>,
+}
+
+/// An issue's last step in a batch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EndedIssue<'a> {
+    /// The last step.
+    #[serde(flatten)]
+    pub step: EndedStep<'a>,
+    /// How many attempts there were in this batch.
+    pub attempts: u32,
+}
+
+/// How far a person asked for an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndWish {
+    /// No new work; running steps finish within their grace.
+    Drain,
+    /// Running steps are killed.
+    Kill,
+}
+
+/// What a batch's changes rest on, as every report of it tells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ActsUnder {
+    /// `instruction-linked` or `human-override`.
+    pub mutation_mode: &'static str,
+    /// The person's reason; empty under an instruction.
+    pub reason: String,
+    /// The last month in which the person's override is good; empty where it
+    /// has none.
+    pub support_until: String,
+    /// The instruction; null under a person's override.
+    pub instruction_ref: Option<String>,
+    /// What kind of instruction it is, as in `typed(harness.batch)`; null
+    /// under a person's override.
+    pub instruction_class: Option<String>,
+}
+
+impl From<&MutationMode> for ActsUnder {
+    fn from(mode: &MutationMode) -> Self {
+        Self {
+            mutation_mode: mode.name(),
+            reason: mode.reason().to_owned(),
+            support_until: mode.support_until().to_owned(),
+            instruction_ref: mode.instruction_ref().map(str::to_owned),
+            instruction_class: match mode {
+                MutationMode::InstructionLinked(link) => Some(link.classification().to_string()),
+                MutationMode::HumanOverride(_) => None,
+            },
+        }
+    }
+}
+
+/// A line of `harness-coordinator --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all_fields = "camelCase")]
+pub enum Event<'a> {
+    /// The batch began or goes on.
+    #[serde(rename = "batch.started")]
+    BatchStarted {
+        /// The batch.
+        batch_id: &'a str,
+        /// Whether it was cut before.
+        resumed: bool,
+        /// How many lanes it has.
+        lanes: usize,
+        /// What its changes rest on.
+        #[serde(flatten)]
+        acts_under: ActsUnder,
+        /// Issue memory.
+        issues_path: String,
+        /// What becomes of closed work, as in `merge`; null for `none`.
+        landing_mode: Option<&'a str>,
+        /// The branch that steps begin at; null where they begin where their
+        /// lane is.
+        landing_target: Option<&'a str>,
+        /// When no new work begins any more; null where nobody said.
+        ends_at: Option<Stamp>,
+        /// How commands are confined.
+        sandbox: SandboxMode,
+    },
+    /// The landing target was made, or went on to what the main worktree has
+    /// checked out.
+    #[serde(rename = "landing.target")]
+    LandingTarget {
+        /// The branch, without `refs/heads/`.
+        target: &'a str,
+        /// The commit that it is at now.
+        tip: &'a str,
+        /// What was done, for a person.
+        detail: &'a str,
+    },
+    /// A lane is ready.
+    #[serde(rename = "lane.booted")]
+    LaneBooted {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// Its worktree.
+        worktree: String,
+        /// The session before, as it is resumed or attached to.
+        handoff: Option<&'a Bootstrap>,
+        /// The branch on which a step that was cut is kept.
+        salvage: Option<&'a str>,
+        /// The issue that a claim would take now.
+        next_target: Option<&'a str>,
+        /// How many witness files there are.
+        witness_count: usize,
+        /// Whether `artifacts/observation/latest.json` is there.
+        observation: bool,
+        /// What a person should know of the worktree.
+        warnings: &'a [String],
+    },
+    /// A lane gets no more work.
+    #[serde(rename = "lane.given_up")]
+    LaneGivenUp {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// Its worktree.
+        worktree: String,
+        /// Why.
+        failure_class: FailureClass,
+        /// Why, for a person.
+        detail: &'a str,
+        /// What a person can do.
+        hint: Option<&'a str>,
+    },
+    /// A lane got an issue.
+    #[serde(rename = "issue.dispatched")]
+    IssueDispatched {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// The issue.
+        issue_id: &'a str,
+        /// The lease's id.
+        lease_id: &'a str,
+        /// The lease's generation.
+        generation: u64,
+    },
+    /// A step is over.
+    #[serde(rename = "step.ended")]
+    StepEnded {
+        /// What it came to.
+        #[serde(flatten)]
+        step: EndedStep<'a>,
+    },
+    /// A circle appeared; its members are held.
+    #[serde(rename = "graph.cycle")]
+    GraphCycle {
+        /// The circle, the first id again at the end.
+        cycle_path: &'a [String],
+    },
+    /// Nothing runs until an issue may be tried again.
+    #[serde(rename = "batch.waiting")]
+    BatchWaiting {
+        /// When that is.
+        until: Stamp,
+    },
+    /// A provider refused more work; no lane works with it for a while.
+    #[serde(rename = "provider.parked")]
+    ProviderParked {
+        /// The provider.
+        provider: &'a str,
+        /// When one step asks it again.
+        until: Stamp,
+    },
+    /// A provider that was parked answers again.
+    #[serde(rename = "provider.resumed")]
+    ProviderResumed {
+        /// The provider.
+        provider: &'a str,
+    },
+    /// Issues failed alike in a row; dispatch pauses.
+    #[serde(rename = "breaker.open")]
+    BreakerOpen {
+        /// What failed alike.
+        failure_class: &'a str,
+        /// The issues that it failed on.
+        issue_ids: &'a [String],
+        /// When one step finds out whether things are better.
+        until: Stamp,
+    },
+    /// Dispatch goes on.
+    #[serde(rename = "breaker.closed")]
+    BreakerClosed,
+    /// One issue after the other failed the verification; a lane found out
+    /// whether it passes without any work.
+    #[serde(rename = "baseline.checked")]
+    BaselineChecked {
+        /// The lane's worker.
+        worker_id: &'a str,
+        /// Whether it does.
+        passes: bool,
+    },
+    /// The machine has too little free disk or memory for a dispatch.
+    #[serde(rename = "room.short")]
+    RoomShort {
+        /// `disk` or `memory`.
+        of: &'a str,
+        /// The bytes that are free.
+        free_bytes: u64,
+        /// The bytes that must be.
+        least_bytes: u64,
+    },
+    /// The machine has enough again.
+    #[serde(rename = "room.enough")]
+    RoomEnough,
+    /// What a person should know of the batch.
+    #[serde(rename = "batch.warning")]
+    BatchWarning {
+        /// What it is.
+        detail: &'a str,
+    },
+    /// The batch reached a bound of its own: no new work from here on.
+    #[serde(rename = "batch.ending")]
+    BatchEnding {
+        /// Which bound.
+        ended_by: EndedBy,
+        /// The figures, where there are some.
+        detail: &'a str,
+    },
+    /// A person asked for an end.
+    #[serde(rename = "batch.interrupted")]
+    BatchInterrupted {
+        /// How far.
+        level: EndWish,
+    },
+    /// Issue memory was changed by no transaction: by an editor, by git, or by a
+    /// command that was not confined.
+    #[serde(rename = "memory.changed")]
+    MemoryChanged {
+        /// Always `memory_changed_outside`.
+        failure_class: FailureClass,
+        /// What was found, for a person.
+        detail: String,
+        /// How many issues are there that were not, as far as it could be told.
+        added: usize,
+        /// How many have another row.
+        altered: usize,
+        /// How many are gone.
+        removed: usize,
+        /// Their ids, the first few.
+        issues: &'a [String],
+    },
+    /// Issue memory or trajectory cannot be used any more.
+    #[serde(rename = "store.lost")]
+    StoreLost {
+        /// Why.
+        detail: &'a str,
+    },
+    /// The batch is over: its report, and the last line.
+    #[serde(rename = "batch.ended")]
+    BatchEnded {
+        /// The batch.
+        batch_id: &'a str,
+        /// What its changes rested on.
+        #[serde(flatten)]
+        acts_under: ActsUnder,
+        /// The exit code.
+        exit_code: u8,
+        /// How long it took, in milliseconds.
+        elapsed_ms: u64,
+        /// The issues that were worked on, by id.
+        issues: Vec<EndedIssue<'a>>,
+        /// How many lanes had to be given up.
+        lanes_lost: usize,
+        /// A circle among the active issues, where there is one.
+        cycle_path: Option<&'a [String]>,
+        /// All issues of memory, by what they are.
+        counts: &'a BTreeMap<&'static str, usize>,
+        /// What landed; null where nothing was to land.
+        landing: Option<LandingCheck>,
+        /// Why the last push of what landed failed; null where none did.
+        push_failure: Option<&'a PushFailure>,
+        /// The bound of its own that ended it; null where none did.
+        ended_by: Option<EndedBy>,
+        /// What it had of each provider that is told of, by name.
+        providers: Vec<ProviderUse<'a>>,
+        /// How often dispatch paused for what failed alike.
+        breaker_openings: u64,
+        /// How often issue memory was found changed by no transaction.
+        memory_changes: usize,
+        /// The issues whose rows came by no transaction and are not accepted;
+        /// an empty text where it is unknown which.
+        unaccepted_changes: Vec<&'a str>,
+    },
+}
+
+/// A bound of a batch's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The time to end.
+    StopAt,
+    /// The longest duration.
+    MaxDuration,
+    /// The tokens or the money that it may use.
+    Budget,
+    /// The machine's free disk or memory, waited for in vain.
+    Room,
+}
+
+impl EndedBy {
+    /// Returns what it is, as a phrase.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::StopAt => "the time to stop",
+            Self::MaxDuration => "the longest duration",
+            Self::Budget => "the batch's budget",
+            Self::Room => "the room on this machine",
+        }
+    }
+}
+
+impl From<Reached> for EndedBy {
+    fn from(reached: Reached) -> Self {
+        match reached {
+            Reached::StopAt => Self::StopAt,
+            Reached::MaxDuration => Self::MaxDuration,
+        }
+    }
+}
+
+/// What a batch had of one provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderUse<'a> {
+    /// The provider.
+    pub provider: &'a str,
+    /// Steps that its agent worked in.
+    pub steps: u64,
+    /// What its model counted; null where it is not told.
+    pub tokens: Option<TokenCounts>,
+    /// What it cost, in billionths of a dollar; null where it is not told.
+    pub cost_nano_usd: Option<u64>,
+    /// How often it was parked.
+    pub parkings: u64,
+    /// How long it was parked, in milliseconds.
+    pub parked_ms: u64,
+}
+
+impl<'a> ProviderUse<'a> {
+    /// Tells what a batch had of each provider by now, by name.
+    pub fn all(account: &'a Account, now: Timestamp) -> Vec<Self> {
+        let of = |(name, account): (&'a String, &'a ProviderAccount)| Self {
+            provider: name,
+            steps: account.steps,
+            tokens: account.tokens,
+            cost_nano_usd: account.cost_nano_usd,
+            parkings: account.parkings,
+            parked_ms: u64::try_from(account.parked(now).as_millis()).unwrap_or(u64::MAX),
+        };
+        account.providers().iter().map(of).collect()
+    }
+}
+
+/// Whether what a batch closed is on the branch that its work lands on, looked
+/// at when it is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LandingCheck {
+    /// The branch, without `refs/heads/`.
+    pub target: String,
+    /// The commit that it is at; null where it is gone.
+    pub tip: Option<String>,
+    /// How many closed issues have a commit that the tip goes on from.
+    pub landed: usize,
+    /// Closed issues that have none.
+    pub missing: Vec<String>,
+}
+
+/// Why the branch that work landed on did not reach its remote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PushFailure {
+    /// The branch, without `refs/heads/`.
+    pub target: String,
+    /// The remote.
+    pub remote: String,
+    /// What git says.
+    pub reason: String,
+}
+
+impl fmt::Display for PushFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} was not pushed to {}: {}",
+            self.target, self.remote, self.reason
+        )
+    }
+}
+
+/// The action of a [`WorkerReport`].
+pub const WORKER_ACTION: &str = "worker.loop";
+
+/// What `harness-worker --json` prints at its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerReport<'a> {
+    /// Always `worker.loop`.
+    #[schemars(extend("const" = WORKER_ACTION))]
+    pub action: &'static str,
+    /// The worker.
+    pub worker_id: &'a str,
+    /// What its changes rested on.
+    #[serde(flatten)]
+    pub acts_under: ActsUnder,
+    /// Issue memory.
+    pub issues_path: String,
+    /// How many steps there were.
+    pub count: usize,
+    /// The steps, in their order.
+    pub items: Vec<StepOutcome<'a>>,
+    /// The session before, as it was resumed or attached to.
+    pub handoff: Option<&'a Bootstrap>,
+    /// The bound of its own that ended it; null where none did.
+    pub ended_by: Option<EndedBy>,
+    /// What it had of each provider that is told of, by name.
+    pub providers: Vec<ProviderUse<'a>>,
+    /// How often work paused for what failed alike.
+    pub breaker_openings: u64,
+    /// The exit code.
+    pub exit_code: u8,
+}

@@ -1,0 +1,13 @@
+//! Records: what a batch writes down. The trajectory, sessions and features,
+//! witnesses, crossings between worlds, and the stream of events.
+
+pub mod audit;
+pub mod bootstrap;
+pub mod event;
+pub mod feature;
+pub mod sandbox_profile;
+pub mod session;
+pub mod trailers;
+pub mod trajectory;
+pub mod witness;
+pub mod world;

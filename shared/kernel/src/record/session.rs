@@ -1,0 +1,385 @@
+//! The session: what the next session starts from (HARNESS-RUNTIME 4).
+
+use crate::failure::FailureClass;
+use crate::json::field::{FieldError, Fields, shown, some_text};
+use crate::json::reference::RefSet;
+use crate::json::stamp::{Stamp, compact};
+use crate::json::token::token;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The kind of a session document.
+pub const SESSION_KIND: &str = "premath.harness.session.v1";
+
+/// Whether somebody works in a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionState {
+    /// A worker is in it, or died in it.
+    Active,
+    /// It was handed off.
+    #[default]
+    Stopped,
+}
+
+impl SessionState {
+    /// Returns the text that stands in files.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+impl std::str::FromStr for SessionState {
+    type Err = FieldError;
+
+    fn from_str(text: &str) -> Result<Self, FieldError> {
+        match text.trim() {
+            "active" => Ok(Self::Active),
+            "stopped" => Ok(Self::Stopped),
+            other => Err(wrong_state(&Value::from(other))),
+        }
+    }
+}
+
+fn wrong_state(found: &Value) -> FieldError {
+    FieldError::Wrong {
+        field: "state".to_owned(),
+        expected: "\"active\" or \"stopped\"".to_owned(),
+        found: shown(found),
+    }
+}
+
+/// Where a step started: what crash recovery needs (ours).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionStep {
+    /// The step's id, `<worker>.<issue>.<generation>`.
+    pub step_id: String,
+    /// The issue that it works on.
+    pub issue_id: String,
+    /// The lease's generation.
+    pub generation: u64,
+    /// The lease's id.
+    pub lease_id: String,
+    /// The lease's owner.
+    pub lease_owner: String,
+    /// The commit that the worktree stood at.
+    pub base_commit: String,
+    /// The branch that the worktree was on, `None` where HEAD was detached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_branch: Option<String>,
+    /// The other world that it works in, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub world: Option<StepWorld>,
+}
+
+/// The worktree of another world that a step works in (ours); base commit and
+/// branch are those there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepWorld {
+    /// The name that the issue asked for it by.
+    pub name: String,
+    /// The worktree there.
+    pub worktree: String,
+}
+
+/// A session document, `premath.harness.session.v1`.
+///
+/// Fields that this build does not know are kept, value for value.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Session {
+    #[schemars(schema_with = "crate::json::schema::one")]
+    schema: u8,
+    #[schemars(extend("const" = SESSION_KIND))]
+    session_kind: &'static str,
+    /// The session's id; kept by every update that does not override it.
+    #[schemars(regex(pattern = r"\S"))]
+    pub session_id: String,
+    /// Whether somebody works in it.
+    pub state: SessionState,
+    /// The issue that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issue_id: Option<String>,
+    /// What happened, compact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// What comes next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_step: Option<String>,
+    /// Instructions that the session acts under.
+    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    pub instruction_refs: RefSet,
+    /// Witnesses that it left.
+    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    pub witness_refs: RefSet,
+    /// Its site lineage.
+    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    pub lineage_refs: RefSet,
+    /// Issue memory's path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issues_path: Option<String>,
+    /// Issue memory's digest, taken at boot and at a lane's last stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issues_snapshot_ref: Option<String>,
+    /// The worker in it (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker_id: Option<String>,
+    /// The batch that it belongs to (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_id: Option<String>,
+    /// The step under way (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<SessionStep>,
+    /// When it was first written; no update changes it.
+    pub started_at: Stamp,
+    /// When it was last written.
+    pub updated_at: Stamp,
+    /// When it stopped; absent while it is active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<Stamp>,
+    #[serde(flatten)]
+    extra: Map<String, Value>,
+}
+
+/// A session document that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    /// It does not have the shape of a session; the source names the field.
+    #[error("cannot read the session")]
+    Shape(#[from] FieldError),
+}
+
+impl SessionError {
+    /// Returns the failure class.
+    pub const fn class(&self) -> FailureClass {
+        match self {
+            Self::Shape(_) => FailureClass::ProjectionInvalid,
+        }
+    }
+}
+
+impl Session {
+    /// Reads a session document.
+    ///
+    /// Null and blank optional texts read as absent; `schema`, `sessionKind`,
+    /// `sessionId`, `state`, `startedAt` and `updatedAt` are required.
+    ///
+    /// # Errors
+    ///
+    /// The first field that does not fit, and what would be right.
+    pub fn parse(bytes: &[u8]) -> Result<Self, SessionError> {
+        Ok(Self::read(Fields::parse(bytes)?)?)
+    }
+
+    fn read(mut fields: Fields) -> Result<Self, FieldError> {
+        fields.schema()?;
+        fields.literal("sessionKind", SESSION_KIND)?;
+        let session_id = fields.text("sessionId")?;
+        let state = match fields.take("state") {
+            None => return Err(fields.missing("state", "\"active\" or \"stopped\"")),
+            Some(Value::String(text)) => text.parse()?,
+            Some(other) => return Err(wrong_state(&other)),
+        };
+        Ok(Self {
+            schema: 1,
+            session_kind: SESSION_KIND,
+            session_id,
+            state,
+            issue_id: fields.text_opt("issueId")?,
+            summary: fields.text_opt("summary")?,
+            next_step: fields.text_opt("nextStep")?,
+            instruction_refs: fields.refs("instructionRefs")?,
+            witness_refs: fields.refs("witnessRefs")?,
+            lineage_refs: fields.refs("lineageRefs")?,
+            issues_path: fields.text_opt("issuesPath")?,
+            issues_snapshot_ref: fields.text_opt("issuesSnapshotRef")?,
+            worker_id: fields.text_opt("workerId")?,
+            batch_id: fields.text_opt("batchId")?,
+            step: fields.object_opt("step")?.map(read_step).transpose()?,
+            started_at: fields.time("startedAt")?,
+            updated_at: fields.time("updatedAt")?,
+            stopped_at: fields.time_opt("stoppedAt")?,
+            extra: fields.rest(),
+        })
+    }
+
+    /// Returns the fields that this build does not know.
+    pub const fn extra(&self) -> &Map<String, Value> {
+        &self.extra
+    }
+}
+
+fn read_step(mut fields: Fields) -> Result<SessionStep, FieldError> {
+    Ok(SessionStep {
+        step_id: fields.text("stepId")?,
+        issue_id: fields.text("issueId")?,
+        generation: fields.number("generation", "the lease's generation, a whole number")?,
+        lease_id: fields.text("leaseId")?,
+        lease_owner: fields.text("leaseOwner")?,
+        base_commit: fields.text("baseCommit")?,
+        base_branch: fields.text_opt("baseBranch")?,
+        world: match fields.object_opt("world")? {
+            None => None,
+            Some(mut world) => Some(StepWorld {
+                name: world.text("name")?,
+                worktree: world.text("worktree")?,
+            }),
+        },
+    })
+}
+
+/// What a write does to the step of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StepWrite {
+    /// Leaves it as it is.
+    #[default]
+    Keep,
+    /// Takes it out: no step is under way.
+    Clear,
+    /// Puts this one in.
+    Set(SessionStep),
+}
+
+/// What to write over a session (`contracts.md` 6).
+///
+/// A text that is `None` keeps what was there, a blank one clears it; refs
+/// that are given replace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionWrite {
+    /// Overrides the id; `None` or blank keeps it, or makes one.
+    pub session_id: Option<String>,
+    /// The new state; the default is stopped.
+    pub state: SessionState,
+    /// The issue that the session is about.
+    pub issue_id: Option<String>,
+    /// What happened.
+    pub summary: Option<String>,
+    /// What comes next.
+    pub next_step: Option<String>,
+    /// The instructions that it acts under.
+    pub instruction_refs: Option<RefSet>,
+    /// The witnesses that it left.
+    pub witness_refs: Option<RefSet>,
+    /// Its site lineage.
+    pub lineage_refs: Option<RefSet>,
+    /// Issue memory's path.
+    pub issues_path: Option<String>,
+    /// Issue memory's digest; give `Some("")` where it is not taken anew, for
+    /// an old one would lie.
+    pub issues_snapshot_ref: Option<String>,
+    /// The worker in it.
+    pub worker_id: Option<String>,
+    /// The batch that it belongs to.
+    pub batch_id: Option<String>,
+    /// The step under way.
+    pub step: StepWrite,
+}
+
+/// Returns the session after a write: a new one, or the prior one updated in
+/// place (HARNESS-RUNTIME 4).
+///
+/// Id and `startedAt` stay, `updatedAt` is `now`. `stoppedAt` is the time of
+/// the write that stopped it, kept by later writes that leave it stopped, and
+/// absent while it is active.
+pub fn write(prior: Option<Session>, write: SessionWrite, now: Timestamp) -> Session {
+    let stamp = Stamp::at(now);
+    let issue_id = match &write.issue_id {
+        Some(text) => some_text(text),
+        None => prior.as_ref().and_then(|p| p.issue_id.clone()),
+    };
+    let given_id = write.session_id.as_deref().and_then(some_text);
+    let mut session = match prior {
+        Some(prior) => Session {
+            session_id: given_id.unwrap_or(prior.session_id),
+            ..prior
+        },
+        None => {
+            let id = given_id.unwrap_or_else(|| session_id(issue_id.as_deref(), now));
+            begun(id, write.state, stamp.clone())
+        }
+    };
+    session.issue_id = issue_id;
+    update(&mut session.summary, write.summary);
+    update(&mut session.next_step, write.next_step);
+    update(&mut session.issues_path, write.issues_path);
+    update(&mut session.issues_snapshot_ref, write.issues_snapshot_ref);
+    update(&mut session.worker_id, write.worker_id);
+    update(&mut session.batch_id, write.batch_id);
+    replace(&mut session.instruction_refs, write.instruction_refs);
+    replace(&mut session.witness_refs, write.witness_refs);
+    replace(&mut session.lineage_refs, write.lineage_refs);
+    match write.step {
+        StepWrite::Keep => {}
+        StepWrite::Clear => session.step = None,
+        StepWrite::Set(step) => session.step = Some(step),
+    }
+    session.stopped_at = match write.state {
+        SessionState::Active => None,
+        SessionState::Stopped => {
+            let kept = session
+                .stopped_at
+                .take()
+                .filter(|_| session.state == SessionState::Stopped);
+            Some(kept.unwrap_or_else(|| stamp.clone()))
+        }
+    };
+    session.state = write.state;
+    session.updated_at = stamp;
+    session
+}
+
+/// Returns a new session that says nothing yet.
+fn begun(session_id: String, state: SessionState, at: Stamp) -> Session {
+    Session {
+        schema: 1,
+        session_kind: SESSION_KIND,
+        session_id,
+        state,
+        issue_id: None,
+        summary: None,
+        next_step: None,
+        instruction_refs: RefSet::new(),
+        witness_refs: RefSet::new(),
+        lineage_refs: RefSet::new(),
+        issues_path: None,
+        issues_snapshot_ref: None,
+        worker_id: None,
+        batch_id: None,
+        step: None,
+        started_at: at.clone(),
+        updated_at: at,
+        stopped_at: None,
+        extra: Map::new(),
+    }
+}
+
+fn update(field: &mut Option<String>, given: Option<String>) {
+    if let Some(text) = given {
+        *field = some_text(&text);
+    }
+}
+
+fn replace(field: &mut RefSet, given: Option<RefSet>) {
+    if let Some(refs) = given {
+        *field = refs;
+    }
+}
+
+/// Returns `hs1_<UTC yyyymmddThhmmssZ>[_<token(issue)>]` (`contracts.md` 6).
+pub fn session_id(issue_id: Option<&str>, now: Timestamp) -> String {
+    let time = compact(now);
+    match issue_id.and_then(some_text) {
+        Some(issue) => format!("hs1_{time}_{}", token(&issue, "session")),
+        None => format!("hs1_{time}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

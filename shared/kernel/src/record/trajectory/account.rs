@@ -1,0 +1,237 @@
+//! What a batch used and waited for, told from its rows: the same for whoever
+//! goes on with it.
+
+use super::{AgentRecord, StepRow, TokenCounts, action};
+use crate::failure::FailureClass;
+use crate::policy::budget::Spent;
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What a batch had of one provider.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProviderAccount {
+    /// Steps that its agent worked in.
+    pub steps: u64,
+    /// What its model counted, where it is told.
+    pub tokens: Option<TokenCounts>,
+    /// What it cost, in billionths of a dollar, where it is told.
+    pub cost_nano_usd: Option<u64>,
+    /// How often it was parked.
+    pub parkings: u64,
+    /// How long it was parked, what still lasts left out.
+    parked: Duration,
+    /// Since when it is parked, and until when.
+    parked_now: Option<(Timestamp, Timestamp)>,
+}
+
+impl ProviderAccount {
+    /// Returns how long it was parked by now.
+    pub fn parked(&self, now: Timestamp) -> Duration {
+        let lasts = self
+            .parked_now
+            .map_or(Duration::ZERO, |(since, _)| between(since, now));
+        self.parked.saturating_add(lasts)
+    }
+
+    fn add(&mut self, agent: &AgentRecord) {
+        self.steps += 1;
+        if let Some(new) = agent.tokens {
+            let sum = self.tokens.get_or_insert_default();
+            sum.input = sum.input.saturating_add(new.input);
+            sum.cached = sum.cached.saturating_add(new.cached);
+            sum.output = sum.output.saturating_add(new.output);
+        }
+        if let Some(cost) = agent.cost_nano_usd {
+            let sum = self.cost_nano_usd.get_or_insert_default();
+            *sum = sum.saturating_add(cost);
+        }
+    }
+}
+
+/// What an issue used in a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IssueAccount {
+    /// Tokens and money.
+    pub spent: Spent,
+    /// From claims to rows.
+    pub time: Duration,
+}
+
+/// What a batch used and waited for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    providers: BTreeMap<String, ProviderAccount>,
+    issues: BTreeMap<String, IssueAccount>,
+    breaker_openings: u64,
+}
+
+impl Account {
+    /// Takes in the next row of the batch, in file order.
+    pub fn observe(&mut self, row: &StepRow) {
+        let provider = row.supervision.as_ref().and_then(|s| s.provider.as_ref());
+        match (row.action.as_str(), provider) {
+            (action::WORKER_LOOP, _) => self.step(row),
+            (action::PROVIDER_PARKED, Some(provider)) => {
+                let at = row.finished_at.time();
+                let until = row.supervision.as_ref().and_then(|s| s.until.as_ref());
+                let until = until.map_or(at, |until| until.time());
+                let account = self.providers.entry(provider.clone()).or_default();
+                account.parkings += 1;
+                let since = account.parked_now.map_or(at, |(since, _)| since);
+                account.parked_now = Some((since, until));
+            }
+            (action::PROVIDER_RESUMED, Some(provider)) => {
+                let account = self.providers.entry(provider.clone()).or_default();
+                if let Some((since, _)) = account.parked_now.take() {
+                    let lasted = between(since, row.finished_at.time());
+                    account.parked = account.parked.saturating_add(lasted);
+                }
+            }
+            (action::BREAKER_OPEN, _) => self.breaker_openings += 1,
+            _ => {}
+        }
+    }
+
+    fn step(&mut self, row: &StepRow) {
+        let spent = row.agent.as_ref().map_or_else(Spent::default, |agent| {
+            let account = self.providers.entry(agent.adapter.clone()).or_default();
+            account.add(agent);
+            Spent {
+                tokens: agent.tokens.map(TokenCounts::total),
+                cost_nano_usd: agent.cost_nano_usd,
+            }
+        });
+        let cut = row.has_class(FailureClass::StepInterrupted);
+        if let Some(issue) = &row.issue_id {
+            let account = self.issues.entry(issue.clone()).or_default();
+            account.spent = account.spent.plus(spent);
+            // What a person or a limit cut short is not held against the issue.
+            if !cut && let Some(started) = &row.started_at {
+                let time = between(started.time(), row.finished_at.time());
+                account.time = account.time.saturating_add(time);
+            }
+        }
+    }
+
+    /// Returns what the batch used.
+    pub fn spent(&self) -> Spent {
+        let of = |account: &ProviderAccount| Spent {
+            tokens: account.tokens.map(TokenCounts::total),
+            cost_nano_usd: account.cost_nano_usd,
+        };
+        let providers = self.providers.values().map(of);
+        providers.fold(Spent::default(), Spent::plus)
+    }
+
+    /// Returns what an issue used.
+    pub fn of_issue(&self, issue_id: &str) -> IssueAccount {
+        self.issues.get(issue_id).copied().unwrap_or_default()
+    }
+
+    /// Returns what the batch had of each provider, by name.
+    pub const fn providers(&self) -> &BTreeMap<String, ProviderAccount> {
+        &self.providers
+    }
+
+    /// Returns how often the breaker opened.
+    pub const fn breaker_openings(&self) -> u64 {
+        self.breaker_openings
+    }
+
+    /// Returns the providers that are parked, and until when.
+    pub fn parked(&self) -> impl Iterator<Item = (&str, Timestamp)> {
+        self.providers.iter().filter_map(|(name, account)| {
+            let (_, until) = account.parked_now?;
+            Some((name.as_str(), until))
+        })
+    }
+}
+
+fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::breaker::BreakerChange;
+    use crate::policy::provider::ProviderChange;
+    use crate::record::trajectory::{breaker_row, provider_row};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn step(issue: &str, from: i64, to: i64, tokens: u64, cost: Option<u64>) -> StepRow {
+        StepRow {
+            issue_id: Some(issue.into()),
+            started_at: Some(at(from).into()),
+            agent: Some(AgentRecord {
+                adapter: "codex".into(),
+                tokens: Some(TokenCounts {
+                    input: tokens,
+                    cached: 1,
+                    output: 2,
+                }),
+                cost_nano_usd: cost,
+                ..AgentRecord::default()
+            }),
+            ..StepRow::new(
+                format!("w.{issue}.{from}"),
+                action::WORKER_LOOP,
+                "failed",
+                at(to),
+            )
+        }
+    }
+
+    #[test]
+    fn what_was_used_adds_up_by_provider_and_issue() {
+        let mut account = Account::default();
+        account.observe(&step("a", 0, 10, 100, Some(5)));
+        account.observe(&step("a", 20, 25, 50, None));
+        account.observe(&step("b", 0, 1, 10, None));
+        let mut cut = step("b", 0, 500, 7, None);
+        cut.failure_classes = vec!["step_interrupted".into()];
+        account.observe(&cut);
+        let of = |issue: &str| {
+            let account = account.of_issue(issue);
+            (account.spent.tokens, account.time.as_secs())
+        };
+        assert_eq!(of("a"), (Some(154), 15));
+        assert_eq!(of("b"), (Some(21), 1));
+        assert_eq!(of("c"), (None, 0));
+        let sum = account.spent();
+        assert_eq!((sum.tokens, sum.cost_nano_usd), (Some(175), Some(5)));
+        assert_eq!(account.providers()["codex"].steps, 4);
+    }
+
+    #[test]
+    fn a_parking_lasts_until_the_provider_answers() {
+        let mut account = Account::default();
+        let parked = |until| ProviderChange::Parked {
+            provider: "codex".into(),
+            until: at(until),
+        };
+        let resumed = ProviderChange::Resumed {
+            provider: "codex".into(),
+        };
+        account.observe(&provider_row("hb", &parked(100), at(10)));
+        assert_eq!(account.parked().collect::<Vec<_>>(), [("codex", at(100))]);
+        account.observe(&provider_row("hb", &parked(200), at(101)));
+        account.observe(&provider_row("hb", &resumed, at(210)));
+        assert_eq!(account.parked().count(), 0);
+        account.observe(&provider_row("hb", &parked(400), at(300)));
+        let codex = &account.providers()["codex"];
+        assert_eq!(codex.parked(at(330)), Duration::from_secs(230));
+        assert_eq!((codex.parkings, codex.steps), (3, 0));
+        let opened = BreakerChange::Opened {
+            class: "x".into(),
+            issues: Vec::new(),
+            until: at(1),
+        };
+        account.observe(&breaker_row("hb", &opened, at(0)));
+        assert_eq!(account.breaker_openings(), 1);
+    }
+}

@@ -1,0 +1,133 @@
+//! What a row says of a step that worked in another world.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt;
+
+/// How a crossing ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CrossingResult {
+    /// The destination's gate admits the turn.
+    Accepted,
+    /// The destination's gate refuses it.
+    Rejected,
+    /// It never came to the gate.
+    TransportFailed,
+}
+
+impl CrossingResult {
+    /// Returns the text that stands in rows and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::TransportFailed => "transport_failed",
+        }
+    }
+
+    /// Reads what [`CrossingResult::as_str`] says.
+    fn read(text: &str) -> Option<Self> {
+        [Self::Accepted, Self::Rejected, Self::TransportFailed]
+            .into_iter()
+            .find(|result| result.as_str() == text)
+    }
+}
+
+/// The other world that a step worked in, and what came of it there (ours).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorldRecord {
+    /// The name that the issue asked for it by.
+    pub name: String,
+    /// How the turn's crossing ended; absent where it did not come to one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crossing: Option<CrossingResult>,
+    /// The branch there that holds the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The commit there that holds the work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+impl WorldRecord {
+    /// Begins a record of a step that did nothing yet.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            crossing: None,
+            branch: None,
+            commit: None,
+        }
+    }
+
+    /// Reads what a row says; `None` where it has another shape.
+    pub(crate) fn read(value: &Value) -> Option<Self> {
+        let text = |name| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let crossing = match value.get("crossing") {
+            None => None,
+            Some(said) => Some(CrossingResult::read(said.as_str()?)?),
+        };
+        Some(Self {
+            name: text("name")?,
+            crossing,
+            branch: text("branch"),
+            commit: text("commit"),
+        })
+    }
+}
+
+/// In a few words, for a line that tells of the step.
+impl fmt::Display for WorldRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let crossing = self.crossing.map_or("not crossed", CrossingResult::as_str);
+        write!(f, "world {}: {crossing}", self.name)?;
+        match &self.branch {
+            Some(branch) => write!(f, ", on {branch} there"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_record_reads_back_and_is_told_in_a_line() {
+        for (crossing, told) in [
+            (None, "world docs: not crossed, on b there"),
+            (
+                Some(CrossingResult::Accepted),
+                "world docs: accepted, on b there",
+            ),
+            (
+                Some(CrossingResult::Rejected),
+                "world docs: rejected, on b there",
+            ),
+            (
+                Some(CrossingResult::TransportFailed),
+                "world docs: transport_failed, on b there",
+            ),
+        ] {
+            let record = WorldRecord {
+                crossing,
+                branch: Some("b".into()),
+                ..WorldRecord::named("docs")
+            };
+            let value = serde_json::to_value(&record).unwrap();
+            assert_eq!(WorldRecord::read(&value), Some(record.clone()));
+            assert_eq!(record.to_string(), told);
+        }
+        for other in [
+            json!("docs"),
+            json!({}),
+            json!({"name": "a", "crossing": "x"}),
+        ] {
+            assert_eq!(WorldRecord::read(&other), None, "{other}");
+        }
+    }
+}

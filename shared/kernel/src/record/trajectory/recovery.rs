@@ -1,0 +1,154 @@
+//! Rows that a killed worker could not write any more (`contracts.md` 6).
+
+use super::{StepRow, action};
+use crate::issue::lease::default_lease_id;
+use crate::json::reference::{self, LeaseHandoff, WorkOutcome};
+use crate::json::time;
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// When rows that are missing are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoverAt {
+    /// At a start: a worker that was not killed may be about to write its row.
+    Start,
+    /// At a batch's end.
+    End,
+}
+
+impl RecoverAt {
+    /// Returns how long after its close an issue's row is left to the worker
+    /// that closed it: it writes the row right after, and knows more.
+    pub const fn grace(self, others_run: bool) -> Duration {
+        match (others_run, self) {
+            (true, _) => Duration::from_secs(600),
+            (false, Self::Start) => Duration::from_secs(5),
+            (false, Self::End) => Duration::ZERO,
+        }
+    }
+}
+
+/// Tells whether a close is older than a grace; one whose time cannot be read is.
+pub fn is_settled(closed_at: &str, grace: Duration, now: Timestamp) -> bool {
+    let latest = now.saturating_sub(grace).unwrap_or(now);
+    time::parse(closed_at).is_none_or(|at| at <= latest)
+}
+
+/// A closed issue and the step that closed it, as issue memory shows them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedIssue {
+    /// The step.
+    pub step_id: String,
+    /// The issue.
+    pub issue_id: String,
+    /// Its assignee: who held the lease.
+    pub assignee: String,
+    /// Its status.
+    pub status: String,
+    /// The generation of its newest lease.
+    pub generation: u64,
+    /// The instruction that the step acted under, where there was one.
+    pub instruction_ref: Option<String>,
+}
+
+impl ClosedIssue {
+    /// Returns the worker: what the step's id says before issue and
+    /// generation, or the assignee where the id is of another shape.
+    fn worker(&self) -> &str {
+        let end = format!(".{}.{}", self.issue_id, self.generation);
+        self.step_id.strip_suffix(&end).unwrap_or(&self.assignee)
+    }
+
+    /// Returns the row of the step, as far as it can still be told.
+    pub fn recovered_row(&self, batch_id: &str, witness_prefix: &str, now: Timestamp) -> StepRow {
+        let worker = self.worker();
+        let mut row = StepRow::new(&self.step_id, action::WORKER_LOOP, "completed", now);
+        row.started_at = Some(now.into());
+        row.recovered = true;
+        row.instruction_refs = self.instruction_ref.iter().collect();
+        row.generation = Some(self.generation);
+        row.batch_id = Some(batch_id.to_owned());
+        row.next_step = Some("release_closed".to_owned());
+        row.witness_refs
+            .insert(reference::lease_handoff(&LeaseHandoff {
+                assignee: &self.assignee,
+                issue_id: &self.issue_id,
+                lease_action: "release_closed",
+                lease_id: &default_lease_id(&self.issue_id, &self.assignee),
+                lease_owner: &self.assignee,
+                lease_state: "released",
+                status: &self.status,
+                worker_id: worker,
+            }));
+        row.witness_refs.insert(reference::work_witness(
+            witness_prefix,
+            worker,
+            &self.issue_id,
+            WorkOutcome::Completed,
+        ));
+        row.worker_id = Some(worker.to_owned());
+        row.issue_id = Some(self.issue_id.clone());
+        row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-03-05T10:00:00Z".parse().unwrap()
+    }
+
+    fn closed(step_id: &str) -> ClosedIssue {
+        ClosedIssue {
+            step_id: step_id.into(),
+            issue_id: "a.1".into(),
+            assignee: "somebody".into(),
+            status: "closed".into(),
+            generation: 3,
+            instruction_ref: Some("instruction://a/b".into()),
+        }
+    }
+
+    #[test]
+    fn fresh_closes_are_left_to_workers_that_may_live() {
+        let seconds = |at: RecoverAt, others| at.grace(others).as_secs();
+        assert_eq!(seconds(RecoverAt::Start, true), 600);
+        assert_eq!(seconds(RecoverAt::End, true), 600);
+        assert_eq!(seconds(RecoverAt::Start, false), 5);
+        assert_eq!(seconds(RecoverAt::End, false), 0);
+        for (closed_at, grace, expected) in [
+            ("2026-03-05T09:59:55Z", 5, true),
+            ("2026-03-05T09:59:56Z", 5, false),
+            ("2026-03-05T10:00:00Z", 0, true),
+            ("2026-03-05T10:00:01Z", 0, false),
+            ("", 600, true),
+        ] {
+            assert_eq!(
+                is_settled(closed_at, Duration::from_secs(grace), now()),
+                expected,
+                "{closed_at} {grace}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_recovered_row_is_a_success_that_says_it_was_recovered() {
+        let row = closed("w.2.a.1.3").recovered_row("hb1_x", "work", now());
+        assert!(row.succeeded() && row.recovered);
+        assert_eq!(row.step_id, "w.2.a.1.3");
+        assert_eq!(row.worker_id.as_deref(), Some("w.2"));
+        assert_eq!(row.issue_id.as_deref(), Some("a.1"));
+        assert_eq!(row.generation, Some(3));
+        assert_eq!(row.batch_id.as_deref(), Some("hb1_x"));
+        assert_eq!(row.witness_refs.iter().count(), 2);
+        assert!(row.instruction_refs.contains("instruction://a/b"));
+    }
+
+    #[test]
+    fn a_step_id_of_another_shape_leaves_the_assignee_as_the_worker() {
+        let row = closed("by hand").recovered_row("hb1_x", "work", now());
+        assert_eq!(row.worker_id.as_deref(), Some("somebody"));
+    }
+}

@@ -1,0 +1,543 @@
+//! One row of the trajectory.
+
+use super::agent::AgentRecord;
+use super::batch::BatchRecord;
+use super::crossing::WorldRecord;
+use super::link::{CHAIN_FIELD, ChainHead};
+use super::supervision::SupervisionRecord;
+use super::{is_retry_needed, is_success};
+use crate::failure::FailureClass;
+use crate::json::canonical;
+use crate::json::field::{FieldError, Fields, some_text};
+use crate::json::reference::RefSet;
+use crate::json::stamp::Stamp;
+use crate::policy::governing::{SensitiveChange, SensitiveChanges};
+use crate::policy::landing::LandingRecord;
+use crate::policy::retry::{Decision, EscalationAction, Outcome, RetryVerdict};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The kind of a trajectory row.
+pub const STEP_KIND: &str = "premath.harness.step.v1";
+
+/// What the step's verification said (ours).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Verification {
+    /// How it ended, as in `ok` or `check_failed`.
+    pub class: String,
+    /// Its witness.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness_ref: Option<String>,
+}
+
+/// What the retry policy decided over the step (ours).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RetryRecord {
+    /// Retry or escalate.
+    pub decision: RetryVerdict,
+    /// The escalation's action; absent for a retry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<EscalationAction>,
+    /// The attempt that failed, from 1.
+    pub attempt: u32,
+    /// How many attempts the rule gives.
+    pub max_attempts: u32,
+    /// The rule's backoff class.
+    pub backoff_class: String,
+    /// The rule that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule_id: Option<String>,
+    /// The class that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_class: Option<String>,
+}
+
+impl From<&Decision> for RetryRecord {
+    fn from(decision: &Decision) -> Self {
+        let (verdict, action) = match decision.outcome {
+            Outcome::Retry => (RetryVerdict::Retry, None),
+            Outcome::Escalate(action) => (RetryVerdict::Escalate, Some(action)),
+        };
+        Self {
+            decision: verdict,
+            action,
+            attempt: decision.attempt,
+            max_attempts: decision.max_attempts,
+            backoff_class: decision.backoff_class.clone(),
+            rule_id: Some(decision.rule_id.clone()),
+            failure_class: Some(decision.class.clone()),
+        }
+    }
+}
+
+impl RetryRecord {
+    /// Returns the decision that the record is of; `None` where it does not
+    /// say the rule, the class or the action.
+    pub fn decision_again(&self) -> Option<Decision> {
+        Some(Decision {
+            rule_id: self.rule_id.clone()?,
+            class: self.failure_class.clone()?,
+            attempt: self.attempt,
+            max_attempts: self.max_attempts,
+            backoff_class: self.backoff_class.clone(),
+            outcome: match self.decision {
+                RetryVerdict::Retry => Outcome::Retry,
+                RetryVerdict::Escalate => Outcome::Escalate(self.action?),
+            },
+        })
+    }
+
+    fn read(value: &Value) -> Option<Self> {
+        let count = |name| u32::try_from(value.get(name)?.as_u64()?).ok();
+        let text = |name| value.get(name).and_then(Value::as_str).and_then(some_text);
+        let decision = match value.get("decision")?.as_str()? {
+            "retry" => RetryVerdict::Retry,
+            "escalate" => RetryVerdict::Escalate,
+            _ => return None,
+        };
+        let action = match text("action") {
+            Some(action) => Some(action.parse().ok()?),
+            None => None,
+        };
+        Some(Self {
+            decision,
+            action,
+            attempt: count("attempt")?,
+            max_attempts: count("maxAttempts")?,
+            backoff_class: text("backoffClass")?,
+            rule_id: text("ruleId"),
+            failure_class: text("failureClass"),
+        })
+    }
+}
+
+/// Describes the field that is added when a row is appended.
+fn with_chain(schema: &mut schemars::Schema) {
+    let chain = serde_json::json!({
+        "description": "The end of the hash chain with this row (ours).",
+        "type": "string",
+        "pattern": "^sha256:[0-9a-f]{64}$",
+    });
+    let properties = schema.get_mut("properties");
+    if let Some(properties) = properties.and_then(Value::as_object_mut) {
+        properties.insert("chain".to_owned(), chain);
+    }
+}
+
+/// A row of the trajectory, `premath.harness.step.v1`.
+///
+/// Fields that this build does not know are kept, value for value. So is a
+/// field of our own extras that does not have our shape, for somebody else may
+/// have used the name: it reads as absent and is never an error.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = with_chain)]
+pub struct StepRow {
+    #[schemars(schema_with = "crate::json::schema::one")]
+    pub(super) schema: u8,
+    #[schemars(extend("const" = STEP_KIND))]
+    pub(super) step_kind: &'static str,
+    /// The step's id; a row is appended only where no row has it.
+    #[schemars(regex(pattern = r"\S"))]
+    pub step_id: String,
+    /// What the row speaks of; see [`action`](super::action).
+    #[schemars(
+        regex(pattern = r"\S"),
+        description = "What the row speaks of, as in `worker.loop` or `coordinator.batch_start`."
+    )]
+    pub action: String,
+    /// How it ended.
+    #[schemars(regex(pattern = r"\S"))]
+    pub result_class: String,
+    /// The issue that it worked on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub issue_id: Option<String>,
+    /// Instructions that it acted under.
+    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    pub instruction_refs: RefSet,
+    /// Witnesses that it left.
+    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    pub witness_refs: RefSet,
+    /// Its site lineage.
+    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    pub lineage_refs: RefSet,
+    /// When it began; our rows always say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Stamp>,
+    /// When it ended.
+    pub finished_at: Stamp,
+    /// Its failure classes, in their order (ours).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failure_classes: Vec<String>,
+    /// What its verification said (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
+    /// What comes next (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_step: Option<String>,
+    /// The lease's generation (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+    /// The worker (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker_id: Option<String>,
+    /// The batch (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_id: Option<String>,
+    /// Whether somebody else wrote the row, after the step's harness died (ours).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recovered: bool,
+    /// What a batch is bound to and who runs it (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchRecord>,
+    /// What the retry policy decided (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryRecord>,
+    /// Where the step's work landed (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landing: Option<LandingRecord>,
+    /// The sensitive files that a closed step changed, the first by path (ours).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sensitive_changes: Vec<SensitiveChange>,
+    /// How many there are, where not all are listed (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sensitive_count: Option<u64>,
+    /// The other world that the step worked in (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub world: Option<WorldRecord>,
+    /// Where what the step left is kept: branches, and a folder for what git
+    /// cannot hold (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub salvage: Option<String>,
+    /// Which agent worked, and what it used (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentRecord>,
+    /// What the batch's supervision did (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supervision: Option<SupervisionRecord>,
+    #[serde(flatten)]
+    pub(super) extra: Map<String, Value>,
+}
+
+/// A row that cannot be read or made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrajectoryError {
+    /// It does not have the shape of a row; the source names the field.
+    #[error("cannot read the trajectory row")]
+    Shape(#[from] FieldError),
+    /// A row needs a step id, an action and a result class.
+    #[error("cannot write a trajectory row: its {field} is blank")]
+    Blank {
+        /// The field.
+        field: &'static str,
+    },
+}
+
+impl TrajectoryError {
+    /// Returns the failure class.
+    pub const fn class(&self) -> FailureClass {
+        match self {
+            Self::Shape(_) => FailureClass::TrajectoryCorrupt,
+            Self::Blank { .. } => FailureClass::ProjectionInvalid,
+        }
+    }
+}
+
+impl StepRow {
+    /// Returns a row with what every row must have; the rest is filled in.
+    pub fn new(
+        step_id: impl Into<String>,
+        action: impl Into<String>,
+        result_class: impl Into<String>,
+        finished_at: Timestamp,
+    ) -> Self {
+        Self {
+            schema: 1,
+            step_kind: STEP_KIND,
+            step_id: step_id.into(),
+            action: action.into(),
+            result_class: result_class.into(),
+            issue_id: None,
+            instruction_refs: RefSet::new(),
+            witness_refs: RefSet::new(),
+            lineage_refs: RefSet::new(),
+            started_at: None,
+            finished_at: Stamp::at(finished_at),
+            failure_classes: Vec::new(),
+            verification: None,
+            next_step: None,
+            generation: None,
+            worker_id: None,
+            batch_id: None,
+            recovered: false,
+            batch: None,
+            retry: None,
+            landing: None,
+            sensitive_changes: Vec::new(),
+            sensitive_count: None,
+            world: None,
+            salvage: None,
+            agent: None,
+            supervision: None,
+            extra: Map::new(),
+        }
+    }
+
+    /// Reads one line of the trajectory.
+    ///
+    /// # Errors
+    ///
+    /// The first field that HARNESS-RUNTIME 6 names and that does not fit.
+    pub fn parse(line: &[u8]) -> Result<Self, TrajectoryError> {
+        Ok(Self::read(Fields::parse(line)?)?)
+    }
+
+    fn read(mut fields: Fields) -> Result<Self, FieldError> {
+        fields.schema()?;
+        fields.literal("stepKind", STEP_KIND)?;
+        let text = |value: &Value| value.as_str().and_then(some_text);
+        // The chain belongs to the file's line, not to what the row says.
+        let chain = |value: &Value| value.as_str()?.parse::<ChainHead>().ok();
+        let _: Option<ChainHead> = fields.take_if(CHAIN_FIELD, chain);
+        Ok(Self {
+            schema: 1,
+            step_kind: STEP_KIND,
+            step_id: fields.text("stepId")?,
+            action: fields.text("action")?,
+            result_class: fields.text("resultClass")?,
+            issue_id: fields.text_opt("issueId")?,
+            instruction_refs: fields.refs("instructionRefs")?,
+            witness_refs: fields.refs("witnessRefs")?,
+            lineage_refs: fields.refs("lineageRefs")?,
+            started_at: fields.time_opt("startedAt")?,
+            finished_at: fields.time("finishedAt")?,
+            failure_classes: fields
+                .take_if("failureClasses", |value| {
+                    value.as_array()?.iter().map(text).collect()
+                })
+                .unwrap_or_default(),
+            verification: fields.take_if("verification", |value| {
+                Some(Verification {
+                    class: text(value.get("class")?)?,
+                    witness_ref: value.get("witnessRef").and_then(text),
+                })
+            }),
+            next_step: fields.take_if("nextStep", text),
+            generation: fields.take_if("generation", Value::as_u64),
+            worker_id: fields.take_if("workerId", text),
+            batch_id: fields.take_if("batchId", text),
+            recovered: fields
+                .take_if("recovered", Value::as_bool)
+                .unwrap_or_default(),
+            batch: fields.take_if("batch", BatchRecord::read),
+            retry: fields.take_if("retry", RetryRecord::read),
+            landing: fields.take_if("landing", LandingRecord::read),
+            sensitive_changes: fields
+                .take_if("sensitiveChanges", |value| {
+                    let changes: Vec<_> = serde_json::from_value(value.clone()).ok()?;
+                    (!changes.is_empty()).then_some(changes)
+                })
+                .unwrap_or_default(),
+            sensitive_count: fields.take_if("sensitiveCount", Value::as_u64),
+            world: fields.take_if("world", WorldRecord::read),
+            salvage: fields.take_if("salvage", |value| value.as_str().map(str::to_owned)),
+            agent: fields.take_if("agent", AgentRecord::read),
+            supervision: fields.take_if("supervision", SupervisionRecord::read),
+            extra: fields.rest(),
+        })
+    }
+
+    /// Returns the row as a line, canonical and without its line feed.
+    ///
+    /// # Errors
+    ///
+    /// A blank step id, action or result class.
+    pub fn line(&self) -> Result<String, TrajectoryError> {
+        for (field, text) in [
+            ("stepId", &self.step_id),
+            ("action", &self.action),
+            ("resultClass", &self.result_class),
+        ] {
+            if text.trim().is_empty() {
+                return Err(TrajectoryError::Blank { field });
+            }
+        }
+        Ok(canonical::canonical(self))
+    }
+
+    /// Takes in the sensitive files that the step changed.
+    pub fn note_sensitive(&mut self, found: &SensitiveChanges) {
+        self.sensitive_changes.clone_from(&found.changes);
+        let is_cut = found.count > found.changes.len() as u64;
+        self.sensitive_count = is_cut.then_some(found.count);
+    }
+
+    /// Returns whether the result class counts as success.
+    pub fn succeeded(&self) -> bool {
+        is_success(&self.result_class)
+    }
+
+    /// Returns whether the result class asks for a retry.
+    pub fn needs_retry(&self) -> bool {
+        is_retry_needed(&self.result_class)
+    }
+
+    /// Returns whether the row names a failure class.
+    pub fn has_class(&self, class: FailureClass) -> bool {
+        self.failure_classes.iter().any(|c| c == class.as_str())
+    }
+
+    /// Returns whether the step's provider refused more work: that uses up no
+    /// attempt, and the policy is not asked.
+    pub fn is_limited(&self) -> bool {
+        self.has_class(FailureClass::UsageLimit) && self.retry.is_none()
+    }
+
+    /// Returns the fields that this build does not know.
+    pub const fn extra(&self) -> &Map<String, Value> {
+        &self.extra
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::retry::{RetryPolicy, decide};
+    use crate::record::trajectory::action::WORKER_LOOP;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn now() -> Timestamp {
+        "2026-03-05T10:00:00.123456789Z".parse().unwrap()
+    }
+
+    fn full() -> StepRow {
+        let decision = decide(&RetryPolicy::embedded().unwrap(), &["check_failed"], 1);
+        StepRow {
+            issue_id: Some("bd-1".into()),
+            witness_refs: ["b", "a"].into_iter().collect(),
+            started_at: Some(Stamp::at(now())),
+            failure_classes: vec!["check_failed".into()],
+            verification: Some(Verification {
+                class: "check_failed".into(),
+                witness_ref: Some("v".into()),
+            }),
+            next_step: Some("n".into()),
+            generation: Some(2),
+            worker_id: Some("w".into()),
+            batch_id: Some("hb".into()),
+            recovered: true,
+            retry: Some(RetryRecord::from(&decision)),
+            ..StepRow::new("w.bd-1.2", WORKER_LOOP, "failed_issue_closed", now())
+        }
+    }
+
+    #[test]
+    fn a_row_is_one_canonical_line_that_reads_back() {
+        let line = full().line().unwrap();
+        assert_eq!(
+            line,
+            concat!(
+                r#"{"action":"worker.loop","batchId":"hb","failureClasses":["check_failed"],"#,
+                r#""finishedAt":"2026-03-05T10:00:00.123456Z","generation":2,"issueId":"bd-1","#,
+                r#""nextStep":"n","recovered":true,"resultClass":"failed_issue_closed","#,
+                r#""retry":{"action":"mark_blocked","attempt":1,"backoffClass":"none","#,
+                r#""decision":"escalate","failureClass":"check_failed","maxAttempts":1,"#,
+                r#""ruleId":"semantic_no_retry"},"schema":1,"#,
+                r#""startedAt":"2026-03-05T10:00:00.123456Z","stepId":"w.bd-1.2","#,
+                r#""stepKind":"premath.harness.step.v1","#,
+                r#""verification":{"class":"check_failed","witnessRef":"v"},"#,
+                r#""witnessRefs":["a","b"],"workerId":"w"}"#
+            )
+        );
+        assert_eq!(StepRow::parse(line.as_bytes()).unwrap(), full());
+    }
+
+    #[test]
+    fn a_wrong_field_is_named() {
+        for (field, value, expected) in [
+            ("schema", json!("1"), "`schema` must be 1, found \"1\""),
+            (
+                "stepKind",
+                json!("x"),
+                "`stepKind` must be \"premath.harness.step.v1\", found \"x\"",
+            ),
+            (
+                "stepId",
+                json!(""),
+                "`stepId` is missing: it must be text that is not blank",
+            ),
+            (
+                "action",
+                Value::Null,
+                "`action` is missing: it must be text that is not blank",
+            ),
+            (
+                "resultClass",
+                json!(1),
+                "`resultClass` must be text, found 1",
+            ),
+            (
+                "finishedAt",
+                json!("x"),
+                "`finishedAt` must be an RFC 3339 time such as 2026-03-05T10:00:00Z, found \"x\"",
+            ),
+            (
+                "startedAt",
+                json!("x"),
+                "`startedAt` must be an RFC 3339 time such as 2026-03-05T10:00:00Z, found \"x\"",
+            ),
+            (
+                "lineageRefs",
+                json!([null]),
+                "`lineageRefs[0]` must be text, found null",
+            ),
+        ] {
+            let mut document: Value = serde_json::from_str(&full().line().unwrap()).unwrap();
+            document[field] = value;
+            match StepRow::parse(document.to_string().as_bytes()) {
+                Err(TrajectoryError::Shape(error)) => assert_eq!(error.to_string(), expected),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(
+            StepRow::new(" ", "a", "b", now()).line(),
+            Err(TrajectoryError::Blank { field: "stepId" })
+        );
+    }
+
+    #[test]
+    fn a_name_of_ours_in_another_shape_is_kept_and_means_nothing() {
+        let foreign = json!({
+            "schema": 1, "stepKind": STEP_KIND, "stepId": "s", "action": "a", "resultClass": "ok",
+            "finishedAt": "2026-03-05T10:00:00+00:00", "x": 1.5,
+            "retry": true, "batch": [], "generation": "seven", "workerId": 5, "recovered": "yes",
+            "verification": "none", "failureClasses": [1],
+        });
+        let row = StepRow::parse(foreign.to_string().as_bytes()).unwrap();
+        assert_eq!(
+            (row.retry.is_none(), row.generation, row.recovered),
+            (true, None, false)
+        );
+        let written: Value = serde_json::from_str(&row.line().unwrap()).unwrap();
+        assert_eq!(written, foreign);
+    }
+
+    #[test]
+    fn a_row_reads_alike_with_its_chain_value_and_without() {
+        let (line, _) = crate::record::trajectory::Chain::default().line(&full().line().unwrap());
+        assert!(line.contains("\"chain\":\"sha256:"), "{line}");
+        assert_eq!(StepRow::parse(line.as_bytes()).unwrap(), full());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = StepRow::parse(&bytes);
+        }
+    }
+}

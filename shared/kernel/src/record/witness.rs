@@ -1,0 +1,301 @@
+//! Witness documents: what a command, a turn or a change was
+//! (HARNESS-RUNTIME 3.2).
+//!
+//! They lie in `artifacts/ciwitness`, and rows refer to them by their digest.
+
+use crate::authority::instruction::Classification;
+use crate::failure::FailureClass;
+use crate::json::stamp::Stamp;
+use crate::policy::landing::LandingRecord;
+use crate::policy::network::NetworkFacts;
+use crate::policy::retry::CommandEnd;
+use crate::record::trajectory::TokenCounts;
+use crate::turn::{JoinCheck, JoinCheckInput, MutationWitness};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// The kind of a [`CommandWitness`].
+pub const COMMAND_KIND: &str = "premath.harness.command_witness.v1";
+/// The kind of a [`TurnWitness`].
+pub const TURN_KIND: &str = "premath.harness.turn_witness.v1";
+/// The kind of a [`CloseWitness`].
+pub const CLOSE_KIND: &str = "premath.harness.mutation_witness.v1";
+
+/// The kind of a [`RefusalWitness`].
+pub const REFUSAL_KIND: &str = "premath.harness.refusal_witness.v1";
+
+/// What HEAD and the working tree were.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TreeFacts {
+    /// The commit that HEAD was at.
+    pub head: String,
+    /// The digest of the tree with everything uncommitted in it.
+    pub tree: String,
+}
+
+/// What went through one output stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StreamFacts {
+    /// How many bytes the command wrote, kept or not.
+    pub bytes: u64,
+    /// The SHA-256 of all of them, lower-case hexadecimal.
+    #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
+    pub sha256: String,
+    /// How many bytes were cut out of the middle of the file.
+    pub cut_bytes: u64,
+    /// Why the file is not complete, where writing it failed.
+    pub write_error: Option<String>,
+    /// The file.
+    pub path: String,
+}
+
+/// What a command of a step was and did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandWitness {
+    #[schemars(schema_with = "crate::json::schema::one")]
+    schema: u8,
+    #[schemars(extend("const" = COMMAND_KIND))]
+    witness_kind: &'static str,
+    /// What the witness says.
+    #[serde(flatten)]
+    pub facts: CommandFacts,
+}
+
+/// What a [`CommandWitness`] says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandFacts {
+    /// The step.
+    pub step_id: String,
+    /// The issue; empty where the command belongs to none.
+    pub issue_id: String,
+    /// The lease's generation.
+    pub generation: u64,
+    /// What it was run for, as in `work` or `verify`.
+    pub phase: String,
+    /// The digest of its command line.
+    pub command_digest: String,
+    /// The folder that it ran in.
+    pub workdir: String,
+    /// The sandbox profile that it ran under; absent where it was not confined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox_ref: Option<String>,
+    /// The names of the variables that it got; values are never recorded.
+    pub environment_names: Vec<String>,
+    /// How it ended.
+    pub exit: CommandEnd,
+    /// The milliseconds from its start until nothing of it was left.
+    pub duration_ms: u64,
+    /// How many processes beside the main one had to be killed.
+    pub leaked_processes: u32,
+    /// How many processes of it could not be ended.
+    pub surviving_processes: u32,
+    /// Its failure classes, in their order: the kernel's or the policy's
+    /// words; none where it passed.
+    pub failure_classes: Vec<String>,
+    /// When it was started.
+    pub started_at: Stamp,
+    /// When it was over.
+    pub finished_at: Stamp,
+    /// The worktree before it.
+    pub before: TreeFacts,
+    /// The worktree after it.
+    pub after: TreeFacts,
+    /// Its standard output.
+    pub stdout: StreamFacts,
+    /// Its standard error.
+    pub stderr: StreamFacts,
+    /// What its event stream was, where it is an agent that prints one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentFacts>,
+    /// What it reached and was refused, where a proxy was between.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkFacts>,
+}
+
+/// What an agent's event stream was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentFacts {
+    /// The adapter that read it.
+    pub adapter: String,
+    /// The model, where the agent said it.
+    pub model: Option<String>,
+    /// The agent's own session.
+    pub session_id: Option<String>,
+    /// How many tool calls there were.
+    pub calls: u64,
+    /// How often the model spoke.
+    pub messages: u64,
+    /// Events of types that nobody knows, which were passed over.
+    pub unknown_events: u64,
+    /// How often the agent asked its provider again.
+    pub retries: u64,
+    /// What makes the stream no evidence; the first faults.
+    pub faults: Vec<String>,
+    /// How many faults there were.
+    pub fault_count: u64,
+    /// How the agent ended, in its own word; null where it did not say so.
+    pub ended: Option<String>,
+    /// The digest over the digests of all lines.
+    pub log_digest: String,
+    /// Tokens, where they were told.
+    pub tokens: Option<TokenCounts>,
+    /// Billionths of a dollar, where they were told.
+    pub cost_nano_usd: Option<u64>,
+    /// When the limit resets that the provider refuses work by, in seconds
+    /// since 1970; null where it refuses none, or does not say.
+    pub limit_resets_at: Option<i64>,
+}
+
+impl From<CommandFacts> for CommandWitness {
+    fn from(facts: CommandFacts) -> Self {
+        Self {
+            schema: 1,
+            witness_kind: COMMAND_KIND,
+            facts,
+        }
+    }
+}
+
+/// How a step's turn was judged, with all that it was judged by.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnWitness<'a> {
+    #[schemars(schema_with = "crate::json::schema::one")]
+    schema: u8,
+    #[schemars(extend("const" = TURN_KIND))]
+    witness_kind: &'static str,
+    step_id: &'a str,
+    /// The evidence: an input of `premath harness-join-check`.
+    input: &'a JoinCheckInput,
+    /// The verdict over it.
+    join_check: &'a JoinCheck,
+    /// What stands against closing the issue; empty where nothing does.
+    close_failure_classes: &'a BTreeSet<FailureClass>,
+}
+
+impl<'a> TurnWitness<'a> {
+    /// Returns the witness of a turn.
+    pub const fn new(
+        step_id: &'a str,
+        input: &'a JoinCheckInput,
+        join_check: &'a JoinCheck,
+        close_failure_classes: &'a BTreeSet<FailureClass>,
+    ) -> Self {
+        Self {
+            schema: 1,
+            witness_kind: TURN_KIND,
+            step_id,
+            input,
+            join_check,
+            close_failure_classes,
+        }
+    }
+}
+
+/// That a batch was refused before it began, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusalWitness {
+    #[schemars(schema_with = "crate::json::schema::one")]
+    schema: u8,
+    #[schemars(extend("const" = REFUSAL_KIND))]
+    witness_kind: &'static str,
+    /// The row that tells of it.
+    pub step_id: String,
+    /// The classes, in the order in which they were found.
+    pub failure_classes: Vec<FailureClass>,
+    /// What stands against it, for a person.
+    pub detail: String,
+    /// The instruction that was refused; null where none could be read.
+    pub instruction_ref: Option<String>,
+    /// How the active policy classifies it; null where none could be read.
+    pub classification: Option<Classification>,
+    /// When it was refused.
+    pub refused_at: Stamp,
+}
+
+impl RefusalWitness {
+    /// Returns the witness of a refusal, of no instruction yet.
+    pub fn new(
+        step_id: &str,
+        failure_classes: &[FailureClass],
+        detail: String,
+        refused_at: Stamp,
+    ) -> Self {
+        Self {
+            schema: 1,
+            witness_kind: REFUSAL_KIND,
+            step_id: step_id.to_owned(),
+            failure_classes: failure_classes.to_vec(),
+            detail,
+            instruction_ref: None,
+            classification: None,
+            refused_at,
+        }
+    }
+}
+
+/// What issue memory showed when it was read back after a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FoundIssue {
+    /// Where the issue stood.
+    pub status: String,
+    /// Whether it had a lease.
+    pub leased: bool,
+    /// Whether its row names this step as the one that closed it.
+    pub closed_by_this_step: bool,
+}
+
+/// That an issue was closed, and on what that rests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CloseWitness<'a> {
+    #[schemars(schema_with = "crate::json::schema::one")]
+    schema: u8,
+    #[schemars(extend("const" = CLOSE_KIND))]
+    witness_kind: &'static str,
+    /// What the close says.
+    #[serde(flatten)]
+    pub facts: CloseFacts<'a>,
+}
+
+/// What a [`CloseWitness`] says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CloseFacts<'a> {
+    /// The step.
+    pub step_id: &'a str,
+    /// What the right to close rests on.
+    pub mutation: &'a MutationWitness,
+    /// What was read back; null where there is no such issue.
+    pub found: Option<FoundIssue>,
+    /// Whether that is what the step meant to leave.
+    pub holds: bool,
+    /// The worktree before the step.
+    pub before: TreeFacts,
+    /// The worktree that was verified.
+    pub after: TreeFacts,
+    /// The commit that holds the work, where there is one.
+    pub commit: Option<&'a str>,
+    /// The paths that the work changed, sorted.
+    pub changed_paths: &'a [String],
+    /// Where the work landed; null where it was not to land.
+    pub landing: Option<&'a LandingRecord>,
+}
+
+impl<'a> From<CloseFacts<'a>> for CloseWitness<'a> {
+    fn from(facts: CloseFacts<'a>) -> Self {
+        Self {
+            schema: 1,
+            witness_kind: CLOSE_KIND,
+            facts,
+        }
+    }
+}

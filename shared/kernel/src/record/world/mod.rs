@@ -1,0 +1,41 @@
+//! The boundary between two worlds (HARNESS-RUNTIME 1.2).
+//!
+//! ```text
+//!  turn witness, row ── WorkContext::compute ──▶ WorkContext    the harness
+//!                                                   │ carry(transport, from, to) ──▶ NotCarried
+//!                                                Carried        the transport, and its witness
+//!                                                   │ judge(gate)
+//!                                                Judged         the destination's own gate, and its witness
+//!                                                   │
+//!                                                Crossing       what the harness records
+//! ```
+//!
+//! Where a step itself works in another world, [`Wish`] is what its issue asks
+//! for, [`may_be_placed`] what is looked at before any work is done, and
+//! [`WorldRecord`](crate::record::trajectory::WorldRecord) what its row says.
+//!
+//! Each state has one way in, from the state before it, which is used up. So
+//! nothing is judged that was not carried, and nothing is carried whose
+//! context was not computed. A transport that fails never comes to a gate: its
+//! classes are of the transport, and a verdict's are of the gate.
+
+mod carry;
+mod context;
+mod judge;
+mod profile;
+mod transport;
+mod wish;
+
+pub use carry::{
+    Carried, NotCarried, TRANSPORT_WITNESS_KIND, TransportOutcome, TransportWitness, may_be_placed,
+};
+pub use context::{ContextError, WorkContext};
+pub use judge::{Crossing, DestinationGate, GATE_WITNESS_KIND, GateWitness, Judged};
+pub use profile::{
+    Acceptance, Demand, TURN_ADMISSION, WORLD_FILE, WORLD_KIND, WorldError, WorldProfile,
+};
+pub use transport::{Transport, cross};
+pub use wish::{WORLD_LABEL, Wish};
+
+#[cfg(test)]
+mod tests;
