@@ -258,7 +258,7 @@ fn pages() -> TempDir {
         .iter()
         .map(|class| format!("- `{class}`\n"))
         .collect();
-    write(root, "shared/docs/classes.md", &classes);
+    write(root, "docs/reference/classes.md", &classes);
     write(root, docs::COMMANDS, &small().page());
     write(
         root,
@@ -300,10 +300,7 @@ fn a_page_that_names_what_is_not_there_is_found() {
         ),
         ("`--broad N`", "README.md:2: no command takes `--broad`"),
         ("`mise run b`", "README.md:2: there is no task `b`"),
-        (
-            "`shared/docs/none.md`",
-            "README.md:2: there is no `shared/docs/none.md`",
-        ),
+        ("`docs/none.md`", "README.md:2: there is no `docs/none.md`"),
         (
             "`lease_was_missing`",
             "README.md:2: `lease_was_missing` is no failure class",
@@ -337,7 +334,7 @@ fn what_no_page_names_is_found() {
     let faults = told(&docs::faults(folder.path(), &surface));
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert!(
-        faults[0].starts_with("shared/docs/commands.md: "),
+        faults[0].starts_with("docs/reference/commands.md: "),
         "{faults:?}"
     );
 
@@ -346,15 +343,15 @@ fn what_no_page_names_is_found() {
         "shared/cli/src/init/harness.toml",
         "[batch]\n[more]\n",
     );
-    let classes = fs::read_to_string(folder.path().join("shared/docs/classes.md")).unwrap();
+    let classes = fs::read_to_string(folder.path().join("docs/reference/classes.md")).unwrap();
     let classes = classes.replace("`check_failed`", "");
-    write(folder.path(), "shared/docs/classes.md", &classes);
+    write(folder.path(), "docs/reference/classes.md", &classes);
     let faults = told(&docs::faults(folder.path(), &small()));
     assert_eq!(
         faults,
         [
             "shared/cli/src/init/harness.toml: no page names the table [more]",
-            "shared/docs/classes.md: no page names the failure class check_failed",
+            "docs/reference/classes.md: no page names the failure class check_failed",
         ]
     );
 }

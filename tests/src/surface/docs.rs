@@ -10,12 +10,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The page that is written from the binaries' help.
-pub const COMMANDS: &str = "shared/docs/commands.md";
+pub const COMMANDS: &str = "docs/reference/commands.md";
 /// The template of the configuration.
 const TEMPLATE: &str = "shared/cli/src/init/harness.toml";
 
 /// Folders of the checkout by which a path is known as one of ours.
-const OURS: [&str; 7] = [
+const OURS: [&str; 8] = [
+    "docs/",
     "shared/",
     "worker/",
     "coordinator/",
@@ -51,7 +52,7 @@ pub fn faults(root: &Path, surface: &Surface) -> Vec<Fault> {
     let pages: Vec<(String, String)> = super::files(root)
         .into_iter()
         .filter(|name| {
-            let page = name.starts_with("shared/docs/") && name.ends_with(".md");
+            let page = name.starts_with("docs/") && name.ends_with(".md");
             page || ["README.md", "ARCHITECTURE.md"].contains(&name.as_str())
         })
         .map(|name| (name.clone(), text_of(root, &name)))
@@ -88,7 +89,7 @@ pub fn faults(root: &Path, surface: &Surface) -> Vec<Fault> {
     for class in FailureClass::ALL {
         if !named(&format!("`{class}`")) {
             let detail = format!("no page names the failure class {class}");
-            faults.push(Fault::at("shared/docs/classes.md", 0, detail));
+            faults.push(Fault::at("docs/reference/classes.md", 0, detail));
         }
     }
     faults.sort();

@@ -1,4 +1,4 @@
-//! The documentation page of the classes, `shared/docs/classes.md`.
+//! The documentation page of the classes, `docs/reference/classes.md`.
 
 use premath_kernel::failure::Family;
 use premath_kernel::policy::retry::{DEFAULT_RULE_ID, RetryPolicy, RuleTerms};
@@ -84,16 +84,19 @@ mod tests {
     use premath_kernel::failure::FailureClass;
 
     /// The shipped page, as the repository has it.
-    const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/classes.md");
+    const SHIPPED: &str = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/classes.md"
+    );
 
     #[test]
     fn the_shipped_page_is_current() {
         let shipped = std::fs::read_to_string(SHIPPED).unwrap_or_default();
         assert!(
             shipped == page(&RetryPolicy::embedded().unwrap()),
-            "shared/docs/classes.md is not what the table gives; write it again with \
+            "docs/reference/classes.md is not what the table gives; write it again with \
              `mise run docs-classes`, or \
-             `cargo run --locked --bin premath -- classes --markdown > shared/docs/classes.md`"
+             `cargo run --locked --bin premath -- classes --markdown > docs/reference/classes.md`"
         );
     }
 

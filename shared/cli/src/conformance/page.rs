@@ -1,4 +1,4 @@
-//! The documentation page of the slices, `shared/docs/slices.md`.
+//! The documentation page of the slices, `docs/reference/slices.md`.
 
 use premath_conformance::{SliceRow, SliceVector};
 use premath_kernel::turn::{RuleNote, Stage};
@@ -112,13 +112,13 @@ mod tests {
 
     #[test]
     fn the_shipped_page_is_current() {
-        let path = Path::new(ROOT).join("shared/docs/slices.md");
+        let path = Path::new(ROOT).join("docs/reference/slices.md");
         let shipped = std::fs::read_to_string(path).unwrap_or_default();
         assert!(
             shipped == current(),
-            "shared/docs/slices.md is not what rules and vectors give; write it again with \
+            "docs/reference/slices.md is not what rules and vectors give; write it again with \
              `mise run docs-slices`, or \
-             `cargo run --locked --bin premath -- conformance slices --markdown > shared/docs/slices.md`"
+             `cargo run --locked --bin premath -- conformance slices --markdown > docs/reference/slices.md`"
         );
     }
 
