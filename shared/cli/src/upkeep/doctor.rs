@@ -6,8 +6,10 @@ use crate::answer::{Answer, Finished, Verdict};
 use crate::error::CliError;
 use crate::terminal::plain;
 use clap::Args;
+use harness_worker::supervisor::confine::works;
 use premath_kernel::json::size::Size;
 use premath_kernel::policy::inventory::{Item, Kind, Standing, Terms};
+use premath_kernel::policy::sandbox::{SandboxMode, choose};
 use premath_memory::{clock, repair_issues};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,7 +32,7 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DoctorAnswer {
-    /// Whether there are no findings.
+    /// Whether there are no findings, and commands can be confined.
     result: Verdict,
     /// How many items are findings: `removable` ones but old step output, and
     /// those with the standing `finding`.
@@ -39,9 +41,39 @@ pub(crate) struct DoctorAnswer {
     removable_count: usize,
     /// Everything that the harness has in the repository, and why.
     items: Vec<Item>,
+    /// How commands would be confined here, and what keeps a stronger way from
+    /// working.
+    sandbox: SandboxCheck,
     /// What was written for `--repair-into`.
     #[serde(skip_serializing_if = "Option::is_none")]
     repair: Option<Repair>,
+}
+
+/// How commands would be confined.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SandboxCheck {
+    /// The mode; absent where none works and a batch is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<SandboxMode>,
+    /// The same in a sentence, with what to do about a mode that does not work.
+    detail: String,
+}
+
+impl SandboxCheck {
+    /// Tries the modes, the strongest first.
+    fn here() -> Self {
+        match choose(None, works) {
+            Ok(choice) => Self {
+                mode: Some(choice.mode),
+                detail: choice.told(),
+            },
+            Err(error) => Self {
+                mode: None,
+                detail: error.to_string(),
+            },
+        }
+    }
 }
 
 /// A copy of issue memory with the lines that can be read.
@@ -109,6 +141,8 @@ fn report(
             text.extend(lines);
         }
     }
+    let sandbox = SandboxCheck::here();
+    let _ = writeln!(text, "sandbox\n  {}", sandbox.detail);
     let is_readable = !items.iter().any(|item| item.kind == Kind::Memory);
     text.push_str(&if is_readable {
         verdict(landed, finding_count, removable_count)
@@ -128,14 +162,16 @@ fn report(
             repair.left_out.len()
         )
     });
+    let is_refused = finding_count > 0 || sandbox.mode.is_none();
     let document = DoctorAnswer {
-        result: Verdict::of(finding_count == 0),
+        result: Verdict::of(!is_refused),
         finding_count,
         removable_count,
         items,
+        sandbox,
         repair,
     };
-    let answer = Answer::new(document, text).refused(finding_count > 0);
+    let answer = Answer::new(document, text).refused(is_refused);
     match note {
         Some(note) => answer.note(note),
         None => answer,

@@ -3,11 +3,11 @@
 use super::super::filter::{self, Sockets};
 use super::super::landlock;
 use super::record::{Order, Outcome, Record};
-use super::{loopback, mounts, relay, restrict};
+use super::{MISSED, loopback, mounts, relay, restrict};
 use crate::supervisor::descendants::{Children, everybody};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, Signal, WaitStatus, getpid, kill_process, set_parent_process_death_signal,
+    Pid, Signal, WaitStatus, getpid, kill_current_process_group, set_parent_process_death_signal,
 };
 use std::io;
 use std::os::fd::AsFd;
@@ -46,6 +46,8 @@ fn run(order: Order, record: &Record) -> io::Result<Outcome> {
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&is_asked_to_end))?;
     }
+    let is_missed = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(MISSED.as_raw(), Arc::clone(&is_missed))?;
     let children = Children::adopt()?;
     record.note_ready()?;
     mounts::lay_out(&order.view)?;
@@ -70,9 +72,9 @@ fn run(order: Order, record: &Record) -> io::Result<Outcome> {
     };
     // A signal to the group that came before there was a command in it.
     if is_asked_to_end.load(Ordering::Relaxed) {
-        let _ = kill_process(main, Signal::TERM);
+        is_missed.store(true, Ordering::Relaxed);
     }
-    let status = attend(&children, main, &is_asked_to_end);
+    let status = attend(&children, main, &is_asked_to_end, &is_missed);
     Ok(Outcome::Ended {
         code: status.and_then(WaitStatus::exit_status),
         signal: status.and_then(WaitStatus::terminating_signal),
@@ -109,10 +111,20 @@ fn start(order: Order) -> Result<Pid, Outcome> {
 
 /// Waits until the command has ended, and what it left had its time. Where the
 /// whole group was asked to end, the supervisor says how long that is.
-fn attend(children: &Children, main: Pid, is_asked_to_end: &AtomicBool) -> Option<WaitStatus> {
+fn attend(
+    children: &Children,
+    main: Pid,
+    is_asked_to_end: &AtomicBool,
+    is_missed: &AtomicBool,
+) -> Option<WaitStatus> {
     let mut status = None;
     let mut until = None;
     loop {
+        // To the whole group, for the command may have started others by now.
+        if is_missed.swap(false, Ordering::Relaxed) {
+            is_asked_to_end.store(true, Ordering::Relaxed);
+            let _ = kill_current_process_group(Signal::TERM);
+        }
         let reaped = children.reap(status.is_none().then_some(main));
         status = status.or(reaped.main);
         if reaped.alone {

@@ -1,7 +1,7 @@
 //! The launcher: enters the namespaces and starts the init in them.
 
 use super::record::{Outcome, Record};
-use super::{INIT, identity};
+use super::{INIT, MISSED, identity};
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use std::io;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -65,7 +65,7 @@ fn pass_early_signal_on(record: &Record, heard: &AtomicBool, init: &mut Child) -
         std::thread::sleep(STARTING);
     }
     if heard.load(Ordering::Relaxed) {
-        let _ = kill_process(Pid::from_child(init), Signal::TERM);
+        let _ = kill_process(Pid::from_child(init), MISSED);
     }
     Ok(())
 }

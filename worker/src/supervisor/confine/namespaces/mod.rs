@@ -27,6 +27,7 @@ use super::super::command::CommandSpec;
 use super::super::message::{Begin, OsText};
 use record::Order;
 use rustix::io::Errno;
+use rustix::process::Signal;
 use std::io::{self, IsTerminal as _};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -36,6 +37,10 @@ use std::process::{Child, Command, ExitCode, Stdio};
 pub(in crate::supervisor) const LAUNCHER: &str = "confine-launch";
 /// The first argument that turns it into the init.
 pub(in crate::supervisor) const INIT: &str = "confine-init";
+
+/// By this signal the launcher tells the init that one to the whole group came
+/// before the init could receive it.
+const MISSED: Signal = Signal::USR1;
 
 /// Where everything of ours is in a view.
 pub const OWN: &str = "/premath";
