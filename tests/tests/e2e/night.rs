@@ -552,3 +552,25 @@ fn an_issue_over_its_budget_is_blocked_with_the_figures() {
         json!(["budget_exceeded", "gate_timeout"])
     );
 }
+
+/// A request to end that comes while the sandbox is being made reaches the
+/// command: it is not ended by KILL after its grace.
+#[test]
+fn a_command_that_is_ended_at_once_ends_by_the_request() {
+    let ids: Vec<String> = (0..12).map(|number| format!("a{number}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let scratch = Scratch::with_issues(1, &issues(&ids));
+    settings(
+        &scratch,
+        "[budget]\nissue_time = \"5ms\"\n[backoff]\nexponential_short = \"1ms\"\n",
+    );
+    scratch.batch("sleep 600", "true").end().exits(1);
+    let steps = scratch.steps();
+    assert_eq!(steps.len(), ids.len());
+    for step in steps {
+        let file = format!("{}.work.json", step["stepId"].as_str().unwrap());
+        let file = scratch.root.join("artifacts/ciwitness").join(file);
+        let witness: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        assert_ne!(witness["exit"]["signal"], 9, "{witness}");
+    }
+}
