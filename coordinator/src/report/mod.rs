@@ -16,7 +16,7 @@ use harness_worker::batch::Change;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{BootReport, StepReport};
 use premath_kernel::authority::MutationMode;
-use premath_kernel::event::{ActsUnder, EndedBy, LandingCheck, PushFailure};
+use premath_kernel::event::{ActsUnder, EndedBy, LandingCheck, PushFailure, TipCheck};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::landing::LandingRule;
 use premath_kernel::outset::Outset;
@@ -171,6 +171,8 @@ pub struct Summary {
     pub landing: Option<LandingCheck>,
     /// Why the last push of what landed failed.
     pub push_failure: Option<PushFailure>,
+    /// What the verifications of last commits without build state came to.
+    pub tips: Vec<TipCheck>,
     /// The bound of its own that ended it.
     pub ended_by: Option<EndedBy>,
     /// What it used and waited for.

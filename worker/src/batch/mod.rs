@@ -12,6 +12,7 @@ mod recovery;
 mod room;
 mod supervision;
 mod turnout;
+mod warmth;
 
 pub use error::BatchError;
 pub use outside::foreign_warning;
@@ -19,6 +20,8 @@ pub use premath_kernel::trajectory::RecoverAt;
 pub use providers::Providers;
 pub use supervision::Change;
 pub use turnout::Turnout;
+pub(crate) use warmth::WarmState;
+pub use warmth::{Leaving, Warmth};
 
 use crate::interrupt::Interrupt;
 use crate::settings::Settings;
@@ -28,6 +31,7 @@ use knowledge::Knowledge;
 use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
 use premath_kernel::breaker::Breaker;
+use premath_kernel::event::TipCheck;
 use premath_kernel::graph::Scope;
 use premath_kernel::outset::Outset;
 use premath_kernel::provider::ProviderDesk;
@@ -57,6 +61,8 @@ pub struct Batch {
     pub interrupt: Interrupt,
     /// Which provider each lane works with.
     pub providers: Providers,
+    /// The build state that verifications begin with.
+    pub warmth: Warmth,
     /// The executable that lanes start as their supervisor.
     pub program: PathBuf,
     opened: SystemTime,
@@ -105,6 +111,7 @@ impl Batch {
         };
         let opened = SystemTime::now();
         settings.settle_landing(worktrees)?;
+        settings.settle_warmth(worktrees)?;
         let memory = IssueMemory::open(&settings.roots.issues, &options)?;
         let trajectory = Trajectory::open(&settings.roots.trajectory)?;
         let rows = trajectory.rows()?;
@@ -174,6 +181,7 @@ impl Batch {
             landing,
             interrupt,
             providers: Providers::new(desk),
+            warmth: Warmth::default(),
             program: PathBuf::from("/proc/self/exe"),
             opened,
             id,
@@ -216,6 +224,23 @@ impl Batch {
     /// half-done in the repository's shared git folder.
     pub fn sweep_shared(&self) {
         premath_worktree::tree::sweep_shared(&self.settings.roots.repository, self.opened);
+    }
+
+    /// Returns what the verifications of last commits without build state came
+    /// to; one that was owed and not run did not pass.
+    pub fn tips(&self) -> Vec<TipCheck> {
+        let mut tips = self.warmth.tips();
+        if tips.is_empty() && self.warmth.has_landed() && self.landing.merges() {
+            tips.push(TipCheck {
+                worker_id: String::new(),
+                commit: self.landing.tip().unwrap_or_default(),
+                passed: false,
+                failure_classes: Vec::new(),
+                detail: Some("no lane was left to verify it".to_owned()),
+                output: None,
+            });
+        }
+        tips
     }
 
     /// Returns the batch's id.
