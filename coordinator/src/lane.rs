@@ -123,6 +123,8 @@ fn live(
     tell: &impl Fn(LaneNews),
     current: &std::cell::RefCell<Option<Box<Claimed>>>,
 ) {
+    let shared = batch.clone();
+    let leaving = shared.warmth.enter();
     let booted = Lane::boot(batch, &plan.worker_id, &plan.worktree, plan.tolerate_cycle);
     let mut lane = match booted {
         Ok((lane, report)) => {
@@ -144,6 +146,7 @@ fn live(
         current.replace(None);
         tell(LaneNews::StepEnded(Box::new(report)));
     }
+    lane.verify_tip(leaving.is_last());
     if let Err(error) = lane.finish() {
         tracing::warn!(worker = %plan.worker_id, %error, "the lane's last session was not written");
     }

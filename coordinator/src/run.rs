@@ -176,6 +176,7 @@ pub fn run(
         memory_changes: 0,
     };
     shell.begin();
+    batch.warmth.expect(plan.worktrees.len());
     for (index, worktree) in plan.worktrees.iter().enumerate() {
         let plan = LanePlan {
             worker_id: format!("{}.{}", plan.worker_prefix, index + 1),

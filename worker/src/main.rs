@@ -60,6 +60,9 @@ struct Arguments {
     json: bool,
 }
 
+/// From how many steps on verifications begin with build state.
+const WARM_STEPS: u64 = 3;
+
 #[derive(Debug, Subcommand)]
 enum Command {
     Gate(GateArgs),
@@ -90,7 +93,11 @@ fn run(arguments: &Arguments) -> u8 {
         .repo_root
         .get_or_insert_with(|| arguments.worktree_root.clone());
     let settings = match Settings::resolve(&flags, clock::now().wall) {
-        Ok(settings) => settings,
+        Ok(mut settings) => {
+            // For so few steps it does not pay.
+            settings.warm &= arguments.max_steps >= WARM_STEPS;
+            settings
+        }
         Err(error) => {
             let lane = RefusedLane {
                 worker_id: arguments.worker_id.clone(),
@@ -155,6 +162,10 @@ fn run(arguments: &Arguments) -> u8 {
         lane_lost,
         ended_by,
     } = Alone::new(&batch, &arguments.worker_id).work(&mut lane, arguments.max_steps);
+    lane.verify_tip(true);
+    let tips = batch.tips();
+    tips.iter().for_each(|tip| say(&plain(&tip.to_string())));
+    let tip_fails = tips.iter().any(|tip| !tip.passed);
     if let Err(error) = lane.finish() {
         say(&format!("the last session was not written: {error}"));
     }
@@ -170,7 +181,11 @@ fn run(arguments: &Arguments) -> u8 {
     }
     let code = match exit_code(&batch, &reports, store_lost) {
         exit::OK
-            if is_missing(&batch) || is_unpushed(&batch) || lane_lost || is_cut_short(ended_by) =>
+            if is_missing(&batch)
+                || is_unpushed(&batch)
+                || lane_lost
+                || tip_fails
+                || is_cut_short(ended_by) =>
         {
             exit::FAILED
         }
@@ -192,6 +207,7 @@ fn run(arguments: &Arguments) -> u8 {
             ended_by,
             providers: ProviderUse::all(&used, clock::now().wall),
             breaker_openings: used.breaker_openings(),
+            tip_checks: &tips,
             exit_code: code,
         };
         let _ = writeln!(std::io::stdout(), "{}", canonical(&document));

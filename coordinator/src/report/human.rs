@@ -185,6 +185,9 @@ impl<W: Write> Reporter for HumanReporter<W> {
             ]);
         }
         self.line("");
+        for line in of_tips(summary) {
+            self.line(&line);
+        }
         for line in section(summary) {
             self.line(&line);
         }
@@ -297,6 +300,23 @@ impl<W: Write> Reporter for HumanReporter<W> {
             ));
         }
     }
+}
+
+/// Says which last commits do not pass without build state.
+fn of_tips(summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    for tip in summary.tips.iter().filter(|tip| !tip.passed) {
+        lines.push(plain(&tip.to_string()).into_owned());
+        let advice = match tip.output {
+            Some(_) => {
+                "every step passed with the build state of the base: find the one that broke it"
+            }
+            None => "every step was verified with the build state of the base: verify it yourself",
+        };
+        lines.push(format!("  {advice} before you merge"));
+        lines.push(String::new());
+    }
+    lines
 }
 
 /// Says why a batch that ended by itself worked on nothing.

@@ -194,6 +194,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             counts: &summary.counts,
             landing: summary.landing.clone(),
             push_failure: summary.push_failure.as_ref(),
+            tip_checks: &summary.tips,
             ended_by: summary.ended_by,
             providers: ProviderUse::all(&summary.account, summary.ended_at),
             breaker_openings: summary.account.breaker_openings(),

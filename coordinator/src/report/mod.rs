@@ -21,7 +21,7 @@ use premath_kernel::policy::landing::LandingRule;
 use premath_kernel::policy::outset::Outset;
 use premath_kernel::policy::room::Shortage;
 use premath_kernel::policy::sandbox::SandboxChoice;
-use premath_kernel::record::event::{ActsUnder, EndedBy, LandingCheck, PushFailure};
+use premath_kernel::record::event::{ActsUnder, EndedBy, LandingCheck, PushFailure, TipCheck};
 use premath_kernel::record::trajectory::Account;
 use premath_memory::{Claimed, ForeignRow, OutsideChange};
 use std::collections::BTreeMap;
@@ -171,6 +171,8 @@ pub struct Summary {
     pub landing: Option<LandingCheck>,
     /// Why the last push of what landed failed.
     pub push_failure: Option<PushFailure>,
+    /// What the verifications of last commits without build state came to.
+    pub tips: Vec<TipCheck>,
     /// The bound of its own that ended it.
     pub ended_by: Option<EndedBy>,
     /// What it used and waited for.

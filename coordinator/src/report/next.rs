@@ -16,6 +16,7 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
     let target = check.filter(|check| check.tip.is_some());
     if let Some(check) = target
         && summary.landed() > 0
+        && summary.tips.iter().all(|tip| tip.passed)
     {
         steps.push((
             format!("git merge {}", word(&check.target)),

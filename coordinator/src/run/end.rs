@@ -39,6 +39,8 @@ impl Shell<'_> {
             }
         };
         let push_failure = self.batch.landing.pushes().clone();
+        let tips = self.batch.tips();
+        let tip_fails = tips.iter().any(|tip| !tip.passed);
         let signal = self.batch.interrupt.last_signal();
         let lanes_lost = self.machine.lanes_lost() + self.left_out;
         let exit_code = if let Some(signal) = signal {
@@ -50,6 +52,7 @@ impl Shell<'_> {
         } else if failed
             || is_missing
             || push_failure.is_some()
+            || tip_fails
             || lanes_lost > 0
             || self.is_cut_short()
         {
@@ -101,6 +104,7 @@ impl Shell<'_> {
             counts,
             landing,
             push_failure,
+            tips,
             ended_by: self.ended_by,
             account: self.batch.account(),
             ended_at: clock::now().wall,

@@ -22,6 +22,10 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 const LANE: &str = "premath-lane.flock";
 /// The lock on landing, in the git folder that all worktrees share.
 const LANDING: &str = "premath-landing.flock";
+/// The lock on making build state, in the same folder.
+const WARM_BUILD: &str = "premath-warm-build.flock";
+/// The lock on using it, in the same folder.
+const WARM_USE: &str = "premath-warm-use.flock";
 
 /// A lock file that may be locked again and again; made at the first time, so
 /// that who only looks needs no right to write.
@@ -287,6 +291,95 @@ impl CommandLock {
     /// The process has no descriptor left.
     pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
         Ok(self.file.try_clone()?.into())
+    }
+}
+
+/// The right to make the build state that verifications begin with, against
+/// every other harness of the repository; dropping it gives it back.
+#[derive(Debug)]
+pub struct WarmBuild {
+    file: File,
+}
+
+impl WarmBuild {
+    /// Takes the lock where nobody has it; `None` where somebody does.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn try_acquire(common_folder: &Path) -> Result<Option<Self>, StoreError> {
+        match own(common_folder.join(WARM_BUILD), Duration::ZERO) {
+            Ok(file) => Ok(Some(Self { file })),
+            Err(StoreError::LockBusy { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says that the build state is used; `None` where it is being replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn shared(&self, common_folder: &Path) -> Result<Option<WarmUse>, StoreError> {
+        WarmUse::locked(common_folder, FileExt::try_lock_shared)
+    }
+
+    /// Takes the right to replace the build state; `None` where it is used.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn alone(&self, common_folder: &Path) -> Result<Option<WarmUse>, StoreError> {
+        WarmUse::locked(common_folder, FileExt::try_lock_exclusive)
+    }
+}
+
+impl Drop for WarmBuild {
+    fn drop(&mut self) {
+        let _ = FileExt::unlock(&self.file);
+    }
+}
+
+/// Held as long as the build state that verifications begin with is used.
+#[derive(Debug)]
+pub struct WarmUse {
+    file: File,
+}
+
+impl WarmUse {
+    fn locked(
+        common_folder: &Path,
+        lock: impl Fn(&File) -> io::Result<()>,
+    ) -> Result<Option<Self>, StoreError> {
+        let path = common_folder.join(WARM_USE);
+        let failed = |source| StoreError::LockIo {
+            path: path.clone(),
+            source,
+        };
+        let file = open(&path).map_err(failed)?;
+        match lock(&file) {
+            Ok(()) => Ok(Some(Self { file })),
+            Err(error) if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => {
+                Ok(None)
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Lets others use it too. Only who has the right to make it may replace it
+    /// in between, and that is the caller.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn share(&self) -> io::Result<()> {
+        FileExt::lock_shared(&self.file)
+    }
+}
+
+impl Drop for WarmUse {
+    fn drop(&mut self) {
+        let _ = FileExt::unlock(&self.file);
     }
 }
 

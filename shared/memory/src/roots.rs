@@ -197,6 +197,8 @@ pub struct LaneState {
     pub own_files: PathBuf,
     /// The files of the checkout for verifications, beside the repository.
     pub checkout: PathBuf,
+    /// What one verification changes of them, where it does not write them.
+    pub changes: PathBuf,
 }
 
 impl LaneState {
@@ -204,8 +206,7 @@ impl LaneState {
     pub fn at(repository: &Path, worktree: &Path) -> Self {
         let name = lane_name(worktree);
         let folder = repository.join(".premath").join("lanes").join(&name);
-        let beside = repository.file_name().unwrap_or_default().to_string_lossy();
-        let beside = repository.with_file_name(format!("{beside}-verify"));
+        let beside = verifications(repository);
         Self {
             session: folder.join("harness_session.json"),
             ledger: folder.join("harness_feature_ledger.json"),
@@ -215,6 +216,7 @@ impl LaneState {
             setup: folder.join("setup"),
             checkout_setup: folder.join("checkout-setup"),
             own_files: folder.join("own-files"),
+            changes: beside.join(format!("{name}.changes")),
             checkout: beside.join(name),
             folder,
         }
@@ -235,6 +237,54 @@ impl LaneState {
             .map_err(StoreError::io("make", &self.folder))?;
         artifact::sweep(&self.folder)
     }
+}
+
+/// The build state of the operator's base, which the verifications of all lanes
+/// begin with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WarmRoots {
+    /// What it is of, in the main worktree, where no step sees it.
+    pub record: PathBuf,
+    /// The files, beside the repository.
+    pub layer: PathBuf,
+    /// Where commands see the checkout, in every lane.
+    pub at: PathBuf,
+}
+
+impl WarmRoots {
+    /// Names the files of a repository.
+    pub fn at(repository: &Path) -> Self {
+        let beside = verifications(repository);
+        // No lane has one of these names.
+        let lanes = repository.join(".premath").join("lanes");
+        Self {
+            record: lanes.join(".warm").join("record.json"),
+            layer: beside.join("warm"),
+            at: beside.join("checkout"),
+        }
+    }
+
+    /// Makes the folders, that of the record readable by its owner alone.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`].
+    pub fn prepare(&self) -> Result<(), StoreError> {
+        use std::os::unix::fs::DirBuilderExt;
+        let folder = self.record.parent().unwrap_or(&self.record);
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(StoreError::io("make", folder))?;
+        std::fs::create_dir_all(&self.at).map_err(StoreError::io("make", &self.at))
+    }
+}
+
+/// Names the folder of all checkouts for verifications.
+fn verifications(repository: &Path) -> PathBuf {
+    let name = repository.file_name().unwrap_or_default().to_string_lossy();
+    repository.with_file_name(format!("{name}-verify"))
 }
 
 /// Names a lane by its worktree: after its folder, and apart from every other.

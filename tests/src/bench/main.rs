@@ -20,6 +20,8 @@ mod memory;
 mod peak;
 mod programs;
 mod scratch;
+mod step;
+mod verification;
 
 use figure::{Wrong, ended};
 use programs::Programs;
@@ -57,13 +59,26 @@ fn main() -> ExitCode {
     let sizes = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => FULL,
         ["--quick"] => QUICK,
+        ["--only", part] => return ended(run_part(part)),
         [memory::HOLD, path] => return ended(memory::hold(path)),
         _ => {
-            eprintln!("usage: premath-bench [--quick]");
+            eprintln!("usage: premath-bench [--quick | --only step|verification]");
             return ExitCode::from(2);
         }
     };
     ended(run(sizes))
+}
+
+/// Measures one part in full.
+fn run_part(part: &str) -> Result<(), Wrong> {
+    let programs = Programs::build()?;
+    let folder = tempfile::tempdir_in(programs.folder())?;
+    figure::head();
+    match part {
+        "step" => step::measure(FULL, &folder.path().join(part)),
+        "verification" => verification::measure(FULL, &programs, &folder.path().join(part)),
+        _ => Err(Wrong::because(format!("there is no part `{part}`"))),
+    }
 }
 
 fn run(sizes: Sizes) -> Result<(), Wrong> {
@@ -74,6 +89,8 @@ fn run(sizes: Sizes) -> Result<(), Wrong> {
     let folder = folder.path();
     batch::measure(sizes, &programs, &folder.join("batch"))?;
     landing::measure(sizes, &folder.join("landing"))?;
+    step::measure(sizes, &folder.join("step"))?;
+    verification::measure(sizes, &programs, &folder.join("verification"))?;
     claims::measure(sizes, &folder.join("claims"))?;
     graph::measure(sizes, &programs, &folder.join("graph"))?;
     memory::measure(sizes, &programs, &folder.join("memory"))

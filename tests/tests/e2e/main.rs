@@ -43,4 +43,5 @@ mod together;
 mod tracker;
 mod trust;
 mod upkeep;
+mod warm;
 mod worlds;

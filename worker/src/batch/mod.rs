@@ -12,6 +12,7 @@ mod recovery;
 mod room;
 mod supervision;
 mod turnout;
+mod warmth;
 
 pub use error::BatchError;
 pub use outside::foreign_warning;
@@ -19,6 +20,8 @@ pub use premath_kernel::record::trajectory::RecoverAt;
 pub use providers::Providers;
 pub use supervision::{Change, EndedStep, StepEnd};
 pub use turnout::Turnout;
+pub(crate) use warmth::WarmState;
+pub use warmth::{Leaving, Warmth};
 
 use crate::interrupt::Interrupt;
 use crate::settings::Settings;
@@ -31,6 +34,7 @@ use premath_kernel::issue::graph::Scope;
 use premath_kernel::policy::breaker::Breaker;
 use premath_kernel::policy::outset::Outset;
 use premath_kernel::policy::provider::ProviderDesk;
+use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{
     BatchHistory, BatchRecord, StepRow, action, batch_end_row, batch_id, batch_resume_row,
     batch_start_row,
@@ -57,6 +61,8 @@ pub struct Batch {
     pub interrupt: Interrupt,
     /// Which provider each lane works with.
     pub providers: Providers,
+    /// The build state that verifications begin with.
+    pub warmth: Warmth,
     /// The executable that lanes start as their supervisor.
     pub program: PathBuf,
     opened: SystemTime,
@@ -105,6 +111,7 @@ impl Batch {
         };
         let opened = SystemTime::now();
         settings.settle_landing(worktrees)?;
+        settings.settle_warmth(worktrees)?;
         let memory = IssueMemory::open(&settings.roots.issues, &options)?;
         let trajectory = Trajectory::open(&settings.roots.trajectory)?;
         let rows = trajectory.rows()?;
@@ -174,6 +181,7 @@ impl Batch {
             landing,
             interrupt,
             providers: Providers::new(desk),
+            warmth: Warmth::default(),
             program: PathBuf::from("/proc/self/exe"),
             opened,
             id,
@@ -216,6 +224,23 @@ impl Batch {
     /// half-done in the repository's shared git folder.
     pub fn sweep_shared(&self) {
         premath_worktree::tree::sweep_shared(&self.settings.roots.repository, self.opened);
+    }
+
+    /// Returns what the verifications of last commits without build state came
+    /// to; one that was owed and not run did not pass.
+    pub fn tips(&self) -> Vec<TipCheck> {
+        let mut tips = self.warmth.tips();
+        if tips.is_empty() && self.warmth.has_landed() && self.landing.merges() {
+            tips.push(TipCheck {
+                worker_id: String::new(),
+                commit: self.landing.tip().unwrap_or_default(),
+                passed: false,
+                failure_classes: Vec::new(),
+                detail: Some("no lane was left to verify it".to_owned()),
+                output: None,
+            });
+        }
+        tips
     }
 
     /// Returns the batch's id.

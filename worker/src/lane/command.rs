@@ -45,6 +45,10 @@ pub(super) enum Phase {
     Setup,
     /// The setup of the checkout for verifications.
     VerifySetup,
+    /// The verification of the operator's base, for the build state it leaves.
+    Warm,
+    /// The verification of the last commit, without any build state.
+    Tip,
     Stop,
 }
 
@@ -66,6 +70,8 @@ impl Phase {
             Self::Push => "push",
             Self::Setup => "setup",
             Self::VerifySetup => "verify-setup",
+            Self::Warm => "warm",
+            Self::Tip => "tip",
             Self::Stop => "stop",
         }
     }
@@ -74,7 +80,13 @@ impl Phase {
     pub(super) const fn is_verification(self) -> bool {
         matches!(
             self,
-            Self::Startup | Self::Verify | Self::Land(_) | Self::Landed | Self::VerifySetup
+            Self::Startup
+                | Self::Verify
+                | Self::Land(_)
+                | Self::Landed
+                | Self::VerifySetup
+                | Self::Warm
+                | Self::Tip
         )
     }
 
@@ -91,7 +103,7 @@ impl Phase {
     /// there is nothing to finish.
     const fn cut_at(self) -> Level {
         match self {
-            Self::Boot | Self::Startup => Level::Drain,
+            Self::Boot | Self::Startup | Self::Warm => Level::Drain,
             Self::Work
             | Self::Verify
             | Self::Land(_)
@@ -99,6 +111,7 @@ impl Phase {
             | Self::Push
             | Self::Setup
             | Self::VerifySetup
+            | Self::Tip
             | Self::Stop => Level::Kill,
         }
     }
@@ -109,8 +122,8 @@ impl Phase {
             Self::Boot | Self::Setup | Self::VerifySetup | Self::Stop => FailureClass::HookFailed,
             Self::Startup => FailureClass::StartupCheckFailed,
             Self::Work => FailureClass::WorkFailed,
-            Self::Verify => FailureClass::CheckFailed,
-            Self::Land(_) | Self::Landed => FailureClass::LandingCheckFailed,
+            Self::Verify | Self::Warm => FailureClass::CheckFailed,
+            Self::Land(_) | Self::Landed | Self::Tip => FailureClass::LandingCheckFailed,
             Self::Push => FailureClass::LandingPushFailed,
         }
     }
@@ -223,7 +236,7 @@ impl Lane {
         let batch = self.batch.clone();
         let limits = &batch.settings.limits;
         let mut spec = shell(command);
-        spec.cwd = self.folder_of(phase).to_path_buf();
+        spec.cwd = self.seen_by(phase).to_path_buf();
         spec.env = environment::of_command(
             std::env::vars_os(),
             &self.batch.settings.environment,
@@ -244,7 +257,7 @@ impl Lane {
         spec.output_cap = limits.output_cap;
         let agent = occasion.task(phase).and_then(|task| task.agent);
         spec.stream_cap = agent.map(|_| limits.stream_cap);
-        let folder = self.folder_of(phase).as_os_str().to_owned();
+        let folder = self.seen_by(phase).as_os_str().to_owned();
         for (name, value) in &mut spec.env {
             if name == "PREMATH_WORKTREE" {
                 value.clone_from(&folder);
@@ -419,7 +432,7 @@ impl Lane {
         outcome: Outcome<'_>,
     ) -> Result<Ran, CommandError> {
         let command_digest = canonical::digest(&command);
-        let workdir = self.folder_of(phase).to_string_lossy().into_owned();
+        let workdir = self.seen_by(phase).to_string_lossy().into_owned();
         let exit = outcome.exit;
         let facts = CommandFacts {
             step_id: occasion.step_id.to_owned(),

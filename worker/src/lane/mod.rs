@@ -21,8 +21,10 @@ mod setup;
 mod site;
 mod step;
 mod stop;
+mod tip;
 mod turn;
 mod verify;
+mod warm;
 mod watch;
 mod world;
 
@@ -63,6 +65,8 @@ pub struct Lane {
     away: Option<Away>,
     /// Counts the steps of this run, from 1.
     step_index: u64,
+    /// Whether work closed here whose verification began with build state.
+    owes_tip: bool,
     /// Held as long as the lane; the supervisor shares it. Last, so that it is
     /// let go of after the supervisor.
     lock: WorktreeLock,

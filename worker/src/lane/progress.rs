@@ -39,6 +39,8 @@ pub(super) struct Progress {
     pub(super) calls: Vec<ShellCall>,
     pub(super) witnesses: RefSet,
     pub(super) verification: Option<Verification>,
+    /// Whether a verification that passed began with build state.
+    pub(super) is_warm: bool,
     pub(super) classes: Vec<String>,
     pub(super) cut: Option<Cut>,
     pub(super) commit: Option<String>,
@@ -86,6 +88,7 @@ impl Progress {
             calls: Vec::new(),
             witnesses: RefSet::new(),
             verification: None,
+            is_warm: false,
             classes: Vec::new(),
             cut: None,
             commit: None,

@@ -4,6 +4,7 @@
 
 use super::command::Phase;
 use super::step::StepError;
+use super::warm::WarmSite;
 use super::{BootError, Lane};
 use crate::sandbox::provide;
 use premath_memory::roots::LaneState;
@@ -26,6 +27,8 @@ pub(super) struct Site {
     pub(super) verification_git: Option<PrivateGit>,
     /// The commit that the operator's checkout was at when the lane booted.
     pub(super) origin: String,
+    /// How verifications see the checkout, where they begin with build state.
+    pub(super) warm: Option<WarmSite>,
 }
 
 /// What a setup rested on, and what it made.
@@ -88,6 +91,7 @@ impl Site {
             git: None,
             verification_git: None,
             origin,
+            warm: None,
         })
     }
 }
@@ -116,9 +120,10 @@ impl Lane {
     /// Puts the checkout for verifications at a commit.
     pub(super) fn put_checkout_at(&mut self, commit: &str) -> Result<TreeState, SiteError> {
         let ignored = self.ignored(self.site.checkout.tree(), &self.site.state.checkout_setup)?;
+        self.site.checkout.put_at(commit, &ignored)?;
+        provide(&self.batch.settings.provided, &self.site.checkout, commit);
+        self.warm_to(commit);
         let checkout = &self.site.checkout;
-        checkout.put_at(commit, &ignored)?;
-        provide(&self.batch.settings.provided, checkout, commit);
         let base = Base {
             commit: commit.to_owned(),
             branch: None,
@@ -176,6 +181,14 @@ impl Lane {
             self.site.checkout.folder()
         } else {
             &self.worktree
+        }
+    }
+
+    /// Returns where a command of a phase sees its folder.
+    pub(super) fn seen_by(&self, phase: Phase) -> &Path {
+        match &self.site.warm {
+            Some(warm) if phase.is_verification() => &warm.at,
+            _ => self.folder_of(phase),
         }
     }
 

@@ -121,8 +121,13 @@ impl Lane {
                 }
             }
         }
+        let is_warm = progress.is_warm;
         let report = self.stop(claimed, progress);
         self.come_home();
+        if is_warm && report.succeeded() && report.commit.is_some() && report.world.is_none() {
+            self.owes_tip = true;
+            self.batch.warmth.note_landed();
+        }
         report
     }
 

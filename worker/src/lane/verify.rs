@@ -41,6 +41,7 @@ impl Lane {
         let before = Some(state.clone());
         let ran = self.run(what.phase, what.command, occasion, before, Some(watch))?;
         let passed = self.take_in(progress, ran, what.phase);
+        progress.is_warm |= passed && self.is_warm();
         Ok(passed.then_some(state))
     }
 
@@ -68,7 +69,11 @@ impl Lane {
         let state = self.put_checkout_at(commit)?;
         match self.set_up(phase, occasion, Some(watch))? {
             Some(ran) if !ran.passed() => return Ok(Err(Box::new(ran))),
-            Some(_) => artifact::remove(&record)?,
+            Some(_) => {
+                artifact::remove(&record)?;
+                // What the base's build state rests on is another now.
+                self.go_cold();
+            }
             None => {}
         }
         Ok(Ok(state))

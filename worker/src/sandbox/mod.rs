@@ -23,7 +23,7 @@ pub(crate) use connect::connect;
 pub use explain::{Explanation, Limits, Listed, Reach};
 pub use home::PrivateHome;
 pub(crate) use provided::provide;
-pub(crate) use scene::{Scene, set, set_home};
+pub(crate) use scene::{Scene, Stack, set, set_home};
 pub use trial::{TrialError, try_command};
 pub use words::paths_named_by;
 

@@ -27,6 +27,10 @@ pub(crate) struct Scene<'a> {
     pub(crate) open_home: Option<&'a Path>,
     /// Where it runs, and what it may write.
     pub(crate) folder: &'a Path,
+    /// Where it sees that folder.
+    pub(crate) at: &'a Path,
+    /// What it sees there instead, where its changes are thrown away.
+    pub(crate) stack: Option<Stack>,
     /// The git folder that it sees.
     pub(crate) git: Option<&'a PrivateGit>,
     /// Folders in `folder` in whose place it sees an empty one of its own.
@@ -39,6 +43,15 @@ pub(crate) struct Scene<'a> {
     pub(crate) writable: Vec<PathBuf>,
     /// What it may read beside that.
     pub(crate) readable: Vec<PathBuf>,
+}
+
+/// Folders above each other that a command sees as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stack {
+    /// The folders, the first over the others; none of them is changed.
+    pub(crate) lower: Vec<PathBuf>,
+    /// The folder that takes the changes.
+    pub(crate) changes: PathBuf,
 }
 
 impl Scene<'_> {
@@ -119,7 +132,10 @@ impl Scene<'_> {
     }
 
     fn of_the_worktree(&self, home: &PrivateHome) -> io::Result<Vec<Place>> {
-        let mut places = vec![Place::writable(self.folder, self.folder)];
+        let mut places = vec![match &self.stack {
+            Some(stack) => Place::stacked(&stack.lower, &stack.changes, self.at),
+            None => Place::writable(self.folder, self.at),
+        }];
         places.extend(self.hidden.iter().map(|path| Place::empty(path)));
         if !self.emptied.is_empty() {
             let empty = home.empty_file()?;
@@ -133,8 +149,8 @@ impl Scene<'_> {
         let Some(git) = self.git else {
             return Ok(places);
         };
-        let at = self.folder.join(".git");
-        if at.is_dir() {
+        let at = self.at.join(".git");
+        if self.folder.join(".git").is_dir() {
             places.push(Place::writable(&git.folder, &at));
         } else {
             let seen = Path::new(OWN).join("git");

@@ -74,6 +74,8 @@ pub fn try_command(
         wished: &wished,
         open_home: None,
         folder: checkout.folder(),
+        at: checkout.folder(),
+        stack: None,
         git: Some(&git),
         covered: Vec::new(),
         hidden: Vec::new(),

@@ -96,7 +96,7 @@ pub(super) fn keys_of(table: &str) -> &'static [&'static str] {
         "sandbox" => &["mode", "read", "write"],
         "limits" => &["memory", "processes", "open_files", "disk"],
         "signing" => &["key", "use_git"],
-        "verify" => &["provide"],
+        "verify" => &["provide", "warm"],
         "network" => &["work", "verify", "allow", "verify_allow", "ports"],
         _ => &[],
     }

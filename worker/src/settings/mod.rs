@@ -171,6 +171,9 @@ pub struct Settings {
     pub resources: Resources,
     /// Which hosts commands may reach.
     pub network: Network,
+    /// Whether verifications begin with the build state of the base, where the
+    /// sandbox has layers.
+    pub warm: bool,
     /// The key that landing commits are signed with.
     pub signer: Option<Signer>,
     /// Files that every verification has beside the tree.
@@ -368,6 +371,7 @@ impl Settings {
             sandbox,
             resources: file.resources.resolve(resources::machine_memory()),
             network,
+            warm: file.verify.warm(),
             signer,
             provided,
             worlds,
@@ -437,17 +441,33 @@ impl Settings {
     ///
     /// [`StoreError`] where a worktree cannot be looked at.
     pub fn settle_landing(&mut self, worktrees: &[PathBuf]) -> Result<(), StoreError> {
-        if !self.landing_is_default {
-            return Ok(());
-        }
-        for worktree in worktrees {
-            let here = std::fs::canonicalize(worktree).ok();
-            if here.is_some() && roots::main_worktree(worktree)? == here {
-                self.landing.mode = LandingMode::None;
-            }
+        if self.landing_is_default && has_main_worktree(worktrees)? {
+            self.landing.mode = LandingMode::None;
         }
         Ok(())
     }
+
+    /// Keeps verifications without build state where the main worktree is a
+    /// lane: its commit is then a step's, and not the operator's.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] where a worktree cannot be looked at.
+    pub fn settle_warmth(&mut self, worktrees: &[PathBuf]) -> Result<(), StoreError> {
+        self.warm = self.warm && !has_main_worktree(worktrees)?;
+        Ok(())
+    }
+}
+
+/// Tells whether the main worktree is among some.
+fn has_main_worktree(worktrees: &[PathBuf]) -> Result<bool, StoreError> {
+    for worktree in worktrees {
+        let here = std::fs::canonicalize(worktree).ok();
+        if here.is_some() && roots::main_worktree(worktree)? == here {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Finds memory, trajectory and artifacts by the flags.

@@ -19,6 +19,7 @@ const FILES_MAX: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(super) struct VerifyTable {
     provide: Vec<String>,
+    warm: Option<bool>,
 }
 
 /// A file of the operator's checkout that git does not track, such as `.env`,
@@ -48,9 +49,15 @@ impl VerifyTable {
                     return Err(reader.at(value.span().start, detail));
                 }
             }
+            ("verify", "warm") => self.warm = Some(reader.boolean(key, value)?),
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Returns whether verifications begin with the build state of the base.
+    pub(super) fn warm(&self) -> bool {
+        self.warm.unwrap_or(true)
     }
 
     /// Reads the provided files.
@@ -121,6 +128,20 @@ mod tests {
     use crate::settings::FileSettings;
     use std::fs;
     use std::path::Path;
+
+    #[test]
+    fn build_state_is_used_where_nothing_else_is_said() {
+        let parse = |text: &str| FileSettings::parse(text, Path::new("h.toml"));
+        let warm = |text: &str| parse(text).unwrap().verify.warm();
+        assert!(warm("") && !warm("[verify]\nwarm = false\n"));
+        let error = parse("[verify]\nwarm = \"no\"\n").unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("h.toml:2: `warm` is true or false"),
+            "{error}"
+        );
+    }
 
     fn refusal(text: &str, root: &Path) -> String {
         let file = FileSettings::parse(text, Path::new("h.toml")).unwrap();

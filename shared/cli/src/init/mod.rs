@@ -417,6 +417,7 @@ mod tests {
             ("protect", "paths allow sensitive"),
             ("governance", "package package_ref expected_digest"),
             ("signing", "key use_git"),
+            ("verify", "provide warm"),
             ("prompt", "template"),
         ] {
             let mut expected: Vec<_> = keys.split_whitespace().collect();

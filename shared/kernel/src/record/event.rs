@@ -368,6 +368,9 @@ pub enum Event<'a> {
         landing: Option<LandingCheck>,
         /// Why the last push of what landed failed; null where none did.
         push_failure: Option<&'a PushFailure>,
+        /// What the verifications of last commits without build state came to;
+        /// empty where none was due.
+        tip_checks: &'a [TipCheck],
         /// The bound of its own that ended it; null where none did.
         ended_by: Option<EndedBy>,
         /// What it had of each provider that is told of, by name.
@@ -477,6 +480,51 @@ pub struct PushFailure {
     pub reason: String,
 }
 
+/// What the verification of the last commit that landed came to, in a fresh
+/// checkout and without the build state that the verifications of steps began
+/// with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TipCheck {
+    /// The worker whose lane ran it; empty where none did.
+    pub worker_id: String,
+    /// The commit.
+    pub commit: String,
+    /// Whether it passed.
+    pub passed: bool,
+    /// Why it did not.
+    pub failure_classes: Vec<String>,
+    /// What there is to say beside that.
+    pub detail: Option<String>,
+    /// Where its output is.
+    pub output: Option<String>,
+}
+
+impl fmt::Display for TipCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let commit = self.commit.get(..10).unwrap_or(&self.commit);
+        if self.passed {
+            return write!(f, "{commit} passes the verification without build state");
+        }
+        // Without output no command ran to an end of its own.
+        let verb = match &self.output {
+            Some(_) => "DOES NOT PASS the verification",
+            None => "WAS NOT VERIFIED",
+        };
+        write!(f, "{commit} {verb} without build state")?;
+        if !self.failure_classes.is_empty() {
+            write!(f, ": {}", self.failure_classes.join(", "))?;
+        }
+        if let Some(detail) = &self.detail {
+            write!(f, ": {detail}")?;
+        }
+        match &self.output {
+            Some(output) => write!(f, " (its output is in {output})"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for PushFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -516,6 +564,9 @@ pub struct WorkerReport<'a> {
     pub providers: Vec<ProviderUse<'a>>,
     /// How often work paused for what failed alike.
     pub breaker_openings: u64,
+    /// What the verification of the last commit without build state came to;
+    /// empty where none was due.
+    pub tip_checks: &'a [TipCheck],
     /// The exit code.
     pub exit_code: u8,
 }

@@ -65,6 +65,8 @@ pub mod action {
     pub const MEMORY_CHANGED: &str = "coordinator.memory_changed";
     /// The operator accepted a row of issue memory that came by no transaction.
     pub const CHANGES_ACCEPTED: &str = "operator.changes_accepted";
+    /// The last commit that landed was verified without build state.
+    pub const TIP_VERIFIED: &str = "coordinator.tip_verified";
     /// A lane was given up.
     pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
     /// A provider refused more work, and no lane works with it for a while.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::tree::is_untouched;
 use git2::{Oid, Signature};
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
@@ -159,4 +160,179 @@ fn a_git_folder_that_was_cut_short_is_made_anew() {
         fs::write(git.join(lock), "").unwrap();
     }
     go(&scratch.checkout(), scratch.head());
+}
+
+fn made(checkout: &Checkout, path: &str, text: &str) {
+    let at = checkout.folder().join(path);
+    fs::create_dir_all(at.parent().unwrap()).unwrap();
+    fs::write(at, text).unwrap();
+}
+
+/// What a command wrote over a checkout, as the upper layer of an overlay has it.
+fn upper(scratch: &Scratch, files: &[(&str, &str)]) -> PathBuf {
+    let upper = scratch.folder.path().join("upper");
+    for (path, text) in files {
+        let at = upper.join(path);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        fs::write(at, text).unwrap();
+    }
+    upper
+}
+
+#[test]
+fn a_layer_has_nothing_in_the_place_of_a_file_of_its_base() {
+    let scratch = Scratch::new();
+    let checkout = scratch.checkout();
+    go(&checkout, scratch.head());
+    let upper = upper(
+        &scratch,
+        &[
+            ("made/out", "x"),
+            ("made/deep/out", "x"),
+            ("src/base", "changed by the command\n"),
+            ("src/cache/out", "x"),
+            (".git", "gitdir: elsewhere\n"),
+            (".premath/x", "x"),
+        ],
+    );
+    symlink("out", upper.join("made/link")).unwrap();
+    for (path, kind, device) in [
+        ("made/pipe", rustix::fs::FileType::Fifo, 0),
+        // What an overlay writes for a file that was deleted.
+        (".gitignore", rustix::fs::FileType::CharacterDevice, 0),
+        ("made/gone", rustix::fs::FileType::CharacterDevice, 0),
+    ] {
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, upper.join(path), kind, mode, device).unwrap();
+    }
+    let note = "user.overlay.opaque";
+    let flags = rustix::fs::XattrFlags::empty();
+    let noted = rustix::fs::setxattr(upper.join("made/deep"), note, b"y", flags);
+    let layer = checkout.tree().keep_layer(&upper).unwrap();
+    assert_eq!(layer.roots, ["made", "src/cache"]);
+    let is_there = |path: &str| fs::symlink_metadata(upper.join(path)).is_ok();
+    for path in ["made/out", "made/deep/out", "made/link", "src/cache/out"] {
+        assert!(is_there(path), "{path}");
+    }
+    for path in [
+        "src/base",
+        ".git",
+        ".premath",
+        ".gitignore",
+        "made/pipe",
+        "made/gone",
+    ] {
+        assert!(!is_there(path), "{path}");
+    }
+    if noted.is_ok() {
+        let mut value = [0; 8];
+        let read = rustix::fs::getxattr(upper.join("made/deep"), note, &mut value);
+        assert_eq!(read, Err(rustix::io::Errno::NODATA));
+    }
+    assert!(is_untouched(&upper, &layer));
+}
+
+#[test]
+fn any_change_of_a_layer_shows() {
+    let scratch = Scratch::new();
+    let checkout = scratch.checkout();
+    go(&checkout, scratch.head());
+    let upper = upper(&scratch, &[("made/out", "x"), ("made/deep/other", "x")]);
+    let layer = checkout.tree().keep_layer(&upper).unwrap();
+    let moved = scratch.folder.path().join("moved");
+    fs::rename(&upper, &moved).unwrap();
+    assert!(is_untouched(&moved, &layer));
+    let out = moved.join("made/out");
+    let before = fs::metadata(&out).unwrap().modified().unwrap();
+    fs::write(&out, "y").unwrap();
+    let file = fs::File::options().write(true).open(&out).unwrap();
+    file.set_modified(before).unwrap();
+    assert!(!is_untouched(&moved, &layer));
+    assert!(!is_untouched(&scratch.folder.path().join("none"), &layer));
+}
+
+#[test]
+fn a_tree_that_collides_with_a_layer_does_not_fit_it() {
+    let scratch = Scratch::new();
+    let first = scratch.head();
+    let checkout = scratch.checkout();
+    go(&checkout, first);
+    let upper = upper(&scratch, &[("made/out", "x"), ("src/cache/out", "x")]);
+    let layer = checkout.tree().keep_layer(&upper).unwrap();
+    let fits = |commit: Oid| {
+        let (base, commit) = (first.to_string(), commit.to_string());
+        checkout.tree().fits(&layer, &base, &commit).unwrap()
+    };
+    let with = |path: &str| scratch.commit(&[(path, "x\n")], Some(first));
+    assert!(fits(first));
+    for path in ["src/other", "src/base", "new/folder/x", "made.txt"] {
+        assert!(fits(with(path)), "{path}");
+    }
+    for path in [
+        "made/out",
+        "made/other",
+        "src/cache/out",
+        ".gitattributes",
+        "new/.gitattributes",
+    ] {
+        assert!(!fits(with(path)), "{path}");
+    }
+    // A file in the place of the folder, and no folder at all.
+    assert!(!fits(scratch.commit(&[("src", "x\n")], None)));
+    assert!(!fits(scratch.commit(&[("other", "x\n")], None)));
+}
+
+#[test]
+fn the_times_of_files_follow_from_their_content() {
+    let scratch = Scratch::new();
+    let first = scratch.head();
+    let more = scratch.commit(&[("src/more", "1\n"), ("other/x", "1\n")], Some(first));
+    let base = scratch.commit(&[("other/y", "1\n")], Some(more));
+    let changed = scratch.commit(&[("src/base", "2\n"), ("src/new", "1\n")], Some(base));
+    let checkout = scratch.checkout();
+    let modified = |path: &str| {
+        let meta = fs::symlink_metadata(checkout.folder().join(path)).unwrap();
+        std::os::unix::fs::MetadataExt::mtime(&meta)
+    };
+    let date = |newest: i64| {
+        checkout
+            .tree()
+            .date(&base.to_string(), newest, &[])
+            .unwrap()
+    };
+    // The changed file lies there from before the layer was made.
+    go(&checkout, changed);
+    let newest = modified("src/base") + 1_000;
+    date(newest);
+    for path in ["src/base", "src/new", "src", "."] {
+        assert!(modified(path) > newest, "{path}");
+    }
+    let settled = modified("src/more");
+    assert!(settled < newest - 10_000_000);
+    for path in ["other", "other/x", "other/y", ".gitignore"] {
+        assert_eq!(modified(path), settled, "{path}");
+    }
+    // As in the base again: as old as everything else.
+    go(&checkout, base);
+    date(newest);
+    for path in ["src/base", "src", "."] {
+        assert_eq!(modified(path), settled, "{path}");
+    }
+    // A file that is gone makes its folder younger.
+    go(&checkout, more);
+    date(newest);
+    assert!(modified("other") > newest);
+    assert_eq!(modified("other/x"), settled);
+    checkout.tree().must_be_clean().unwrap();
+    // Whatever a command left there, such as a time in the future.
+    made(&checkout, "src/base", "base\n");
+    let future = std::time::SystemTime::now() + std::time::Duration::from_secs(1 << 30);
+    let file = fs::File::options()
+        .write(true)
+        .open(checkout.folder().join("src/base"))
+        .unwrap();
+    file.set_modified(future).unwrap();
+    go(&checkout, more);
+    date(newest);
+    assert_eq!(modified("src/base"), settled);
 }

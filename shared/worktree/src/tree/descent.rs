@@ -5,7 +5,10 @@
 //! costs one call a path.
 
 use super::beneath::{FOLDER, kind, path};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, Stat, openat, statat};
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, openat, statat,
+    utimensat,
+};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
@@ -85,6 +88,43 @@ impl Descent {
         }
         names.sort_by(|(one, _), (other, _)| one.cmp(other));
         Ok(Some(Listing { names }))
+    }
+
+    /// Sets when a file, a symlink or a folder was modified; tells whether there
+    /// is one. The empty path is the root.
+    pub(super) fn set_time(&mut self, name: &[u8], time: (i64, i64)) -> io::Result<bool> {
+        let (folder, file) = match name.iter().rposition(|byte| *byte == b'/') {
+            Some(at) => (&name[..at], &name[at + 1..]),
+            None if name.is_empty() => (name, &b"."[..]),
+            None => (&name[..0], name),
+        };
+        let Some(folder) = self.enter(folder)? else {
+            return Ok(false);
+        };
+        let times = Timestamps {
+            last_access: Timespec {
+                tv_sec: 0,
+                tv_nsec: UTIME_OMIT,
+            },
+            last_modification: Timespec {
+                tv_sec: time.0,
+                tv_nsec: time.1,
+            },
+        };
+        match utimensat(folder, path(file), &times, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns when a folder was modified; `None` where there is none.
+    pub(super) fn folder_time(&mut self, folder: &[u8]) -> io::Result<Option<(i64, i64)>> {
+        let Some(folder) = self.enter(folder)? else {
+            return Ok(None);
+        };
+        let stat = fstat(folder)?;
+        Ok(Some((stat.st_mtime, stat.st_mtime_nsec as i64)))
     }
 
     /// Opens a folder by its path from the root.

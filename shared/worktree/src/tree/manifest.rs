@@ -9,6 +9,7 @@ use premath_kernel::json::canonical::sha256_hex;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::fd::OwnedFd;
 
 /// How many entries of one folder are compared.
 const ENTRIES_MAX: usize = 2_000_000;
@@ -49,26 +50,35 @@ impl Tree {
         let root = self
             .beneath()
             .map_err(|error| io::Error::other(error.to_string()))?;
-        let mut descent = Descent::new(root.folder()?);
-        let mut text = String::new();
-        let mut left = ENTRIES_MAX;
-        let mut waiting = vec![name.to_vec()];
-        while let Some(at) = waiting.pop() {
-            let stat = descent.look(&at)?.ok_or(io::ErrorKind::NotFound)?;
-            let stamp = Stamp::of(&stat);
-            text.push_str(&format!("{} {stamp:?} {}\n", sha256_hex(&at), stat.st_mode));
-            if super::beneath::kind(&stat) != FileType::Directory {
-                continue;
-            }
-            if path(&at).components().count() >= DEPTH_MAX {
-                return Err(super::descent::too_deep());
-            }
-            let names = descent.list(&at, left)?.ok_or(io::ErrorKind::NotFound)?;
-            left = left.saturating_sub(names.names.len());
-            for (name, _) in names.names {
-                waiting.push([&at[..], b"/", &name[..]].concat());
-            }
-        }
-        Ok(sha256_hex(text.as_bytes()))
+        digest_of(root.folder()?, [name])
     }
+}
+
+/// Returns the digest over numbers, sizes and times of what lies at paths below
+/// a folder.
+pub(super) fn digest_of<'a>(
+    root: OwnedFd,
+    names: impl IntoIterator<Item = &'a [u8]>,
+) -> io::Result<String> {
+    let mut descent = Descent::new(root);
+    let mut text = String::new();
+    let mut left = ENTRIES_MAX;
+    let mut waiting: Vec<Vec<u8>> = names.into_iter().map(<[u8]>::to_vec).collect();
+    while let Some(at) = waiting.pop() {
+        let stat = descent.look(&at)?.ok_or(io::ErrorKind::NotFound)?;
+        let stamp = Stamp::of(&stat);
+        text.push_str(&format!("{} {stamp:?} {}\n", sha256_hex(&at), stat.st_mode));
+        if super::beneath::kind(&stat) != FileType::Directory {
+            continue;
+        }
+        if path(&at).components().count() >= DEPTH_MAX {
+            return Err(super::descent::too_deep());
+        }
+        let names = descent.list(&at, left)?.ok_or(io::ErrorKind::NotFound)?;
+        left = left.saturating_sub(names.names.len());
+        for (name, _) in names.names {
+            waiting.push([&at[..], b"/", &name[..]].concat());
+        }
+    }
+    Ok(sha256_hex(text.as_bytes()))
 }

@@ -67,7 +67,7 @@ impl Lane {
     }
 
     /// Runs what a boot runs; it must pass.
-    pub(super) fn on_boot(
+    pub(in crate::lane) fn on_boot(
         &mut self,
         phase: Phase,
         run: impl FnOnce(&mut Self, &Occasion<'_>) -> Result<Option<Ran>, CommandError>,

@@ -135,6 +135,7 @@ impl Lane {
             session,
             away: None,
             step_index: 0,
+            owes_tip: false,
             lock,
         };
         lane.remember_own_files()?;
@@ -186,6 +187,7 @@ impl Lane {
         let ready = lane
             .boot_setup()
             .and_then(|()| lane.boot_command(Phase::Boot))
+            .and_then(|()| lane.warm_up())
             .and_then(|()| lane.boot_command(Phase::Startup))
             .and_then(|()| match is_as_it_was {
                 true => Ok(()),

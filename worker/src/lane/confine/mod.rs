@@ -17,7 +17,7 @@ use crate::sandbox::{AgentState, Host, PrivateHome, Search, connect, set, set_ho
 use crate::settings::Settings;
 use crate::supervisor::confine::landlock::Lists;
 use crate::supervisor::confine::namespaces::Bounds;
-use crate::supervisor::confine::scratch::Scratch;
+use crate::supervisor::confine::scratch::{self, Scratch};
 use crate::supervisor::{Ceilings, CommandSpec};
 use premath_kernel::policy::network::NetworkFacts;
 use premath_kernel::policy::sandbox::{
@@ -26,6 +26,7 @@ use premath_kernel::policy::sandbox::{
 use premath_memory::projection;
 use premath_worktree::tree::Tree;
 use std::collections::BTreeSet;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// Devices that programs write to as a matter of course, and the memory that
@@ -70,8 +71,46 @@ pub(super) struct Confined {
     agent: AgentState,
     home: Option<PrivateHome>,
     proxy: Option<Proxy>,
+    changes: Option<Changes>,
     /// Last, for the others lie in it.
     scratch: Option<Scratch>,
+}
+
+/// The folder that takes what a command changes of the checkout; it is deleted
+/// with this value, and never read.
+#[derive(Debug)]
+struct Changes {
+    folder: PathBuf,
+    /// Whether whoever ran the command takes them.
+    is_kept: bool,
+}
+
+impl Changes {
+    /// Makes the empty folders of a layer, in the place of what was there.
+    fn make(folder: &Path, is_kept: bool) -> std::io::Result<Self> {
+        scratch::remove(folder)?;
+        let changes = Self {
+            folder: folder.to_path_buf(),
+            is_kept,
+        };
+        std::fs::DirBuilder::new().mode(0o700).create(folder)?;
+        for part in ["upper", "work"] {
+            std::fs::create_dir(folder.join(part))?;
+        }
+        Ok(changes)
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        if let Err(error) = scratch::remove(&self.folder) {
+            let folder = self.folder.display();
+            tracing::warn!(%folder, %error, "what a verification wrote is left");
+        }
+    }
 }
 
 impl Confined {
@@ -84,6 +123,7 @@ impl Confined {
             }
         }
         let facts = self.proxy.take().map(Proxy::finish);
+        drop(self.changes);
         drop(self.scratch);
         facts
     }
@@ -130,6 +170,16 @@ impl Confinement {
         })
     }
 
+    /// Returns the profile's reference.
+    pub(super) fn profile(&self) -> &str {
+        &self.reference
+    }
+
+    /// Tells whether a person opened a folder to every command.
+    pub(super) fn is_open(&self, folder: &Path) -> bool {
+        self.wished.iter().any(|wished| folder.starts_with(wished))
+    }
+
     /// Tells whether commands see files elsewhere than they are.
     pub(super) const fn mounts(&self) -> bool {
         matches!(self.mode, SandboxMode::Namespaces)
@@ -162,13 +212,19 @@ impl Lane {
         }
         spec.scratch = Some(scratch.path().to_path_buf());
         spec.ceilings = self.ceilings(phase, &home);
+        let stack = self.stack_of(phase);
+        let changes = stack
+            .as_ref()
+            .map(|stack| Changes::make(&stack.changes, phase == Phase::Warm))
+            .transpose()
+            .map_err(ConfineError::Scratch)?;
         let mut proxy = None;
         if confinement.mounts() {
             let network_phase = phase.network();
             let policy = self.batch.settings.network.policy(network_phase);
             let (running, network) = connect(policy, network_phase, &home)?;
             proxy = running;
-            self.see(phase, &home, network, spec)?;
+            self.see(phase, &home, (network, stack), spec)?;
         } else {
             home.link_caches(&confinement.host.caches)
                 .map_err(ConfineError::Scratch)?;
@@ -183,6 +239,7 @@ impl Lane {
             agent,
             home: Some(home),
             proxy,
+            changes,
             scratch: Some(scratch),
         })
     }
@@ -233,8 +290,9 @@ impl Lane {
         ceilings.disk = resources.disk;
         let worktree = self.folder_of(phase).to_path_buf();
         let git = self.git_of(phase).map(|git| git.folder.clone());
+        let changes = self.stack_of(phase).map(|stack| stack.changes);
         let folders: Vec<PathBuf> = [
-            Some(worktree),
+            Some(changes.unwrap_or(worktree)),
             git,
             home.home().parent().map(Path::to_path_buf),
         ]

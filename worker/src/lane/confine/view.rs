@@ -3,7 +3,7 @@
 use super::ConfineError;
 use crate::lane::Lane;
 use crate::lane::command::Phase;
-use crate::sandbox::{PrivateHome, Scene};
+use crate::sandbox::{PrivateHome, Scene, Stack};
 use crate::supervisor::CommandSpec;
 use crate::supervisor::confine::namespaces::Loopback;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ impl Lane {
         &self,
         phase: Phase,
         home: &PrivateHome,
-        network: Option<Loopback>,
+        (network, stack): (Option<Loopback>, Option<Stack>),
         spec: &mut CommandSpec,
     ) -> Result<(), ConfineError> {
         let confinement = &self.confinement;
@@ -44,6 +44,8 @@ impl Lane {
             wished: &confinement.wished,
             open_home: confinement.open_home.as_deref(),
             folder,
+            at: self.seen_by(phase),
+            stack,
             git: self.git_of(phase),
             covered,
             hidden,

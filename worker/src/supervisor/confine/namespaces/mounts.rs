@@ -3,7 +3,9 @@
 use super::identity;
 use super::view::{Content, Place, View};
 use super::while_doing;
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, symlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, symlinkat, unlinkat,
+};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
@@ -192,6 +194,10 @@ impl Tree {
             Content::Layered { lower, upper, work } => {
                 self.layer([&lower.0, &upper.0, &work.0].map(Path::new), at)
             }
+            Content::Stacked { lower, upper, work } => {
+                let lower: Vec<&Path> = lower.iter().map(|path| Path::new(&path.0)).collect();
+                self.stack(&lower, [&upper.0, &work.0].map(Path::new), at)
+            }
             Content::Link(to) => self.link(Path::new(&to.0), at),
             Content::Empty => {
                 drop(self.place(at, FileType::Directory)?);
@@ -259,12 +265,33 @@ impl Tree {
     /// Shows a folder of the host with a layer over it; without the layer, and
     /// read-only, where the system has no such file systems.
     fn layer(&mut self, [lower, upper, work]: [&Path; 3], at: &Path) -> io::Result<()> {
-        let overlay = overlay([lower, upper, work].map(|path| within(HOST, path)));
-        let Ok(tree) = overlay else {
+        let Ok(tree) = self.overlay(&[lower], [upper, work]) else {
             return self.attach(lower, at, Access::ReadOnly);
         };
         let target = self.place(at, FileType::Directory)?;
         self.put(&tree, &target, at, Access::Writable)
+    }
+
+    /// Shows folders of the host above each other, with a layer over them.
+    fn stack(&mut self, lower: &[&Path], layer: [&Path; 2], at: &Path) -> io::Result<()> {
+        let tree = while_doing("cannot layer it", self.overlay(lower, layer))?;
+        let target = self.place(at, FileType::Directory)?;
+        self.put(&tree, &target, at, Access::Writable)
+    }
+
+    /// Makes a file system of folders and a layer over them. An option of the
+    /// mount is short, so that the folders get short names first.
+    fn overlay(&self, lower: &[&Path], [upper, work]: [&Path; 2]) -> rustix::io::Result<OwnedFd> {
+        let named = |what: &str, path: &Path| {
+            let name = format!("/{what}");
+            // Of the one before, which is mounted.
+            let _ = unlinkat(CWD, &name, AtFlags::empty());
+            symlinkat(within(HOST, path), CWD, &name).map(|()| name)
+        };
+        let names = lower.iter().enumerate();
+        let names = names.map(|(number, path)| named(&format!("lower-{number}"), path));
+        let lower = names.collect::<Result<Vec<String>, Errno>>()?.join(":");
+        overlay(&lower, &named("upper", upper)?, &named("work", work)?)
     }
 
     fn link(&mut self, to: &Path, at: &Path) -> io::Result<()> {
@@ -368,23 +395,11 @@ fn make(folder: &OwnedFd, name: &[u8], is_folder: bool) -> io::Result<()> {
     while_doing("cannot make a file", made.map(drop))
 }
 
-/// Makes a file system of a folder and a layer over it.
-fn overlay([lower, upper, work]: [PathBuf; 3]) -> rustix::io::Result<OwnedFd> {
+fn overlay(lower: &str, upper: &str, work: &str) -> rustix::io::Result<OwnedFd> {
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    let escaped = |path: PathBuf| {
-        let bytes = path.into_os_string().into_vec();
-        let mut text = Vec::with_capacity(bytes.len());
-        for byte in bytes {
-            if matches!(byte, b'\\' | b':' | b',') {
-                text.push(b'\\');
-            }
-            text.push(byte);
-        }
-        OsString::from_vec(text)
-    };
-    fsconfig_set_string(context.as_fd(), "lowerdir", escaped(lower))?;
-    fsconfig_set_string(context.as_fd(), "upperdir", upper.into_os_string())?;
-    fsconfig_set_string(context.as_fd(), "workdir", work.into_os_string())?;
+    fsconfig_set_string(context.as_fd(), "lowerdir", lower)?;
+    fsconfig_set_string(context.as_fd(), "upperdir", upper)?;
+    fsconfig_set_string(context.as_fd(), "workdir", work)?;
     fsconfig_set_flag(context.as_fd(), "userxattr")?;
     // The layer is deleted after the command. Without this its unmount writes the
     // whole file system below it to disk.

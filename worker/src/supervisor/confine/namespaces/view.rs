@@ -82,6 +82,13 @@ pub(super) enum Content {
         upper: OsText,
         work: OsText,
     },
+    /// Folders of the host, the first over the second and so on, with a layer
+    /// over them that takes the changes. Without it the view cannot be made.
+    Stacked {
+        lower: Vec<OsText>,
+        upper: OsText,
+        work: OsText,
+    },
     /// A link with this text.
     Link(OsText),
     /// An empty folder.
@@ -139,6 +146,17 @@ impl Place {
         Self::new(at, content)
     }
 
+    /// Folders, the first over the others, whose changes go to `changes`, which
+    /// holds the empty folders `upper` and `work`.
+    pub fn stacked(lower: &[PathBuf], changes: &Path, at: &Path) -> Self {
+        let content = Content::Stacked {
+            lower: lower.iter().map(|path| text(path)).collect(),
+            upper: text(&changes.join("upper")),
+            work: text(&changes.join("work")),
+        };
+        Self::new(at, content)
+    }
+
     /// A link.
     pub fn link(to: &Path, at: &Path) -> Self {
         Self::new(at, Content::Link(text(to)))
@@ -161,6 +179,7 @@ impl Place {
                 Some(PathBuf::from(&from.0))
             }
             Content::Layered { lower, .. } => Some(PathBuf::from(&lower.0)),
+            Content::Stacked { lower, .. } => lower.first().map(|lower| PathBuf::from(&lower.0)),
             Content::Link(_) | Content::Empty => None,
         }
     }
@@ -171,7 +190,7 @@ impl Place {
             Content::ReadOnly(_) => "read",
             Content::Writable(_) => "write",
             Content::Fresh(_) => "private",
-            Content::Layered { .. } => "layered",
+            Content::Layered { .. } | Content::Stacked { .. } => "layered",
             Content::Link(_) => "link",
             Content::Empty => "empty",
         }

@@ -1,0 +1,348 @@
+//! Verifications that begin with the build state of the operator's base: what
+//! they find, what they leave, and what passes only with it.
+
+use crate::landing::TARGET;
+use premath_tests::{Ended, Run, Scratch, issue, skipped};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A build tool that knows what is compiled by the times of files, as make and
+/// cargo do, and runs a test that comes with the work. It says what it found.
+const BUILD: &str = r#"hits=0; made=0; mkdir -p ignored/out
+for source in src/*.txt; do
+  out="ignored/out/${source#src/}"
+  if [ -e "$out" ] && [ ! "$source" -nt "$out" ]; then hits=$((hits+1))
+  else rm -f "$out"; cat "$source" > "$out"; made=$((made+1)); fi
+done
+echo "${PREMATH_ISSUE_ID:-base} hits=$hits made=$made at=$PWD" >> "$HOME/log"
+if [ -e src/test.sh ]; then sh src/test.sh; fi
+for out in ignored/out/*; do ! grep -q broken "$out" || exit 1; done
+"#;
+
+const VERIFY: &str = "sh build.sh";
+
+/// Each issue's work: what its own script says, or a file of its own.
+const WORK: &str = r#"if [ -e "$HOME/$PREMATH_ISSUE_ID.sh" ]; then . "$HOME/$PREMATH_ISSUE_ID.sh"
+else echo "$PREMATH_ISSUE_ID" > "src/$PREMATH_ISSUE_ID.txt"; fi"#;
+
+/// A repository with the build tool, and as many issues as have names.
+fn prepared(lanes: usize, names: &[&str]) -> Scratch {
+    let rows: Vec<Value> = names.iter().map(|name| issue(name)).collect();
+    let scratch = Scratch::with_issues(lanes, &rows);
+    commit(&scratch, &[("build.sh", BUILD)]);
+    scratch
+}
+
+/// Commits files in the operator's checkout.
+fn commit(scratch: &Scratch, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        fs::write(scratch.root.join(path), text).unwrap();
+    }
+    for arguments in [
+        &["add", "-A", "--", ":!.premath"][..],
+        &["commit", "-qm", "files"],
+    ] {
+        let git = scratch.git_command(arguments.iter().copied());
+        git.end().exits(0);
+    }
+    for lane in &scratch.lanes {
+        let git = scratch.git_command(["switch", "-q", "--detach", "main"]);
+        git.within(lane).end().exits(0);
+    }
+}
+
+/// Gives an issue work of its own.
+fn script(scratch: &Scratch, issue: &str, text: &str) {
+    fs::write(scratch.home().join(format!("{issue}.sh")), text).unwrap();
+}
+
+fn batch(scratch: &Scratch) -> Run {
+    scratch
+        .landing_batch(WORK, VERIFY)
+        .args(["--sandbox", "namespaces"])
+}
+
+/// Tells whether namespaces work here.
+fn works(scratch: &Scratch) -> bool {
+    let explain = scratch.premath(["sandbox", "explain", "--sandbox", "namespaces"]);
+    let ended = explain.end();
+    if ended.code != Some(0) {
+        skipped("verifications with build state", ended.stderr.trim());
+    }
+    ended.code == Some(0)
+}
+
+/// What the build tool said: of which issue, how much it found, what it made,
+/// and where.
+fn log(scratch: &Scratch) -> Vec<(String, usize, usize, String)> {
+    let text = fs::read_to_string(scratch.home().join("log")).unwrap_or_default();
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let of = |word: &str, name: &str| word.strip_prefix(name).unwrap().to_owned();
+        (
+            words[0].to_owned(),
+            of(words[1], "hits=").parse().unwrap(),
+            of(words[2], "made=").parse().unwrap(),
+            of(words[3], "at="),
+        )
+    };
+    text.lines().map(line).collect()
+}
+
+fn beside(scratch: &Scratch) -> PathBuf {
+    scratch.folder().join("repo-verify")
+}
+
+/// Everything below a folder: kind and mode, size, times, number and content.
+fn snapshot(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    let mut waiting = vec![folder.to_path_buf()];
+    while let Some(path) = waiting.pop() {
+        let meta = fs::symlink_metadata(&path).unwrap();
+        let content = match meta.is_file() {
+            true => String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned(),
+            false => String::new(),
+        };
+        let numbers = (meta.mode(), meta.size(), meta.ino());
+        let times = (
+            meta.mtime(),
+            meta.mtime_nsec(),
+            meta.ctime(),
+            meta.ctime_nsec(),
+        );
+        found.insert(path.clone(), format!("{numbers:?} {times:?} {content}"));
+        if meta.is_dir() {
+            waiting.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        }
+    }
+    found
+}
+
+fn tip_rows(scratch: &Scratch) -> Vec<Value> {
+    let mut rows = scratch.trajectory();
+    rows.retain(|row| row["action"] == "coordinator.tip_verified");
+    rows
+}
+
+fn last_event(ended: &Ended) -> Value {
+    ended.events().pop().unwrap()
+}
+
+#[test]
+fn every_verification_finds_the_state_of_the_base_and_none_of_a_step() {
+    let scratch = prepared(1, &["a", "b", "c"]);
+    if !works(&scratch) {
+        return;
+    }
+    let ended = batch(&scratch).end().exits(0);
+    let found: Vec<(String, usize, usize)> = log(&scratch)
+        .into_iter()
+        .map(|(of, hits, made, _)| (of, hits, made))
+        .collect();
+    let row = |of: &str, hits, made| (of.to_owned(), hits, made);
+    // Each compiles what landed before it anew: no step's state is kept.
+    assert_eq!(
+        found,
+        [
+            row("base", 0, 1),
+            row("a", 1, 1),
+            row("b", 1, 2),
+            row("c", 1, 3),
+            row("base", 0, 4),
+        ]
+    );
+    let at = |number: usize| log(&scratch)[number].3.clone();
+    assert!(
+        (1..4).all(|number| at(number) == at(0)),
+        "{:?}",
+        log(&scratch)
+    );
+    let rows = tip_rows(&scratch);
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(rows[0]["resultClass"], "passed");
+    let event = last_event(&ended);
+    assert_eq!(event["tipChecks"][0]["passed"], json!(true), "{event}");
+    let names: Vec<String> = fs::read_dir(beside(&scratch))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(
+        !names.iter().any(|name| name.ends_with(".changes")),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn lanes_share_one_layer_and_see_it_at_one_place() {
+    let scratch = prepared(2, &["a", "b", "c", "d"]);
+    if !works(&scratch) {
+        return;
+    }
+    batch(&scratch).end().exits(0);
+    let log = log(&scratch);
+    let cold = log.iter().filter(|(_, hits, ..)| *hits == 0);
+    // The base before the first step, and the last commit.
+    assert_eq!(cold.count(), 2, "{log:?}");
+    let of_steps: Vec<_> = log.iter().filter(|(of, ..)| of != "base").collect();
+    assert!(of_steps.len() >= 4, "{log:?}");
+    assert!(of_steps.iter().all(|row| row.3 == log[0].3), "{log:?}");
+    assert_eq!(tip_rows(&scratch).len(), 1);
+}
+
+/// Outputs that are replaced and dated in the future, those of later steps laid
+/// out in advance, everything deleted, and the notes of an overlay set by hand.
+const POISON: &str = r#"cat > src/test.sh <<'END'
+[ "$PREMATH_ISSUE_ID" = h-poison ] || exit 0
+for name in base late x-broken h-poison; do
+  rm -f "ignored/out/$name.txt"; echo fine > "ignored/out/$name.txt"
+  touch -d 2040-01-01 "ignored/out/$name.txt"
+done
+touch -d 2040-01-01 ignored/out ignored src; touch -d 1990-01-01 src/*.txt
+mknod ignored/out/white c 0 0; rm -rf ignored/gone; mkdir -p ignored/new
+setfattr -n user.overlay.opaque -v y ignored; setfattr -n user.overlay.whiteout -v y src/base.txt
+chmod -R a-w ignored
+END
+echo poison > src/h-poison.txt"#;
+
+#[test]
+fn the_layer_survives_hostile_steps_and_gives_no_false_green() {
+    let scratch = prepared(1, &["a", "b", "c"]);
+    if !works(&scratch) {
+        return;
+    }
+    batch(&scratch).end().exits(0);
+    let layer = beside(&scratch).join("warm");
+    let before = snapshot(&layer);
+    assert!(before.len() > 2, "{before:?}");
+    let mut rows = scratch.issue_bytes();
+    for name in ["h-poison", "i-tracked", "late", "x-broken"] {
+        rows.extend_from_slice(format!("{}\n", issue(name)).as_bytes());
+    }
+    scratch.write_issues(&rows);
+    script(&scratch, "h-poison", POISON);
+    // The output itself is in the work, in a folder that is ignored no more.
+    script(
+        &scratch,
+        "i-tracked",
+        "printf '' > .gitignore; mkdir -p ignored/out; echo broken > src/i-tracked.txt; \
+         echo fine > ignored/out/late.txt",
+    );
+    script(&scratch, "x-broken", "echo broken > src/x-broken.txt");
+    batch(&scratch).end().exits(1);
+    assert_eq!(snapshot(&layer), before);
+    for (name, status) in [
+        ("late", "closed"),
+        ("x-broken", "blocked"),
+        ("i-tracked", "blocked"),
+    ] {
+        assert_eq!(scratch.issue(name)["status"], status, "{name}");
+    }
+    // The second batch made no layer: its base is the same.
+    let bases = log(&scratch).into_iter().filter(|(of, ..)| of == "base");
+    assert_eq!(bases.count(), 3, "{:?}", log(&scratch));
+    assert_eq!(scratch.file_on(TARGET, "src/x-broken.txt"), None);
+}
+
+#[test]
+fn a_layer_that_was_changed_or_is_of_another_base_is_made_anew() {
+    let scratch = prepared(1, &["a", "b", "c"]);
+    if !works(&scratch) {
+        return;
+    }
+    batch(&scratch).end().exits(0);
+    let again = |name: &str| {
+        let rows: String = ["1", "2", "3"]
+            .iter()
+            .map(|number| format!("{}\n", issue(&format!("{name}{number}"))))
+            .collect();
+        scratch.write_issues(&[scratch.issue_bytes(), rows.into_bytes()].concat());
+        let before = log(&scratch).len();
+        batch(&scratch).end().exits(0);
+        log(&scratch)[before].clone()
+    };
+    let first = again("same");
+    assert_ne!(first.0, "base", "{first:?}");
+    fs::write(
+        beside(&scratch).join("warm/ignored/out/base.txt"),
+        "other\n",
+    )
+    .unwrap();
+    let first = again("changed");
+    assert_eq!((&*first.0, first.1), ("base", 0), "{first:?}");
+    commit(&scratch, &[("src/more.txt", "more\n")]);
+    let first = again("moved");
+    assert_eq!((&*first.0, first.1), ("base", 0), "{first:?}");
+}
+
+#[test]
+fn what_passes_only_with_build_state_is_found_at_the_end() {
+    let scratch = prepared(1, &["a", "b", "c"]);
+    if !works(&scratch) {
+        return;
+    }
+    let library =
+        "[ -e ignored/library ] || { mkdir -p ignored; cp src/base.txt ignored/library; }\n";
+    commit(&scratch, &[("build.sh", library)]);
+    script(&scratch, "b", "rm src/base.txt");
+    let ended = batch(&scratch).end().exits(1);
+    for name in ["a", "b", "c"] {
+        assert_eq!(scratch.issue(name)["status"], "closed", "{name}");
+    }
+    let rows = tip_rows(&scratch);
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["resultClass"], "failed");
+    assert_eq!(rows[0]["failureClasses"], json!(["landing_check_failed"]));
+    let event = last_event(&ended);
+    assert_eq!(event["tipChecks"][0]["passed"], json!(false), "{event}");
+    assert_eq!(event["exitCode"], json!(1));
+    let reports = fs::read_dir(scratch.root.join("artifacts/reports")).unwrap();
+    let report = reports.map(|entry| entry.unwrap().path()).next().unwrap();
+    let report = fs::read_to_string(report).unwrap();
+    let first = report.lines().nth(2).unwrap();
+    assert!(first.contains("DOES NOT PASS the verification"), "{report}");
+    assert!(!report.contains("git merge"), "{report}");
+    assert!(first.contains(".tip.stderr"), "{report}");
+}
+
+#[test]
+fn without_layers_every_verification_begins_with_nothing() {
+    for (mode, settings) in [("landlock", ""), ("namespaces", "[verify]\nwarm = false\n")] {
+        let scratch = prepared(1, &["a", "b", "c"]);
+        fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+        let explain = scratch.premath(["sandbox", "explain", "--sandbox", mode]);
+        if explain.end().code != Some(0) {
+            skipped("verifications without build state", mode);
+            continue;
+        }
+        let network = ["--network-work", "open", "--network-verify", "open"];
+        let run = scratch
+            .landing_batch(WORK, VERIFY)
+            .args(["--sandbox", mode]);
+        run.args(network).end().exits(0);
+        let log = log(&scratch);
+        let expected: Vec<_> = [("a", 0, 2), ("b", 0, 3), ("c", 0, 4)].into();
+        let found: Vec<_> = log.iter().map(|row| (&*row.0, row.1, row.2)).collect();
+        assert_eq!(found, expected, "{mode}");
+        assert!(tip_rows(&scratch).is_empty(), "{mode}");
+        assert!(!beside(&scratch).join("warm").exists(), "{mode}");
+    }
+}
+
+#[test]
+fn too_few_issues_for_it_to_pay_begin_with_nothing() {
+    let scratch = prepared(1, &["a", "b"]);
+    if !works(&scratch) {
+        return;
+    }
+    batch(&scratch).end().exits(0);
+    let log = log(&scratch);
+    let found: Vec<_> = log.iter().map(|row| (&*row.0, row.1)).collect();
+    assert_eq!(found, [("a", 0), ("b", 0)]);
+}

@@ -1,0 +1,393 @@
+//! Verifications that begin with build state: what the verify command leaves on
+//! the operator's base is a layer below the checkout, and what a verification
+//! itself writes goes to a layer that is thrown away (`isolation.md` 4).
+//!
+//! Nothing that a step wrote gets into the layer: it is made before the first
+//! step, on the commit that the operator had checked out.
+
+use super::Lane;
+use super::boot::BootError;
+use super::command::Phase;
+use crate::batch::WarmState;
+use crate::cause::chain;
+use crate::sandbox::Stack;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::issue::Status;
+use premath_kernel::json::canonical;
+use premath_kernel::policy::landing::LandingMode;
+use premath_memory::roots::WarmRoots;
+use premath_memory::{StoreError, WarmBuild, artifact, clock};
+use premath_worktree::removal::{Guard, remove_owned};
+use premath_worktree::tree::{Layer, is_untouched};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The least number of open issues: the layer and the last commit's own
+/// verification cost two verifications without build state.
+const ISSUES_MIN: usize = 3;
+
+/// How often a lane looks whether another harness has made the layer.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The classes of commands that did not end by themselves, or did not begin:
+/// what they leave may be torn.
+const CUT: [FailureClass; 4] = [
+    FailureClass::StepInterrupted,
+    FailureClass::GateTimeout,
+    FailureClass::SandboxUnavailable,
+    FailureClass::ResourceExceeded,
+];
+
+/// How a lane's verifications see their checkout.
+#[derive(Clone, Debug)]
+pub(super) struct WarmSite {
+    /// Where every command sees it: build tools know files by their paths.
+    pub(super) at: PathBuf,
+    /// The build state; none while it is being made.
+    state: Option<Arc<WarmState>>,
+    /// Whether the commit that the checkout is at may be seen over it.
+    is_used: bool,
+}
+
+/// What a layer is of, and what is in it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Record {
+    /// The digest of what it rests on.
+    key: String,
+    roots: Vec<String>,
+    newest: i64,
+    digest: String,
+}
+
+impl Record {
+    fn read(path: &Path) -> Result<Option<Self>, StoreError> {
+        let bytes = artifact::read(path)?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    fn write(&self, path: &Path) -> Result<(), StoreError> {
+        artifact::overwrite(path, &serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    fn layer(self) -> Layer {
+        Layer {
+            roots: self.roots,
+            newest: self.newest,
+            digest: self.digest,
+        }
+    }
+}
+
+pub(super) fn failed<'a>(
+    operation: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> StoreError + use<'a> {
+    move |source| StoreError::Io {
+        operation,
+        path: path.to_path_buf(),
+        source,
+    }
+}
+
+impl Lane {
+    /// Makes sure of the build state of the operator's base, where verifications
+    /// begin with it. Where it cannot be had they begin without it.
+    ///
+    /// # Errors
+    ///
+    /// [`BootError`] where the lane cannot go on.
+    pub(super) fn warm_up(&mut self) -> Result<(), BootError> {
+        if !self.is_warm_wanted()? {
+            return Ok(());
+        }
+        let batch = self.batch.clone();
+        let mut known = batch.warmth.state();
+        let state = match &*known {
+            Some(state) => state.clone(),
+            None => {
+                let made = self.find_or_make()?;
+                known.insert(made).clone()
+            }
+        };
+        drop(known);
+        self.site.warm = state.map(|state| WarmSite {
+            at: self.warm_roots().at,
+            state: Some(state),
+            is_used: false,
+        });
+        // What landed before the batch was cut may have been verified with it.
+        if self.site.warm.is_some() && batch.is_resumed() {
+            self.owes_tip = true;
+            batch.warmth.note_landed();
+        }
+        Ok(())
+    }
+
+    /// Deletes a folder beside the repository that a command wrote.
+    pub(super) fn discard(&self, folder: &Path) -> Result<(), StoreError> {
+        let repository = &*self.batch.settings.roots.repository;
+        let guard = Guard::outside([repository, self.tree.common_folder()]);
+        let removed = guard.and_then(|guard| {
+            remove_owned(folder, &guard).map_err(|error| io::Error::other(chain(&error)))
+        });
+        removed.map_err(failed("remove", folder))
+    }
+
+    fn warm_roots(&self) -> WarmRoots {
+        WarmRoots::at(&self.batch.settings.roots.repository)
+    }
+
+    /// Tells whether verifications are to begin with build state. Branches that
+    /// each stay where they are have no last commit that could be verified
+    /// without it.
+    fn is_warm_wanted(&self) -> Result<bool, BootError> {
+        let settings = &self.batch.settings;
+        let can_be = settings.warm
+            && self.confinement.mounts()
+            && settings.landing.mode != LandingMode::Branch
+            && !self.confinement.is_open(&self.site.state.checkout);
+        if !can_be {
+            return Ok(false);
+        }
+        let count = self.batch.memory.view(|view| {
+            let open = view
+                .rows()
+                .filter(|row| row.issue.status == Status::Open)
+                .filter(|row| settings.selection.admits(&row.issue));
+            open.take(ISSUES_MIN).count()
+        })?;
+        Ok(count == ISSUES_MIN)
+    }
+
+    /// Finds the layer that an earlier batch made of the same, or makes it;
+    /// `None` where there is none to be had, or nothing in it.
+    fn find_or_make(&mut self) -> Result<Option<Arc<WarmState>>, BootError> {
+        let common = self.tree.common_folder().to_path_buf();
+        let roots = self.warm_roots();
+        let key = self.warm_key()?;
+        let Some(build) = self.await_build(&common)? else {
+            return Ok(None);
+        };
+        if let Some(in_use) = build.shared(&common)?
+            && let Some(layer) = self.recorded(&roots, &key)?
+        {
+            return Ok(self.state_of(&roots, layer, in_use));
+        }
+        // Another harness verifies over one of another base.
+        let Some(in_use) = build.alone(&common)? else {
+            tracing::info!("another batch uses the build state of another base");
+            return Ok(None);
+        };
+        let Some(layer) = self.make_layer(&roots, key)? else {
+            return Ok(None);
+        };
+        in_use.share().map_err(failed("share", &roots.layer))?;
+        Ok(self.state_of(&roots, layer, in_use))
+    }
+
+    fn state_of(
+        &self,
+        roots: &WarmRoots,
+        layer: Layer,
+        in_use: premath_memory::WarmUse,
+    ) -> Option<Arc<WarmState>> {
+        let is_any = !layer.roots.is_empty();
+        is_any.then(|| {
+            Arc::new(WarmState {
+                base: self.site.origin.clone(),
+                folder: roots.layer.clone(),
+                layer,
+                _in_use: in_use,
+            })
+        })
+    }
+
+    /// Waits until no other harness makes the layer; `None` where the batch is
+    /// to end, or it takes longer than a verification may.
+    fn await_build(&self, common: &Path) -> Result<Option<WarmBuild>, BootError> {
+        let began = Instant::now();
+        loop {
+            if let Some(build) = WarmBuild::try_acquire(common)? {
+                return Ok(Some(build));
+            }
+            let is_over = began.elapsed() > self.batch.settings.limits.verify;
+            if is_over || self.batch.interrupt.level() > crate::interrupt::Level::None {
+                return Ok(None);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Returns the digest of what the layer rests on.
+    fn warm_key(&self) -> Result<String, BootError> {
+        let settings = &self.batch.settings;
+        let setup = settings.setup.as_ref();
+        let provided = settings.provided.iter();
+        let provided: Vec<_> = provided
+            .map(|file| (&file.path, canonical::sha256_hex(&file.content)))
+            .collect();
+        // What a loss of power leaves of the files is not looked at.
+        let boot = clock::this_process().map(|process| process.boot_id);
+        Ok(canonical::digest(&json!({
+            "tree": self.tree.tree_of(&self.site.origin)?,
+            "command": settings.hooks.verify,
+            "setup": setup.map(|setup| &setup.command),
+            "sandbox": self.confinement.profile(),
+            "at": self.warm_roots().at,
+            "provided": provided,
+            "boot": boot,
+            "version": env!("CARGO_PKG_VERSION"),
+        })))
+    }
+
+    /// Returns the layer that was made of the same, where it is whole.
+    fn recorded(&self, roots: &WarmRoots, key: &str) -> Result<Option<Layer>, BootError> {
+        let record = Record::read(&roots.record)?.filter(|record| record.key == key);
+        let layer = record.map(Record::layer);
+        Ok(layer.filter(|layer| layer.roots.is_empty() || is_untouched(&roots.layer, layer)))
+    }
+
+    /// Verifies the operator's base for the build state that it leaves. It need
+    /// not pass: what it leaves is the base's in any case.
+    fn make_layer(&mut self, roots: &WarmRoots, key: String) -> Result<Option<Layer>, BootError> {
+        roots.prepare()?;
+        artifact::remove(&roots.record)?;
+        self.discard(&roots.layer)?;
+        self.site.warm = Some(WarmSite {
+            at: roots.at.clone(),
+            state: None,
+            is_used: false,
+        });
+        let made = self.run_on_base();
+        self.site.warm = None;
+        let changes = self.site.state.changes.clone();
+        let layer = match made {
+            Ok(true) => match self.site.checkout.tree().keep_layer(&changes.join("upper")) {
+                Ok(layer) => Some(layer),
+                Err(error) => {
+                    tracing::warn!(%error, "the build state of the base is not kept");
+                    None
+                }
+            },
+            Ok(false) => None,
+            Err(error) => {
+                self.discard(&changes)?;
+                return Err(error);
+            }
+        };
+        let Some(layer) = layer else {
+            self.discard(&changes)?;
+            return Ok(None);
+        };
+        fs::rename(changes.join("upper"), &roots.layer).map_err(failed("make", &roots.layer))?;
+        self.discard(&changes)?;
+        let record = Record {
+            key,
+            roots: layer.roots.clone(),
+            newest: layer.newest,
+            digest: layer.digest.clone(),
+        };
+        record.write(&roots.record)?;
+        Ok(Some(layer))
+    }
+
+    /// Makes the checkout ready on the base, and runs the verify command there;
+    /// tells whether it ended by itself.
+    fn run_on_base(&mut self) -> Result<bool, BootError> {
+        match self.set_up_on_base() {
+            // Each step will say so.
+            Err(BootError::Command { .. }) => return Ok(false),
+            ready => ready?,
+        }
+        let command = self.batch.settings.hooks.verify.clone();
+        let ran = self.on_boot(Phase::Warm, |lane, occasion| {
+            let ran = lane.run(Phase::Warm, &command, occasion, None, None);
+            ran.map(Some)
+        });
+        match ran {
+            Ok(()) => Ok(true),
+            Err(BootError::Command { classes, .. }) => Ok(!classes.iter().any(|class| {
+                let is = |cut: &FailureClass| class == cut.as_str();
+                CUT.iter().any(is)
+            })),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn set_up_on_base(&mut self) -> Result<(), BootError> {
+        let origin = self.site.origin.clone();
+        self.put_checkout_at(&origin)?;
+        self.on_boot(Phase::VerifySetup, |lane, occasion| {
+            lane.set_up(Phase::VerifySetup, occasion, None)
+        })?;
+        self.put_checkout_at(&origin)?;
+        Ok(())
+    }
+
+    /// Makes the checkout ready to be seen over the layer, where the commit that
+    /// it is at fits it.
+    pub(super) fn warm_to(&mut self, commit: &str) {
+        let tree = self.site.checkout.tree();
+        let provided = self.batch.settings.provided.iter();
+        let provided: Vec<&Path> = provided.map(|file| &*file.path).collect();
+        let Some(warm) = &self.site.warm else {
+            return;
+        };
+        let made = match &warm.state {
+            None => tree.date(commit, 0, &provided).map(|()| false),
+            Some(state) => tree
+                .fits(&state.layer, &state.base, commit)
+                .and_then(|fits| {
+                    if fits {
+                        tree.date(&state.base, state.layer.newest, &provided)?;
+                    }
+                    Ok(fits)
+                }),
+        };
+        let is_used = made.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the verification begins without build state");
+            false
+        });
+        if let Some(warm) = &mut self.site.warm {
+            warm.is_used = is_used;
+        }
+    }
+
+    /// Verifies the commit that the checkout is at without build state.
+    pub(super) fn go_cold(&mut self) {
+        if let Some(warm) = &mut self.site.warm {
+            warm.is_used = false;
+        }
+    }
+
+    /// Tells whether a verification of the commit that the checkout is at begins
+    /// with build state.
+    pub(super) fn is_warm(&self) -> bool {
+        self.site.warm.as_ref().is_some_and(|warm| warm.is_used)
+    }
+
+    /// Returns what a command of a phase sees in the place of its folder, where
+    /// its changes are thrown away.
+    pub(super) fn stack_of(&self, phase: Phase) -> Option<Stack> {
+        let warm = self.site.warm.as_ref()?;
+        let checkout = self.site.checkout.folder().to_path_buf();
+        let lower = match (phase, &warm.state) {
+            (Phase::Warm, _) => vec![checkout],
+            (Phase::VerifySetup | Phase::Tip, _) | (_, None) => return None,
+            (_, Some(state)) if phase.is_verification() && warm.is_used => {
+                vec![checkout, state.folder.clone()]
+            }
+            _ => return None,
+        };
+        Some(Stack {
+            lower,
+            changes: self.site.state.changes.clone(),
+        })
+    }
+}
