@@ -22,6 +22,7 @@ mod binaries;
 mod dice;
 mod length;
 pub mod model;
+pub mod pages;
 mod processes;
 mod run;
 mod scratch;

@@ -8,7 +8,7 @@
 
 use premath_kernel::failure::FailureClass;
 use premath_tests::surface::help::{Entry, Surface};
-use premath_tests::surface::{Fault, docs, hygiene, layers, pipeline};
+use premath_tests::surface::{Fault, docs, generate, hygiene, layers, pipeline};
 use premath_tests::workspace;
 use std::fs;
 use std::path::Path;
@@ -53,6 +53,37 @@ fn the_modules_of_this_checkout_form_layers() {
 fn the_pages_of_this_checkout_are_what_the_binaries_do() {
     let surface = Surface::of_the_binaries();
     assert_eq!(told(&docs::faults(&workspace(), &surface)), none());
+}
+
+#[test]
+fn the_generated_files_of_this_checkout_are_current() {
+    let files = generate::files(&workspace());
+    assert_eq!(told(&generate::faults(&workspace(), &files)), none());
+}
+
+#[test]
+fn a_stale_generated_file_is_found_and_written() {
+    let folder = checkout(&["worker/src/exit.rs"]);
+    let root = folder.path();
+    write(root, "docs/reference/exit-codes.md", "# Old\n");
+    let files = generate::Files::from([
+        (
+            "docs/reference/exit-codes.md".to_owned(),
+            "# New\n".to_owned(),
+        ),
+        ("docs/reference/other.md".to_owned(), String::new()),
+    ]);
+    let stale = |root: &Path| {
+        let faults = told(&generate::faults(root, &files));
+        faults
+            .into_iter()
+            .filter(|fault| fault.contains("stale"))
+            .count()
+    };
+    assert_eq!(stale(root), 1);
+    let changed = generate::write(root, &files).unwrap();
+    assert_eq!(changed, ["docs/reference/exit-codes.md"]);
+    assert_eq!(stale(root), 0);
 }
 
 #[test]
@@ -268,7 +299,7 @@ fn pages() -> TempDir {
     write(
         root,
         "mise.toml",
-        "[tasks.a]\nrun = \"cargo test\"\n\n[tasks.docs-commands]\nrun = \"cargo test\"\n",
+        "[tasks.a]\nrun = \"cargo test\"\n\n[tasks.generate]\nrun = \"cargo test\"\n",
     );
     write(
         root,
@@ -296,6 +327,10 @@ fn a_page_that_names_what_is_not_there_is_found() {
         ),
         (
             "```\n$ premath look --broad\n```",
+            "README.md:3: `premath look` takes no `--broad`",
+        ),
+        (
+            "```console\n$ premath look --broad\n```",
             "README.md:3: `premath look` takes no `--broad`",
         ),
         ("`--broad N`", "README.md:2: no command takes `--broad`"),
@@ -350,8 +385,8 @@ fn what_no_page_names_is_found() {
     assert_eq!(
         faults,
         [
-            "shared/cli/src/init/harness.toml: no page names the table [more]",
             "docs/reference/classes.md: no page names the failure class check_failed",
+            "shared/cli/src/init/harness.toml: no page names the table [more]",
         ]
     );
 }

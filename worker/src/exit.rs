@@ -2,7 +2,9 @@
 
 /// Every issue that was worked on ended well, or nothing was ready.
 pub const OK: u8 = 0;
-/// At least one issue ended otherwise, or a lane had to be given up.
+/// At least one issue ended otherwise, a lane had to be given up, a closed issue's
+/// commit is not on the landing target, the last push failed, the last commit does
+/// not pass the verification without build state, or a bound of the batch was reached.
 pub const FAILED: u8 = 1;
 /// Usage, configuration, or input that cannot be read, found before dispatch.
 pub const USAGE: u8 = 2;

@@ -1,8 +1,10 @@
-//! The verification surfaces as one program: `premath-check
-//! docs|hygiene|layers|pipeline` judges this checkout, or the one that follows; `premath-check commands` prints the page of commands.
+//! The verification surfaces as one program. `premath-check
+//! docs|generated|hygiene|layers|pipeline` checks this checkout, or the one that
+//! follows; `premath-check generate` writes everything that is derived;
+//! `premath-check commands` prints the page of commands.
 
 use premath_tests::surface::help::Surface;
-use premath_tests::surface::{Fault, docs, hygiene, layers, pipeline};
+use premath_tests::surface::{Fault, docs, generate, hygiene, layers, pipeline};
 use premath_tests::workspace;
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,6 +18,7 @@ fn main() -> ExitCode {
     let mut out = std::io::stdout().lock();
     let faults: Vec<Fault> = match asked.as_str() {
         "docs" => docs::faults(&root, &Surface::of_the_binaries()),
+        "generated" => generate::faults(&root, &generate::files(&root)),
         "hygiene" => hygiene::faults(&root),
         "layers" => layers::faults(&root),
         "pipeline" => pipeline::faults(&root),
@@ -23,10 +26,25 @@ fn main() -> ExitCode {
             let _ = out.write_all(Surface::of_the_binaries().page().as_bytes());
             return ExitCode::SUCCESS;
         }
+        "generate" => {
+            return match generate::write(&root, &generate::files(&root)) {
+                Ok(changed) => {
+                    for name in &changed {
+                        let _ = writeln!(out, "wrote {name}");
+                    }
+                    let _ = writeln!(out, "generate: {} file(s) changed", changed.len());
+                    ExitCode::SUCCESS
+                }
+                Err(error) => {
+                    let _ = writeln!(std::io::stderr(), "error: {error}");
+                    ExitCode::FAILURE
+                }
+            };
+        }
         _ => {
             let _ = writeln!(
                 std::io::stderr(),
-                "usage: premath-check docs|hygiene|layers|pipeline [ROOT] | commands"
+                "usage: premath-check docs|generated|hygiene|layers|pipeline|generate|commands [ROOT]"
             );
             return ExitCode::from(2);
         }

@@ -65,7 +65,7 @@ impl Surface {
     /// Returns the page that lists every command with its flags.
     pub fn page(&self) -> String {
         let mut page = String::from(
-            "# Commands\n\nWritten from the binaries' own help by `mise run docs-commands`. \
+            "# Commands\n\nWritten from the help of the binaries by `mise run generate`. \
              `<command> --help` says what each flag means; every `premath` command takes `--json`.\n",
         );
         let mut binary = "";

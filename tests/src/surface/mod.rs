@@ -2,6 +2,7 @@
 //! is committed, each a pure look at the files of a checkout.
 
 pub mod docs;
+pub mod generate;
 pub mod help;
 pub mod hygiene;
 pub mod layers;

@@ -8,12 +8,12 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Failure classes
 
-<!-- Written by `mise run docs-classes` from the table in shared/kernel/src/failure.rs. -->
+<!-- Written by `mise run generate` from the table in shared/kernel/src/failure.rs. -->
 
-A class is a stable, machine-readable name of one way to fail. It stands in trajectory rows, \
-witnesses and answers under `failureClasses`, and it decides what follows: the retry policy has \
-a rule for it, or its default rule applies. Of several classes of one failure the first that a \
-rule names decides. The source is the section whose rule was broken.
+A class is a stable, machine-readable name of one way to fail. It appears in trajectory \
+rows, witnesses and answers under `failureClasses`. The retry policy has a rule for it, or its \
+default rule applies. If a failure has several classes, the first one that a rule names decides. \
+The source is the section whose rule was broken.
 
 `premath classes` lists the same with the retry policy of your repository, `premath classes \
 CLASS` shows one class in full, and both take `--json`.
@@ -46,8 +46,8 @@ pub(super) fn page(policy: &RetryPolicy) -> String {
 
 fn rules(policy: &RetryPolicy) -> String {
     let mut text = format!(
-        "\n## The embedded retry policy\n\n`{}`, digest `{}`. An artifact of your own, named by \
-         `retry_policy` in `harness.toml`, takes its place.\n\n\
+        "\n## The embedded retry policy\n\n`{}`, digest `{}`. An artifact that \
+         `retry_policy` in `harness.toml` names replaces it.\n\n\
          | rule | attempts | backoff | then |\n|---|---|---|---|\n",
         policy.policy_id(),
         policy.policy_digest()
@@ -94,9 +94,8 @@ mod tests {
         let shipped = std::fs::read_to_string(SHIPPED).unwrap_or_default();
         assert!(
             shipped == page(&RetryPolicy::embedded().unwrap()),
-            "docs/reference/classes.md is not what the table gives; write it again with \
-             `mise run docs-classes`, or \
-             `cargo run --locked --bin premath -- classes --markdown > docs/reference/classes.md`"
+            "docs/reference/classes.md is not what the table gives; `mise run generate` \
+             writes it"
         );
     }
 

@@ -8,10 +8,10 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Slices of the typestate
 
-<!-- Written by `mise run docs-slices` from the rules of the gate and the conformance vectors. -->
+<!-- Written by `mise run generate` from the rules of the gate and the conformance vectors. -->
 
 TOOL-CALLING-HARNESS-TYPESTATE 8 suggests to build the typestate in eighteen slices. This page \
-says what became of each: the rules of the gate, and the vectors that try them. A turn that breaks \
+lists for each slice the rules of the gate and the vectors that test them. A turn that breaks \
 a rule has the rule's class; a derived class follows from others. The rule `tool::result_missing` \
 is the function `result_missing` in `shared/kernel/src/turn/gate/tool.rs`. A rule keeps a turn from \
 being joined, or from changing an issue; what it asks of this very step is asked when the change \
@@ -116,9 +116,8 @@ mod tests {
         let shipped = std::fs::read_to_string(path).unwrap_or_default();
         assert!(
             shipped == current(),
-            "docs/reference/slices.md is not what rules and vectors give; write it again with \
-             `mise run docs-slices`, or \
-             `cargo run --locked --bin premath -- conformance slices --markdown > docs/reference/slices.md`"
+            "docs/reference/slices.md is not what rules and vectors give; \
+             `mise run generate` writes it"
         );
     }
 

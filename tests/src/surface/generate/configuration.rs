@@ -1,0 +1,88 @@
+//! The page of `harness.toml`, from the template that `premath init` writes.
+
+use std::fmt::Write;
+
+const HEAD: &str = "\
+# Configuration
+
+<!-- Written by `mise run generate` from shared/cli/src/init/harness.toml. -->
+
+`harness.toml` in the main worktree configures a batch. `premath init` writes it with every key \
+as a comment. Every key may be left out. Flags override environment variables, and these \
+override the file. An unknown key is an error. Durations are written as `30s`, `45m` or `1h`, \
+sizes as `512MiB` or `20GiB`.
+";
+
+/// A text with the keys that it is about.
+#[derive(Default)]
+struct Entry {
+    text: Vec<String>,
+    keys: Vec<String>,
+}
+
+/// Returns the page.
+pub(super) fn page(template: &str) -> String {
+    let mut page = HEAD.to_owned();
+    let mut entry = Entry::default();
+    let mut in_table = false;
+    for line in template.lines() {
+        if line.starts_with('[') {
+            entry.end(&mut page, in_table);
+            in_table = true;
+            let _ = write!(page, "\n## {line}\n");
+        } else if let Some(key) = key(line) {
+            entry.keys.push(key.to_owned());
+        } else {
+            // A text below keys is about the next ones.
+            if !entry.keys.is_empty() {
+                entry.end(&mut page, in_table);
+            }
+            if let Some(text) = line.strip_prefix("# ") {
+                entry.text.push(text.to_owned());
+            }
+        }
+    }
+    entry.end(&mut page, in_table);
+    page
+}
+
+impl Entry {
+    fn end(&mut self, page: &mut String, in_table: bool) {
+        let entry = std::mem::take(self);
+        if !in_table || (entry.keys.is_empty() && entry.text.is_empty()) {
+            return;
+        }
+        if !entry.keys.is_empty() {
+            let _ = write!(page, "\n```toml\n{}\n```\n", entry.keys.join("\n"));
+        }
+        if !entry.text.is_empty() {
+            let text = entry.text.join("\n").replace('<', "&lt;");
+            let _ = write!(page, "\n{text}\n");
+        }
+    }
+}
+
+/// Returns a line that sets a key, or shows how to.
+fn key(line: &str) -> Option<&str> {
+    let line = line.strip_prefix('#').unwrap_or(line);
+    let (name, _) = line.split_once(" = ")?;
+    let is_key = |c: char| c.is_ascii_lowercase() || c == '_';
+    (!name.is_empty() && name.chars().all(is_key)).then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_becomes_a_section_a_table() {
+        let page =
+            page("# About.\n\n[batch]\n# Runs <this>.\n#work = 'x'\nmore = 1\n# Last.\n#c = 2\n");
+        let body = page.strip_prefix(HEAD).unwrap();
+        assert_eq!(
+            body,
+            "\n## [batch]\n\n```toml\nwork = 'x'\nmore = 1\n```\n\nRuns &lt;this>.\n\n\
+             ```toml\nc = 2\n```\n\nLast.\n"
+        );
+    }
+}
