@@ -148,26 +148,15 @@ impl LaneRoots {
         UntrustedFolder::make(worktree, parent)?.remove(name.unwrap_or_default())
     }
 
-    /// Makes sure that the folders are folders: a link that a command put in
-    /// their place would lead our files elsewhere.
+    /// Makes sure that the folders are folders that can be written: a link that
+    /// a command put in their place would lead our files elsewhere, and one
+    /// that its owner may not enter would stop the lane.
     ///
     /// # Errors
     ///
     /// [`StoreError::Io`].
     pub fn secure(&self) -> Result<(), StoreError> {
-        let folders = [
-            self.session.parent(),
-            self.ledger.parent(),
-            Some(&*self.step),
-        ];
-        for folder in folders.into_iter().flatten() {
-            match std::fs::symlink_metadata(folder) {
-                Ok(meta) if meta.is_dir() => continue,
-                Ok(_) => std::fs::remove_file(folder).map_err(StoreError::io("remove", folder))?,
-                Err(_) => {}
-            }
-            std::fs::create_dir_all(folder).map_err(StoreError::io("make", folder))?;
-        }
+        self.step_folder()?;
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ attacks! {
     the_index_and_head_are_garbage,
     folders_cannot_be_opened,
     the_lane_itself_cannot_be_opened,
+    the_folder_of_a_steps_files_cannot_be_opened,
     the_whole_lane_is_deleted,
     names_are_hostile,
 }
@@ -103,6 +104,20 @@ chmod 000 src/shut/in src/shut ignored/shut/in ignored/shut src/base.txt; chmod 
     ground.hostile("h", script);
     let script = r#"for at in $(gits); do chmod -R a-w "$at"; chmod 000 "$at"; done; chmod 000 .git .premath"#;
     ground.hostile("i", script);
+    ground.nights();
+}
+
+/// Found by the property over random steps: where such a step failed, too, the
+/// lane was lost.
+fn the_folder_of_a_steps_files_cannot_be_opened(ground: &mut Ground) {
+    ground
+        .hostile("h", "chmod 000 .premath; exit 1")
+        .may_be_cut();
+    ground
+        .hostile("i", "chmod 000 .premath/step .premath; exit 1")
+        .may_be_cut();
+    ground.hostile("j", "chmod 000 .premath; rm src/base.txt");
+    ground.hostile("k", "echo x > src/k.txt; chmod 000 .premath");
     ground.nights();
 }
 

@@ -283,6 +283,11 @@ impl Ground {
         self.harm(!self.findings.is_empty(), what);
     }
 
+    /// Returns what was found so far.
+    pub(crate) fn findings(&self) -> &[String] {
+        &self.findings
+    }
+
     /// Ends the test: nothing may have been found.
     #[track_caller]
     pub(crate) fn verdict(self, attack: &str) {
