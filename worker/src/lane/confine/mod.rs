@@ -231,16 +231,13 @@ impl Lane {
         ceilings.memory = resources.memory;
         ceilings.processes = resources.processes;
         ceilings.disk = resources.disk;
-        let worktree = self.folder_of(phase).to_path_buf();
-        let git = self.git_of(phase).map(|git| git.folder.clone());
-        let folders: Vec<PathBuf> = [
-            Some(worktree),
-            git,
-            home.home().parent().map(Path::to_path_buf),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        let mut folders = vec![self.folder_of(phase).to_path_buf()];
+        folders.extend(self.git_of(phase).map(|git| git.folder.clone()));
+        let layers = match self.confinement.mounts() {
+            true => self.confinement.host.caches.len(),
+            false => 0,
+        };
+        folders.extend(home.written(layers));
         ceilings.measure(folders.iter().map(PathBuf::as_path));
         ceilings
     }
