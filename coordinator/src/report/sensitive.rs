@@ -3,7 +3,7 @@
 
 use super::Summary;
 use harness_worker::lane::StepReport;
-use premath_kernel::json::plain::plain;
+use premath_kernel::json::plain::{is_cut, plain};
 
 /// The title of the section.
 pub(super) const TITLE: &str = "changes to verification, CI, hooks, dependencies";
@@ -46,7 +46,9 @@ fn of_issue(report: &StepReport) -> Vec<String> {
     let issue = plain(&report.issue_id);
     let mut lines = vec![format!("  {issue}: {}{more}", items.join(", "))];
     if let (Some(base), Some(commit)) = (&report.base, &report.commit) {
-        let paths: Vec<String> = shown.iter().map(|change| quoted(&change.path)).collect();
+        // The head of a path that is long leads to nothing.
+        let whole = shown.iter().filter(|change| !is_cut(&change.path));
+        let paths: Vec<String> = whole.map(|change| quoted(&change.path)).collect();
         lines.push(format!(
             "    git diff {} {} -- {}",
             short(base),

@@ -14,6 +14,7 @@ use std::path::Path;
 attacks! {
     a_socket_in_the_home_is_reached,
     a_socket_by_a_name_of_the_kernels_is_reached,
+    a_socket_by_a_name_of_the_kernels_is_reached_by_an_open_network,
     a_terminal_multiplexer_is_reached,
     a_descriptor_is_inherited,
     a_terminal_of_the_users_is_written_to,
@@ -66,6 +67,12 @@ fn a_socket_by_a_name_of_the_kernels_is_reached(ground: &mut Ground) {
     ground.nights();
     ground.harm(is_reached(&listener), "an abstract socket was reached");
     probed(ground);
+}
+
+/// The network is that of the machine, and with it such names.
+fn a_socket_by_a_name_of_the_kernels_is_reached_by_an_open_network(ground: &mut Ground) {
+    ground.settings("[network]\nwork = \"open\"\nverify = \"open\"\n");
+    a_socket_by_a_name_of_the_kernels_is_reached(ground);
 }
 
 /// The probe must have been there, or nothing was tried.

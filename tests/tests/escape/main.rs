@@ -39,6 +39,7 @@ macro_rules! attacks {
 
 mod channels;
 mod devices;
+mod evasion;
 mod forgery;
 mod governance;
 mod ground;
@@ -53,6 +54,7 @@ mod record;
 mod refs;
 mod remote;
 mod resources;
+mod rights;
 mod shapes;
 mod tamper;
 mod tools;

@@ -4,6 +4,7 @@ use crate::ground::{Ground, TARGET};
 
 attacks! {
     folders_are_nested_deeper_than_a_path_reaches,
+    a_path_of_a_step_does_not_fill_a_report,
     the_git_folder_is_deleted,
     the_git_file_is_deleted,
     a_tree_has_an_entry_above_itself,
@@ -24,6 +25,68 @@ fn folders_are_nested_deeper_than_a_path_reaches(ground: &mut Ground) {
 while [ $i -lt 300 ]; do mkdir "$name" && cd -P "./$name" 2>/dev/null || break; i=$((i+1)); done"#;
     ground.hostile("i", script);
     ground.nights();
+}
+
+/// A path of 600 KB, and texts as long, are cut where they are told.
+fn a_path_of_a_step_does_not_fill_a_report(ground: &mut Ground) {
+    let deep = r#"python3 - <<'END'
+import os
+part = "p" * 200
+for top, shut in ("src", False), (".", True), ("ignored", True):
+    os.makedirs(top, exist_ok=True)
+    here = os.open(top, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir(part, dir_fd=here)
+        below = os.open(part, os.O_RDONLY, dir_fd=here)
+        os.close(here); here = below
+    os.close(os.open("leaf", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    if shut: os.fchmod(here, 0)
+END"#;
+    let links = r#"name=$(printf %0200d 0 | tr 0 p); at=src; for n in 1 2 3 4 5 6 7 8 9; do at="$at/$name"; done
+mkdir -p "$at"; ln -s "../../../../../../../../../../../../$at" "$at/link"; mkfifo "$at/pipe"
+mkdir -p "$at/.GIT" "$at/bare/objects" "$at/bare/refs"; echo 'ref: refs/heads/x' > "$at/bare/HEAD""#;
+    let protected = r#"name=$(printf %0200d 0 | tr 0 p); mkdir -p ".claude/$name/$name"
+for n in 1 2 3 4 5; do echo x > ".claude/$name/$name/$name$n"; done"#;
+    let asks = r#"part=$(printf %0200d 0 | tr 0 p); text=$(for n in $(seq 600); do printf '%s/' "$part"; done)
+printf '{"title":"%s"}\n{"%s":1}\n' "$text" "$text" >> "$PREMATH_OUTBOX"
+printf '{"schema":"%s"}' "$text" > .premath/step/evidence.json"#;
+    for (id, script) in [("h", deep), ("i", links), ("j", protected), ("k", asks)] {
+        ground.hostile(id, script);
+    }
+    ground.nights();
+    let part = "p".repeat(200);
+    let mut found = vec![("the batch says".to_owned(), ground.told().to_owned())];
+    for folder in ["repo/.premath", "repo/artifacts"] {
+        found.extend(texts(&ground.path(folder)));
+    }
+    for (at, text) in found {
+        let longest = text
+            .split('\n')
+            .max_by_key(|line| line.matches(&part).count());
+        let times = longest.unwrap_or_default().matches(&part).count();
+        let is_whole = times > 40;
+        ground.harm(
+            is_whole,
+            format!("{at}: a path {times} times as long as a name"),
+        );
+    }
+}
+
+/// Reads what the harness wrote below a folder; what steps printed is theirs.
+fn texts(folder: &std::path::Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = path.display().to_string();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(texts(&path));
+        } else if !name.contains(".work.std") && entry.file_type().is_ok_and(|kind| kind.is_file())
+        {
+            let bytes = std::fs::read(&path).unwrap_or_default();
+            found.push((name, String::from_utf8_lossy(&bytes).into_owned()));
+        }
+    }
+    found
 }
 
 fn the_git_folder_is_deleted(ground: &mut Ground) {

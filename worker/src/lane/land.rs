@@ -12,6 +12,7 @@ use crate::interrupt::Level;
 use crate::witness;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{self, Claim};
+use premath_kernel::json::plain::listed;
 use premath_kernel::policy::landing::ROUNDS;
 use premath_kernel::policy::landing::is_step_branch;
 use premath_kernel::record::session::SessionStep;
@@ -285,7 +286,7 @@ impl Lane {
         let text = format!(
             "the work conflicts with what is on {} at {tip} in: {}",
             self.batch.landing.target(),
-            paths.join(", ")
+            listed(paths)
         );
         self.say(progress, round, FailureClass::LandingConflict, &text)
     }

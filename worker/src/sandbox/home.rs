@@ -58,6 +58,19 @@ impl PrivateHome {
         self.root.join("net")
     }
 
+    /// Returns the folders that a command writes to, with so many layers. The
+    /// kernel's own folder of a layer is none of them: it is shut.
+    pub fn written(&self, layers: usize) -> Vec<PathBuf> {
+        let mut folders = vec![
+            self.home(),
+            self.temporary(),
+            self.shared_memory(),
+            self.own(),
+        ];
+        folders.extend((0..layers).map(|number| self.root.join(format!("layer-{number}/upper"))));
+        folders
+    }
+
     /// Makes the layer over a cache; returns the folder that holds it.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 
 use super::{FileSettings, LoopFlags};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use premath_kernel::json::plain::listed;
 use premath_kernel::policy::governing::{
     AllowError, CommandFiles, Governing, SensitiveChanges, files_of,
 };
@@ -82,7 +83,7 @@ impl Judged {
     /// Returns why the step is refused, where it is.
     pub fn refusal(&self) -> Option<String> {
         if !self.protected.is_empty() {
-            let paths = self.protected.join(", ");
+            let paths = listed(&self.protected);
             return Some(format!("the work changed protected files: {paths}"));
         }
         let changes = &self.sensitive.changes;
@@ -95,7 +96,7 @@ impl Judged {
             .collect();
         Some(format!(
             "the work changed sensitive files, which `sensitive` under [protect] refuses: {}",
-            items.join(", ")
+            listed(&items)
         ))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::confine::landlock::{self, Held};
 use super::confine::namespaces::{self, Bounds, Outcome, Record};
+use super::confine::no_core;
 use super::descendants::Children;
 use super::message::{
     Begin, Exit, ExitCause, Report, Request, SpawnFailure, StreamReport, milliseconds,
@@ -176,7 +177,7 @@ impl Job {
         if over && alone {
             return Next::Clear;
         }
-        if let Some(resource) = self.usage.exceeded(now) {
+        if let Some(resource) = self.usage.exceeded(now, self.launcher()) {
             self.cause = ExitCause::Exceeded(resource);
             return Next::Clear;
         }
@@ -229,6 +230,11 @@ impl Job {
         self.phase = Phase::Settling {
             until: now + SETTLE,
         };
+    }
+
+    /// Returns the process of ours that the command is below, where it has one.
+    fn launcher(&self) -> Option<Pid> {
+        self.record.as_ref().map(|_| self.main)
     }
 
     fn unreaped(&self) -> Option<Pid> {
@@ -384,15 +390,15 @@ fn spawn(
 /// Bounds a command that has just been started, before its shell has read a
 /// line. The number of processes is the user's there, so it is only watched.
 fn bound(main: Pid, bounds: &Bounds) {
+    // Where the machine runs out of memory, the command goes first.
+    let score = format!("/proc/{}/oom_score_adj", main.as_raw_nonzero());
+    let _ = std::fs::write(score, "1000");
     let all = [
         (Resource::Nofile, bounds.open_files),
         (Resource::Fsize, bounds.file_bytes),
-        // Not 0: that starts a handler of the machine's all the same.
-        (
-            Resource::Core,
-            Some(1).filter(|_| bounds.file_bytes.is_some()),
-        ),
     ];
+    // Each fails where the command has ended already.
+    let _ = prlimit(Some(main), Resource::Core, no_core());
     for (resource, bound) in all {
         let Some(bound) = bound else { continue };
         let before = getrlimit(resource);
@@ -401,7 +407,6 @@ fn bound(main: Pid, bounds: &Bounds) {
             current: least(before.current),
             maximum: least(before.maximum),
         };
-        // It fails where the command has ended already.
         let _ = prlimit(Some(main), resource, limits);
     }
 }

@@ -62,6 +62,47 @@ pub fn visible_line(text: &str, most: usize) -> String {
     visible(&line.join(" "), most)
 }
 
+/// The most bytes of a path or a text of a step's that a message, a row or a
+/// witness holds.
+pub const SHOWN: usize = 256;
+
+/// The most paths that a message lists.
+const LISTED: usize = 10;
+
+/// Returns the first [`SHOWN`] bytes of a text of a step's, with an ellipsis
+/// where it is longer: a path may have any length.
+pub fn cut(text: &str) -> Cow<'_, str> {
+    cut_at(text, SHOWN)
+}
+
+/// As [`cut`], with another number of bytes.
+pub fn cut_at(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let mut end = most;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    Cow::Owned(format!("{}…", &text[..end]))
+}
+
+/// Tells whether a text is one that [`cut`] made shorter.
+pub fn is_cut(text: &str) -> bool {
+    text.len() > SHOWN - 3 && text.ends_with('…')
+}
+
+/// Returns the first paths of a step's in one line, each cut.
+pub fn listed<P: AsRef<str>>(paths: &[P]) -> String {
+    let shown = paths.iter().take(LISTED);
+    let shown: Vec<Cow<'_, str>> = shown.map(|path| cut(path.as_ref())).collect();
+    let line = shown.join(", ");
+    match paths.len().saturating_sub(LISTED) {
+        0 => line,
+        left => format!("{line}, and {left} more"),
+    }
+}
+
 /// Tells whether a character does something to a terminal, or hides in a text.
 fn is_active(c: char) -> bool {
     c.is_control()
@@ -110,6 +151,28 @@ mod tests {
             json
         );
         assert!(matches!(plain("caf\u{e9}"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        assert!(matches!(cut("src/a.rs"), Cow::Borrowed("src/a.rs")));
+        let whole = "é".repeat(SHOWN / 2);
+        assert_eq!(cut(&whole), whole);
+        let long = format!("a{whole}");
+        assert_eq!(cut(&long), format!("a{}…", "é".repeat(SHOWN / 2 - 1)));
+        assert!(is_cut(&cut(&long)) && !is_cut(&whole) && !is_cut("and so on…"));
+        assert_eq!(cut_at("abc", 2), "ab…");
+    }
+
+    #[test]
+    fn a_list_of_paths_is_bounded() {
+        assert_eq!(listed(&["a", "b"]), "a, b");
+        let many: Vec<String> = (0..500)
+            .map(|n| "p".repeat(5_000) + &n.to_string())
+            .collect();
+        let line = listed(&many);
+        assert!(line.len() < 11 * (SHOWN + 5), "{}", line.len());
+        assert!(line.ends_with("…, and 490 more"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::scan::Content;
 use super::{Tree, TreeError};
 use crate::signing::{Signer, SigningError, write_commit};
 use git2::Oid;
+use premath_kernel::json::plain::cut;
 use premath_kernel::record::trailers::LandingTrailers;
 use premath_kernel::record::trajectory::ChainHead;
 use std::collections::BTreeSet;
@@ -189,7 +190,10 @@ impl Tree {
             return Ok(());
         };
         let path = String::from_utf8_lossy(path);
-        Err(self.error("stage the changes", format!("git cannot take {path}")))
+        Err(self.error(
+            "stage the changes",
+            format!("git cannot take {}", cut(&path)),
+        ))
     }
 }
 

@@ -42,11 +42,16 @@ pub use salvage::Salvage;
 use beneath::{Beneath, open_folder};
 use git2::{Commit, ObjectType, Repository, Signature};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::plain::{cut, cut_at, listed};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
+
+/// The most bytes of what an error says of a worktree: it may hold names that a
+/// step chose.
+const DETAIL: usize = 4_096;
 
 /// Git refused something in a worktree.
 #[derive(Debug, thiserror::Error)]
@@ -249,7 +254,7 @@ impl Tree {
         TreeError {
             operation,
             worktree: self.worktree.clone(),
-            detail,
+            detail: cut_at(&detail, DETAIL).into_owned(),
         }
     }
 
@@ -262,7 +267,10 @@ impl Tree {
         operation: &'static str,
         path: &'a Path,
     ) -> impl FnOnce(io::Error) -> TreeError + 'a {
-        move |error| self.error(operation, format!("{}: {error}", path.display()))
+        move |error| {
+            let path = path.to_string_lossy();
+            self.error(operation, format!("{}: {error}", cut(&path)))
+        }
     }
 
     /// Returns a setting that is yes or no.
@@ -367,12 +375,11 @@ impl Tree {
     ///
     /// [`TreeError`], naming what does.
     pub fn must_be_clean(&self) -> Result<(), TreeError> {
-        let mut left = self.changes()?;
+        let left = self.changes()?;
         if left.is_empty() {
             return Ok(());
         }
-        left.truncate(10);
-        let detail = format!("still changed: {}", left.join(", "));
+        let detail = format!("still changed: {}", listed(&left));
         Err(self.error("go back to the step's base", detail))
     }
 

@@ -61,6 +61,7 @@ pub(crate) struct Ground {
     nights: usize,
     has_begun: bool,
     has_hung: bool,
+    told: String,
     findings: Vec<String>,
 }
 
@@ -98,6 +99,7 @@ impl Ground {
             nights: 0,
             has_begun: false,
             has_hung: false,
+            told: String::new(),
             findings: Vec::new(),
         };
         for name in ["outside", "home/.ssh"] {
@@ -269,6 +271,11 @@ impl Ground {
             running.signal(Signal::KILL);
         }
         running.wait()
+    }
+
+    /// Returns what the harness printed in all nights.
+    pub(crate) fn told(&self) -> &str {
+        &self.told
     }
 
     /// Notes harm; a test ends with all of it at once.

@@ -54,6 +54,8 @@ impl Ground {
             running.signal(Signal::KILL);
         }
         let ended = running.wait();
+        self.told.push_str(&ended.stdout);
+        self.told.push_str(&ended.stderr);
         let number = self.nights;
         self.harm(
             over.is_none(),

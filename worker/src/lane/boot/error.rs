@@ -4,6 +4,7 @@ use super::super::command::Phase;
 use super::super::confine::ConfineError;
 use crate::supervisor::SupervisorError;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::plain::listed;
 use premath_memory::projection::ProjectionError;
 use premath_memory::{StoreError, TrajectoryFileError};
 use premath_worktree::landing::LandingError;
@@ -67,7 +68,7 @@ pub enum BootError {
         filter: String,
     },
     /// Somebody's own changes are in the worktree.
-    #[error("{worktree} holds changes that no step of ours made: {}", .paths.join(", "))]
+    #[error("{worktree} holds changes that no step of ours made: {}", listed(.paths))]
     Dirty {
         /// The worktree.
         worktree: PathBuf,

@@ -288,17 +288,16 @@ impl Lane {
         ceilings.memory = resources.memory;
         ceilings.processes = resources.processes;
         ceilings.disk = resources.disk;
-        let worktree = self.folder_of(phase).to_path_buf();
-        let git = self.git_of(phase).map(|git| git.folder.clone());
-        let changes = self.stack_of(phase).map(|stack| stack.changes);
-        let folders: Vec<PathBuf> = [
-            Some(changes.unwrap_or(worktree)),
-            git,
-            home.home().parent().map(Path::to_path_buf),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
+        // Of a stack the changes are measured, and not what the kernel works in.
+        let stack = self.stack_of(phase);
+        let changes = stack.map(|stack| stack.changes.join("upper"));
+        let mut folders = vec![changes.unwrap_or_else(|| self.folder_of(phase).to_path_buf())];
+        folders.extend(self.git_of(phase).map(|git| git.folder.clone()));
+        let layers = match self.confinement.mounts() {
+            true => self.confinement.host.caches.len(),
+            false => 0,
+        };
+        folders.extend(home.written(layers));
         ceilings.measure(folders.iter().map(PathBuf::as_path));
         ceilings
     }

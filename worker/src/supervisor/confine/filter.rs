@@ -1,7 +1,9 @@
-//! System calls that no other means of confinement covers, refused by a filter
+//! System calls that no other means of confinement covers, refused by filters
 //! (seccomp(2)).
 
-use rustix::process::geteuid;
+mod calls;
+
+use calls::*;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, apply_filter,
@@ -9,24 +11,46 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::io;
 
-/// Which sockets are refused beside those of the machine below.
+/// What a command shares with the programs of its user, and is kept from by
+/// these filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sockets {
-    /// No others.
-    All,
-    /// Those of files and of the kernel's names: a command could speak with
-    /// servers of its user, such as a terminal multiplexer.
-    NoFiles,
+pub(super) enum Shared {
+    /// Nothing that matters here.
+    Nothing,
+    /// Sockets of files, and the machine's segments, semaphores and queues: a
+    /// command could speak with servers of its user, such as a terminal
+    /// multiplexer, and leave memory behind.
+    Machine,
 }
 
 /// Refuses system calls of this thread, and of what it starts, that nothing
 /// else confines: the kernel's keys, its programs and counters, sockets of the
 /// machine below, protocols that evade rules of the network, calls that other
-/// filters cannot see, and typing into a terminal.
-pub(super) fn apply(sockets: Sockets) -> io::Result<()> {
-    let filter = program(sockets).map_err(io::Error::other)?;
-    apply_filter(&filter).map_err(io::Error::other)
+/// filters cannot see, typing into a terminal, namespaces of users, programs
+/// that run as their owner, and memory that no process shows.
+pub(super) fn apply(shared: Shared) -> io::Result<()> {
+    let groups = [
+        (NOT_THERE, not_there(shared)),
+        (NOT_PERMITTED, not_permitted()),
+        (INVALID, too_large(shared)),
+    ];
+    for (errno, rules) in groups {
+        let filter = rules.and_then(|rules| program(errno, rules));
+        let filter = filter.map_err(io::Error::other)?;
+        apply_filter(&filter).map_err(io::Error::other)?;
+    }
+    Ok(())
 }
+
+/// Calls, each with the rules of which one must fit; no rule fits always.
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// `ENOSYS`: programs fall back to something else.
+const NOT_THERE: u32 = 38;
+/// `EPERM`.
+const NOT_PERMITTED: u32 = 1;
+/// `EINVAL`: what the calls say where a bound of the kernel's is lower.
+const INVALID: u32 = 22;
 
 /// `AF_UNIX`.
 const UNIX: u64 = 1;
@@ -34,95 +58,111 @@ const UNIX: u64 = 1;
 const VSOCK: u64 = 40;
 /// `IPPROTO_MPTCP`.
 const MPTCP: u64 = 262;
-/// `CLONE_NEWUSER`. A file of the machine's root is root's own also in another
-/// namespace of users, where root may mount control groups and write to them.
-const NEW_USERS: u64 = 0x1000_0000;
 /// `TIOCSTI` and `TIOCLINUX`, which type into a terminal.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
-/// `ENOSYS`: programs fall back to something else.
-const NOT_THERE: u32 = 38;
+/// `RLIMIT_CORE`.
+const CORE: u64 = 4;
+/// `CLONE_NEWUSER`. In a namespace of users a command may mount file systems in
+/// memory and fill the kernel's tables, which nothing bounds. A file of root's is
+/// root's own there too.
+const NEW_USERS: u64 = 0x1000_0000;
+/// `S_ISUID` and `S_ISGID`.
+const RUN_AS: [u64; 2] = [0o4000, 0o2000];
+/// `O_CREAT`, and the bit that `O_TMPFILE` adds to `O_DIRECTORY`.
+const MAKES: [u64; 2] = [0o100, 0o20_000_000];
+/// The most bytes of a segment of System V: there may be 4,096 of them, and no
+/// process shows them. PostgreSQL needs 56 bytes.
+const SEGMENT: u64 = 16 << 10;
+/// The most semaphores of a set of System V: there may be 32,000 sets.
+const SEMAPHORES: u64 = 32;
 
-fn program(sockets: Sockets) -> Result<BpfProgram, seccompiler::Error> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        REFUSED.iter().map(|number| (*number, Vec::new())).collect();
-    let mut of_sockets = vec![rule(0, VSOCK)?, rule(2, MPTCP)?];
-    if sockets == Sockets::NoFiles {
-        of_sockets.push(rule(0, UNIX)?);
-    }
-    rules.insert(SOCKET, of_sockets);
-    // A command could set the bound of cores to 0, by which a handler of the
-    // machine's is started.
-    let is_core = |at| SeccompCondition::new(at, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, CORE);
-    let is_set = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
-    rules.insert(SETRLIMIT, vec![SeccompRule::new(vec![is_core(0)?])?]);
-    rules.insert(PRLIMIT, vec![SeccompRule::new(vec![is_core(1)?, is_set])?]);
-    if geteuid().is_root() {
-        for number in [CLONE, UNSHARE] {
-            rules.insert(number, vec![flag(0, NEW_USERS)?]);
-        }
-        // A filter cannot see its flags; programs fall back to `clone`.
-        rules.insert(CLONE3, Vec::new());
-    }
-    let typing = TYPING.into_iter().map(|request| rule(1, request));
-    rules.insert(IOCTL, typing.collect::<Result<_, _>>()?);
+fn program(errno: u32, rules: Rules) -> Result<BpfProgram, seccompiler::Error> {
     let filter = SeccompFilter::new(
         rules,
         SeccompAction::Allow,
-        SeccompAction::Errno(NOT_THERE),
+        SeccompAction::Errno(errno),
         std::env::consts::ARCH.try_into()?,
     )?;
     Ok(filter.try_into()?)
 }
 
-/// Refuses a call where one of its arguments has a flag.
-fn flag(argument: u8, flag: u64) -> Result<SeccompRule, seccompiler::Error> {
-    let has_it = SeccompCondition::new(
-        argument,
-        SeccompCmpArgLen::Qword,
-        SeccompCmpOp::MaskedEq(flag),
-        flag,
-    )?;
-    Ok(SeccompRule::new(vec![has_it])?)
+fn not_there(shared: Shared) -> Result<Rules, seccompiler::Error> {
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    // Queues of System V hold memory that no process shows. The flags of
+    // `clone3` and the modes of `openat2` are where a filter cannot see them.
+    rules.extend([MSGGET, CLONE3, OPENAT2].map(|call| (call, Vec::new())));
+    let mut sockets = vec![only(is(0, VSOCK))?, only(is(2, MPTCP))?];
+    if shared == Shared::Machine {
+        sockets.push(only(is(0, UNIX))?);
+        rules.extend(OF_THE_MACHINE.map(|call| (call, Vec::new())));
+    }
+    rules.insert(SOCKET, sockets);
+    // A command could set the bound of cores to 0, by which a handler of the
+    // machine's is started.
+    let is_set = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
+    rules.insert(SETRLIMIT, vec![only(is(0, CORE))?]);
+    rules.insert(
+        PRLIMIT,
+        vec![SeccompRule::new(vec![is(1, CORE)?, is_set?])?],
+    );
+    let typing = TYPING.into_iter().map(|request| only(is(1, request)));
+    rules.insert(IOCTL, typing.collect::<Result<_, _>>()?);
+    Ok(rules)
 }
 
-/// Refuses a call where one of its arguments has a value.
-fn rule(argument: u8, value: u64) -> Result<SeccompRule, seccompiler::Error> {
-    let is_it = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)?;
-    Ok(SeccompRule::new(vec![is_it])?)
+fn not_permitted() -> Result<Rules, seccompiler::Error> {
+    let mut rules = Rules::new();
+    for call in [CLONE, UNSHARE] {
+        rules.insert(call, vec![only(has(0, NEW_USERS))?]);
+    }
+    for (call, mode) in SETS_MODE {
+        let each = RUN_AS.into_iter().map(|bit| only(has(*mode, bit)));
+        rules.insert(*call, each.collect::<Result<_, _>>()?);
+    }
+    for (call, flags) in OPENS {
+        let mut each = Vec::new();
+        for bit in RUN_AS {
+            for makes in MAKES {
+                // The mode comes after the flags, and means nothing elsewhere.
+                each.push(SeccompRule::new(vec![
+                    has(*flags, makes)?,
+                    has(flags + 1, bit)?,
+                ])?);
+            }
+        }
+        rules.insert(*call, each);
+    }
+    Ok(rules)
 }
 
-#[cfg(target_arch = "x86_64")]
-const SOCKET: i64 = 41;
-#[cfg(not(target_arch = "x86_64"))]
-const SOCKET: i64 = 198;
-#[cfg(target_arch = "x86_64")]
-const IOCTL: i64 = 16;
-#[cfg(not(target_arch = "x86_64"))]
-const IOCTL: i64 = 29;
+fn too_large(shared: Shared) -> Result<Rules, seccompiler::Error> {
+    let mut rules = Rules::new();
+    if shared == Shared::Nothing {
+        rules.insert(SHMGET, vec![only(exceeds(1, SEGMENT))?]);
+        rules.insert(SEMGET, vec![only(exceeds(1, SEMAPHORES))?]);
+    }
+    Ok(rules)
+}
 
-#[cfg(target_arch = "x86_64")]
-const CLONE: i64 = 56;
-#[cfg(not(target_arch = "x86_64"))]
-const CLONE: i64 = 220;
-#[cfg(target_arch = "x86_64")]
-const UNSHARE: i64 = 272;
-#[cfg(not(target_arch = "x86_64"))]
-const UNSHARE: i64 = 97;
-const CLONE3: i64 = 435;
-#[cfg(target_arch = "x86_64")]
-const SETRLIMIT: i64 = 160;
-#[cfg(not(target_arch = "x86_64"))]
-const SETRLIMIT: i64 = 164;
-#[cfg(target_arch = "x86_64")]
-const PRLIMIT: i64 = 302;
-#[cfg(not(target_arch = "x86_64"))]
-const PRLIMIT: i64 = 261;
-/// `RLIMIT_CORE`.
-const CORE: u64 = 4;
+type Condition = Result<SeccompCondition, seccompiler::BackendError>;
 
-/// `add_key`, `request_key`, `keyctl`, `perf_event_open`, `bpf`, and the three
-/// calls of `io_uring`.
-#[cfg(target_arch = "x86_64")]
-const REFUSED: [i64; 8] = [248, 249, 250, 298, 321, 425, 426, 427];
-#[cfg(not(target_arch = "x86_64"))]
-const REFUSED: [i64; 8] = [217, 218, 219, 241, 280, 425, 426, 427];
+/// Makes a rule of one condition.
+fn only(condition: Condition) -> Result<SeccompRule, seccompiler::Error> {
+    Ok(SeccompRule::new(vec![condition?])?)
+}
+
+/// An argument has a value.
+fn is(argument: u8, value: u64) -> Condition {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+/// An argument has a flag.
+fn has(argument: u8, flag: u64) -> Condition {
+    let operator = SeccompCmpOp::MaskedEq(flag);
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, operator, flag)
+}
+
+/// An argument is larger than a value.
+fn exceeds(argument: u8, value: u64) -> Condition {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Gt, value)
+}

@@ -11,7 +11,7 @@
 //! setuid program, and may neither mount nor trace what is outside.
 
 use super::super::message::OsText;
-use super::filter::{self, Sockets};
+use super::filter::{self, Shared};
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
@@ -178,5 +178,5 @@ fn restrict(held: &Held) -> io::Result<()> {
     if status.ruleset == RulesetStatus::NotEnforced {
         return Err(io::Error::other("the kernel does not enforce it"));
     }
-    filter::apply(Sockets::NoFiles)
+    filter::apply(Shared::Machine)
 }

@@ -3,6 +3,7 @@
 
 use super::CommandFiles;
 use super::fold::components;
+use crate::json::plain::cut;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -48,7 +49,7 @@ impl fmt::Display for Category {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SensitiveChange {
-    /// The path, from the root of the repository.
+    /// The path, from the root of the repository; the head of one that is long.
     pub path: String,
     /// What it decides.
     pub category: Category,
@@ -78,7 +79,7 @@ impl SensitiveChanges {
                 } else {
                     category_of(path)?
                 };
-                let path = path.to_owned();
+                let path = cut(path).into_owned();
                 Some(SensitiveChange { path, category })
             })
             .collect();

@@ -45,17 +45,18 @@ pub(super) fn enter(is_offline: bool) -> io::Result<()> {
 }
 
 /// What the kernel counts for each user, with the bound of one command: what it
-/// takes is missing for the user's other programs. No namespace of control
-/// groups, for through one the group of the harness can be mounted.
+/// takes is missing for the user's other programs. No further namespaces: in one of
+/// users a command could mount file systems in memory and fill the kernel's
+/// tables. Those of mounts are also counted for trees that the view is made of.
 const COUNTS: [(&str, u32); 8] = [
     ("max_cgroup_namespaces", 0),
     ("max_inotify_instances", 32),
-    ("max_ipc_namespaces", 64),
+    ("max_ipc_namespaces", 0),
     ("max_mnt_namespaces", 64),
-    ("max_net_namespaces", 64),
-    ("max_pid_namespaces", 64),
-    ("max_user_namespaces", 64),
-    ("max_uts_namespaces", 64),
+    ("max_net_namespaces", 0),
+    ("max_pid_namespaces", 0),
+    ("max_user_namespaces", 0),
+    ("max_uts_namespaces", 0),
 ];
 
 /// Sets these bounds in the namespace of users that was just entered

@@ -1,6 +1,6 @@
 //! The init: the first process in the command's namespace of processes.
 
-use super::super::filter::{self, Sockets};
+use super::super::filter::{self, Shared};
 use super::super::landlock;
 use super::record::{Order, Outcome, Record};
 use super::{MISSED, loopback, mounts, relay, restrict};
@@ -65,7 +65,7 @@ fn run(order: Order, record: &Record) -> io::Result<Outcome> {
     restrict::bound(&order.view.bounds)?;
     restrict::give_up_rights()?;
     relay::serve(listeners)?;
-    filter::apply(Sockets::All)?;
+    filter::apply(Shared::Nothing)?;
     let main = match start(order) {
         Ok(main) => main,
         Err(outcome) => return Ok(outcome),

@@ -1,5 +1,6 @@
 //! What the command gives up before it begins: rights and resources.
 
+use super::super::no_core;
 use super::identity;
 use super::view::Bounds;
 use super::while_doing;
@@ -22,10 +23,6 @@ const KEPT_BY_ROOT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID);
 
-/// With this bound no core is written, and no handler of the machine's is started
-/// for one, which 0 does not keep it from (core(5)); see `do_coredump` of the kernel.
-const NO_CORE: u64 = 1;
-
 /// Sets the bounds of the processes. A hard limit that is lower stays.
 pub(super) fn bound(bounds: &Bounds) -> io::Result<()> {
     let all = [
@@ -43,13 +40,7 @@ pub(super) fn bound(bounds: &Bounds) -> io::Result<()> {
         };
         while_doing("cannot set a limit", setrlimit(resource, limits))?;
     }
-    let most = getrlimit(Resource::Core).maximum;
-    let core = Some(most.map_or(NO_CORE, |most| most.min(NO_CORE)));
-    let limits = Rlimit {
-        current: core,
-        maximum: core,
-    };
-    while_doing("cannot set a limit", setrlimit(Resource::Core, limits))?;
+    while_doing("cannot set a limit", setrlimit(Resource::Core, no_core()))?;
     // Where the machine runs out of memory, the command goes first.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     Ok(())

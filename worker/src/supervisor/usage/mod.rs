@@ -1,0 +1,211 @@
+//! What all processes of a command together use of the machine.
+//!
+//! The kernel bounds one process or one user; these bounds are the command's.
+//! They are checked at intervals, so that a command may be over one for a
+//! moment.
+//!
+//! What a process shows of itself is not all that it uses: memory outlasts a
+//! mapping, files outlast their names, and descriptors wait in sockets. Where
+//! the command has means to hide something (see [`Held`]), it is charged with
+//! what the machine has lost since the command began.
+
+mod files;
+mod held;
+mod machine;
+mod pages;
+
+use super::descendants::{Process, living};
+use super::message::{OsText, Resource};
+use files::Written;
+use held::Held;
+use machine::Machine;
+use pages::Pages;
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How often memory and processes are checked.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often the disk is checked.
+const LOOK_AT_DISK: Duration = Duration::from_millis(500);
+/// What part of the time a check may take: one in so many.
+const SHARE: u32 = 10;
+
+/// What all processes of a command together may use; no bound where absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ceilings {
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Processes at once.
+    pub processes: Option<u64>,
+    /// Bytes of files in `folders` that it wrote.
+    pub disk: Option<u64>,
+    /// The folders that it can write to.
+    folders: Vec<OsText>,
+}
+
+impl Ceilings {
+    /// Names the folders that the bound of the disk is about.
+    pub fn measure<'a>(&mut self, folders: impl IntoIterator<Item = &'a Path>) {
+        self.folders = folders.into_iter().map(OsText::from).collect();
+    }
+
+    fn is_any(&self) -> bool {
+        self.memory.is_some() || self.processes.is_some() || self.disk.is_some()
+    }
+
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folders.iter().map(|folder| Path::new(&folder.0))
+    }
+}
+
+/// What a command was seen to use.
+#[derive(Debug)]
+pub(super) struct Usage {
+    ceilings: Ceilings,
+    look: Instant,
+    look_closely: Instant,
+    look_at_disk: Instant,
+    /// The memory of the machine when it had most of it free.
+    machine: Machine,
+    /// The free bytes of each folder's file system, when it had most.
+    free: Vec<u64>,
+    /// When the command began: what changed since is its own.
+    began: files::Time,
+}
+
+impl Usage {
+    pub(super) fn of(ceilings: Ceilings, now: Instant) -> Self {
+        let free = match ceilings.disk {
+            Some(_) => ceilings.folders().map(files::free).collect(),
+            None => Vec::new(),
+        };
+        Self {
+            ceilings,
+            look: now,
+            look_closely: now,
+            look_at_disk: now,
+            machine: Machine::now(),
+            free,
+            began: files::now(),
+        }
+    }
+
+    /// Returns when to check again.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.ceilings.is_any().then_some(self.look)
+    }
+
+    /// Checks the bounds, where it is time, and returns the one that is
+    /// exceeded. `own` is a process of the harness among those of the command.
+    pub(super) fn exceeded(&mut self, now: Instant, own: Option<Pid>) -> Option<Resource> {
+        if now < self.look || !self.ceilings.is_any() {
+            return None;
+        }
+        self.look = now + LOOK;
+        let mut processes = living();
+        let count = processes.len() as u64;
+        if self.ceilings.processes.is_some_and(|bound| count > bound) {
+            return Some(Resource::Processes);
+        }
+        processes.retain(|process| Some(process.pid) != own && !process.zombie);
+        if self.takes_the_memory(&processes) {
+            return Some(Resource::Memory);
+        }
+        if now >= self.look_at_disk && self.fills_the_disk(&processes) {
+            return Some(Resource::Disk);
+        }
+        None
+    }
+
+    fn takes_the_memory(&mut self, processes: &[Process]) -> bool {
+        let Some(bound) = self.ceilings.memory else {
+            return false;
+        };
+        let now = Machine::now();
+        self.machine = self.machine.at_best(now);
+        let resident: u64 = processes.iter().map(pages::resident).sum();
+        let lost = self.machine.available.saturating_sub(now.available);
+        // As long as the machine has about as much memory as at the start,
+        // nothing is hidden.
+        let may_hide = resident.saturating_add(lost) > bound && Instant::now() >= self.look_closely;
+        if resident <= bound && !may_hide {
+            return false;
+        }
+        let began = Instant::now();
+        let held = Held::by(processes, self.began);
+        let growth = now.shared.saturating_sub(self.machine.shared);
+        let is_over = |pages: Pages| used(pages, &held, growth, lost) > bound;
+        // Pages that processes share are counted in each of them; where that
+        // is too much, each is divided by its users.
+        let is_over = is_over(processes.iter().map(Pages::counted).sum())
+            && is_over(processes.iter().map(Pages::divided).sum());
+        self.look_closely = after(began);
+        is_over
+    }
+
+    fn fills_the_disk(&mut self, processes: &[Process]) -> bool {
+        let began = Instant::now();
+        self.look_at_disk = began + LOOK_AT_DISK;
+        let Some(bound) = self.ceilings.disk else {
+            return false;
+        };
+        // As long as the disks have about as much room as at best, nothing has
+        // to be measured.
+        let mut taken = 0;
+        for (folder, best) in self.ceilings.folders().zip(&mut self.free) {
+            let free = files::free(folder);
+            *best = free.max(*best);
+            taken = taken.max(*best - free);
+        }
+        if taken < bound {
+            return false;
+        }
+        let held = Held::by(processes, self.began);
+        let mut written = Written::default();
+        for folder in self.ceilings.folders() {
+            written.add(folder, self.began);
+        }
+        self.look_at_disk = after(began).max(began + LOOK_AT_DISK);
+        if written.is_partial || held.hides_files {
+            return written.is_too_deep || taken.max(written.bytes) > bound;
+        }
+        written.is_too_deep || written.bytes + held.files > bound
+    }
+}
+
+/// Returns the bytes of memory that a command uses.
+fn used(pages: Pages, held: &Held, growth: u64, lost: u64) -> u64 {
+    let hidden = if held.hides_memory { growth } else { 0 };
+    let seen = pages.own + pages.shared.max(held.memory).max(hidden);
+    // How full the kernel's buffers are is not shown: no fuller than they can
+    // be, and no more than the machine has lost beside what is seen.
+    seen + held.buffers.min(lost.saturating_sub(seen))
+}
+
+/// Returns when a check that began at a moment may be repeated.
+fn after(began: Instant) -> Instant {
+    let now = Instant::now();
+    now + now.saturating_duration_since(began) * SHARE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_memory_is_what_the_machine_lost() {
+        let pages = Pages { own: 10, shared: 5 };
+        let mut held = Held::default();
+        assert_eq!(used(pages, &held, 100, 200), 15);
+        held.memory = 30;
+        assert_eq!(used(pages, &held, 100, 200), 40);
+        held.hides_memory = true;
+        assert_eq!(used(pages, &held, 100, 200), 110);
+        held.buffers = 50;
+        assert_eq!(used(pages, &held, 100, 200), 160);
+        assert_eq!(used(pages, &held, 100, 120), 120);
+        assert_eq!(used(pages, &held, 100, 0), 110);
+    }
+}
