@@ -13,6 +13,7 @@ attacks! {
     a_needed_file_is_ignored,
     an_attribute_changes_what_is_checked_out,
     the_verification_itself_changes_the_tree,
+    build_state_is_poisoned,
 }
 
 /// The checker that the setup puts into an ignored folder; the verification
@@ -153,6 +154,48 @@ echo x > src/h.txt"#;
         broken.is_some(),
         "what a daemon of the verification wrote landed",
     );
+}
+
+/// A build tool that knows what is compiled by the times of files. Tests that
+/// come with the work run with it.
+const BUILD: &str = r#"mkdir -p ignored/out
+for source in src/*.txt; do out="ignored/out/${source#src/}"
+  if [ ! -e "$out" ] || [ "$source" -nt "$out" ]; then rm -f "$out"; cat "$source" > "$out"; fi
+done
+for test in src/*.test; do if [ -e "$test" ]; then sh "$test"; fi; done
+for out in ignored/out/*; do ! grep -q broken "$out" || exit 1; done
+"#;
+
+/// Outputs of later work are laid out in advance and dated in the future, by the
+/// test of one issue and by the work of others.
+fn build_state_is_poisoned(ground: &mut Ground) {
+    ground.write("repo/build.sh", BUILD);
+    ground.write("repo/.gitignore", "/ignored/\n");
+    ground.settings("[protect]\npaths = [\"/build.sh\"]\n");
+    ground.verify("sh build.sh");
+    let poison = r#"mkdir -p ignored/out; for name in base broken h1 h2; do
+  rm -f "ignored/out/$name.txt"; echo fine > "ignored/out/$name.txt"
+  touch -d 2040-01-01 "ignored/out/$name.txt"; done
+touch -d 1990-01-01 src/*.txt; touch -d 2040-01-01 ignored ignored/out"#;
+    let script = format!(
+        "cat > src/h1.test <<'END'\n[ \"$PREMATH_ISSUE_ID\" = h1 ] || exit 0\n{poison}\nEND\n{poison}"
+    );
+    ground.hostile("h1", &script);
+    ground.hostile("h2", &format!("echo fine > src/h2.txt\n{poison}"));
+    ground.hostile(
+        "h3",
+        "echo broken > src/base.txt; touch -d 1990-01-01 src/base.txt",
+    );
+    for id in ["x-broken-1", "x-broken-2"] {
+        ground.hostile(id, "echo broken > src/broken.txt").later();
+    }
+    ground.nights();
+    for id in ["h3", "x-broken-1", "x-broken-2"] {
+        let status = ground.status(id);
+        ground.harm(status == "closed", format!("broken work closed: {id}"));
+    }
+    let landed = ground.landed("src/broken.txt");
+    ground.harm(landed.is_some(), format!("broken work is on {TARGET}"));
 }
 
 /// The tip of the target passes in a fresh checkout of its own.
