@@ -271,6 +271,10 @@ fn small() -> Surface {
         about: "Does".to_owned(),
         subcommands: subcommands.iter().map(|word| (*word).to_owned()).collect(),
         flags: flags.iter().map(|word| (*word).to_owned()).collect(),
+        options: flags
+            .iter()
+            .map(|word| ((*word).to_owned(), "Text".to_owned()))
+            .collect(),
     };
     surface
         .commands
@@ -366,6 +370,7 @@ fn what_no_page_names_is_found() {
     let mut surface = small();
     let look = surface.commands.get_mut("premath look").unwrap();
     look.flags.insert("--broad".to_owned());
+    look.options.push(("--broad".to_owned(), "Text".to_owned()));
     let faults = told(&docs::faults(folder.path(), &surface));
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert!(

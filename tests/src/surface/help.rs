@@ -14,6 +14,8 @@ pub struct Entry {
     pub subcommands: BTreeSet<String>,
     /// Its flags, as in `--json`.
     pub flags: BTreeSet<String>,
+    /// Its arguments and options as the help shows them, with their text.
+    pub options: Vec<(String, String)>,
 }
 
 /// Every command by its words, as in `premath issue add`.
@@ -66,31 +68,35 @@ impl Surface {
     pub fn page(&self) -> String {
         let mut page = String::from(
             "# Commands\n\nWritten from the help of the binaries by `mise run generate`. \
-             `<command> --help` says what each flag means; every `premath` command takes `--json`.\n",
+             `<command> --help` explains more. Every `premath` command takes `--json`.\n",
         );
         let mut binary = "";
         for (name, entry) in &self.commands {
             let first = name.split(' ').next().unwrap_or_default();
             if first != binary {
                 binary = first;
-                let _ = write!(
+                let _ = write!(page, "\n## {binary}\n");
+            } else {
+                let _ = write!(page, "\n### {name}\n");
+            }
+            let _ = write!(page, "\n{}.\n", cell(entry.about.trim_end_matches('.')));
+            let is_common = |option: &str| COMMON.iter().any(|flag| option.contains(flag));
+            let options = entry
+                .options
+                .iter()
+                .filter(|(option, _)| !is_common(option));
+            let mut options = options.peekable();
+            if options.peek().is_some() {
+                page.push_str("\n| option | meaning |\n|---|---|\n");
+            }
+            for (option, text) in options {
+                let _ = writeln!(
                     page,
-                    "\n## {binary}\n\n| command | what it does | flags |\n|---|---|---|\n"
+                    "| `{}` | {} |",
+                    option.replace('|', "\\|"),
+                    cell(text)
                 );
             }
-            let flags: Vec<String> = entry
-                .flags
-                .iter()
-                .filter(|flag| !COMMON.contains(&flag.as_str()))
-                .map(|flag| format!("`{flag}`"))
-                .collect();
-            let flags = if flags.is_empty() {
-                "–".to_owned()
-            } else {
-                flags.join(" ")
-            };
-            let about = entry.about.replace('|', "\\|");
-            let _ = writeln!(page, "| `{name}` | {about} | {flags} |");
         }
         page
     }
@@ -98,6 +104,28 @@ impl Surface {
 
 /// What so many commands take that the page leaves it out.
 const COMMON: [&str; 3] = ["--help", "--version", "--json"];
+
+/// Makes a text a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
+}
+
+/// Takes a line of the arguments or options into an entry: the option with its
+/// text, or more of the text of the one above.
+fn take_option(line: &str, options: &mut Vec<(String, String)>) {
+    let words = line.trim();
+    let indent = line.len() - line.trim_start().len();
+    let starts = indent <= 6 && words.starts_with(['-', '<', '[']);
+    if starts {
+        let (option, text) = words.split_once("  ").unwrap_or((words, ""));
+        options.push((option.to_owned(), text.trim().to_owned()));
+    } else if let Some((_, text)) = options.last_mut().filter(|_| !words.is_empty()) {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(words);
+    }
+}
 
 /// Reads what a command says of itself.
 fn read(help: &str) -> Entry {
@@ -118,6 +146,9 @@ fn read(help: &str) -> Entry {
             if name != "help" {
                 entry.subcommands.insert(name.to_owned());
             }
+        }
+        if ["Arguments", "Options"].contains(&part) {
+            take_option(line, &mut entry.options);
         }
         if part == "Options" && words.starts_with('-') && indent <= 6 {
             let flags = words.split([' ', ',', '=']);
@@ -145,5 +176,13 @@ mod tests {
         assert_eq!(entry.about, "Does it");
         assert_eq!(Vec::from_iter(entry.subcommands), ["one"]);
         assert_eq!(Vec::from_iter(entry.flags), ["--help", "--path"]);
+        let option = |option: &str, text: &str| (option.to_owned(), text.to_owned());
+        assert_eq!(
+            entry.options,
+            [
+                option("--path <FILE>", "The --other thing"),
+                option("-h, --help", "Print help"),
+            ]
+        );
     }
 }
