@@ -1,38 +1,10 @@
 //! The documents that vectors speak of.
 
 use super::files::{Files, base_path};
-use super::manifest::Manifest;
-use super::vector::Vector;
 use json_patch::PatchOperation;
 use premath_kernel::turn::{EvidenceError, ParsedInput};
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
-
-/// Returns the documents of every vector that can be read, as inputs of
-/// `premath harness-join-check`: by the vector's id, of a pair with `.left`
-/// or `.right` behind it.
-///
-/// For other programs to be judged by, and for a campaign to begin from.
-pub fn documents(files: &Files) -> BTreeMap<String, Vec<u8>> {
-    let Ok(manifest) = Manifest::read(files) else {
-        return BTreeMap::new();
-    };
-    let mut documents = BTreeMap::new();
-    for (entry, suite, bytes) in manifest.vectors(files) {
-        let Ok(vector) = Vector::read(suite, bytes) else {
-            continue;
-        };
-        let pair = vector.documents().count() > 1;
-        for (document, side) in vector.documents().zip([".left", ".right"]) {
-            if let Ok(input) = document.input(files) {
-                let side = if pair { side } else { "" };
-                documents.insert(format!("{}{side}", entry.id), input.into_bytes());
-            }
-        }
-    }
-    documents
-}
 
 /// How a vector gives an input of the join check.
 #[derive(Debug, Deserialize)]
@@ -139,7 +111,7 @@ impl Document {
 
 impl Input {
     /// Returns the bytes that a command would read.
-    fn into_bytes(self) -> Vec<u8> {
+    pub(super) fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::Value(value) => {
                 premath_kernel::json::canonical::canonical_value(&value).into_bytes()

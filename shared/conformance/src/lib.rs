@@ -26,16 +26,17 @@ mod files;
 mod judge;
 mod manifest;
 mod report;
+mod runner;
 mod slice;
 mod suite;
 mod vector;
 mod verdict;
 
 pub use difference::Difference;
-pub use document::documents;
 pub use fault::{Fault, FaultKind};
 pub use files::Files;
-pub use report::{Outcome, Report, run};
+pub use report::{Outcome, Report};
+pub use runner::{documents, run};
 pub use slice::{SLICES, Slice, SliceRow, SliceVector, slices};
 pub use suite::Suite;
 
