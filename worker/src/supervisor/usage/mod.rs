@@ -127,15 +127,17 @@ impl Usage {
         self.machine = self.machine.at_best(now);
         let resident: u64 = processes.iter().map(pages::resident).sum();
         let lost = self.machine.available.saturating_sub(now.available);
-        // As long as the machine has about as much memory as at the start,
-        // nothing is hidden.
-        let may_hide = resident.saturating_add(lost) > bound && Instant::now() >= self.look_closely;
+        let growth = now.shared.saturating_sub(self.machine.shared);
+        // As long as the machine has about as much memory as at best, nothing is
+        // hidden. Shared memory counts by itself: what other programs free of
+        // theirs would make up for it.
+        let may_hide = resident.saturating_add(lost.max(growth)) > bound
+            && Instant::now() >= self.look_closely;
         if resident <= bound && !may_hide {
             return false;
         }
         let began = Instant::now();
         let held = Held::by(processes, self.began);
-        let growth = now.shared.saturating_sub(self.machine.shared);
         let is_over = |pages: Pages| used(pages, &held, growth, lost) > bound;
         // Pages that processes share are counted in each of them; where that
         // is too much, each is divided by its users.
