@@ -5,7 +5,7 @@
 //! before the next use, and nothing is ever read from it.
 
 use crate::tree::private::{alternates, lay_out, quoted, settings};
-use crate::tree::{Base, Ignored, Tree, TreeError};
+use crate::tree::{Base, Ignored, Tree, TreeError, sweep_own};
 use git2::Repository;
 use std::fs;
 use std::io;
@@ -49,6 +49,7 @@ impl Checkout {
             lay_out(git).map_err(of_io)?;
             fs::write(git.join("HEAD"), format!("{head}\n")).map_err(of_io)?;
         }
+        sweep_own(&git.join("objects"));
         let stores = alternates(&main.commondir().join("objects")).map_err(of_io)?;
         let stores: String = stores
             .iter()

@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// The agents that are open source and can be installed.
-pub const AGENTS: [Agent; 3] = [Agent::Codex, Agent::Gemini, Agent::OpenCode];
+/// The agents that are open source, whose streams are recorded.
+pub const RECORDED: [Agent; 3] = [Agent::Codex, Agent::Gemini, Agent::OpenCode];
 
 /// An agent that is here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,16 +20,6 @@ pub struct Installed {
     pub version: String,
 }
 
-/// Returns the package of an agent, and its program's name.
-const fn package(agent: Agent) -> Option<(&'static str, &'static str)> {
-    match agent {
-        Agent::Claude => None,
-        Agent::Codex => Some(("@openai/codex", "codex")),
-        Agent::Gemini => Some(("@google/gemini-cli", "gemini")),
-        Agent::OpenCode => Some(("opencode-ai", "opencode")),
-    }
-}
-
 fn folder() -> PathBuf {
     workspace().join("target/agents")
 }
@@ -40,11 +30,10 @@ fn folder() -> PathBuf {
 ///
 /// Where the file does not pin it.
 pub fn pinned(agent: Agent) -> String {
-    let (package, _) = package(agent).expect("the agent is open source");
     let text = std::fs::read(workspace().join("tests/agents/package.json"));
     let text = text.expect("the versions are pinned");
     let document: Value = serde_json::from_slice(&text).expect("package.json is JSON");
-    let version = document["dependencies"][package].as_str();
+    let version = document["dependencies"][agent.package()].as_str();
     version.expect("package.json pins the agent").to_owned()
 }
 
@@ -52,11 +41,10 @@ impl Installed {
     /// Finds an agent: where [`install`] put it, and nowhere else, so that its
     /// version is known.
     pub fn find(agent: Agent) -> Option<Self> {
-        let (package, name) = package(agent)?;
-        let manifest = folder().join("node_modules").join(package);
+        let manifest = folder().join("node_modules").join(agent.package());
         let manifest = std::fs::read(manifest.join("package.json")).ok()?;
         let manifest: Value = serde_json::from_slice(&manifest).ok()?;
-        let program = folder().join("node_modules/.bin").join(name);
+        let program = folder().join("node_modules/.bin").join(agent.program());
         let version = pinned(agent);
         (manifest["version"] == version.as_str() && program.exists()).then_some(Self {
             agent,
@@ -85,10 +73,7 @@ pub fn install(agents: &[Agent]) {
     let missing: Vec<String> = agents
         .iter()
         .filter(|agent| Installed::find(**agent).is_none())
-        .filter_map(|agent| {
-            let (package, _) = package(*agent)?;
-            Some(format!("{package}@{}", pinned(*agent)))
-        })
+        .map(|agent| format!("{}@{}", agent.package(), pinned(*agent)))
         .collect();
     if missing.is_empty() {
         return;
@@ -107,10 +92,9 @@ pub fn install(agents: &[Agent]) {
 }
 
 fn agents_here() -> Vec<String> {
-    let here = AGENTS.iter().filter_map(|agent| {
+    let here = Agent::ALL.iter().filter_map(|agent| {
         let found = Installed::find(*agent)?;
-        let (package, _) = package(*agent)?;
-        Some(format!("{package}@{}", found.version))
+        Some(format!("{}@{}", agent.package(), found.version))
     });
     here.collect()
 }

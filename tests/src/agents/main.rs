@@ -1,8 +1,8 @@
-//! `premath-agents`: installs the open-source agents, and records what they
+//! `premath-agents`: installs the agents, and records what the open-source ones
 //! print when the model server plays scripts to them.
 
 use premath_evidence::Agent;
-use premath_tests::agents::{AGENTS, Installed, form, install, missing, record, recordings};
+use premath_tests::agents::{Installed, RECORDED, form, install, missing, record, recordings};
 use premath_tests::model::Scripts;
 use premath_tests::workspace;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ const USAGE: &str = "usage: premath-agents install [AGENT…]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.split_first() {
-        Some((first, rest)) if first == "install" => agents_of(rest).map(|agents| {
+        Some((first, rest)) if first == "install" => agents_of(Agent::ALL, rest).map(|agents| {
             install(&agents);
             true
         }),
@@ -42,11 +42,11 @@ struct Asked {
     script: Option<String>,
 }
 
-fn agents_of(names: &[String]) -> Option<Vec<Agent>> {
+fn agents_of(all: &[Agent], names: &[String]) -> Option<Vec<Agent>> {
     if names.is_empty() {
-        return Some(AGENTS.to_vec());
+        return Some(all.to_vec());
     }
-    let named = |name: &String| Agent::named(name).filter(|agent| AGENTS.contains(agent));
+    let named = |name: &String| Agent::named(name).filter(|agent| all.contains(agent));
     names.iter().map(named).collect()
 }
 
@@ -55,14 +55,16 @@ fn asked(arguments: &[String]) -> Option<Asked> {
     for pair in arguments.chunks(2) {
         match pair {
             [flag, name] if flag == "--agent" => {
-                asked.agents.extend(agents_of(std::slice::from_ref(name))?);
+                asked
+                    .agents
+                    .extend(agents_of(&RECORDED, std::slice::from_ref(name))?);
             }
             [flag, name] if flag == "--script" => asked.script = Some(name.clone()),
             _ => return None,
         }
     }
     if asked.agents.is_empty() {
-        asked.agents = AGENTS.to_vec();
+        asked.agents = RECORDED.to_vec();
     }
     Some(asked)
 }

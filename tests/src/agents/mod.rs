@@ -1,5 +1,5 @@
-//! The real open-source agents: installed, pointed at a model server of ours,
-//! and recorded.
+//! The real agents: installed, pointed at a model server of ours, and the
+//! open-source ones recorded.
 
 pub mod form;
 mod installed;
@@ -7,7 +7,7 @@ mod normal;
 mod profile;
 mod recording;
 
-pub use installed::{AGENTS, Installed, install, missing, pinned};
+pub use installed::{Installed, RECORDED, install, missing, pinned};
 pub use normal::normalised;
 pub use profile::Profile;
 pub use recording::{Recorded, record, recordings};

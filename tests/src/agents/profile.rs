@@ -2,6 +2,7 @@
 
 use super::Installed;
 use crate::Run;
+use crate::model::{HOLDER, RENEWAL, sign_in};
 use premath_evidence::Agent;
 use serde_json::json;
 use std::fs;
@@ -13,6 +14,7 @@ pub struct Profile {
     installed: Installed,
     home: PathBuf,
     url: String,
+    is_signed_in: bool,
 }
 
 impl Profile {
@@ -26,7 +28,7 @@ impl Profile {
             Agent::Codex => (".codex/config.toml", codex(url)),
             Agent::Gemini => (".gemini/settings.json", gemini()),
             Agent::OpenCode => (".config/opencode/opencode.json", opencode(url)),
-            Agent::Claude => panic!("the agent cannot be pointed at a server of ours"),
+            Agent::Claude => (".claude/settings.json", claude()),
         };
         let path = home.join(path);
         fs::create_dir_all(path.parent().expect("the file lies in a folder")).unwrap();
@@ -35,7 +37,26 @@ impl Profile {
             installed: installed.clone(),
             home: home.to_path_buf(),
             url: url.to_owned(),
+            is_signed_in: false,
         }
+    }
+
+    /// Signs Codex in, by tokens that it has to renew at the server.
+    ///
+    /// # Panics
+    ///
+    /// Where the home cannot be written.
+    pub fn signed_in(mut self) -> Self {
+        assert_eq!(self.installed.agent, Agent::Codex, "it alone has a sign-in");
+        let config = codex(&self.url).replace(
+            "wire_api",
+            "requires_openai_auth = true\nsupports_websockets = false\nwire_api",
+        );
+        fs::write(self.home.join(".codex/config.toml"), config).unwrap();
+        let tokens = sign_in(HOLDER, 1).to_string();
+        fs::write(self.home.join(".codex/auth.json"), tokens).unwrap();
+        self.is_signed_in = true;
+        self
     }
 
     /// Returns the variables that the agent needs.
@@ -43,13 +64,24 @@ impl Profile {
         let home = self.home.to_string_lossy().into_owned();
         let mut variables = vec![("HOME", home)];
         match self.installed.agent {
-            Agent::Codex => variables.push(("CODEX_HOME", self.in_home(".codex"))),
+            Agent::Codex => {
+                variables.push(("CODEX_HOME", self.in_home(".codex")));
+                if self.is_signed_in {
+                    let at = format!("{}{RENEWAL}", self.url);
+                    variables.push(("CODEX_REFRESH_TOKEN_URL_OVERRIDE", at));
+                }
+            }
             Agent::Gemini => variables.extend([
                 ("GOOGLE_GEMINI_BASE_URL", self.url.clone()),
                 ("GEMINI_API_KEY", "none".to_owned()),
                 ("GEMINI_CLI_TRUST_WORKSPACE", "true".to_owned()),
             ]),
-            Agent::Claude | Agent::OpenCode => {}
+            // No file of its names a server.
+            Agent::Claude => variables.extend([
+                ("ANTHROPIC_BASE_URL", self.url.clone()),
+                ("ANTHROPIC_API_KEY", "none".to_owned()),
+            ]),
+            Agent::OpenCode => {}
         }
         variables
     }
@@ -75,7 +107,15 @@ impl Profile {
                 "--prompt",
                 prompt,
             ],
-            Agent::Claude | Agent::OpenCode => &["run", "--format", "json", prompt],
+            Agent::Claude => &[
+                "-p",
+                "--output-format",
+                "stream-json",
+                "--verbose",
+                "--dangerously-skip-permissions",
+                prompt,
+            ],
+            Agent::OpenCode => &["run", "--format", "json", prompt],
         };
         let arguments = arguments.iter().map(|argument| (*argument).to_owned());
         [program].into_iter().chain(arguments).collect()
@@ -98,6 +138,14 @@ impl Profile {
     fn in_home(&self, path: &str) -> String {
         self.home.join(path).to_string_lossy().into_owned()
     }
+}
+
+fn claude() -> String {
+    json!({
+        "env": {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+        "autoUpdates": false,
+    })
+    .to_string()
 }
 
 fn codex(url: &str) -> String {

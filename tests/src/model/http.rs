@@ -10,6 +10,8 @@ const LARGEST: u64 = 32 << 20;
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: String,
+    /// The token in its `Authorization`.
+    pub(super) bearer: Option<String>,
     pub(super) body: Vec<u8>,
 }
 
@@ -20,7 +22,7 @@ pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Option<Request>> {
     let (Some(method), Some(path)) = (words.next(), words.next()) else {
         return Ok(None);
     };
-    let (mut length, mut chunked) = (0_u64, false);
+    let (mut length, mut chunked, mut bearer) = (0_u64, false, None);
     loop {
         let header = line(stream)?;
         let Some((name, value)) = header.split_once(':') else {
@@ -29,6 +31,7 @@ pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Option<Request>> {
         let value = value.trim();
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.parse().map_err(io::Error::other)?,
+            "authorization" => bearer = value.strip_prefix("Bearer ").map(str::to_owned),
             "transfer-encoding" => chunked = value.eq_ignore_ascii_case("chunked"),
             _ => {}
         }
@@ -42,6 +45,7 @@ pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Option<Request>> {
     Ok(Some(Request {
         method: method.to_owned(),
         path: path.to_owned(),
+        bearer,
         body,
     }))
 }

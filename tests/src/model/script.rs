@@ -35,6 +35,10 @@ pub enum Turn {
         /// What it calls.
         #[serde(default)]
         calls: Vec<Tool>,
+        /// Why it stops, in the provider's word, where that is no usual one;
+        /// messages alone have it.
+        #[serde(default)]
+        stop: Option<String>,
     },
     /// The provider refuses.
     Fail(Refusal),

@@ -1,5 +1,6 @@
 //! The server: it finds the script, the turn in it, and plays that.
 
+use super::account::Account;
 use super::http::{self, Request};
 use super::journal::{Journal, MadeCall, Played, PlayedTurn, Spent};
 use super::script::{Refusal, Script, Scripts, Turn};
@@ -15,6 +16,9 @@ use std::time::Duration;
 
 /// What a prompt names its script by.
 const MARK: &str = "play:";
+
+/// Where tokens are renewed.
+pub const RENEWAL: &str = "/oauth/token";
 
 /// How long a client may be silent within a request.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -34,6 +38,7 @@ struct Stage {
     /// How often a turn that goes wrong was played, by conversation and turn.
     failed: Mutex<BTreeMap<(String, usize), u64>>,
     requests: Option<PathBuf>,
+    account: Account,
 }
 
 /// What is to be played: a script at a turn.
@@ -61,6 +66,7 @@ impl ModelServer {
             journal,
             failed: Mutex::new(BTreeMap::new()),
             requests,
+            account: Account::default(),
         });
         let shared = Arc::clone(&stage);
         thread::spawn(move || {
@@ -82,6 +88,16 @@ impl ModelServer {
     pub fn turns(&self) -> Vec<PlayedTurn> {
         self.stage.journal.turns()
     }
+
+    /// Returns the refresh tokens that were to be renewed, in their order.
+    pub fn renewals(&self) -> Vec<String> {
+        self.stage.account.renewals()
+    }
+
+    /// Returns the tokens that models were asked with, in their order.
+    pub fn bearers(&self) -> Vec<String> {
+        self.stage.account.bearers()
+    }
 }
 
 impl Stage {
@@ -92,13 +108,30 @@ impl Stage {
         };
         self.keep(&request)?;
         let mut out = stream;
+        if request.method == "POST" && request.path == RENEWAL {
+            return self.renew(&mut out, &request.body);
+        }
         let Some(dialect) = Dialect::of(&request.method, &request.path) else {
             return http::answer(&mut out, 404, &[], r#"{"error":{"message":"not found"}}"#);
         };
         let Ok(body) = serde_json::from_slice::<Value>(&request.body) else {
             return http::answer(&mut out, 400, &[], r#"{"error":{"message":"no JSON"}}"#);
         };
+        if let Some(bearer) = &request.bearer {
+            self.account.is_asked_with(bearer);
+        }
         self.play(&mut out, dialect, &request.path, &body)
+    }
+
+    fn renew(&self, out: &mut impl io::Write, body: &[u8]) -> io::Result<()> {
+        let body = serde_json::from_slice(body).unwrap_or_default();
+        match self.account.renew(&body) {
+            Some(tokens) => http::answer(out, 200, &[], &tokens.to_string()),
+            None => {
+                let reused = r#"{"error":{"code":"refresh_token_reused"}}"#;
+                http::answer(out, 401, &[], reused)
+            }
+        }
     }
 
     fn play(
@@ -130,12 +163,12 @@ impl Stage {
             spent: None,
         };
         if asked.aside {
-            let (answer, spent) = dialect.aside();
-            played.spent = Some(spent);
+            let says = Dialect::aside();
+            played.spent = Some(says.spent);
             self.journal.push(played)?;
             return match asked.streams {
-                true => http::stream(out, &answer, false),
-                false => http::answer(out, 200, &[], &dialect.document(&answer)),
+                true => http::stream(out, &dialect.events(&says), false),
+                false => http::answer(out, 200, &[], &dialect.document(&says)),
             };
         }
         let (turn, what) = self.next(&cue, script, &asked);
@@ -143,6 +176,7 @@ impl Stage {
         let says = |text: &str, calls: &[MadeCall]| Says {
             text: text.to_owned(),
             calls: calls.to_vec(),
+            stop: None,
             spent: spent_by(turn),
             turn,
         };
@@ -154,7 +188,7 @@ impl Stage {
                 let events = dialect.events(&says("The script is over.", &[]));
                 http::stream(out, &events, false)
             }
-            Some(Turn::Answer { text, calls }) => {
+            Some(Turn::Answer { text, calls, stop }) => {
                 played.played = Played::Answer;
                 played.spent = Some(spent_by(turn));
                 let made = |(at, call): (usize, &super::Tool)| {
@@ -168,7 +202,11 @@ impl Stage {
                 let calls: Vec<MadeCall> = calls.iter().enumerate().map(made).collect();
                 played.calls.clone_from(&calls);
                 self.journal.push(played)?;
-                http::stream(out, &dialect.events(&says(text, &calls)), false)
+                let says = Says {
+                    stop: stop.clone(),
+                    ..says(text, &calls)
+                };
+                http::stream(out, &dialect.events(&says), false)
             }
             Some(Turn::Fail(refusal)) => {
                 played.played = Played::Fail;
@@ -353,12 +391,28 @@ mod tests {
                 let body = json!({"stream": true, "tools": [{}], "messages": messages});
                 ("/v1/chat/completions", body)
             }
+            Dialect::Messages => {
+                let mut messages = vec![json!({"role": "user", "content": prompt})];
+                for round in 0..rounds {
+                    let id = format!("call_issue-1_{}_0", round * 2);
+                    let block = json!({"type": "tool_use", "id": id});
+                    messages.push(json!({"role": "assistant", "content": [block]}));
+                }
+                let body = json!({"stream": true, "tools": [{}], "messages": messages});
+                ("/v1/messages?beta=true", body)
+            }
         }
     }
 
     #[test]
     fn a_script_is_played_turn_by_turn_in_every_dialect() {
-        for dialect in [Dialect::Responses, Dialect::Gemini, Dialect::Chat] {
+        let all = [
+            Dialect::Responses,
+            Dialect::Gemini,
+            Dialect::Chat,
+            Dialect::Messages,
+        ];
+        for dialect in all {
             let server = server(json!([
                 {"answer": {"calls": [{"shell": "ls"}]}},
                 {"fail": {"status": 429, "message": "later", "retryAfter": 1, "times": 1}},

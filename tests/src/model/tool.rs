@@ -41,13 +41,16 @@ impl Tool {
     /// Returns the name and the arguments as an agent knows them; `running` is
     /// the agent's number of the command that runs still.
     pub fn call(&self, dialect: Dialect, running: Option<u64>) -> (String, Value) {
-        use Dialect::{Chat, Gemini, Responses};
+        use Dialect::{Chat, Gemini, Messages, Responses};
         let (name, arguments) = match (self, dialect) {
             (Self::Named { name, arguments }, _) => return (name.clone(), arguments.clone()),
             (Self::Shell(command), Responses) => ("exec_command", json!({"cmd": command})),
             (Self::Shell(command), Gemini) => ("run_shell_command", json!({"command": command})),
             (Self::Shell(command), Chat) => {
                 ("bash", json!({"command": command, "description": "Runs"}))
+            }
+            (Self::Shell(command), Messages) => {
+                ("Bash", json!({"command": command, "description": "Runs"}))
             }
             (Self::Write { path, content }, Responses) => ("apply_patch", patch(path, content)),
             (Self::Write { path, content }, Gemini) => {
@@ -56,12 +59,16 @@ impl Tool {
             (Self::Write { path, content }, Chat) => {
                 ("write", json!({"filePath": path, "content": content}))
             }
+            (Self::Write { path, content }, Messages) => {
+                ("Write", json!({"file_path": path, "content": content}))
+            }
             // Codex has no tool for it.
             (Self::Read(path), Responses) => {
                 ("exec_command", json!({"cmd": format!("cat {path}")}))
             }
             (Self::Read(path), Gemini) => ("read_file", json!({"file_path": path})),
             (Self::Read(path), Chat) => ("read", json!({"filePath": path})),
+            (Self::Read(path), Messages) => ("Read", json!({"file_path": path})),
             (Self::Poll(wait), Responses) => {
                 let arguments = json!({"session_id": running, "chars": "", "yield_time_ms": wait});
                 ("write_stdin", arguments)
@@ -72,6 +79,9 @@ impl Tool {
             }
             // OpenCode's commands are over when they have an answer.
             (Self::Poll(_), Chat) => ("bash", json!({"command": "true", "description": "Waits"})),
+            (Self::Poll(_), Messages) => {
+                ("Bash", json!({"command": "true", "description": "Waits"}))
+            }
             (Self::Plan { items, done }, Responses) => {
                 let plan = steps(items, *done, "step");
                 ("update_plan", json!({"plan": plan}))
@@ -86,6 +96,13 @@ impl Tool {
                     todo["priority"] = json!("medium");
                 }
                 ("todowrite", json!({"todos": todos}))
+            }
+            (Self::Plan { items, done }, Messages) => {
+                let mut todos = steps(items, *done, "content");
+                for todo in &mut todos {
+                    todo["activeForm"] = todo["content"].clone();
+                }
+                ("TodoWrite", json!({"todos": todos}))
             }
         };
         (name.to_owned(), arguments)

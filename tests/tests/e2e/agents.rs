@@ -38,6 +38,11 @@ fn scripts(agent: Agent) -> Value {
             turns.extend((0..14).map(turn));
             json!(turns)
         }
+        // The model goes no further.
+        Agent::Claude => json!([
+            {"answer": {"calls": [write("left")]}},
+            {"answer": {"text": "I", "stop": "refusal"}},
+        ]),
         // A command without an exit code.
         _ => json!([
             {"answer": {"calls": [
@@ -80,8 +85,8 @@ fn scripts(agent: Agent) -> Value {
 fn refusals(agent: Agent) -> [(&'static str, &'static [&'static str]); 6] {
     let left: &[&str] = match agent {
         Agent::Codex => &["tool.join_incomplete", "tool.result_missing"],
-        Agent::Gemini => &["work_failed"],
-        _ => &["agent_stream_invalid"],
+        Agent::Claude | Agent::Gemini => &["work_failed"],
+        Agent::OpenCode => &["agent_stream_invalid"],
     };
     [
         ("claim", &["check_failed"]),
@@ -156,6 +161,11 @@ fn in_evidence(scratch: &Scratch, id: &str) -> Vec<Known> {
 }
 
 #[test]
+fn claude_works_through_a_batch() {
+    works_through_a_batch(Agent::Claude);
+}
+
+#[test]
 fn codex_works_through_a_batch() {
     works_through_a_batch(Agent::Codex);
 }
@@ -175,15 +185,26 @@ fn works_through_a_batch(agent: Agent) {
     let Some(installed) = Installed::find(agent) else {
         return skipped("a batch with a real agent", &missing(agent));
     };
-    for mode in ["namespaces", "landlock"] {
-        let scratch = Scratch::new(0);
-        let explain = ["sandbox", "explain", "--sandbox", mode];
-        if scratch.premath(explain).end().code == Some(0) {
-            works_in(mode, agent, &installed);
-        } else {
-            skipped("a batch with a real agent", &format!("no {mode} here"));
-        }
+    for mode in modes("a batch with a real agent") {
+        works_in(mode, agent, &installed);
     }
+}
+
+/// Returns the modes of confinement that work here.
+pub(crate) fn modes(what: &str) -> Vec<&'static str> {
+    let scratch = Scratch::new(0);
+    let works = |mode: &&str| {
+        let explain = ["sandbox", "explain", "--sandbox", mode];
+        let works = scratch.premath(explain).end().code == Some(0);
+        if !works {
+            skipped(what, &format!("no {mode} here"));
+        }
+        works
+    };
+    ["namespaces", "landlock"]
+        .into_iter()
+        .filter(works)
+        .collect()
 }
 
 fn works_in(mode: &str, agent: Agent, installed: &Installed) {
@@ -201,15 +222,7 @@ fn works_in(mode: &str, agent: Agent, installed: &Installed) {
     let profile = Profile::lay_out(installed, &home, &server.url());
     let run = batch(&scratch, installed, &profile).args(["--sandbox", mode]);
     if mode == "namespaces" {
-        // It reaches the model server, and nothing else.
-        let url = server.url();
-        let host = url.trim_start_matches("http://");
-        let host = host.split('/').next().unwrap_or(host);
-        let settings = scratch.root.join("harness.toml");
-        let mut text = fs::read_to_string(&settings).unwrap();
-        let allow = format!("[network]\nwork = \"allow\"\nallow = [{host:?}]\n");
-        text.push_str(&allow);
-        fs::write(&settings, text).unwrap();
+        reaches_alone(&scratch, &server);
     }
     let ended = run.start();
     let ended = ended.wait_within(PATIENCE * 3).exits(1);
@@ -246,11 +259,22 @@ fn works_in(mode: &str, agent: Agent, installed: &Installed) {
     assert_eq!(processes_in(&scratch.folder()), [""; 0]);
 }
 
+/// Lets steps reach the model server, and nothing else.
+pub(crate) fn reaches_alone(scratch: &Scratch, server: &ModelServer) {
+    let url = server.url();
+    let host = url.trim_start_matches("http://");
+    let settings = scratch.root.join("harness.toml");
+    let mut text = fs::read_to_string(&settings).unwrap();
+    let allow = format!("[network]\nwork = \"allow\"\nallow = [{host:?}]\n");
+    text.push_str(&allow);
+    fs::write(&settings, text).unwrap();
+}
+
 fn is_aside(turn: &PlayedTurn) -> bool {
     turn.played == Played::Aside
 }
 
-fn batch(scratch: &Scratch, installed: &Installed, profile: &Profile) -> Run {
+pub(crate) fn batch(scratch: &Scratch, installed: &Installed, profile: &Profile) -> Run {
     fast_retries(scratch);
     let programs = installed.program.parent().unwrap().to_str().unwrap();
     let path = format!("{programs}:{}", std::env::var("PATH").unwrap());

@@ -36,6 +36,7 @@ mod sandbox;
 mod schemas;
 mod second_night;
 mod shims;
+mod sign_in;
 mod simulated_night;
 mod steps;
 mod stopped;

@@ -9,6 +9,8 @@
 //! | variable | what it does |
 //! |---|---|
 //! | `PREMATH_ESCAPE_MODE` | the modes to run, as in `namespaces,landlock`; one that is named and does not work fails |
+//! | `PREMATH_TESTS_BINARIES` | a folder of other binaries to attack, as built from an older commit |
+//! | `PREMATH_ESCAPE_SANDBOX` | what `--sandbox` takes in every mode: for older binaries, which know neither the modes nor `[limits]`, as in `landlock` |
 //! | `PREMATH_TESTS=long` | the property over 2,000 hostile steps |
 
 #![allow(

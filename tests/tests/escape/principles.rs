@@ -11,6 +11,7 @@ attacks! {
     state_of_other_lanes_is_not_seen,
     a_mode_that_does_not_work_is_refused,
     processes_of_the_user_are_not_seen,
+    a_step_that_does_no_harm_is_found_to_do_none,
 }
 
 /// Principle 2 and 8: every file and folder that the step sees outside its lane
@@ -182,4 +183,10 @@ done; :"#;
         .lines()
         .any(|line| line.starts_with("seen:"));
     ground.harm(seen, "a step sees processes of the user");
+}
+
+/// The control of every other test: what they find is of the attack.
+fn a_step_that_does_no_harm_is_found_to_do_none(ground: &mut Ground) {
+    ground.hostile("h", "echo x > src/h.txt");
+    ground.nights();
 }

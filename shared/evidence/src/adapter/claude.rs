@@ -19,18 +19,20 @@ use std::sync::Arc;
 pub(super) const SHAPE: Shape = Shape(&[("message", Shape(&[("content", Shape::FLAT)]))]);
 
 /// Subtypes of `system` that tell of no call, though some bear ids.
-const NOTICES: [&str; 12] = [
+const NOTICES: [&str; 14] = [
     "background_tasks_changed",
     "compact_boundary",
     "files_persisted",
     "hook_progress",
     "hook_response",
     "hook_started",
+    "model_refusal_no_fallback",
     "post_turn_summary",
     "status",
     "task_notification",
     "task_progress",
     "task_started",
+    "task_updated",
     "thinking_tokens",
 ];
 

@@ -336,3 +336,21 @@ fn the_times_of_files_follow_from_their_content() {
     date(newest);
     assert_eq!(modified("src/base"), settled);
 }
+
+/// No other process writes there, so it is no object of one that still runs.
+#[test]
+fn an_object_that_a_killed_harness_left_half_written_is_removed() {
+    let scratch = Scratch::new();
+    drop(scratch.checkout());
+    let objects = scratch.folder.path().join("state/one.git/objects");
+    fs::create_dir_all(objects.join("ab")).unwrap();
+    let left = [
+        objects.join("tmp_object_git2_1a"),
+        objects.join("ab/tmp_obj_1a"),
+    ];
+    for path in &left {
+        fs::write(path, "").unwrap();
+    }
+    drop(scratch.checkout());
+    assert_eq!(left.map(|path| path.exists()), [false; 2]);
+}

@@ -33,6 +33,7 @@ pub(crate) use home::HOME;
 pub use layer::{Layer, is_untouched};
 pub use manifest::Manifest;
 pub use merge::Merged;
+pub(crate) use objects::sweep_own;
 pub use objects::sweep_shared;
 pub use own_files::OwnFiles;
 pub use private::{OBJECTS, PrivateGit};

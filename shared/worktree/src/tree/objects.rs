@@ -26,15 +26,8 @@ pub fn sweep_shared(repository: &Path, untouched_since: SystemTime) {
         return;
     };
     let common = repository.commondir();
-    let objects = common.join("objects");
     let mut candidates = vec![common.join(LOCK)];
-    for folder in fs::read_dir(&objects).into_iter().flatten().flatten() {
-        // Two hexadecimal digits; packs are written for long, and stay.
-        if folder.file_name().len() == 2 {
-            candidates.extend(half_written(&folder.path()));
-        }
-    }
-    candidates.extend(half_written(&objects));
+    candidates.extend(half_written_in(&common.join("objects")));
     for folder in OURS {
         locks_below(&common.join(folder), &mut candidates);
     }
@@ -44,6 +37,25 @@ pub fn sweep_shared(repository: &Path, untouched_since: SystemTime) {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Removes half-written objects of a store that no other process writes.
+pub(crate) fn sweep_own(objects: &Path) {
+    for path in half_written_in(objects) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Finds half-written objects of a store.
+fn half_written_in(objects: &Path) -> Vec<PathBuf> {
+    let mut found = half_written(objects);
+    for folder in fs::read_dir(objects).into_iter().flatten().flatten() {
+        // Two hexadecimal digits; packs are written for long, and stay.
+        if folder.file_name().len() == 2 {
+            found.extend(half_written(&folder.path()));
+        }
+    }
+    found
 }
 
 fn locks_below(folder: &Path, found: &mut Vec<PathBuf>) {

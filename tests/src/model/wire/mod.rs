@@ -2,6 +2,7 @@
 
 mod chat;
 mod gemini;
+mod messages;
 mod responses;
 
 use super::journal::{MadeCall, Spent};
@@ -19,6 +20,8 @@ pub enum Dialect {
     Gemini,
     /// OpenAI's chat completions, as OpenCode asks for them.
     Chat,
+    /// Anthropic's messages, as Claude Code asks for them.
+    Messages,
 }
 
 /// What a request asks for.
@@ -43,6 +46,8 @@ pub(super) struct Asked {
 pub(super) struct Says {
     pub(super) text: String,
     pub(super) calls: Vec<MadeCall>,
+    /// Why it stops, where that is no usual reason.
+    pub(super) stop: Option<String>,
     pub(super) spent: Spent,
     pub(super) turn: usize,
 }
@@ -55,6 +60,7 @@ impl Dialect {
             "POST" if path.ends_with("/chat/completions") => Some(Self::Chat),
             "POST" if path.ends_with("/responses") => Some(Self::Responses),
             "POST" if path.ends_with("enerateContent") => Some(Self::Gemini),
+            "POST" if path.ends_with("/v1/messages") => Some(Self::Messages),
             _ => None,
         }
     }
@@ -64,6 +70,7 @@ impl Dialect {
             Self::Responses => responses::asked(body),
             Self::Gemini => gemini::asked(path, body),
             Self::Chat => chat::asked(body),
+            Self::Messages => messages::asked(body),
         }
     }
 
@@ -73,6 +80,7 @@ impl Dialect {
             Self::Responses => responses::events(says),
             Self::Gemini => gemini::events(says),
             Self::Chat => chat::events(says),
+            Self::Messages => messages::events(says),
         }
     }
 
@@ -82,27 +90,32 @@ impl Dialect {
             Self::Responses => responses::begun(says),
             Self::Gemini => gemini::begun(says),
             Self::Chat => chat::begun(says),
+            Self::Messages => messages::begun(says),
         }
     }
 
-    /// Returns the answer to a question beside the conversation.
-    pub(super) fn aside(self) -> (Vec<String>, Spent) {
+    /// Returns what the model says to a question beside the conversation.
+    pub(super) fn aside() -> Says {
         let spent = Spent {
             input: 7,
             cached: 0,
             output: 3,
         };
-        let says = Says {
+        Says {
             text: "A scripted run".to_owned(),
             calls: Vec::new(),
+            stop: None,
             spent,
             turn: 0,
-        };
-        (self.events(&says), spent)
+        }
     }
 
     /// Returns the document of an answer that is no stream.
-    pub(super) fn document(self, events: &[String]) -> String {
+    pub(super) fn document(self, says: &Says) -> String {
+        if self == Self::Messages {
+            return messages::document(says).to_string();
+        }
+        let events = self.events(says);
         let event = events.first().map(String::as_str).unwrap_or_default();
         let event = event.strip_prefix("data: ").unwrap_or(event);
         event.trim_end().to_owned()
@@ -112,6 +125,7 @@ impl Dialect {
     pub(super) fn refusal(self, refusal: &Refusal) -> String {
         let error = match self {
             Self::Gemini => gemini::refusal(refusal),
+            Self::Messages => messages::refusal(refusal),
             Self::Responses | Self::Chat => {
                 let kind = refusal.kind.as_deref().unwrap_or(match refusal.status {
                     429 => "rate_limit_exceeded",
@@ -121,7 +135,10 @@ impl Dialect {
                 json!({"message": refusal.message, "type": kind, "code": kind, "param": null})
             }
         };
-        json!({"error": error}).to_string()
+        match self {
+            Self::Messages => json!({"type": "error", "error": error}).to_string(),
+            _ => json!({"error": error}).to_string(),
+        }
     }
 }
 

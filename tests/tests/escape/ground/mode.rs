@@ -8,6 +8,15 @@ use std::sync::OnceLock;
 /// A list of modes to run; one that is named and does not work here fails.
 const WANTED: &str = "PREMATH_ESCAPE_MODE";
 
+/// What `--sandbox` takes of binaries that know no modes of ours.
+const OLDER: &str = "PREMATH_ESCAPE_SANDBOX";
+
+/// Returns what older binaries take for every mode; none where the binaries are
+/// those of this commit.
+pub(super) fn older() -> Option<String> {
+    std::env::var(OLDER).ok()
+}
+
 /// A way of confining steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -30,8 +39,8 @@ impl Mode {
     }
 
     /// Returns what `--sandbox` takes for it.
-    pub(crate) const fn value(self) -> &'static str {
-        self.name()
+    pub(crate) fn value(self) -> String {
+        older().unwrap_or_else(|| self.name().to_owned())
     }
 
     /// Tells whether the mode is to be run, and works here.

@@ -43,6 +43,10 @@ const DEVICES: [&str; 9] = [
     "/dev/zero",
 ];
 
+/// The variable that says to agents that they are confined: Claude Code works
+/// without asking for root only there.
+const CONFINED: &str = "IS_SANDBOX";
+
 /// What programs read of the kernel, where nothing is mounted. Not all of
 /// `/dev`: root could read disks.
 const SYSTEM: [&str; 2] = ["/proc", "/sys"];
@@ -233,6 +237,7 @@ impl Lane {
         for (name, value) in &confinement.host.variables {
             set(spec, name, value);
         }
+        set(spec, CONFINED, "1");
         spec.env.sort();
         Ok(Confined {
             reference: Some(confinement.reference.clone()),
