@@ -546,7 +546,7 @@ fn an_issue_over_its_budget_is_blocked_with_the_figures() {
         "{notes}"
     );
     assert!(notes.contains("\nUsed in this batch: "), "{notes}");
-    assert!(notes.contains(" of 1 ms"), "{notes}");
+    assert!(notes.contains(" ms of 1 ms"), "{notes}");
     assert_eq!(
         scratch.steps()[0]["failureClasses"],
         json!(["budget_exceeded", "gate_timeout"])
