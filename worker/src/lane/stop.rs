@@ -243,6 +243,7 @@ impl Lane {
     }
 
     /// Does with the issue what memory's state and the policy say.
+    #[expect(clippy::too_many_arguments, reason = "they are parts of the one step")]
     fn carry_out(
         &self,
         claimed: &Claimed,
@@ -453,6 +454,7 @@ impl Lane {
         )
     }
 
+    #[expect(clippy::too_many_arguments, reason = "they are parts of the one step")]
     fn report(
         &self,
         claimed: &Claimed,

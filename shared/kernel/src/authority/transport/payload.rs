@@ -209,6 +209,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
     fn each_fault_of_a_payload_has_its_class() {
         use TransportAction::{IssueClaim, IssueClaimNext, IssueLeaseRelease, IssueLeaseRenew};
         let table = [
