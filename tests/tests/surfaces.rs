@@ -148,6 +148,11 @@ fn what_does_not_belong_into_a_commit_is_found() {
             "mise.toml:1: task a runs nothing",
         ),
         (
+            "a/Cargo.toml",
+            "[package]\nname = \"a\"\n\n[dependencies]\nno-user.workspace = true\n".to_owned(),
+            "a/Cargo.toml:5: nothing uses the dependency `no-user`",
+        ),
+        (
             "README.md",
             "```sh\ncargo frobnicate\n```\n".to_owned(),
             ".ci/run: it does not run the README's `cargo frobnicate`",

@@ -1,5 +1,7 @@
 //! The `premath` command: the operator's and the agent's surface of the harness.
 
+#![warn(clippy::too_many_lines)]
+
 mod agents;
 mod answer;
 mod audit;

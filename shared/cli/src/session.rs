@@ -181,7 +181,7 @@ impl WriteArgs {
             }
         }
         let write = SessionWrite {
-            session_id: self.session_id,
+            session_id: self.session_id.map(Into::into),
             state: match self.state {
                 StateArg::Active => SessionState::Active,
                 StateArg::Stopped => SessionState::Stopped,

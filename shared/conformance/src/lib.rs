@@ -18,6 +18,8 @@
 //! and a near miss that is accepted, and each rule of the gate is broken by
 //! somebody.
 
+#![warn(clippy::too_many_lines)]
+
 mod coverage;
 mod difference;
 mod document;

@@ -196,6 +196,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
     fn the_cause_comes_first() {
         let exited = |code| (EndCause::Exited, Some(code), None);
         let stopped = (EndCause::Stopped, None, Some(15));

@@ -9,6 +9,8 @@
 //! Invariant: values in, values out. Nothing here spawns, reads a file or
 //! knows the time.
 
+#![warn(clippy::too_many_lines)]
+
 // What tests begin with names the crate as others do.
 #[cfg(test)]
 extern crate self as premath_evidence;

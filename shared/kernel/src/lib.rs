@@ -20,6 +20,8 @@
 //! Invariant: no clock, file, process, thread or environment. Time is an
 //! argument.
 
+#![warn(clippy::too_many_lines)]
+
 pub mod authority;
 pub mod failure;
 pub mod issue;

@@ -153,9 +153,9 @@ impl IssueMemory {
                 && lease::state(Some(&row.issue), &seen) == LeaseState::Active;
             is_own.then(|| Claimed {
                 claim: Claim {
-                    issue_id: escalation.issue_id.to_owned(),
+                    issue_id: escalation.issue_id.into(),
                     owner: lease.owner.to_string(),
-                    lease_id: lease.lease_id.to_string(),
+                    lease_id: (&*lease.lease_id).into(),
                     generation: lease.generation,
                     taken_over: None,
                 },
@@ -184,7 +184,7 @@ impl IssueMemory {
     ) -> Result<HandedUp, ChangeError> {
         let step = StepIdentity {
             issue_id: claimed.claim.issue_id.clone(),
-            worker_id: escalation.claimant.to_owned(),
+            worker_id: escalation.claimant.into(),
             owner: claimed.claim.owner.clone(),
             lease_id: claimed.claim.lease_id.clone(),
             generation: claimed.claim.generation,
@@ -264,7 +264,7 @@ pub fn escalation_row(
     let now = clock::now().wall;
     let step = outcome.ok().and_then(|handed| handed.step.as_ref());
     let step_id = step.map_or_else(
-        || format!("{claimant}.escalation.{}", now.as_microsecond()),
+        || format!("{claimant}.escalation.{}", now.as_microsecond()).into(),
         StepIdentity::step_id,
     );
     let result = match outcome {

@@ -4,6 +4,8 @@
 //! Invariant: nothing outside this crate may assume that issue memory is a
 //! file; a second store will come.
 
+#![warn(clippy::too_many_lines)]
+
 pub mod artifact;
 pub mod audit;
 pub mod clock;

@@ -4,6 +4,8 @@
 //! Invariant: no process is started here, and no file of anybody's checkout is
 //! touched but the lane's own.
 
+#![warn(clippy::too_many_lines)]
+
 pub mod checkout;
 pub mod governing;
 pub mod history;

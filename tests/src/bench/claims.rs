@@ -140,7 +140,7 @@ impl Claimer {
                 .claim_next(&self.authority, vec![wish], &scope)?;
             let claimed = claims.into_iter().flatten().next();
             let claimed = claimed.ok_or_else(|| Wrong::because("there was nothing to claim"))?;
-            ids.push(claimed.claim.issue_id);
+            ids.push(claimed.claim.issue_id.into());
         }
         Ok(ids)
     }

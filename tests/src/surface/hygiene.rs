@@ -1,8 +1,9 @@
 //! `ci-hygiene-check`: what is committed holds no machine's paths, no half
-//! merge and no garbage, and every task's command is there.
+//! merge and no garbage, every task's command is there, and every dependency is
+//! used.
 
 use super::task::tasks;
-use super::{Fault, files, text_of};
+use super::{Fault, dependencies, files, text_of};
 use std::path::Path;
 
 /// The most bytes of a committed file.
@@ -49,6 +50,7 @@ pub fn faults(root: &Path) -> Vec<Fault> {
             check(name, text, &paths, &mut faults);
         }
     }
+    faults.extend(dependencies::faults(root, &names));
     check_tasks(root, &mut faults);
     check_readme(root, &mut faults);
     faults

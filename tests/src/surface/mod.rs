@@ -1,6 +1,7 @@
 //! The project's own verification surfaces (HARNESS-RUNTIME 9): checks of what
 //! is committed, each a pure look at the files of a checkout.
 
+mod dependencies;
 pub mod docs;
 pub mod generate;
 pub mod help;

@@ -38,7 +38,7 @@ impl Batch {
                 },
             })?;
         for claimed in claims.iter().flatten() {
-            let issue_id = claimed.claim.issue_id.clone();
+            let issue_id = claimed.claim.issue_id.to_string();
             self.knowledge().in_hand.insert(issue_id);
             if let Some(before) = &claimed.claim.taken_over {
                 let issue = &claimed.claim.issue_id;
@@ -67,7 +67,7 @@ impl Batch {
     /// Takes note that a claim was given back without a step, so that another
     /// lane may have it.
     pub fn put_down(&self, claim: &Claim) {
-        self.knowledge().in_hand.remove(&claim.issue_id);
+        self.knowledge().in_hand.remove(claim.issue_id.as_str());
     }
 
     /// Returns the issues that no claim of this batch takes now.
@@ -132,7 +132,7 @@ impl Batch {
                 .filter_map(|row| {
                     let held = row.issue.lease.as_ref()?;
                     let key = LeaseKey {
-                        lease_id: Some(held.lease_id.to_string()),
+                        lease_id: Some((&*held.lease_id).into()),
                         owner: Some(held.owner.to_string()),
                         generation: Some(row.issue.lease_generation),
                     };

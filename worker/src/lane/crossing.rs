@@ -117,7 +117,7 @@ impl Lane {
         };
         let now = clock::now().wall;
         let mut row = StepRow::new(step_id, action::WORKER_LOOP, "crossing", now);
-        row.issue_id = Some(progress.identity.issue_id.clone());
+        row.issue_id = Some(progress.identity.issue_id.to_string());
         row.lineage_refs = self.lineage(&progress.identity.issue_id);
         row.witness_refs = progress.witnesses.clone();
         let context = WorkContext::compute(document, Some(&row));

@@ -105,6 +105,7 @@ impl Lane {
 
     /// Lands work and returns the right to close its issue; `None` where it
     /// did not land, with the reason in `progress`.
+    #[expect(clippy::too_many_arguments, reason = "they are parts of the one step")]
     pub(super) fn land(
         &mut self,
         claim: &Claim,

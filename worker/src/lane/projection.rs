@@ -22,7 +22,7 @@ impl Lane {
         let write = SessionWrite {
             session_id: Some(step.session_id.clone()),
             state: SessionState::Active,
-            issue_id: Some(step.issue_id.clone()),
+            issue_id: Some(step.issue_id.to_string()),
             summary: Some(format!("working on {}", step.issue_id)),
             next_step: Some("work, verify, gate, close".to_owned()),
             instruction_refs: Some(self.batch.settings.mode.instruction_refs()),
@@ -56,7 +56,7 @@ impl Lane {
         verification: Option<&str>,
     ) -> Result<(), ProjectionError> {
         let path = &self.home.ledger;
-        let id = &claimed.claim.issue_id;
+        let id = claimed.claim.issue_id.as_str();
         let now = clock::now().wall;
         let mut ledger = projection::read_ledger(path)?;
         let left: Vec<String> = ledger
@@ -77,7 +77,7 @@ impl Lane {
             .collect();
         writes.push(FeatureWrite {
             status: Some(status),
-            issue_id: Some(id.clone()),
+            issue_id: Some(id.to_owned()),
             summary: Some(claimed.row.text_of("title")),
             instruction_refs: Some(self.batch.settings.mode.instruction_refs()),
             session_ref: self

@@ -84,7 +84,7 @@ impl Lane {
         let claim = &claimed.claim;
         let identity = StepIdentity {
             issue_id: claim.issue_id.clone(),
-            worker_id: self.worker_id.clone(),
+            worker_id: self.worker_id.as_str().into(),
             owner: claim.owner.clone(),
             lease_id: claim.lease_id.clone(),
             generation: claim.generation,
@@ -462,14 +462,14 @@ impl Lane {
         let claim = &claimed.claim;
         let provider = self.batch.providers.of(&self.worker_id).unwrap_or_default();
         let mut variables = vec![
-            ("PREMATH_ISSUE_ID", claim.issue_id.clone().into()),
+            ("PREMATH_ISSUE_ID", claim.issue_id.as_str().into()),
             ("PREMATH_ISSUE_TITLE", line(&claimed.row.text_of("title"))),
             ("PREMATH_ISSUE_FILE", files.issue.clone().into()),
             ("PREMATH_PROMPT_FILE", files.prompt.clone().into()),
             ("PREMATH_WORKTREE", self.worktree.clone().into()),
             ("PREMATH_WORKER_ID", self.worker_id.clone().into()),
             ("PREMATH_PROVIDER", provider.into()),
-            ("PREMATH_LEASE_ID", claim.lease_id.clone().into()),
+            ("PREMATH_LEASE_ID", claim.lease_id.as_str().into()),
             (
                 "PREMATH_LEASE_GENERATION",
                 claim.generation.to_string().into(),

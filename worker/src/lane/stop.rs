@@ -243,6 +243,7 @@ impl Lane {
     }
 
     /// Does with the issue what memory's state and the policy say.
+    #[expect(clippy::too_many_arguments, reason = "they are parts of the one step")]
     fn carry_out(
         &self,
         claimed: &Claimed,
@@ -364,7 +365,7 @@ impl Lane {
             result_class,
             clock::now().wall,
         );
-        row.issue_id = Some(issue_id.clone());
+        row.issue_id = Some(issue_id.to_string());
         row.started_at = Some(progress.started_at.into());
         row.generation = Some(claimed.claim.generation);
         row.worker_id = Some(self.worker_id.clone());
@@ -453,6 +454,7 @@ impl Lane {
         )
     }
 
+    #[expect(clippy::too_many_arguments, reason = "they are parts of the one step")]
     fn report(
         &self,
         claimed: &Claimed,
@@ -463,9 +465,9 @@ impl Lane {
         salvage: Option<String>,
     ) -> StepReport {
         StepReport {
-            issue_id: claimed.claim.issue_id.clone(),
+            issue_id: claimed.claim.issue_id.to_string(),
             title: claimed.row.text_of("title"),
-            step_id: progress.identity.step_id(),
+            step_id: progress.identity.step_id().into(),
             generation: claimed.claim.generation,
             ending,
             result_class,

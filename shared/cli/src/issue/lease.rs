@@ -52,7 +52,7 @@ impl Wish {
     fn request(self) -> ClaimRequest {
         ClaimRequest {
             claimant: self.assignee.trim().to_owned(),
-            lease_id: self.lease_id,
+            lease_id: self.lease_id.map(Into::into),
             term: self.ttl.term(),
             assignees: if self.any_assignee {
                 AssigneeRule::Any
@@ -210,7 +210,7 @@ struct Key {
 impl Key {
     fn split(self) -> (String, LeaseKey) {
         let key = LeaseKey {
-            lease_id: self.lease_id,
+            lease_id: self.lease_id.map(Into::into),
             owner: self.owner,
             generation: self.generation,
         };

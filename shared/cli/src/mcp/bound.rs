@@ -192,7 +192,7 @@ impl BoundLease {
 
     fn in_force(&self, memory: &IssueMemory) -> Result<(), CliError> {
         let key = LeaseKey {
-            lease_id: Some(self.lease_id.clone()),
+            lease_id: Some(self.lease_id.as_str().into()),
             owner: self.owner.clone(),
             generation: Some(self.generation),
         };

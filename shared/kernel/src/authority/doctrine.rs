@@ -312,6 +312,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
     fn each_planted_fault_is_found() {
         let at = |id: &str| OPERATIONS.iter().position(|op| op.id == id).unwrap();
         let claim = at("op/mcp.issue_claim");

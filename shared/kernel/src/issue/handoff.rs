@@ -91,6 +91,7 @@ mod tests {
     use crate::json::time::Moment;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
     fn the_table_of_the_contract() {
         let claim = Claim {
             issue_id: "x".into(),

@@ -3,6 +3,7 @@
 
 pub mod canonical;
 pub mod field;
+pub mod id;
 pub mod plain;
 pub mod reference;
 pub mod schema;

@@ -337,6 +337,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
     fn the_first_source_that_says_something_decides() {
         use ContextSource::{ActiveEnv, Env, ReadyFrontier, Session};
         let broken = SessionSource::Invalid { reason: "x".into() };

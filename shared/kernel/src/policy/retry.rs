@@ -129,6 +129,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
     fn the_table_of_the_contract_decides() {
         use EscalationAction::{IssueDiscover, MarkBlocked, Stop};
         use Outcome::{Escalate, Retry};

@@ -1,6 +1,7 @@
 //! How the next session starts: a projection of session and feature ledger
 //! (HARNESS-RUNTIME 4, 5).
 
+use crate::json::id::SessionId;
 use crate::json::reference::RefSet;
 use crate::json::stamp::Stamp;
 use crate::record::feature::FeatureLedger;
@@ -32,7 +33,7 @@ pub struct Bootstrap {
     /// Resume or attach, by the session's state.
     pub mode: BootstrapMode,
     /// The session's id.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// The session's state.
     pub session_state: SessionState,
     /// The issue to go on with.

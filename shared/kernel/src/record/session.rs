@@ -2,6 +2,7 @@
 
 use crate::failure::FailureClass;
 use crate::json::field::{FieldError, Fields, shown, some_text};
+use crate::json::id::{IssueId, LeaseId, SessionId, StepId};
 use crate::json::reference::RefSet;
 use crate::json::stamp::{Stamp, compact};
 use crate::json::token::token;
@@ -59,13 +60,13 @@ fn wrong_state(found: &Value) -> FieldError {
 #[serde(rename_all = "camelCase")]
 pub struct SessionStep {
     /// The step's id, `<worker>.<issue>.<generation>`.
-    pub step_id: String,
+    pub step_id: StepId,
     /// The issue that it works on.
-    pub issue_id: String,
+    pub issue_id: IssueId,
     /// The lease's generation.
     pub generation: u64,
     /// The lease's id.
-    pub lease_id: String,
+    pub lease_id: LeaseId,
     /// The lease's owner.
     pub lease_owner: String,
     /// The commit that the worktree stood at.
@@ -101,7 +102,7 @@ pub struct Session {
     session_kind: &'static str,
     /// The session's id; kept by every update that does not override it.
     #[schemars(regex(pattern = r"\S"))]
-    pub session_id: String,
+    pub session_id: SessionId,
     /// Whether somebody works in it.
     pub state: SessionState,
     /// The issue that it is about.
@@ -181,7 +182,7 @@ impl Session {
     fn read(mut fields: Fields) -> Result<Self, FieldError> {
         fields.schema()?;
         fields.literal("sessionKind", SESSION_KIND)?;
-        let session_id = fields.text("sessionId")?;
+        let session_id = SessionId::from(fields.text("sessionId")?);
         let state = match fields.take("state") {
             None => return Err(fields.missing("state", "\"active\" or \"stopped\"")),
             Some(Value::String(text)) => text.parse()?,
@@ -218,10 +219,10 @@ impl Session {
 
 fn read_step(mut fields: Fields) -> Result<SessionStep, FieldError> {
     Ok(SessionStep {
-        step_id: fields.text("stepId")?,
-        issue_id: fields.text("issueId")?,
+        step_id: fields.text("stepId")?.into(),
+        issue_id: fields.text("issueId")?.into(),
         generation: fields.number("generation", "the lease's generation, a whole number")?,
-        lease_id: fields.text("leaseId")?,
+        lease_id: fields.text("leaseId")?.into(),
         lease_owner: fields.text("leaseOwner")?,
         base_commit: fields.text("baseCommit")?,
         base_branch: fields.text_opt("baseBranch")?,
@@ -254,7 +255,7 @@ pub enum StepWrite {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionWrite {
     /// Overrides the id; `None` or blank keeps it, or makes one.
-    pub session_id: Option<String>,
+    pub session_id: Option<SessionId>,
     /// The new state; the default is stopped.
     pub state: SessionState,
     /// The issue that the session is about.
@@ -295,6 +296,7 @@ pub fn write(prior: Option<Session>, write: SessionWrite, now: Timestamp) -> Ses
         None => prior.as_ref().and_then(|p| p.issue_id.clone()),
     };
     let given_id = write.session_id.as_deref().and_then(some_text);
+    let given_id = given_id.map(SessionId::from);
     let mut session = match prior {
         Some(prior) => Session {
             session_id: given_id.unwrap_or(prior.session_id),
@@ -336,7 +338,7 @@ pub fn write(prior: Option<Session>, write: SessionWrite, now: Timestamp) -> Ses
 }
 
 /// Returns a new session that says nothing yet.
-fn begun(session_id: String, state: SessionState, at: Stamp) -> Session {
+fn begun(session_id: SessionId, state: SessionState, at: Stamp) -> Session {
     Session {
         schema: 1,
         session_kind: SESSION_KIND,
@@ -373,12 +375,12 @@ fn replace(field: &mut RefSet, given: Option<RefSet>) {
 }
 
 /// Returns `hs1_<UTC yyyymmddThhmmssZ>[_<token(issue)>]` (`contracts.md` 6).
-pub fn session_id(issue_id: Option<&str>, now: Timestamp) -> String {
+pub fn session_id(issue_id: Option<&str>, now: Timestamp) -> SessionId {
     let time = compact(now);
-    match issue_id.and_then(some_text) {
+    SessionId::from(match issue_id.and_then(some_text) {
         Some(issue) => format!("hs1_{time}_{}", token(&issue, "session")),
         None => format!("hs1_{time}"),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::normal::Normalized;
 use crate::authority::claim::ChangeMorphism;
 pub use crate::authority::claim::ClaimSet;
 use crate::authority::{MutationMode, StepIdentity};
+use crate::json::id::{IssueId, LeaseId, SessionId, StepId};
 use crate::json::{canonical, reference, token};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -143,13 +144,13 @@ pub struct MutationWitness {
     /// [`Change::NAME`].
     pub change: &'static str,
     /// The issue.
-    pub issue_id: String,
+    pub issue_id: IssueId,
     /// The step.
-    pub step_id: String,
+    pub step_id: StepId,
     /// The step's session.
-    pub session_id: String,
+    pub session_id: SessionId,
     /// The lease that the step runs under.
-    pub lease_id: String,
+    pub lease_id: LeaseId,
     /// The lease's owner.
     pub lease_owner: String,
     /// The lease's generation.

@@ -5,6 +5,7 @@ use super::*;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT};
+use premath_kernel::json::id::IssueId;
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
@@ -105,7 +106,7 @@ fn two_processes_see_each_others_changes_without_reopening() {
 fn threads_of_one_process_share_the_queue_and_no_issue_is_claimed_twice() {
     let scratch = Scratch::new(&rows(200));
     let memory = Arc::new(scratch.open());
-    let claimed: Vec<String> = std::thread::scope(|scope| {
+    let claimed: Vec<IssueId> = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..8)
             .map(|n| {
                 let memory = memory.clone();

@@ -101,7 +101,7 @@ impl Lane {
         }
         Err(BootError::Moved {
             worktree: self.worktree.clone(),
-            step_id: step.step_id.clone(),
+            step_id: step.step_id.to_string(),
             session: self.home.session.clone(),
         })
     }
@@ -162,7 +162,7 @@ impl Lane {
     ) -> Result<(), BootError> {
         let now = clock::now().wall;
         let mut row = salvage_row(self.batch.id(), &self.worker_id, what, salvage, now);
-        row.issue_id = step.map(|step| step.issue_id.clone());
+        row.issue_id = step.map(|step| step.issue_id.to_string());
         row.generation = step.map(|step| step.generation);
         self.batch.trajectory.append_if_absent(&row)?;
         Ok(())

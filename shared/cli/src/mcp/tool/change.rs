@@ -27,7 +27,7 @@ struct LeaseInput {
 
 fn key(lease: Option<LeaseInput>) -> LeaseKey {
     lease.map_or_else(LeaseKey::default, |lease| LeaseKey {
-        lease_id: Some(lease.lease_id),
+        lease_id: Some(lease.lease_id.into()),
         owner: Some(lease.owner),
         generation: Some(lease.generation),
     })

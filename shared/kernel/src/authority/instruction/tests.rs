@@ -63,6 +63,7 @@ fn an_envelope_has_the_identity_of_its_name_and_its_content() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
 fn every_fault_of_an_envelope_has_its_class_its_field_and_what_would_be_right() {
     let table: &[(&str, Value, &str, &str)] = &[
         (

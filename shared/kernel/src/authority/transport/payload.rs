@@ -4,6 +4,7 @@ use super::TransportAction;
 use crate::failure::FailureClass;
 use crate::issue::lease::{AssigneeRule, ClaimRequest, LeaseKey, TTL_DEFAULT, Term};
 use crate::json::field::{FieldError, Fields};
+use crate::json::id::{IssueId, LeaseId};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::time::Duration;
@@ -14,7 +15,7 @@ pub enum DispatchRequest {
     /// Claims one issue.
     Claim {
         /// The issue.
-        issue_id: String,
+        issue_id: IssueId,
         /// The lease that is wished for.
         request: ClaimRequest,
     },
@@ -26,7 +27,7 @@ pub enum DispatchRequest {
     /// Renews a lease.
     Renew {
         /// The issue.
-        issue_id: String,
+        issue_id: IssueId,
         /// The lease that is meant.
         key: LeaseKey,
         /// How long it is to live.
@@ -35,7 +36,7 @@ pub enum DispatchRequest {
     /// Gives a lease back.
     Release {
         /// The issue.
-        issue_id: String,
+        issue_id: IssueId,
         /// The lease that is meant.
         key: LeaseKey,
         /// When the issue may be claimed again, where a retry waits (ours; no
@@ -107,17 +108,17 @@ impl Payload {
             other => other,
         })?;
         let issues_path = fields.text_opt("issuesPath")?;
-        let lease_id = fields.text_opt("leaseId")?;
+        let lease_id = fields.text_opt("leaseId")?.map(LeaseId::from);
         let request = match action {
             TransportAction::IssueClaim => DispatchRequest::Claim {
-                issue_id: fields.text("id")?,
+                issue_id: fields.text("id")?.into(),
                 request: claim_request(&mut fields, lease_id)?,
             },
             TransportAction::IssueClaimNext => DispatchRequest::ClaimNext {
                 request: claim_request(&mut fields, lease_id)?,
             },
             TransportAction::IssueLeaseRenew => {
-                let issue_id = fields.text("id")?;
+                let issue_id = fields.text("id")?.into();
                 let owner = Some(assignee(&mut fields)?);
                 if lease_id.is_none() {
                     let expected = "the id of the lease that is meant";
@@ -134,7 +135,7 @@ impl Payload {
                 }
             }
             TransportAction::IssueLeaseRelease => DispatchRequest::Release {
-                issue_id: fields.text("id")?,
+                issue_id: fields.text("id")?.into(),
                 key: LeaseKey {
                     lease_id,
                     owner: fields.text_opt("assignee")?,
@@ -152,7 +153,7 @@ impl Payload {
 
 fn claim_request(
     fields: &mut Fields,
-    lease_id: Option<String>,
+    lease_id: Option<LeaseId>,
 ) -> Result<ClaimRequest, PayloadError> {
     Ok(ClaimRequest {
         claimant: assignee(fields)?,
@@ -208,6 +209,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
     fn each_fault_of_a_payload_has_its_class() {
         use TransportAction::{IssueClaim, IssueClaimNext, IssueLeaseRelease, IssueLeaseRenew};
         let table = [

@@ -3,6 +3,7 @@
 use super::{LeaseKey, LeaseRefusal, LeaseState, Life, Observation, Term, refuse, state};
 use crate::failure::FailureClass;
 use crate::issue::{Holder, Issue, Lease, RowChange, Status};
+use crate::json::id::{IssueId, LeaseId};
 use crate::json::time::{self, Moment};
 use crate::json::token::token;
 
@@ -35,7 +36,7 @@ pub struct ClaimRequest {
     /// Who claims: the lease's owner and the row's assignee from then on.
     pub claimant: String,
     /// The lease's id; by default made from issue and owner.
-    pub lease_id: Option<String>,
+    pub lease_id: Option<LeaseId>,
     /// How long the lease lives.
     pub term: Term,
     /// Whose issues may be taken.
@@ -51,10 +52,10 @@ pub struct ClaimRequest {
 impl ClaimRequest {
     /// Returns the id of the lease that is asked for: the given one, or the one
     /// that the issue and the claimant make.
-    fn lease_id_for(&self, issue_id: &str) -> String {
+    fn lease_id_for(&self, issue_id: &str) -> LeaseId {
         let given = self.lease_id.as_deref().map(str::trim);
         match given.filter(|id| !id.is_empty()) {
-            Some(id) => id.to_owned(),
+            Some(id) => LeaseId::from(id),
             None => default_lease_id(issue_id, self.claimant.trim()),
         }
     }
@@ -76,11 +77,11 @@ impl ClaimRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The issue.
-    pub issue_id: String,
+    pub issue_id: IssueId,
     /// The lease's owner.
     pub owner: String,
     /// The lease's id.
-    pub lease_id: String,
+    pub lease_id: LeaseId,
     /// The fencing token.
     pub generation: u64,
     /// The generation of the stale lease that was taken over, and its holder's step.
@@ -214,7 +215,7 @@ pub fn claim(
         _ => issue.assignee.clone(),
     };
     let lease = Lease {
-        lease_id: request.lease_id_for(&issue.id).into(),
+        lease_id: request.lease_id_for(&issue.id).as_str().into(),
         owner: claimant.into(),
         acquired_at: time::micros(seen.moment.wall).into(),
         expires_at: time::micros(expires_at).into(),
@@ -234,9 +235,9 @@ pub fn claim(
         .set("lease_generation", generation)
         .remove("retry_at");
     let claim = Claim {
-        issue_id: issue.id.to_string(),
+        issue_id: IssueId::from(&*issue.id),
         owner: claimant.to_owned(),
-        lease_id: lease.lease_id.to_string(),
+        lease_id: LeaseId::from(&*lease.lease_id),
         generation,
         taken_over,
     };
@@ -255,10 +256,7 @@ fn next_generation(issue: &Issue, request: &ClaimRequest) -> Result<u64, LeaseRe
 }
 
 /// Returns `lease1_<token(issue)>_<token(owner)>`.
-pub fn default_lease_id(issue_id: &str, owner: &str) -> String {
-    format!(
-        "lease1_{}_{}",
-        token(issue_id, "anon"),
-        token(owner, "anon")
-    )
+pub fn default_lease_id(issue_id: &str, owner: &str) -> LeaseId {
+    let [issue, owner] = [issue_id, owner].map(|name| token(name, "anon"));
+    LeaseId::from(format!("lease1_{issue}_{owner}"))
 }

@@ -4,13 +4,14 @@
 use super::{LeaseRefusal, LeaseState, Observation, Term, refuse, state};
 use crate::failure::FailureClass;
 use crate::issue::{Holder, Issue, Lease, RowChange, Status};
+use crate::json::id::LeaseId;
 use crate::json::time;
 
 /// What an operation says of the lease that it means; a worker says all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseKey {
     /// The lease's id.
-    pub lease_id: Option<String>,
+    pub lease_id: Option<LeaseId>,
     /// Its owner.
     pub owner: Option<String>,
     /// Its generation.

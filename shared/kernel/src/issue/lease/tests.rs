@@ -213,6 +213,7 @@ fn release_gives_the_assignee_back_and_keeps_the_generation() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
 fn every_refusal_has_its_class() {
     let (row, first) = claimed("w.1", None);
     let now = at(T0, 1_000);

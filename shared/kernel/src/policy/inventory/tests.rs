@@ -227,6 +227,7 @@ fn a_mark_goes_with_the_row_of_its_closed_issue() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
 fn each_state_of_a_worktree_is_told_apart() {
     use Standing::{Finding, InOrder, InUse, Kept, Removable};
     let lane = worktree("l1");

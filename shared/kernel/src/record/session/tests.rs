@@ -195,7 +195,7 @@ fn writes() -> impl Strategy<Value = SessionWrite> {
     )
         .prop_map(
             |(active, session_id, issue_id, summary, issues_path, witness, lineage)| SessionWrite {
-                session_id,
+                session_id: session_id.map(SessionId::from),
                 state: if active {
                     SessionState::Active
                 } else {

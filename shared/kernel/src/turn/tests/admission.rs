@@ -248,7 +248,7 @@ fn the_witnesses_must_be_of_this_very_step() {
         assert!(admit::<Close>(input, &binding()).is_ok());
     }
     let mut nameless = binding();
-    nameless.step.session_id.clear();
+    nameless.step.session_id = "".into();
     let mut input = closed();
     set(&mut input, "/evidence/sessionRefs", json!(["session://"]));
     refused::<Close>(input, &nameless, missing);
@@ -334,10 +334,10 @@ fn the_witness_ref_moves_with_every_fact() {
     assert_eq!(base, reference(|_| {}));
     for edit in [
         (|b| b.step.generation = 5) as fn(&mut MutationBinding),
-        |b| b.step.lease_id.push('x'),
+        |b| b.step.lease_id = "lease2".into(),
         |b| b.step.owner.push('x'),
-        |b| b.step.worker_id.push('x'),
-        |b| b.step.session_id.push('x'),
+        |b| b.step.worker_id = "worker.2".into(),
+        |b| b.step.session_id = "session-2".into(),
         |b| b.verification = Some("a".into()),
         |b| b.instruction_ref = Some("instruction://a/b".into()),
     ] {
@@ -351,7 +351,7 @@ fn evidence_built_by_hand_closes_an_issue() {
     let mode = MutationMode::human_override("because", None, now).unwrap();
     let binding = MutationBinding::of_mode(step(), &mode, Some("verify".into()));
     let spec = CallSpecRow {
-        call_id: step().step_id(),
+        call_id: step().step_id().into(),
         model_ref: "shell".into(),
         action_mode: ActionMode::Code,
         execution_pattern: ExecutionPattern::Single,

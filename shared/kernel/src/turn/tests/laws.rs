@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 /// A closed turn of `n` calls, each ended, used and shown in its own way.
+#[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
 fn turn(ways: &[(u8, u8)]) -> Value {
     let mut input = closed();
     let evidence = &mut input["evidence"];

@@ -6,6 +6,7 @@ use crate::turn::{EvidenceError, ParsedInput};
 use serde_json::{Value, json};
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
 fn a_fault_names_its_place_and_what_would_be_right() {
     for (pointer, value, expected) in [
         (

@@ -3,6 +3,7 @@
 use super::*;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
 fn an_authority_is_read_strictly() {
     for (text, shown) in [
         ("example.com:443", "example.com:443"),
@@ -80,6 +81,7 @@ fn an_authority_is_read_strictly() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
 fn an_address_has_the_range_that_its_registry_gives_it() {
     use AddressRange as R;
     for (text, range) in [
