@@ -29,7 +29,7 @@ impl Profile {
             Agent::Claude => panic!("the agent cannot be pointed at a server of ours"),
         };
         let path = home.join(path);
-        fs::create_dir_all(path.parent().expect("the file lies in a folder")).unwrap();
+        fs::create_dir_all(path.parent().expect("the file is in a folder")).unwrap();
         fs::write(path, text).unwrap();
         Self {
             installed: installed.clone(),

@@ -300,7 +300,7 @@ fn the_times_of_files_follow_from_their_content() {
             .date(&base.to_string(), newest, &[])
             .unwrap()
     };
-    // The changed file lies there from before the layer was made.
+    // The changed file is older than the layer.
     go(&checkout, changed);
     let newest = modified("src/base") + 1_000;
     date(newest);

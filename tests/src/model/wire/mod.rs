@@ -101,7 +101,7 @@ impl Dialect {
         (self.events(&says), spent)
     }
 
-    /// Returns the document of an answer that is no stream.
+    /// Returns the document of an answer that is not a stream.
     pub(super) fn document(self, events: &[String]) -> String {
         let event = events.first().map(String::as_str).unwrap_or_default();
         let event = event.strip_prefix("data: ").unwrap_or(event);
