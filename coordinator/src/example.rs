@@ -1,5 +1,5 @@
-//! The example batch: a small real git repository with four worktrees, laid
-//! out from `worktrees.example/`, which is embedded in the binary.
+//! The example batch: a small real git repository with four worktrees, created
+//! from `worktrees.example/`, which is embedded in the binary.
 
 use crate::machine::Allowance;
 use crate::run::Plan;
@@ -32,11 +32,11 @@ pub struct LaidOut {
     pub plan: Plan,
 }
 
-/// The example could not be laid out.
+/// The example could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ExampleError {
     /// The folder is in use.
-    #[error("{0} is there and not empty")]
+    #[error("{0} exists and is not empty")]
     NotEmpty(PathBuf),
     /// A file operation failed.
     #[error("cannot write the example to {path}")]
@@ -47,7 +47,7 @@ pub enum ExampleError {
         source: io::Error,
     },
     /// Git refused.
-    #[error("cannot make the example's repository")]
+    #[error("cannot create the example's repository")]
     Git(#[from] git2::Error),
     /// Its settings do not resolve.
     #[error(transparent)]
@@ -58,7 +58,9 @@ impl ExampleError {
     /// Returns what a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NotEmpty(_) => Some("name a new folder, or none for a temporary one".to_owned()),
+            Self::NotEmpty(_) => {
+                Some("name a new folder, or omit it to use a temporary one".to_owned())
+            }
             _ => None,
         }
     }
@@ -195,20 +197,20 @@ struct ExpectedIssue {
 
 /// An example that ended as it is expected to.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ExampleOutcome {
     /// How many issues there are.
     pub issues: usize,
     /// What of the closed ones is on the branch that work lands on: all.
     pub landing: LandingCheck,
 }
 
-/// Compares what the batch came to with what `expected.json` says, and what is
-/// closed with the branch that it is to be on.
+/// Compares the outcome of the batch with what `expected.json` says, and what
+/// is closed with the branch that it is to be on.
 ///
 /// # Errors
 ///
 /// The differences, one line each.
-pub fn compare(repository: &Path, rule: &LandingRule) -> Result<Outcome, Vec<String>> {
+pub fn compare(repository: &Path, rule: &LandingRule) -> Result<ExampleOutcome, Vec<String>> {
     let said = |error: &dyn std::fmt::Display| vec![error.to_string()];
     let text = EXAMPLE
         .get_file("expected.json")
@@ -257,10 +259,10 @@ pub fn compare(repository: &Path, rule: &LandingRule) -> Result<Outcome, Vec<Str
     let missing = landing.missing.iter();
     differences.extend(missing.map(|id| {
         let target = &landing.target;
-        format!("{id} is closed, but its work is not on {target}")
+        format!("{id} is closed, but its commit is not on {target}")
     }));
     if differences.is_empty() {
-        Ok(Outcome {
+        Ok(ExampleOutcome {
             issues: expected.issues.len(),
             landing,
         })
@@ -281,8 +283,8 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// Lays the example out as if every issue had come to what is expected of
-    /// it, with the work of the closed ones landed as one commit.
+    /// Creates the example as if every issue had ended as expected, with the
+    /// work of the closed ones landed as one commit.
     fn ended(folder: &Path, landed: impl Fn(&Repository) -> String) -> LaidOut {
         let laid_out = lay_out(Some(&folder.join("example"))).unwrap();
         let git = Repository::open(&laid_out.repository).unwrap();
@@ -334,7 +336,7 @@ mod tests {
         assert_eq!(differences.len(), 11, "{differences:#?}");
         assert_eq!(
             differences[0],
-            "wk-01 is closed, but its work is not on harness/integration"
+            "wk-01 is closed, but its commit is not on harness/integration"
         );
     }
 }

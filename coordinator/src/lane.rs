@@ -1,5 +1,5 @@
-//! A lane's thread: boots its worktree, takes steps as they are handed to it,
-//! and tells the coordinator.
+//! A lane's thread: boots its worktree, runs the steps that it is given, and
+//! reports to the coordinator.
 
 use crossbeam_channel::{Receiver, SendError, Sender, bounded};
 use harness_worker::batch::Batch;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// What a lane tells.
+/// What a lane reports.
 #[derive(Debug)]
 pub(crate) enum LaneNews {
     /// It is ready.
@@ -28,7 +28,7 @@ pub(crate) enum LaneNews {
     },
 }
 
-/// What a lane is told to do.
+/// A request to a lane.
 enum Task {
     /// A step under a claim.
     Step(Box<Claimed>),
@@ -53,7 +53,7 @@ pub(crate) struct LanePlan {
 }
 
 impl LaneHandle {
-    /// Starts a lane's thread; what it tells goes through `tell`.
+    /// Starts a lane's thread; its reports go through `tell`.
     pub(crate) fn start(
         batch: Arc<Batch>,
         plan: LanePlan,
@@ -102,7 +102,7 @@ impl LaneHandle {
         }
     }
 
-    /// Tells the lane that there is no more work.
+    /// Signals the lane that there is no more work.
     pub(crate) fn retire(&mut self) {
         self.work = None;
     }

@@ -1,8 +1,8 @@
 //! The coordinator's core: a value that turns events into effects
 //! (HARNESS-RUNTIME 7).
 //!
-//! It knows no thread, no file and no clock. The shell performs the effects
-//! and tells what came of them.
+//! It knows no thread, no file and no clock. The shell performs the effects and
+//! reports their outcomes.
 
 use jiff::Timestamp;
 use premath_kernel::failure::FailureClass;
@@ -33,7 +33,7 @@ pub enum Event<C> {
         succeeded: bool,
         /// Whether its provider refused: the step does not count.
         refused: bool,
-        /// Whether the lane cannot go on.
+        /// Whether the lane cannot continue.
         lane_lost: bool,
         /// Whether issue memory or trajectory cannot be used any more.
         store_lost: bool,
@@ -42,7 +42,7 @@ pub enum Event<C> {
     Answered {
         /// The lane.
         lane: LaneIndex,
-        /// Whether the lane cannot go on.
+        /// Whether the lane cannot continue.
         lane_lost: bool,
     },
     /// A lane's thread panicked, with the claim it was working on.
@@ -72,7 +72,7 @@ pub struct Pass<C> {
     /// any work.
     pub asks: Option<LaneIndex>,
     /// When the next issue that waits for its retry may be claimed, or a lane
-    /// that is held may go on; `None` where that hangs on a step that runs.
+    /// that is held may continue; `None` where that hangs on a step that runs.
     pub look_at: Option<Timestamp>,
 }
 
@@ -92,7 +92,7 @@ pub enum Effect<C> {
     Ask(LaneIndex),
     /// Give a claim back that its lane cannot.
     Release(C),
-    /// Tell a lane that there is no more work.
+    /// Signal a lane that there is no more work.
     Retire(LaneIndex),
     /// Send [`Event::Woke`] at a time.
     WakeAt(Timestamp),
@@ -100,7 +100,7 @@ pub enum Effect<C> {
     Finish,
 }
 
-/// How long a lane goes on.
+/// How long a lane continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// Dispatches a lane may get; `None` until nothing is left.
@@ -177,7 +177,7 @@ impl Machine {
             .collect()
     }
 
-    /// Tells whether a step runs.
+    /// Returns whether a step runs.
     pub fn is_busy(&self) -> bool {
         self.lanes.iter().any(|lane| lane.state == LaneState::Busy)
     }
@@ -187,12 +187,12 @@ impl Machine {
         self.lanes_lost
     }
 
-    /// Tells whether memory or trajectory were lost in the middle.
+    /// Returns whether memory or trajectory were lost in the middle.
     pub const fn store_lost(&self) -> bool {
         self.store_lost
     }
 
-    /// Tells whether a startup verification refused before anything was
+    /// Returns whether a startup verification refused before anything was
     /// dispatched.
     pub const fn refused_at_startup(&self) -> bool {
         self.startup_refused && !self.dispatched
@@ -290,7 +290,7 @@ impl Machine {
         self.waiting_until = pass.look_at.map(|at| at.max(now));
     }
 
-    /// Decides what follows from where things stand.
+    /// Decides what follows from the current state.
     fn go_on<C>(&mut self, effects: &mut Vec<Effect<C>>) {
         if self.finished
             || self

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use harness_coordinator::example;
 use harness_coordinator::machine::Allowance;
 use harness_coordinator::report::{HumanReporter, JsonReporter, Reporter};
-use harness_coordinator::run::{Bell, Line, Plan, run};
+use harness_coordinator::run::{Inbox, Plan, Waker, run};
 use harness_worker::exit;
 use harness_worker::interrupt::Interrupt;
 use harness_worker::refusal::{self, RefusedLane};
@@ -22,15 +22,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use worktrees::{Choice, Watch};
 
-/// Hands ready issues out to git worktrees, a worker in each, until nothing is
-/// ready, waits for a retry, or runs.
+/// Run a batch: work on ready issues in several git worktrees
 ///
-/// Exit codes: 0 every issue that was worked on ended well, or nothing was
-/// ready; 1 at least one ended otherwise, or a lane was given up; 2 usage,
-/// configuration, or input that cannot be read; 3 refused before dispatch
-/// (a circle of dependencies, a policy mismatch, startup verification);
-/// 4 issue memory or trajectory lost in the middle; 130/143 interrupted and
-/// drained.
+/// Exit codes: 0 every attempted issue succeeded, or none was ready; 1 at least
+/// one failed, or a lane was disabled; 2 usage error, invalid configuration, or
+/// unreadable input; 3 refused before dispatch (dependency cycle, policy
+/// mismatch, startup verification); 4 issue store or trajectory became
+/// unusable; 130/143 interrupted and drained.
 #[derive(Debug, Parser)]
 #[command(version, about, args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -38,25 +36,31 @@ struct Arguments {
     command: Option<Command>,
     #[command(flatten)]
     flags: LoopFlags,
-    /// A worktree to work in; may be given again [default: $PREMATH_WORKTREES, comma-separated]
+    /// Use this worktree as a lane (repeatable)
+    ///
+    /// [default: $PREMATH_WORKTREES, comma-separated]
     #[arg(long, value_name = "DIR")]
     worktree: Vec<PathBuf>,
-    /// Work in N lanes that are made for it, in the folder of root under [worktrees] [default: ../{repo}-lanes]
+    /// Create N lanes
+    ///
+    /// They are created in the folder `root` of [worktrees]. [default:
+    /// ../{repo}-lanes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), conflicts_with = "worktree")]
     lanes: Option<u16>,
-    /// Dispatches a lane may get, each of up to --max-steps-per-worker steps
+    /// Limit the dispatches per lane
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
-    /// Go on until nothing is ready, waits for a retry, or runs (the default without --rounds)
+    /// Run until no issue is ready, waiting or running (default without
+    /// --rounds)
     #[arg(long, conflicts_with = "rounds")]
     until_done: bool,
-    /// The prefix of worker ids [default: worker]
+    /// Set the prefix of worker ids [default: worker]
     #[arg(long, value_name = "PREFIX")]
     worker_prefix: Option<String>,
-    /// Steps a dispatch may have [default: 1]
+    /// Limit the steps per dispatch [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_steps_per_worker: Option<u64>,
-    /// Begin a new batch although one was cut
+    /// Start a new batch instead of resuming the interrupted one
     #[arg(long)]
     new_batch: bool,
     /// Print events as JSON lines on stdout
@@ -66,9 +70,9 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Lays a small repository out and runs a batch on it: no agent, no network
+    /// Create a small repository and run a batch on it
     Example {
-        /// Where to; a new folder [default: a temporary one]
+        /// Create this folder [default: a temporary one]
         dir: Option<PathBuf>,
         /// Print events as JSON lines on stdout
         #[arg(long)]
@@ -90,9 +94,7 @@ fn main() -> ExitCode {
 
 fn batch(arguments: &Arguments) -> u8 {
     if std::env::var_os("PREMATH_STEP_ID").is_some_and(|id| !id.is_empty()) {
-        say(
-            "error: this is the inside of a step (PREMATH_STEP_ID is set); a batch cannot start here",
-        );
+        say("error: cannot start a batch inside a step (PREMATH_STEP_ID is set)");
         return exit::USAGE;
     }
     let begun = clock::now();
@@ -120,8 +122,8 @@ fn batch(arguments: &Arguments) -> u8 {
         lanes: arguments.lanes.map(usize::from),
     };
     let interrupt = Interrupt::new(settings.limits.drain_grace);
-    let line = match listened(&interrupt) {
-        Ok(line) => line,
+    let inbox = match listened(&interrupt) {
+        Ok(inbox) => inbox,
         Err(code) => return code,
     };
     let watch = Watch {
@@ -162,10 +164,11 @@ fn batch(arguments: &Arguments) -> u8 {
         started_ms: begun.boot_ms,
         settings,
     };
-    perform(plan, interrupt, line, arguments.json)
+    perform(plan, interrupt, inbox, arguments.json)
 }
 
-/// Returns the lanes of a batch that is refused, as far as they can be told.
+/// Returns the lanes of a batch that is refused, as far as they can be
+/// determined.
 fn refused_lanes(arguments: &Arguments) -> Vec<RefusedLane> {
     let root = arguments
         .flags
@@ -201,15 +204,15 @@ fn refused_lanes(arguments: &Arguments) -> Vec<RefusedLane> {
 const DEFAULT_PREFIX: &str = "worker";
 
 /// Has signals reach a batch that is yet to run.
-fn listened(interrupt: &Interrupt) -> Result<Line, u8> {
-    let (line, bell) = Line::new();
-    listen(interrupt.clone(), bell).map_err(|error| failed(&error, None, exit::USAGE))?;
-    Ok(line)
+fn listened(interrupt: &Interrupt) -> Result<Inbox, u8> {
+    let (inbox, waker) = Inbox::new();
+    listen(interrupt.clone(), waker).map_err(|error| failed(&error, None, exit::USAGE))?;
+    Ok(inbox)
 }
 
 /// Runs a plan with a reporter.
-fn perform(plan: Plan, interrupt: Interrupt, line: Line, json: bool) -> u8 {
-    match run(plan, interrupt, line, &mut *reporter(json)) {
+fn perform(plan: Plan, interrupt: Interrupt, inbox: Inbox, json: bool) -> u8 {
+    match run(plan, interrupt, inbox, &mut *reporter(json)) {
         Ok(summary) => summary.exit_code,
         Err(error) => failed(&error, error.hint(), error.exit_code()),
     }
@@ -229,17 +232,17 @@ fn show_example(dir: Option<&Path>, json: bool) -> u8 {
         Err(error) => return failed(&error, error.hint(), exit::USAGE),
     };
     say(&format!(
-        "example laid out in {}",
+        "example created in {}",
         laid_out.repository.display()
     ));
     let interrupt = Interrupt::new(laid_out.plan.settings.limits.drain_grace);
-    let line = match listened(&interrupt) {
-        Ok(line) => line,
+    let inbox = match listened(&interrupt) {
+        Ok(inbox) => inbox,
         Err(code) => return code,
     };
     let repository = laid_out.repository.clone();
     let rule = laid_out.plan.settings.landing.clone();
-    let code = perform(laid_out.plan, interrupt, line, json);
+    let code = perform(laid_out.plan, interrupt, inbox, json);
     if code > exit::FAILED {
         return code;
     }
@@ -248,34 +251,35 @@ fn show_example(dir: Option<&Path>, json: bool) -> u8 {
             let (issues, landed) = (outcome.issues, outcome.landing.landed);
             let target = &outcome.landing.target;
             say(&format!(
-                "all {issues} issues ended as the example expects; the work of the {landed} closed ones is on {target}"
+                "all {issues} issues ended as expected; the {landed} closed ones are landed on \
+                {target}"
             ));
             say(&format!(
-                "look around: {} (.premath/issues.jsonl, .premath/harness_trajectory.jsonl, artifacts/)",
+                "files: {} (.premath/issues.jsonl, .premath/harness_trajectory.jsonl, artifacts/)",
                 repository.display()
             ));
-            say("review there what landed:");
+            say("review what landed there:");
             say(&format!("  git log --first-parent {target}"));
             say(&format!("  git diff main...{target}"));
             exit::OK
         }
         Err(differences) => {
             for difference in differences {
-                say(&format!("not as expected: {}", plain(&difference)));
+                say(&format!("unexpected: {}", plain(&difference)));
             }
             exit::FAILED
         }
     }
 }
 
-fn listen(interrupt: Interrupt, bell: Bell) -> std::io::Result<()> {
+fn listen(interrupt: Interrupt, waker: Waker) -> std::io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
             for signal in signals.forever() {
                 interrupt.signal(u64::try_from(signal).unwrap_or(0));
-                bell.ring();
+                waker.wake();
             }
         })
         .map(drop)

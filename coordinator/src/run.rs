@@ -35,20 +35,20 @@ pub struct Plan {
     pub worktrees: Vec<PathBuf>,
     /// The prefix of worker ids.
     pub worker_prefix: String,
-    /// How long lanes go on.
+    /// How long lanes continue.
     pub allowance: Allowance,
     /// Begin afresh although a batch was cut.
     pub new_batch: bool,
-    /// Lanes that were to be there and could not be had.
+    /// Requested lanes that could not be created.
     pub left_out: usize,
-    /// Since when it counts how long it goes on, on CLOCK_BOOTTIME.
+    /// Since when it counts how long it continues, on CLOCK_BOOTTIME.
     pub started_ms: u64,
 }
 
 /// A batch that could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Memory or trajectory cannot be used, or the graph has a circle.
+    /// Memory or trajectory cannot be used, or the graph has a cycle.
     #[error(transparent)]
     Batch(#[from] BatchError),
     /// A thread cannot be started.
@@ -75,43 +75,43 @@ impl RunError {
 }
 
 /// What reaches the coordinator's one channel.
-enum News {
+enum InboxMessage {
     Lane(LaneIndex, LaneNews),
     Interrupted,
 }
 
 /// Lets signals reach a coordinator that runs.
 #[derive(Clone, Debug)]
-pub struct Bell {
-    send: Sender<News>,
+pub struct Waker {
+    send: Sender<InboxMessage>,
 }
 
-impl std::fmt::Debug for News {
+impl std::fmt::Debug for InboxMessage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("News")
+        f.write_str("InboxMessage")
     }
 }
 
-impl Bell {
-    /// Tells the coordinator to look at the interrupt.
-    pub fn ring(&self) {
-        let _ = self.send.send(News::Interrupted);
+impl Waker {
+    /// Signals the coordinator to check the interrupt.
+    pub fn wake(&self) {
+        let _ = self.send.send(InboxMessage::Interrupted);
     }
 }
 
 /// The channel between signals and a coordinator that is yet to run.
 #[derive(Debug)]
-pub struct Line {
-    send: Sender<News>,
-    news: Receiver<News>,
+pub struct Inbox {
+    send: Sender<InboxMessage>,
+    messages: Receiver<InboxMessage>,
 }
 
-impl Line {
+impl Inbox {
     /// Makes the channel.
-    pub fn new() -> (Self, Bell) {
-        let (send, news) = unbounded();
-        let bell = Bell { send: send.clone() };
-        (Self { send, news }, bell)
+    pub fn new() -> (Self, Waker) {
+        let (send, messages) = unbounded();
+        let waker = Waker { send: send.clone() };
+        (Self { send, messages }, waker)
     }
 }
 
@@ -123,7 +123,7 @@ impl Line {
 pub fn run(
     plan: Plan,
     interrupt: Interrupt,
-    line: Line,
+    inbox: Inbox,
     reporter: &mut dyn Reporter,
 ) -> Result<Summary, RunError> {
     let started = Instant::now();
@@ -148,8 +148,8 @@ pub fn run(
         ends_at: deadline.ends_at(begun.wall, ran),
         sandbox: &batch.settings.sandbox.choice,
     });
-    for outset in batch.outset() {
-        reporter.notice(&Notice::Outset(outset));
+    for target_sync in batch.target_sync() {
+        reporter.notice(&Notice::TargetSync(target_sync));
     }
     let network = batch.settings.network.choice.warning();
     let warnings = [foreign_warning(&batch.foreign_rows()), network];
@@ -183,15 +183,15 @@ pub fn run(
             worktree: worktree.clone(),
             tolerate_cycle: batch.is_resumed(),
         };
-        let send = line.send.clone();
-        let handle = LaneHandle::start(batch.clone(), plan.clone(), move |news| {
-            let _ = send.send(News::Lane(index, news));
+        let send = inbox.send.clone();
+        let handle = LaneHandle::start(batch.clone(), plan.clone(), move |messages| {
+            let _ = send.send(InboxMessage::Lane(index, messages));
         })
         .map_err(RunError::Thread)?;
         shell.lanes.push(handle);
         shell.plans.push(plan);
     }
-    shell.until_done(&line.news);
+    shell.until_done(&inbox.messages);
     Ok(shell.end(started.elapsed()))
 }
 
@@ -203,7 +203,7 @@ struct Shell<'a> {
     plans: Vec<LanePlan>,
     reporter: &'a mut dyn Reporter,
     wake_at: Option<jiff::Timestamp>,
-    /// The wait that was told of last.
+    /// The wait that was reported last.
     waiting_said: Option<jiff::Timestamp>,
     pass_wanted: bool,
     cycle_reported: Option<Vec<String>>,
@@ -217,20 +217,20 @@ struct Shell<'a> {
     due: Option<EndedBy>,
     /// Whether there is work that lanes must wait for.
     is_held: bool,
-    /// Whether it was said that there is too little room.
+    /// Whether it was reported that there is too little room.
     shortage_said: bool,
     memory_changes: usize,
 }
 
 impl Shell<'_> {
-    fn until_done(&mut self, news: &Receiver<News>) {
+    fn until_done(&mut self, messages: &Receiver<InboxMessage>) {
         let mut finished = false;
         while !finished {
             if let Some(event) = self.bound_reached() {
                 finished |= self.feed(event);
                 continue;
             }
-            if self.pass_wanted && news.is_empty() {
+            if self.pass_wanted && messages.is_empty() {
                 self.pass_wanted = false;
                 let event = self.pass();
                 finished |= self.feed(event);
@@ -242,14 +242,14 @@ impl Shell<'_> {
                 let until = Duration::try_from(at.duration_since(clock::now().wall));
                 wait = wait.min(until.unwrap_or(Duration::ZERO));
             }
-            match news.recv_timeout(wait) {
-                Ok(news) => {
-                    if let Some(event) = self.heard(news) {
+            match messages.recv_timeout(wait) {
+                Ok(messages) => {
+                    if let Some(event) = self.heard(messages) {
                         finished |= self.feed(event);
                     }
                 }
-                // Also where nobody of ours says anything: somebody files an
-                // issue, another's lease ends.
+                // Also without an event of this process: another process may
+                // file an issue, or a lease may expire.
                 Err(RecvTimeoutError::Timeout) => {
                     if self.wake_at.is_some_and(|at| clock::now().wall >= at) {
                         self.wake_at = None;
@@ -289,18 +289,18 @@ impl Shell<'_> {
         finished
     }
 
-    fn heard(&mut self, news: News) -> Option<Event<Claimed>> {
-        let (lane, news) = match news {
-            News::Interrupted => {
+    fn heard(&mut self, messages: InboxMessage) -> Option<Event<Claimed>> {
+        let (lane, messages) = match messages {
+            InboxMessage::Interrupted => {
                 self.reporter.notice(&Notice::Interrupted {
                     level: self.batch.interrupt.level(),
                 });
                 return Some(Event::Interrupted);
             }
-            News::Lane(lane, news) => (lane, news),
+            InboxMessage::Lane(lane, messages) => (lane, messages),
         };
         let plan = &self.plans[lane];
-        match news {
+        match messages {
             LaneNews::Booted(report) => {
                 self.reporter.notice(&Notice::LaneBooted {
                     worker_id: &plan.worker_id,
@@ -354,7 +354,7 @@ impl Shell<'_> {
         }
     }
 
-    /// Tells of changes of issue memory that came by no transaction.
+    /// Reports changes of issue memory made outside a transaction.
     fn memory_changed(&mut self, changes: &[OutsideChange]) {
         for change in changes {
             self.reporter.notice(&Notice::MemoryChanged { change });
@@ -399,25 +399,25 @@ impl Shell<'_> {
             .map(|lane| self.plans[*lane].worker_id.clone())
             .collect();
         let passed = self.diagnose().and_then(|()| {
-            let turnout = self.batch.turn_out(&workers)?;
+            let admission = self.batch.turn_out(&workers)?;
             let next_retry = match workers.first() {
                 Some(worker) => self.batch.next_retry(worker)?,
                 None => None,
             };
-            Ok::<_, BatchError>((turnout, next_retry))
+            Ok::<_, BatchError>((admission, next_retry))
         });
         match passed {
-            Ok((turnout, next_retry)) => {
-                let look_at = self.held_until(&turnout);
-                let held = idle.iter().zip(&turnout.held);
+            Ok((admission, next_retry)) => {
+                let look_at = self.held_until(&admission);
+                let held = idle.iter().zip(&admission.held);
                 let held = held.filter(|(_, held)| **held).map(|(lane, _)| *lane);
                 Event::Passed(Pass {
                     held: held.collect(),
-                    asks: turnout.asks.map(|index| idle[index]),
+                    asks: admission.asks.map(|index| idle[index]),
                     claims: idle
                         .iter()
                         .copied()
-                        .zip(turnout.claims)
+                        .zip(admission.claims)
                         .filter_map(|(lane, claim)| Some((lane, claim?)))
                         .collect(),
                     look_at: look_at.into_iter().chain(next_retry).min(),
@@ -431,8 +431,8 @@ impl Shell<'_> {
         }
     }
 
-    /// `dep_diagnostics(active)` before the pass: a circle that appeared in the
-    /// middle holds its members and is said once.
+    /// `dep_diagnostics(active)` before the pass: a cycle that appeared in the
+    /// middle holds its members and is reported once.
     fn diagnose(&mut self) -> Result<(), BatchError> {
         let diagnosis = self.batch.memory.diagnose(Scope::Active)?;
         let path: Option<Vec<String>> = diagnosis
@@ -459,7 +459,7 @@ impl Shell<'_> {
     }
 
     fn release(&self, claim: &Claimed) {
-        self.batch.put_down(&claim.claim);
+        self.batch.unreserve(&claim.claim);
         self.batch.step_lost(&claim.claim.owner);
         let released = self.batch.memory.release(
             &self.batch.lease_authority(),
@@ -468,7 +468,7 @@ impl Shell<'_> {
             None,
         );
         if let Err(error) = released {
-            tracing::warn!(issue = %claim.claim.issue_id, %error, "the lease was not given back");
+            tracing::warn!(issue = %claim.claim.issue_id, %error, "the lease was not released");
         }
     }
 }

@@ -10,12 +10,12 @@ use premath_kernel::policy::deadline::Deadline;
 use premath_kernel::policy::landing::LandingMode;
 use premath_kernel::record::event::EndedBy;
 use premath_memory::clock;
-use premath_worktree::provision::{Fate, Outcome, Provision, ProvisionError, lane_name};
+use premath_worktree::provision::{Fate, LaneOutcome, Provision, ProvisionError, lane_name};
 use premath_worktree::tree::is_worktree_of;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What the command line says of worktrees.
+/// What the command line reports about worktrees.
 pub(crate) struct Choice<'a> {
     pub(crate) named: &'a [PathBuf],
     pub(crate) lanes: Option<usize>,
@@ -40,7 +40,7 @@ impl Watch<'_> {
         self.interrupt.level() == Level::None && self.reached().is_none()
     }
 
-    /// Says why lanes cannot be had; returns the exit code.
+    /// Reports why lanes cannot be created; returns the exit code.
     fn failed(&self, error: &ProvisionError) -> u8 {
         if !matches!(error, ProvisionError::Cut { .. }) {
             return failed(error, error.hint(), exit::USAGE);
@@ -50,13 +50,13 @@ impl Watch<'_> {
             return exit::of_signal(signal);
         }
         let by = self.reached().map_or("the end", EndedBy::phrase);
-        say(&format!("error: {by} is reached: {error}"));
+        say(&format!("error: {by} reached: {error}"));
         exit::FAILED
     }
 }
 
-/// The lanes' worktrees, and how many could not be had: those that are named,
-/// or those that are made.
+/// The lanes' worktrees, and how many could not be created: those that are
+/// named, or those that are made.
 pub(crate) fn of(
     choice: &Choice<'_>,
     file: &FileSettings,
@@ -76,7 +76,9 @@ pub(crate) fn of(
             Err(detail) => {
                 say(&format!("error: {}", plain(&detail)));
                 say(
-                    "hint: --lanes 2, or count under [worktrees] in harness.toml, makes lanes; worktrees of your own are named with --worktree, PREMATH_WORKTREES, or worktrees under [coordinator]",
+                    "hint: create lanes with --lanes 2 or count under [worktrees] in harness.toml, \
+                    or name your own with --worktree, PREMATH_WORKTREES or worktrees under \
+                    [coordinator]",
                 );
                 Err(exit::USAGE)
             }
@@ -128,21 +130,21 @@ fn made(
         let what = match &outcome.fate {
             Fate::Kept => continue,
             Fate::Made => "made".to_owned(),
-            Fate::Mended(why) => format!("mended: {why}"),
-            Fate::Remade(why) => format!("discarded with all that it held, and made anew: {why}"),
-            Fate::Removed => "removed, one too many".to_owned(),
-            Fate::Surplus(why) => format!("one too many, but it stays: {why}"),
-            Fate::Refused(why) => format!("error: no lane here: {why}"),
+            Fate::Mended(why) => format!("repaired: {why}"),
+            Fate::Remade(why) => format!("deleted and recreated: {why}"),
+            Fate::Removed => "removed, not needed".to_owned(),
+            Fate::Surplus(why) => format!("not needed, but kept: {why}"),
+            Fate::Refused(why) => format!("error: cannot create a lane: {why}"),
         };
         let place = outcome.worktree.display().to_string();
         say(&format!("worktree {}: {}", plain(&place), plain(&what)));
     }
-    let (lanes, rest): (Vec<Outcome>, Vec<Outcome>) =
-        outcomes.into_iter().partition(Outcome::is_lane);
-    let refused = |outcome: &&Outcome| matches!(outcome.fate, Fate::Refused(_));
+    let (lanes, rest): (Vec<LaneOutcome>, Vec<LaneOutcome>) =
+        outcomes.into_iter().partition(LaneOutcome::is_lane);
+    let refused = |outcome: &&LaneOutcome| matches!(outcome.fate, Fate::Refused(_));
     let left_out = rest.iter().filter(refused).count();
     if lanes.is_empty() {
-        say("error: there is no lane to work in");
+        say("error: no lane is usable");
         return Err(exit::USAGE);
     }
     let worktrees = lanes.into_iter().map(|lane| lane.worktree).collect();
@@ -172,7 +174,7 @@ fn named(choice: &Choice<'_>, configured: &[PathBuf], repository: &Path) -> Vec<
 /// Worktrees made absolute and sorted: each once, each of this repository.
 fn checked(named: Vec<PathBuf>, repository: &Path) -> Result<Vec<PathBuf>, String> {
     if named.is_empty() {
-        return Err("there is no worktree to work in".to_owned());
+        return Err("no worktree to work in".to_owned());
     }
     let mut all = Vec::new();
     for path in named {

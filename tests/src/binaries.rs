@@ -22,7 +22,7 @@ pub struct Binaries {
 impl Binaries {
     /// Returns the folder of the binaries, for a `PATH`.
     pub fn folder(&self) -> &Path {
-        self.premath.parent().expect("a binary lies in a folder")
+        self.premath.parent().expect("a binary is in a folder")
     }
 }
 
@@ -58,9 +58,9 @@ impl Build {
     /// lies one higher.
     fn of_this_test() -> Self {
         let test = std::env::current_exe().expect("the running test has a path");
-        let folder = test.parent().expect("a program lies in a folder");
+        let folder = test.parent().expect("a program is in a folder");
         let folder = match folder.ends_with("deps") {
-            true => folder.parent().expect("a test lies in <profile>/deps"),
+            true => folder.parent().expect("a test is in <profile>/deps"),
             false => folder,
         };
         let profile = folder.file_name().expect("a profile has a name");
@@ -69,7 +69,7 @@ impl Build {
             .skip(1)
             .find(|above| above.join("CACHEDIR.TAG").exists())
             .or_else(|| folder.parent())
-            .expect("a profile lies in a target folder");
+            .expect("a profile is in a target folder");
         let triple = folder
             .parent()
             .filter(|parent| *parent != target)
@@ -134,14 +134,14 @@ pub fn workspace() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package
         .parent()
-        .expect("this package lies in the workspace")
+        .expect("this package is in the workspace")
         .into()
 }
 
 /// Makes a command: the one place from which tests start processes.
 #[expect(
     clippy::disallowed_methods,
-    reason = "a test stands outside of the harness, where a person's shell does"
+    reason = "a test runs outside the harness, like a user's shell"
 )]
 pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)

@@ -117,7 +117,7 @@ impl Running {
         read(&self.stdout)
     }
 
-    /// Returns what it said so far.
+    /// Returns its output so far.
     pub fn stderr(&self) -> String {
         read(&self.stderr)
     }
@@ -127,7 +127,7 @@ impl Running {
         crate::parse_rows(self.stdout().as_bytes())
     }
 
-    /// Tells whether it is over.
+    /// Returns whether it is over.
     pub fn is_over(&mut self) -> bool {
         self.child
             .try_wait()
@@ -194,7 +194,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Checks the exit code, and shows what was said where it is another.
+    /// Checks the exit code, and shows what was reported where it is another.
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
         assert!(
@@ -208,7 +208,7 @@ impl Ended {
         self
     }
 
-    /// Checks that a text was said on stderr.
+    /// Checks that a text was reported on stderr.
     #[track_caller]
     pub fn says(self, text: &str) -> Self {
         assert!(

@@ -113,7 +113,7 @@ impl Scratch {
         fs::read(self.issues_path()).unwrap()
     }
 
-    /// Reads the issues as they stand: the last row of each.
+    /// Reads the issues as they are: the last row of each.
     pub fn issues(&self) -> Rows {
         last_rows(parse_rows(&self.issue_bytes()))
     }
@@ -123,7 +123,7 @@ impl Scratch {
     pub fn issue(&self, id: &str) -> Value {
         match self.issues().remove(id) {
             Some(row) => row,
-            None => panic!("there is no issue {id}"),
+            None => panic!("no issue {id}"),
         }
     }
 

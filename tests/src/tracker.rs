@@ -19,8 +19,8 @@ pub fn issue(id: &str) -> Value {
     })
 }
 
-/// Reads every whole line; what stands after the last newline is torn, or not
-/// yet written.
+/// Reads every whole line; what is after the last newline is torn, or not yet
+/// written.
 pub fn parse_rows(text: &[u8]) -> Vec<Value> {
     let whole = text
         .iter()

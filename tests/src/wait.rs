@@ -15,7 +15,7 @@ pub fn until<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Opti
         if began.elapsed() >= patience {
             return None;
         }
-        // Between two looks at what no descriptor tells of.
+        // The polling interval where no descriptor reports the event.
         std::thread::sleep(Duration::from_millis(10));
     }
 }

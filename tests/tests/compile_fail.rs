@@ -1,8 +1,8 @@
 //! Misuse of the turn chain that must not compile (`HARNESS-TYPESTATE 2`, `6`).
 //!
-//! Each `<case>_fail.rs` stands beside `<case>_pass.rs`, which differs by the
+//! Each `<case>_fail.rs` is next to `<case>_pass.rs`, which differs by the
 //! misuse alone: a case that fails for another reason has a twin that fails
-//! too. After a change of the toolchain the messages are written anew with
+//! too. After a change of the toolchain the messages are rewritten with
 //! `TRYBUILD=overwrite` and reviewed.
 
 #[test]

@@ -28,7 +28,7 @@ struct Campaign {
     scratch: Scratch,
     dice: Dice,
     total: usize,
-    /// What stood in the two files at the last kill, as whole rows.
+    /// The whole rows of the two files at the last kill.
     acknowledged: Acknowledged,
 }
 
@@ -96,7 +96,7 @@ impl Campaign {
         self.acknowledged_is_there();
     }
 
-    /// Takes down what whoever looked could have read by now.
+    /// Records what a reader could have seen by now.
     fn acknowledge(&mut self, batch: &Running) {
         for event in batch.events() {
             if event["event"] == "step.ended" && event["ending"] == "closed" {
@@ -200,7 +200,7 @@ impl Campaign {
         assert_eq!(text.lines().count(), self.total);
     }
 
-    /// A kill between an append and its seal is no change from outside.
+    /// A kill between an append and its seal is not a change from outside.
     fn nobody_else_changed_issue_memory(&self) {
         let mut rows = self.scratch.trajectory();
         rows.retain(|row| row["action"] == "coordinator.memory_changed");

@@ -82,8 +82,8 @@ fn every_page_with_commands_is_tested() {
     assert!(missing.is_empty(), "add them to `tested!`: {missing:?}");
 }
 
-/// Tells whether a path has the form of a pattern: `<word>` stands for a part of a
-/// name, and a folder for all that is in it.
+/// Returns whether a path has the form of a pattern: `<word>` represents a part
+/// of a name, and a folder for all that is in it.
 fn fits(pattern: &str, path: &str) -> bool {
     match pattern.split_once('<') {
         None if pattern.ends_with('/') => path.starts_with(pattern),

@@ -8,7 +8,7 @@
 
 use premath_kernel::failure::FailureClass;
 use premath_tests::surface::help::{Entry, Surface};
-use premath_tests::surface::{Fault, docs, generate, hygiene, layers, pipeline};
+use premath_tests::surface::{Fault, docs, generate, hygiene, idioms, layers, pipeline};
 use premath_tests::workspace;
 use std::fs;
 use std::path::Path;
@@ -140,7 +140,7 @@ fn what_does_not_belong_into_a_commit_is_found() {
         (
             "mise.toml",
             "[tasks.a]\nrun = \"frobnicate\"\n".to_owned(),
-            "mise.toml:1: task a: nothing is known of the command `frobnicate`",
+            "mise.toml:1: task a: nothing is known about the command `frobnicate`",
         ),
         (
             "mise.toml",
@@ -241,7 +241,7 @@ fn a_script_that_is_not_what_it_says_is_found() {
         (
             "set -euo pipefail\n",
             "",
-            "it goes on after a step that failed",
+            "it continues after a step that failed",
         ),
         (
             "step example\n$example\n",
@@ -251,7 +251,7 @@ fn a_script_that_is_not_what_it_says_is_found() {
         (
             "step tests\n$tests\n",
             "step tests\n$tests || true\n",
-            "a failure is passed over",
+            "a failure is skipped",
         ),
         ("# Steps: ", "# ", "it does not say its steps"),
         ("then\n", "\n", "bash cannot read it"),
@@ -347,7 +347,7 @@ fn a_page_that_names_what_is_not_there_is_found() {
         ("`docs/none.md`", "README.md:2: there is no `docs/none.md`"),
         (
             "`lease_was_missing`",
-            "README.md:2: `lease_was_missing` is no failure class",
+            "README.md:2: `lease_was_missing` is not a failure class",
         ),
         (
             "```toml\nwork = \"x\"\n```",
@@ -399,4 +399,91 @@ fn what_no_page_names_is_found() {
             "shared/cli/src/init/harness.toml: no page names the table [more]",
         ]
     );
+}
+
+#[test]
+fn an_idiom_is_found_in_comments_messages_help_and_pages() {
+    for (name, text, fault) in [
+        (
+            "worker/src/a.rs",
+            "/// Says what\n/// becomes of an issue.\nfn a() {}\n",
+            "worker/src/a.rs:2: \"becomes of\": write instead: the outcome of",
+        ),
+        (
+            "worker/src/a.rs",
+            "fn a() {\n    // Nobody else.\n}\n",
+            "worker/src/a.rs:2: \"nobody\"",
+        ),
+        (
+            "worker/src/a.rs",
+            "const A: &str = \"the step \\\n    goes on\";\n",
+            "worker/src/a.rs:2: \"goes on\": write instead: continues",
+        ),
+        (
+            "worker/src/a.rs",
+            "const A: &str = r#\"a \"lease\" is no lock\"#;\n",
+            "worker/src/a.rs:1: \"is no\": write instead: is not a",
+        ),
+        (
+            "docs/reference/a.md",
+            "# A\n\nA lane\nis told it.\n",
+            "docs/reference/a.md:4: \"is told\"",
+        ),
+        (
+            "mise.toml",
+            "[tasks.a]\ndescription = \"Find circles\"\n",
+            "mise.toml:2: \"circles\": write instead: cycle",
+        ),
+        (
+            "shared/cli/src/init/harness.toml",
+            "# What stands here.\n",
+            "shared/cli/src/init/harness.toml:1: \"stands\"",
+        ),
+    ] {
+        let folder = checkout(&[]);
+        write(folder.path(), name, text);
+        let faults = told(&idioms::faults(folder.path()));
+        assert!(
+            faults.len() == 1 && faults[0].starts_with(fault),
+            "{fault}: {faults:?}"
+        );
+    }
+}
+
+#[test]
+fn plain_words_code_and_tests_data_are_no_idioms() {
+    for (name, text) in [
+        (
+            "worker/src/a.rs",
+            "/// There is no lane. It is no longer held.\n",
+        ),
+        (
+            "worker/src/a.rs",
+            "/// The user `nobody` has none.\n///\n/// ```text\n/// it goes on\n/// ```\n",
+        ),
+        (
+            "worker/src/a.rs",
+            "/// The step goes.\n\n/// On Linux.\nfn goes_on() {}\n",
+        ),
+        (
+            "worker/src/a.rs",
+            "const A: &str = \"nobody\";\nconst B: char = '\"';\n",
+        ),
+        (
+            "worker/tests/a.rs",
+            "const A: &str = \"the step goes on\";\n",
+        ),
+        ("docs/reference/a.md", "```\nit goes on\n```\n"),
+        ("tests/data/a.rs", "// nobody\n"),
+        ("worktrees.example/a.rs", "// nobody\n"),
+    ] {
+        let folder = checkout(&[]);
+        write(folder.path(), name, text);
+        assert_eq!(told(&idioms::faults(folder.path())), none(), "{text}");
+    }
+}
+
+#[test]
+fn this_checkout_has_no_idiom() {
+    assert_eq!(told(&idioms::faults(&workspace())), none());
 }

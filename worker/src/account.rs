@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_at_night_is_told_in_the_morning() {
+    fn what_happened_at_night_is_reported_in_the_morning() {
         let mut row = StepRow::new("s", action::WORKER_LOOP, "completed", at(5));
         row.issue_id = Some("a".into());
         row.started_at = Some(Stamp::at(at(0)));

@@ -1,6 +1,6 @@
 //! The loop of a worker alone: what bounds a batch bounds it likewise.
 
-use harness_worker::batch::{Batch, Change, Turnout};
+use harness_worker::batch::{Admission, Batch, SupervisionChange};
 use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lane::{Lane, StepEnding, StepReport};
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How often the deadline is compared with the clocks, which may jump.
 const TICK: Duration = Duration::from_secs(1);
 
-/// What a worker alone came to.
+/// The outcome of a worker alone.
 #[derive(Debug, Default)]
 pub(crate) struct Worked {
     pub(crate) reports: Vec<StepReport>,
@@ -27,7 +27,7 @@ pub(crate) struct Worked {
     pub(crate) ended_by: Option<EndedBy>,
 }
 
-/// A worker alone, with what it said so far.
+/// A single worker, with its output so far.
 pub(crate) struct Alone<'a> {
     batch: &'a Batch,
     worker: [String; 1],
@@ -54,21 +54,21 @@ impl<'a> Alone<'a> {
         drain_at(deadline, self.started_ms, self.batch.interrupt.clone());
         let mut steps = 0;
         while steps < max_steps && self.goes_on() {
-            let turnout = match self.batch.turn_out(&self.worker) {
-                Ok(turnout) => turnout,
+            let admission = match self.batch.turn_out(&self.worker) {
+                Ok(admission) => admission,
                 Err(error) => {
                     self.worked.store_lost = true;
                     failed(&error, None, exit::STORE);
                     break;
                 }
             };
-            if turnout.asks.is_some() {
+            if admission.asks.is_some() {
                 if !self.ask(lane) {
                     break;
                 }
                 continue;
             }
-            let (claimed, waits) = self.take(turnout);
+            let (claimed, waits) = self.take(admission);
             let Some(claimed) = claimed else {
                 if waits {
                     continue;
@@ -89,7 +89,7 @@ impl<'a> Alone<'a> {
         self.worked
     }
 
-    /// Tells whether nothing asks for the end.
+    /// Returns whether nothing asks for the end.
     fn goes_on(&mut self) -> bool {
         if self.worked.ended_by.is_some() {
             return false;
@@ -104,23 +104,23 @@ impl<'a> Alone<'a> {
     }
 
     fn ends_by(&mut self, by: EndedBy) {
-        say(&format!("{} is reached: no new work", by.phrase()));
+        say(&format!("{} reached: no new attempts start", by.phrase()));
         self.worked.ended_by = Some(by);
     }
 
     /// Returns the claim; where there is none, waits for what holds it back and
-    /// tells whether it did.
-    fn take(&mut self, mut turnout: Turnout) -> (Option<Claimed>, bool) {
-        if let Some(claimed) = turnout.claims.pop().flatten() {
+    /// returns whether it did.
+    fn take(&mut self, mut admission: Admission) -> (Option<Claimed>, bool) {
+        if let Some(claimed) = admission.claims.pop().flatten() {
             self.shortage_said = false;
             return (Some(claimed), false);
         }
-        if !turnout.held.contains(&true) {
+        if !admission.held.contains(&true) {
             return (None, false);
         }
-        if let Some(short) = &turnout.short {
+        if let Some(short) = &admission.short {
             if !self.shortage_said {
-                say(&format!("no new work: {short}"));
+                say(&format!("no new attempts start: {short}"));
                 self.shortage_said = true;
             }
             if self.batch.is_out_of_patience(Some(short), false) {
@@ -132,7 +132,7 @@ impl<'a> Alone<'a> {
             }
         }
         let now = clock::now().wall;
-        let wait = turnout.look_at.map(|at| at.duration_since(now));
+        let wait = admission.look_at.map(|at| at.duration_since(now));
         let wait = wait.and_then(|wait| Duration::try_from(wait).ok());
         // At least one look, so that nothing is asked again at once.
         let wait = wait.unwrap_or_default().max(LOOK);
@@ -143,8 +143,8 @@ impl<'a> Alone<'a> {
         (None, true)
     }
 
-    /// Finds out whether the verification passes without any work; tells whether
-    /// the lane can go on.
+    /// Finds out whether the verification passes without any work; returns
+    /// whether the lane can continue.
     fn ask(&mut self, lane: &mut Lane) -> bool {
         let passes = match lane.baseline() {
             Ok(passes) => passes,
@@ -172,7 +172,7 @@ impl<'a> Alone<'a> {
 
     fn step(&mut self, lane: &mut Lane, claimed: &Claimed) -> StepReport {
         say(&format!(
-            "{} takes {} {}",
+            "{} started {} {}",
             self.worker[0],
             plain(&claimed.claim.issue_id),
             plain(&claimed.row.text_of("title"))
@@ -185,7 +185,7 @@ impl<'a> Alone<'a> {
             Ok(changes) => {
                 for change in changes {
                     say(&plain(&change.to_string()));
-                    if matches!(change, Change::BudgetExceeded(..)) {
+                    if matches!(change, SupervisionChange::BudgetExceeded(..)) {
                         self.ends_by(EndedBy::Budget);
                     }
                 }
@@ -234,10 +234,10 @@ fn told(report: &StepReport) -> String {
         ending => {
             let mut text = format!("{ending}: {}", report.failure_classes.join(", "));
             if let Some((said, output)) = &report.said {
-                text.push_str(&format!(": {said} (its output is in {})", output.display()));
+                text.push_str(&format!(": {said} (output: {})", output.display()));
             }
             if let Some(branch) = &report.salvage {
-                text.push_str(&format!(", kept on {branch}"));
+                text.push_str(&format!(", saved on {branch}"));
             }
             text
         }

@@ -111,7 +111,7 @@ const OF_AGENTS: [&str; 8] = [
     "OPENCODE_",
 ];
 
-/// Tells whether a variable belongs to an agent.
+/// Returns whether a variable belongs to an agent.
 fn is_of_agent(name: &str) -> bool {
     OF_AGENTS.iter().any(|start| name.starts_with(start))
 }
@@ -168,8 +168,8 @@ pub(crate) fn path(rules: &EnvironmentRules) -> Option<OsString> {
         .filter(|value| !value.is_empty())
 }
 
-/// Git's upkeep of itself, which a commit starts in the background: it would
-/// be ended with the step, and the locks that it leaves would stop it for good.
+/// Git's own maintenance, which a commit starts in the background: it would be
+/// ended with the step, and the locks that it leaves would stop it permanently.
 const UPKEEP: [(&str, &str); 2] = [("maintenance.auto", "false"), ("gc.auto", "0")];
 
 /// Adds settings for git to those that are there.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// How far an interrupt goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Go on.
+    /// Continue.
     None,
     /// No new work; running steps finish within the drain grace.
     Drain,

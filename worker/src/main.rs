@@ -28,12 +28,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Works on ready issues in one git worktree: claim, work, verify, gate, close.
+/// Work on ready issues in one git worktree
 ///
-/// Exit codes: 0 every issue ended well or nothing was ready, 1 at least one
-/// ended otherwise, 2 usage or input that cannot be read, 3 refused before
-/// anything was changed, 4 issue memory or trajectory lost in the middle,
-/// 130/143 interrupted and drained.
+/// Exit codes: 0 every attempted issue succeeded or none was ready, 1 at least
+/// one failed, 2 usage error or unreadable input, 3 refused before any change,
+/// 4 issue store or trajectory became unusable, 130/143 interrupted and
+/// drained.
 #[derive(Debug, Parser)]
 #[command(version, about, args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -41,10 +41,10 @@ struct Arguments {
     command: Option<Command>,
     #[command(flatten)]
     flags: LoopFlags,
-    /// The worktree to work in
+    /// Work in this worktree
     #[arg(long, value_name = "DIR", default_value = ".")]
     worktree_root: PathBuf,
-    /// The worker's id
+    /// Set the worker's id
     #[arg(
         long,
         value_name = "ID",
@@ -52,7 +52,7 @@ struct Arguments {
         default_value = "worker.1"
     )]
     worker_id: String,
-    /// How many issues to work on
+    /// Limit the number of attempts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     max_steps: u64,
     /// Print one JSON document on stdout at the end
@@ -79,9 +79,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> u8 {
     if std::env::var_os("PREMATH_STEP_ID").is_some_and(|id| !id.is_empty()) {
-        say(
-            "error: this is the inside of a step (PREMATH_STEP_ID is set); a worker cannot start here",
-        );
+        say("error: cannot start a worker inside a step (PREMATH_STEP_ID is set)");
         return exit::USAGE;
     }
     if let Some(Command::Gate(arguments)) = &arguments.command {
@@ -131,9 +129,13 @@ fn run(arguments: &Arguments) -> u8 {
     if let Some(at) = deadline.ends_at(clock::now().wall, Duration::ZERO) {
         say(&end_told(at));
     }
-    for outset in batch.outset() {
-        let warning = if outset.is_warning() { "warning: " } else { "" };
-        say(&format!("{warning}{}", plain(&outset.to_string())));
+    for target_sync in batch.target_sync() {
+        let warning = if target_sync.is_warning() {
+            "warning: "
+        } else {
+            ""
+        };
+        say(&format!("{warning}{}", plain(&target_sync.to_string())));
     }
     let network = batch.settings.network.choice.warning();
     let warnings = [foreign_warning(&batch.foreign_rows()), network];
@@ -154,7 +156,7 @@ fn run(arguments: &Arguments) -> u8 {
         say(&format!("warning: {}", plain(warning)));
     }
     if let Some(branch) = &boot.salvage {
-        say(&format!("what was left there is kept on {branch}"));
+        say(&format!("leftover work saved on {branch}"));
     }
     let Worked {
         reports,
@@ -173,11 +175,11 @@ fn run(arguments: &Arguments) -> u8 {
         batch.last_outside_changes().iter().for_each(tell_change);
         batch.sweep_shared();
         let _ = batch.recover_rows(RecoverAt::End);
-        // Somebody else's batch may be in its middle: only where it pays.
+        // Another batch may be running: only if it is worthwhile.
         let _ = batch.memory.compact(Compaction::WhereItPays);
     }
     if reports.is_empty() && !store_lost && ended_by.is_none() {
-        say("nothing is ready");
+        say("no issue is ready");
     }
     let code = match exit_code(&batch, &reports, store_lost) {
         exit::OK
@@ -230,18 +232,18 @@ fn exit_code(batch: &Batch, reports: &[StepReport], store_lost: bool) -> u8 {
     }
 }
 
-/// Tells whether the loop ended for want of something, with work left.
+/// Returns whether the loop ended for want of something, with work left.
 const fn is_cut_short(ended_by: Option<EndedBy>) -> bool {
     matches!(ended_by, Some(EndedBy::Budget | EndedBy::Room))
 }
 
-/// Says what landed of what was closed here; tells whether some did not.
+/// Says what landed of what was closed here; returns whether some did not.
 fn is_missing(batch: &Batch) -> bool {
     match batch.check_landing() {
         Ok(None) => false,
         Ok(Some(check)) => {
             say(&format!(
-                "{} of {} closed are on {}",
+                "{} of {} closed issues landed on {}",
                 check.landed,
                 check.landed + check.missing.len(),
                 plain(&check.target)
@@ -255,7 +257,7 @@ fn is_missing(batch: &Batch) -> bool {
     }
 }
 
-/// Says why the last push of what landed failed; tells whether it did.
+/// Says why the last push of what landed failed; returns whether it did.
 fn is_unpushed(batch: &Batch) -> bool {
     let failure = batch.landing.pushes();
     if let Some(failure) = &*failure {

@@ -46,12 +46,12 @@ fn words(classes: &[FailureClass]) -> String {
     words.join(", ")
 }
 
-/// Records a refusal, where the error is one; what cannot be written is said
-/// in the log, for the refusal stands all the same.
+/// Records a refusal, where the error is one; what cannot be written is
+/// reported in the log, because the refusal holds regardless.
 fn record(flags: &LoopFlags, error: &SettingsError, lanes: &[RefusedLane]) {
     let classes = error.refusal_classes();
     let Ok(roots) = roots_of(flags) else { return };
-    // Where no issue memory is, nothing is laid out either.
+    // Where no issue memory is, nothing is created either.
     if classes.is_empty() || !roots.issues.exists() {
         return;
     }
@@ -82,8 +82,8 @@ fn write_row(roots: &MemoryRoots, row: &StepRow) -> Result<(), TrajectoryFileErr
     Trajectory::open(&roots.trajectory)?.append(row)
 }
 
-/// Writes a lane's session, unless somebody works in the worktree or a step
-/// that was cut is yet to be taken up there.
+/// Writes a lane's session, unless the worktree is in use or has an interrupted
+/// step to recover.
 fn write_session(
     flags: &LoopFlags,
     roots: &MemoryRoots,
@@ -107,7 +107,7 @@ fn write_session(
         state: SessionState::Stopped,
         issue_id: Some(String::new()),
         summary: Some(format!("refused before dispatch: {}", words(classes))),
-        next_step: Some("mend what the batch's changes rest on".to_owned()),
+        next_step: Some("correct the batch's authorisation".to_owned()),
         instruction_refs: Some(row.instruction_refs.clone()),
         witness_refs: Some(row.witness_refs.clone()),
         issues_path: Some(roots.issues.to_string_lossy().into_owned()),

@@ -12,16 +12,18 @@ pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// What is said of a verification that was run without any work.
+/// What is reported about a verification that was run without any work.
 pub const fn baseline_told(passes: bool) -> &'static str {
     if passes {
-        "one issue after the other failed the verification, which passes without any work: it is the issues"
+        "several issues in a row failed the verification, which passes without changes: the issues \
+        are at fault"
     } else {
-        "one issue after the other failed the verification, which fails without any work, too"
+        "several issues in a row failed the verification, which fails without changes too"
     }
 }
 
-/// What is said of a loop that is to end at a time, by this machine's clocks.
+/// What is reported about a loop that is to end at a time, by this machine's
+/// clocks.
 pub fn end_told(at: Timestamp) -> String {
     let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
     format!("ends at {}", on_the_wall(&at.to_zoned(zone)))

@@ -104,7 +104,7 @@ fn accepted(now: Survey, acceptance: Acceptance) -> TrustRecord {
     TrustRecord::new(now.files, by)
 }
 
-/// Returns what is said of an acceptance; nothing where nothing governs.
+/// Returns what is reported about an acceptance; nothing where nothing governs.
 fn told(
     acceptance: Acceptance,
     changes: &[FileChange],
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_accepted_is_said_in_a_line() {
+    fn what_is_accepted_is_reported_in_a_line() {
         let change = FileChange {
             path: "harness.toml".to_owned(),
             kind: premath_kernel::policy::trust::ChangeKind::Changed,

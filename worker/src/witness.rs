@@ -34,8 +34,8 @@ pub(crate) fn write(
     })
 }
 
-/// What a stream was, as a witness says it.
-/// Reads what a command said, where it said anything.
+/// What a stream was, as a witness says it. Reads what a command printed, if
+/// anything.
 pub(crate) fn said(report: &StreamReport, path: &Path) -> Vec<u8> {
     if report.bytes == 0 {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! What a confined command cannot do, with real processes, for whoever runs the
-//! tests: root's commands have more to be kept from.
+//! What a confined command cannot do, with real processes, for the user who
+//! runs the tests: more is kept from root's commands.
 
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a test that cannot go on fails"
+    reason = "a test that cannot continue fails"
 )]
 
 use fs2::FileExt;
@@ -29,7 +29,7 @@ const SYSTEM: [&str; 8] = [
 /// The bytes of a file, and of all of them.
 const FILES: u64 = 64 << 20;
 
-/// A folder of one command, and what it came to.
+/// A folder of one command, and its outcome.
 struct Ran {
     folder: TempDir,
     exit: Exit,

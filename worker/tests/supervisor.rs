@@ -3,7 +3,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    reason = "a test that cannot go on fails; some play the harness's part"
+    reason = "a test that cannot continue fails; some play the harness's part"
 )]
 
 use fs2::FileExt;
@@ -120,7 +120,7 @@ async fn started(running: &mut Running<'_>) {
     }
 }
 
-/// Whether a process does not run; one that nobody reaped does not.
+/// Whether a process does not run; a zombie does not.
 fn gone(pid: i32) -> bool {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat.rsplit(") ").next().unwrap().starts_with('Z'),
@@ -136,7 +136,7 @@ fn signal(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), signal).unwrap();
 }
 
-/// Whether the kernel confines; where it does not, it must say so.
+/// Whether the kernel confines; otherwise it must report an error.
 fn is_confining() -> bool {
     match confine::works(SandboxMode::Landlock) {
         Ok(()) => true,
@@ -234,7 +234,7 @@ fn a_confined_command_writes_to_its_paths_alone_and_the_next_one_is_free() {
 }
 
 #[test]
-fn what_stands_at_a_path_when_a_command_begins_is_open_to_it_and_nothing_from_before() {
+fn what_is_at_a_path_when_a_command_begins_is_open_to_it_and_nothing_from_before() {
     if !is_confining() {
         return;
     }
@@ -299,7 +299,7 @@ fn an_exit_tells_code_and_digests() {
 }
 
 #[test]
-fn a_signal_is_told_as_one() {
+fn a_signal_is_reported_as_one() {
     on_lane(async {
         let mut lane = Lane::new();
         let spec = lane.shell("kill -9 $$");
@@ -483,7 +483,7 @@ fn a_last_writer_may_finish_its_lines() {
 }
 
 #[test]
-fn a_writer_without_end_keeps_nobody_waiting() {
+fn a_writer_without_end_does_not_block() {
     on_lane(async {
         let mut lane = Lane::new();
         let mut spec = lane.shell("yes & true");
@@ -551,8 +551,8 @@ fn folder_and_descriptors_are_exactly_the_given_ones() {
         let spec = lane.shell("pwd -P; cat /proc/$PPID/comm; ls /proc/self/fd");
         assert!(lane.run(spec).await.succeeded());
         let folder = lane.folder.path().canonicalize().unwrap();
-        // `ls` has one of its own. Whoever started the tests may have left more
-        // open to everybody, and they do not arrive.
+        // `ls` has one of its own. The test runner may have more descriptors
+        // open, and they are not inherited.
         let expected = format!("{}\npremath-lane\n0\n1\n2\n3\n", folder.display());
         assert_eq!(lane.read("out"), expected);
     });
@@ -602,7 +602,7 @@ fn a_command_that_cannot_start_says_why() {
 }
 
 #[test]
-fn a_given_up_command_is_dead_before_the_next_begins() {
+fn a_abandoned_command_is_dead_before_the_next_begins() {
     on_lane(async {
         let mut lane = Lane::new();
         let spec = lane.shell("echo $$ >pids; sleep 1000; true");
@@ -662,7 +662,7 @@ fn no_signal_is_ignored_for_a_command() {
 }
 
 #[test]
-fn a_lost_supervisor_is_told_and_its_command_killed() {
+fn a_lost_supervisor_is_reported_and_its_command_killed() {
     on_lane(async {
         let mut lane = Lane::new();
         let supervisor = lane.supervisor.pid();
@@ -692,14 +692,14 @@ fn short_lane() -> Lane {
 /// Shorter than a person would wait, longer than a busy machine takes.
 const SHORT: Duration = Duration::from_millis(700);
 
-/// Whether nothing is left of a process, not even its number. A zombie may be
-/// somebody else's whom no sweep reaps.
+/// Whether nothing is left of a process, not even its number. A zombie may
+/// belong to another parent, which the sweep does not reap.
 fn reaped(pid: i32) -> bool {
     !Path::new(&format!("/proc/{pid}")).exists()
 }
 
 #[test]
-fn a_stopped_supervisor_is_given_up_after_limit_grace_and_patience() {
+fn a_stopped_supervisor_is_abandoned_after_limit_grace_and_patience() {
     on_lane(async {
         let mut lane = short_lane();
         let supervisor = lane.supervisor.pid().cast_signed();
@@ -712,7 +712,7 @@ fn a_stopped_supervisor_is_given_up_after_limit_grace_and_patience() {
         spec.grace = Duration::from_millis(100);
         let began = Instant::now();
         let mut running = lane.begin(spec).await.unwrap();
-        // A wait that is cut short again and again does not begin anew.
+        // A wait that is cut short again and again does not begin again.
         let lost = loop {
             tokio::select! {
                 exit = running.wait() => break exit.unwrap_err(),
@@ -752,7 +752,7 @@ fn a_stop_does_not_wait_for_a_stopped_supervisor() {
 }
 
 #[test]
-fn a_command_given_up_with_its_supervisor_stopped_does_not_hold_the_next_up() {
+fn a_command_abandoned_with_its_supervisor_stopped_does_not_hold_the_next_up() {
     on_lane(async {
         let mut lane = short_lane();
         let file = lane.path("pids");
@@ -898,7 +898,7 @@ fn letting_go_of_a_stopped_supervisor_ends_it_and_what_runs() {
         let mut lane = Lane::new();
         let supervisor = lane.supervisor.pid().cast_signed();
         let file = lane.path("pids");
-        // Stopped again whenever it is let go on.
+        // Stopped again whenever it is let continue.
         let spec = lane.shell(
             "trap '' TERM; echo $$ >>pids; setsid sleep 1000 & echo $! >>pids
              while :; do kill -STOP $PPID; done",
@@ -914,7 +914,7 @@ fn letting_go_of_a_stopped_supervisor_ends_it_and_what_runs() {
 }
 
 #[test]
-fn a_supervisor_that_cannot_start_says_so() {
+fn a_supervisor_that_cannot_start_reports_it() {
     let lock = tempfile::tempfile().unwrap();
     let error = Supervisor::start(Path::new("/no/such/binary"), lock.into()).unwrap_err();
     assert_eq!(error.class(), FailureClass::ExecutorUnavailable);
@@ -1003,7 +1003,7 @@ fn a_killed_harness_leaves_nothing_behind() {
 
 #[test]
 fn a_limit_is_kept_while_the_harness_is_stopped() {
-    // Nobody reads the socket meanwhile: to the supervisor that is a harness
+    // The socket is not read meanwhile: to the supervisor that is a harness
     // which was sent SIGSTOP.
     on_lane(async {
         let mut lane = Lane::new();

@@ -99,7 +99,7 @@ fn an_interrupt_retires_the_idle_and_lets_the_busy_finish() {
 }
 
 #[test]
-fn a_claim_made_while_the_interrupt_came_is_given_back() {
+fn a_claim_made_while_the_interrupt_came_is_released() {
     let mut m = machine(1);
     m.handle::<&str>(Event::Booted(0), NOW);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What a person is told where a bound of the batch's own is reached.
+//! The message for a reached bound of the batch.
 
 use premath_kernel::json::plain::plain;
 use premath_kernel::record::event::EndedBy;
@@ -6,7 +6,7 @@ use premath_kernel::record::event::EndedBy;
 /// That a bound of the batch's own is reached.
 pub(super) fn ending(ended_by: EndedBy, detail: &str) -> String {
     let what = match ended_by {
-        EndedBy::Budget => "running steps are ended",
+        EndedBy::Budget => "running steps are cancelled",
         EndedBy::StopAt | EndedBy::MaxDuration | EndedBy::Room => "running steps finish",
     };
     let detail = match detail {
@@ -14,7 +14,7 @@ pub(super) fn ending(ended_by: EndedBy, detail: &str) -> String {
         detail => format!(" ({})", plain(detail)),
     };
     let phrase = ended_by.phrase();
-    format!("{phrase} is reached{detail}: no new work, {what}")
+    format!("{phrase} reached{detail}: no new attempts start, {what}")
 }
 
 #[cfg(test)]
@@ -22,14 +22,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_says_what_becomes_of_running_steps() {
+    fn the_end_says_what_happens_to_running_steps() {
         assert_eq!(
             ending(EndedBy::MaxDuration, ""),
-            "the longest duration is reached: no new work, running steps finish"
+            "the longest duration reached: no new attempts start, running steps finish"
         );
         assert_eq!(
             ending(EndedBy::Budget, "12 of 10 tokens"),
-            "the batch's budget is reached (12 of 10 tokens): no new work, running steps are ended"
+            "the batch's budget reached (12 of 10 tokens): no new attempts start, running steps \
+            are cancelled"
         );
     }
 }

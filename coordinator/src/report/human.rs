@@ -35,7 +35,7 @@ impl<W: Write> HumanReporter<W> {
     }
 
     fn line(&mut self, text: &str) {
-        // In one write: nobody buffers stderr.
+        // In one write: stderr is not buffered.
         let _ = self.out.write_all(format!("{text}\n").as_bytes());
     }
 }
@@ -53,7 +53,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 ends_at,
                 sandbox,
             } => {
-                let verb = if *resumed { "goes on" } else { "begins" };
+                let verb = if *resumed { "continues" } else { "begins" };
                 self.line(&format!(
                     "batch {batch_id} {verb}: {lanes} lane(s), issues in {}",
                     issues_path.display()
@@ -63,18 +63,25 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 if let Some(rule) = landing {
                     self.line(&match rule.mode {
                         LandingMode::Merge => {
-                            format!("work begins at {0} and lands on it", plain(&rule.target))
+                            format!(
+                                "attempts start from {0} and land on it",
+                                plain(&rule.target)
+                            )
                         }
-                        _ => format!("work begins at {}", plain(&rule.target)),
+                        _ => format!("attempts start from {}", plain(&rule.target)),
                     });
                 }
                 if let Some(at) = ends_at {
                     self.line(&end_told(*at));
                 }
             }
-            Notice::Outset(outset) => {
-                let warning = if outset.is_warning() { "warning: " } else { "" };
-                self.line(&format!("{warning}{}", plain(&outset.to_string())));
+            Notice::TargetSync(target_sync) => {
+                let warning = if target_sync.is_warning() {
+                    "warning: "
+                } else {
+                    ""
+                };
+                self.line(&format!("{warning}{}", plain(&target_sync.to_string())));
             }
             Notice::LaneBooted {
                 worker_id,
@@ -83,7 +90,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
             } => {
                 let mut text = format!("{worker_id} ready in {}", worktree.display());
                 if let Some(branch) = &report.salvage {
-                    text.push_str(&format!(", what was left there is kept on {branch}"));
+                    text.push_str(&format!(", leftover work saved on {branch}"));
                 }
                 self.line(&text);
                 for warning in &report.warnings {
@@ -98,7 +105,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 hint,
             } => {
                 self.line(&format!(
-                    "{worker_id} given up ({}): {class}: {}",
+                    "{worker_id} disabled ({}): {class}: {}",
                     worktree.display(),
                     plain(detail)
                 ));
@@ -107,7 +114,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 }
             }
             Notice::Dispatched { worker_id, claim } => self.line(&format!(
-                "{worker_id} takes {} {}",
+                "{worker_id} started {} {}",
                 plain(&claim.claim.issue_id),
                 plain(&claim.row.text_of("title"))
             )),
@@ -121,25 +128,23 @@ impl<W: Write> Reporter for HumanReporter<W> {
                 ));
             }
             Notice::Cycle { path } => self.line(&format!(
-                "a circle among the active issues, its members are held: {}",
+                "dependency cycle among the active issues; its members are blocked: {}",
                 plain(&path.join(" -> "))
             )),
             Notice::Waiting { until } => {
-                self.line(&format!(
-                    "nothing is ready; the next retry is at {until:.0}"
-                ));
+                self.line(&format!("no issue is ready; next retry at {until:.0}"));
             }
             Notice::Changed(change) => self.line(&plain(&change.to_string())),
             Notice::BaselineChecked { worker_id, passes } => {
                 self.line(&format!("{worker_id}: {}", baseline_told(*passes)));
             }
-            Notice::Room(Some(short)) => self.line(&format!("no new work: {short}")),
-            Notice::Room(None) => self.line("there is enough disk and memory again"),
+            Notice::Room(Some(short)) => self.line(&format!("no new attempts start: {short}")),
+            Notice::Room(None) => self.line("free disk and memory are sufficient again"),
             Notice::Warning { detail } => self.line(&format!("warning: {}", plain(detail))),
             Notice::Ending { ended_by, detail } => self.line(&bound::ending(*ended_by, detail)),
             Notice::Interrupted { level } => self.line(match level {
-                Level::Kill => "interrupted again: running steps are ended",
-                _ => "interrupted: no new work, running steps finish (once more ends them)",
+                Level::Kill => "interrupted again: cancelling running steps",
+                _ => "interrupted: draining, running steps finish (interrupt again to cancel them)",
             }),
             Notice::MemoryChanged { change } => self.line(&format!(
                 "warning: {}: {}",
@@ -227,7 +232,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
             self.line(&told);
         }
         self.line(&format!(
-            "{closed} of {} worked on closed in {}; issue memory: {}",
+            "{closed} of {} attempted issues closed in {}; issue store: {}",
             summary.issues.len(),
             seconds(summary.elapsed),
             counts.join(", ")
@@ -236,26 +241,26 @@ impl<W: Write> Reporter for HumanReporter<W> {
             let tip = check
                 .tip
                 .as_deref()
-                .map_or("which is gone", |tip| &tip[..tip.len().min(10)]);
+                .map_or("which no longer exists", |tip| &tip[..tip.len().min(10)]);
             let rest = match check.landed - summary.landed() {
                 0 => String::new(),
-                unchanged => format!("; {unchanged} changed nothing"),
+                unchanged => format!("; {unchanged} without changes"),
             };
             self.line(&format!(
-                "{} of {} closed are on {}, {tip}{rest}",
+                "{} of {} closed issues landed on {}, {tip}{rest}",
                 summary.landed(),
                 check.landed + check.missing.len(),
                 plain(&check.target)
             ));
             if !check.missing.is_empty() {
                 let missing = check.missing.join(", ");
-                self.line(&format!("closed, but not on it: {}", plain(&missing)));
+                self.line(&format!("closed, but not landed: {}", plain(&missing)));
             }
         }
         let unchanged = summary.unchanged();
         if !unchanged.is_empty() {
             self.line(&format!(
-                "closed with nothing changed: {}; {REFUSES_NO_CHANGE} refuses that",
+                "closed without changes: {}; set {REFUSES_NO_CHANGE} to refuse this",
                 plain(&unchanged.join(", "))
             ));
         }
@@ -267,7 +272,8 @@ impl<W: Write> Reporter for HumanReporter<W> {
         }
         if summary.memory_changes > 0 {
             self.line(&format!(
-                "issue memory was changed {} time(s) outside of a transaction; the trajectory has the rows ({})",
+                "issue store changed {} time(s) outside a transaction; the rows are in the run log \
+                ({})",
                 summary.memory_changes,
                 FailureClass::MemoryChangedOutside
             ));
@@ -276,26 +282,26 @@ impl<W: Write> Reporter for HumanReporter<W> {
             self.line(&format!("warning: {}", plain(&warning)));
         }
         if summary.lanes_lost > 0 {
-            self.line(&format!(
-                "{} lane(s) had to be given up",
-                summary.lanes_lost
-            ));
+            self.line(&format!("{} lane(s) disabled", summary.lanes_lost));
         }
         if summary.acts_under.mutation_mode == "human-override" {
             let reason = plain(&summary.acts_under.reason);
             self.line(&format!(
-                "all of it under a person's override, without an instruction: {reason}"
+                "authorised by an operator override, without an instruction: {reason}"
             ));
         }
         if let Some(path) = &summary.cycle {
-            self.line(&format!("held by a circle: {}", plain(&path.join(" -> "))));
+            self.line(&format!(
+                "blocked by a dependency cycle: {}",
+                plain(&path.join(" -> "))
+            ));
         }
         for line in next(summary) {
             self.line(&line);
         }
         if let Some(path) = &summary.kept {
             self.line(&format!(
-                "this report is kept in {}; `premath report` shows it",
+                "report saved in {}; `premath report` prints it",
                 path.display()
             ));
         }
@@ -327,13 +333,13 @@ fn nothing_ready(summary: &Summary) -> Option<String> {
     }
     let count = |name: &str| summary.counts.get(name).copied().unwrap_or(0);
     let mut text = format!(
-        "nothing was ready: {} waiting, {} blocked",
+        "no issue was ready: {} waiting, {} blocked",
         count("waiting"),
         count("blocked")
     );
     if count("ready") > 0 {
         text.push_str(&format!(
-            ", {} ready that a batch of this type, label and assignee does not take",
+            ", {} ready but excluded by the type, label or assignee filter",
             count("ready")
         ));
     }
@@ -363,7 +369,7 @@ fn table(rows: &[[String; 6]]) -> Vec<String> {
 fn ending(report: &StepReport) -> String {
     match &report.ending {
         StepEnding::LeaseLost => report.result_class.clone(),
-        StepEnding::Closed if changed_nothing(report) => "closed, nothing changed".to_owned(),
+        StepEnding::Closed if changed_nothing(report) => "closed, no changes".to_owned(),
         ending => plain(&ending.to_string()).into_owned(),
     }
 }
@@ -381,7 +387,7 @@ fn reasons(report: &StepReport) -> String {
         text.push_str(&format!(", {}", plain(&world.to_string())));
     }
     if let Some(branch) = &report.salvage {
-        text.push_str(&format!(", kept on {branch}"));
+        text.push_str(&format!(", saved on {branch}"));
     }
     if !report.discovered.is_empty() {
         text.push_str(&format!(", filed {}", plain(&report.discovered.join(", "))));
@@ -389,7 +395,7 @@ fn reasons(report: &StepReport) -> String {
     text
 }
 
-/// What is said on a line that has more to say.
+/// What is reported on a line that has more to say.
 fn shortened(text: &str) -> String {
     const SHOWN: usize = 120;
     match text.char_indices().nth(SHOWN) {

@@ -1,7 +1,7 @@
 //! Events for a program: one JSON object a line, on stdout.
 
 use super::{Notice, Reporter, Summary};
-use harness_worker::batch::Change;
+use harness_worker::batch::SupervisionChange;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
@@ -9,8 +9,8 @@ use premath_kernel::json::canonical::canonical;
 use premath_kernel::json::plain::plain_json;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::breaker::BreakerChange;
-use premath_kernel::policy::outset::Outset;
 use premath_kernel::policy::provider::ProviderChange;
+use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::event::{EndWish, EndedIssue, EndedStep, Ending, Event, ProviderUse};
 use std::io::Write;
 use std::path::Path;
@@ -34,11 +34,11 @@ impl<W: Write> JsonReporter<W> {
 }
 
 impl<W: Write> JsonReporter<W> {
-    fn outset(&mut self, outset: &Outset) {
-        let detail = &outset.to_string();
-        self.event(&match outset.tip() {
+    fn target_sync(&mut self, target_sync: &TargetSync) {
+        let detail = &target_sync.to_string();
+        self.event(&match target_sync.tip() {
             Some(tip) => Event::LandingTarget {
-                target: &outset.target,
+                target: &target_sync.target,
                 tip,
                 detail,
             },
@@ -46,18 +46,18 @@ impl<W: Write> JsonReporter<W> {
         });
     }
 
-    fn changed(&mut self, change: &Change) {
+    fn changed(&mut self, change: &SupervisionChange) {
         match change {
-            Change::Provider(ProviderChange::Parked { provider, until }) => {
+            SupervisionChange::Provider(ProviderChange::Parked { provider, until }) => {
                 self.event(&Event::ProviderParked {
                     provider,
                     until: Stamp::at(*until),
                 });
             }
-            Change::Provider(ProviderChange::Resumed { provider }) => {
+            SupervisionChange::Provider(ProviderChange::Resumed { provider }) => {
                 self.event(&Event::ProviderResumed { provider });
             }
-            Change::Breaker(BreakerChange::Opened {
+            SupervisionChange::Breaker(BreakerChange::Opened {
                 class,
                 issues,
                 until,
@@ -66,9 +66,9 @@ impl<W: Write> JsonReporter<W> {
                 issue_ids: issues,
                 until: Stamp::at(*until),
             }),
-            Change::Breaker(BreakerChange::Closed) => self.event(&Event::BreakerClosed),
-            // Told as the end that it is.
-            Change::BudgetExceeded(..) => {}
+            SupervisionChange::Breaker(BreakerChange::Closed) => self.event(&Event::BreakerClosed),
+            // Reported as the end of the batch.
+            SupervisionChange::BudgetExceeded(..) => {}
         }
     }
 }
@@ -136,7 +136,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             Notice::Waiting { until } => Event::BatchWaiting {
                 until: Stamp::at(*until),
             },
-            Notice::Outset(outset) => return self.outset(outset),
+            Notice::TargetSync(target_sync) => return self.target_sync(target_sync),
             Notice::Changed(change) => return self.changed(change),
             Notice::BaselineChecked { worker_id, passes } => Event::BaselineChecked {
                 worker_id,

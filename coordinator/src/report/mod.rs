@@ -12,15 +12,15 @@ mod why;
 pub use human::HumanReporter;
 pub use json::JsonReporter;
 
-use harness_worker::batch::Change;
+use harness_worker::batch::SupervisionChange;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{BootReport, StepReport};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::landing::LandingRule;
-use premath_kernel::policy::outset::Outset;
 use premath_kernel::policy::room::Shortage;
 use premath_kernel::policy::sandbox::SandboxChoice;
+use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::event::{ActsUnder, EndedBy, LandingCheck, PushFailure, TipCheck};
 use premath_kernel::record::trajectory::Account;
 use premath_memory::{Claimed, ForeignRow, OutsideChange};
@@ -31,7 +31,7 @@ use std::time::Duration;
 /// Something that happened in a batch.
 #[derive(Debug)]
 pub enum Notice<'a> {
-    /// The batch began or goes on.
+    /// The batch began or continues.
     BatchStarted {
         /// Its id.
         batch_id: &'a str,
@@ -50,8 +50,8 @@ pub enum Notice<'a> {
         /// How commands are confined.
         sandbox: &'a SandboxChoice,
     },
-    /// What there is to say of the landing target before the first step.
-    Outset(&'a Outset),
+    /// What there is to report about the landing target before the first step.
+    TargetSync(&'a TargetSync),
     /// A lane is ready.
     LaneBooted {
         /// The lane's worker.
@@ -85,12 +85,12 @@ pub enum Notice<'a> {
     StepEnded {
         /// The lane's worker.
         worker_id: &'a str,
-        /// What it came to.
+        /// Its outcome.
         report: &'a StepReport,
     },
-    /// A circle appeared; its members are held.
+    /// A cycle appeared; its members are held.
     Cycle {
-        /// The circle, the first id again at the end.
+        /// The cycle, the first id again at the end.
         path: &'a [String],
     },
     /// Nothing runs until an issue may be tried again.
@@ -99,7 +99,7 @@ pub enum Notice<'a> {
         until: jiff::Timestamp,
     },
     /// A step's end changed something for the steps to come.
-    Changed(&'a Change),
+    Changed(&'a SupervisionChange),
     /// A lane found out whether the verification passes without any work.
     BaselineChecked {
         /// The lane's worker.
@@ -110,7 +110,7 @@ pub enum Notice<'a> {
     /// The machine has too little free disk or memory for a dispatch; `None`
     /// where it has enough again.
     Room(Option<&'a Shortage>),
-    /// What a person should know of the batch.
+    /// What a person should know about the batch.
     Warning {
         /// What it is.
         detail: &'a str,
@@ -148,7 +148,7 @@ pub struct JudgedTurn {
     pub broken_at: Option<String>,
 }
 
-/// What a batch came to.
+/// The outcome of a batch.
 #[derive(Debug)]
 pub struct Summary {
     /// The batch's id.
@@ -163,7 +163,7 @@ pub struct Summary {
     pub issues: Vec<(String, u32, StepReport)>,
     /// How many lanes had to be given up.
     pub lanes_lost: usize,
-    /// A circle among the active issues, where there is one.
+    /// A cycle among the active issues, where there is one.
     pub cycle: Option<Vec<String>>,
     /// All issues of memory, by what they are.
     pub counts: BTreeMap<&'static str, usize>,
@@ -171,7 +171,7 @@ pub struct Summary {
     pub landing: Option<LandingCheck>,
     /// Why the last push of what landed failed.
     pub push_failure: Option<PushFailure>,
-    /// What the verifications of last commits without build state came to.
+    /// The outcomes of the verifications of last commits without build state.
     pub tips: Vec<TipCheck>,
     /// The bound of its own that ended it.
     pub ended_by: Option<EndedBy>,
@@ -181,7 +181,7 @@ pub struct Summary {
     pub ended_at: jiff::Timestamp,
     /// How often issue memory was found changed by no transaction.
     pub memory_changes: usize,
-    /// The rows that came by no transaction and are not accepted.
+    /// The rows that changed outside a transaction and are not accepted.
     pub foreign_rows: Vec<ForeignRow>,
     /// By issue that did not close: its turn as it was judged, where it was.
     pub judged: BTreeMap<String, JudgedTurn>,
@@ -192,7 +192,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Returns it as a person is told of it, to be read later.
+    /// Returns the report as text, to be read later.
     pub fn text(&self) -> String {
         let ended = format!("batch {}, ended {:.0}\n", self.batch_id, self.ended_at);
         let mut reporter = HumanReporter::new(ended.into_bytes());
@@ -201,10 +201,10 @@ impl Summary {
     }
 }
 
-/// Somebody who is told.
+/// A consumer of notices.
 pub trait Reporter {
-    /// Tells what happened.
+    /// Reports what happened.
     fn notice(&mut self, notice: &Notice<'_>);
-    /// Tells what the batch came to.
+    /// Reports the outcome of the batch.
     fn summary(&mut self, summary: &Summary);
 }

@@ -6,7 +6,7 @@ use harness_worker::lane::{StepEnding, StepReport};
 use premath_kernel::json::plain::plain;
 use std::borrow::Cow;
 
-/// How many commands of a kind, or issues that wait, are told.
+/// How many commands of a kind, or issues that wait, are reported.
 const SHOWN: usize = 5;
 
 /// Returns the lines on what comes next, none where there is nothing to do.
@@ -20,7 +20,7 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
     {
         steps.push((
             format!("git merge {}", word(&check.target)),
-            "takes what landed into the branch that you are on".to_owned(),
+            "merge what landed into the current branch".to_owned(),
         ));
     }
     let mut issues: Vec<&StepReport> = summary.issues.iter().map(|(.., report)| report).collect();
@@ -29,7 +29,10 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
     let salvage = issues.iter().filter_map(|report| {
         let branch = branch_of(report).filter(|_| !report.succeeded())?;
         let command = format!("git diff {}...{}", word(base), word(branch));
-        Some((command, format!("what {} left", plain(&report.issue_id))))
+        Some((
+            command,
+            format!("show the work that {} left", plain(&report.issue_id)),
+        ))
     });
     steps.extend(few(salvage.collect()));
     let blocked = issues
@@ -40,7 +43,7 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
             (
                 format!("premath issue update {id} --status open"),
                 format!(
-                    "gives {} back, once you changed what held it",
+                    "reopen {} after removing its blocker",
                     plain(&report.issue_id)
                 ),
             )
@@ -50,7 +53,7 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
     if is_missing || summary.lanes_lost > 0 {
         steps.push((
             "premath doctor".to_owned(),
-            "says what is not in order".to_owned(),
+            "list what is inconsistent or left over".to_owned(),
         ));
     }
     let mut lines = Vec::new();
@@ -66,14 +69,14 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
     }
     for (issue, holds) in summary.waiting.iter().take(SHOWN) {
         lines.push(format!(
-            "{} waits for {}",
+            "{} is blocked by {}",
             plain(issue),
             plain(&holds.join(", "))
         ));
     }
     if summary.waiting.len() > SHOWN {
         lines.push(format!(
-            "{} more wait; `premath issue blocked` shows all",
+            "{} more are blocked; `premath issue blocked` lists all",
             summary.waiting.len() - SHOWN
         ));
     }
@@ -94,7 +97,7 @@ fn few(mut steps: Vec<(String, String)>) -> Vec<(String, String)> {
     if let Some(more) = steps.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         steps.truncate(SHOWN);
         if let Some((_, what)) = steps.last_mut() {
-            what.push_str(&format!("; so for {more} more"));
+            what.push_str(&format!("; the same for {more} more"));
         }
     }
     steps
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_steps_a_few_are_told() {
+    fn of_many_steps_a_few_are_reported() {
         let steps = |count: usize| -> Vec<(String, String)> {
             let step = |n: usize| (format!("do {n}"), "it".to_owned());
             (0..count).map(step).collect()
@@ -154,6 +157,6 @@ mod tests {
         assert_eq!(few(steps(SHOWN)), steps(SHOWN));
         let shown = few(steps(SHOWN + 3));
         assert_eq!(shown.len(), SHOWN);
-        assert_eq!(shown[SHOWN - 1].1, "it; so for 3 more");
+        assert_eq!(shown[SHOWN - 1].1, "it; the same for 3 more");
     }
 }

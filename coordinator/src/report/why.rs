@@ -5,23 +5,23 @@ use harness_worker::lane::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::plain;
 
-/// Returns the lines on an issue that did not close: what failed, where more
-/// is said of it, and where what it left is.
+/// Returns the lines on an issue that did not close: what failed, where more is
+/// reported about it, and where what it left is.
 pub(super) fn why(report: &StepReport, judged: Option<&JudgedTurn>) -> Vec<String> {
     let issue = plain(&report.issue_id);
     let mut lines = vec![format!("{issue}: {}", plain(&reason(report, judged)))];
     match (&report.said, judged) {
         (Some((_, output)), _) => {
-            lines.push(format!("  its output is in {}", output.display()));
+            lines.push(format!("  output: {}", output.display()));
         }
         (None, Some(judged)) => lines.push(format!(
-            "  how it was judged: premath harness-join-check --explain --input {}",
+            "  verdict: premath harness-join-check --explain --input {}",
             judged.path.display()
         )),
         (None, None) => {}
     }
     if let Some(branch) = &report.salvage {
-        lines.push(format!("  what it left is on {}", plain(branch)));
+        lines.push(format!("  saved work: {}", plain(branch)));
     }
     lines
 }
@@ -33,23 +33,21 @@ fn reason(report: &StepReport, judged: Option<&JudgedTurn>) -> String {
     }
     let Some(class) = report.failure_classes.first() else {
         return match &report.ending {
-            StepEnding::NotBegun => "its step did not begin".to_owned(),
-            StepEnding::Interrupted => {
-                "the batch was interrupted while it was worked on".to_owned()
-            }
-            _ => format!("its step ended as {}", report.result_class),
+            StepEnding::NotBegun => "the attempt did not start".to_owned(),
+            StepEnding::Interrupted => "the batch was interrupted during the attempt".to_owned(),
+            _ => format!("the attempt ended as {}", report.result_class),
         };
     };
     match class.parse::<FailureClass>() {
         Ok(FailureClass::WorkNoChange) => {
-            format!("{class}: the work changed nothing, and {REFUSES_NO_CHANGE} refuses that")
+            format!("{class}: the attempt changed nothing, and {REFUSES_NO_CHANGE} refuses that")
         }
         Ok(known) => match judged.and_then(|turn| turn.broken_at.as_ref()) {
             Some(place) => format!("{class}: {} {place}", known.meaning()),
             None => format!("{class}: {}", known.meaning()),
         },
         // A word of the command's own.
-        Err(_) => format!("{class}: no more was said of it"),
+        Err(_) => format!("{class}: no details recorded"),
     }
 }
 
@@ -57,7 +55,7 @@ fn reason(report: &StepReport, judged: Option<&JudgedTurn>) -> String {
 pub(super) const REFUSES_NO_CHANGE: &str =
     "on_no_change = \"refuse\" under [batch] in harness.toml";
 
-/// Tells whether an issue was closed although nothing was changed for it.
+/// Returns whether an issue was closed although nothing was changed for it.
 pub(super) fn changed_nothing(report: &StepReport) -> bool {
     report.succeeded() && report.commit.is_none() && report.world.is_none()
 }

@@ -4,7 +4,7 @@
 use super::{LOOK_AGAIN, Shell, chain};
 use crate::machine::{Event, LaneIndex};
 use crate::report::Notice;
-use harness_worker::batch::{Change, Turnout};
+use harness_worker::batch::{Admission, SupervisionChange};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{BootError, StepReport};
 use premath_kernel::policy::provider::ProviderChange;
@@ -13,11 +13,11 @@ use premath_memory::{Claimed, clock};
 use std::time::Duration;
 
 impl Shell<'_> {
-    /// Says what the batch that goes on is bound by from the start.
+    /// Says what the batch that continues is bound by from the start.
     pub(super) fn begin(&mut self) {
         let account = self.batch.account();
         for (provider, until) in account.parked() {
-            let change = Change::Provider(ProviderChange::Parked {
+            let change = SupervisionChange::Provider(ProviderChange::Parked {
                 provider: provider.to_owned(),
                 until,
             });
@@ -30,7 +30,10 @@ impl Shell<'_> {
             ("memory", room.memory, rule.memory),
         ] {
             if free.is_none() && least.0 > 0 {
-                let detail = format!("how much {what} is free cannot be read; it counts as enough");
+                let detail = format!(
+                    "cannot read how much {what} is free; assuming that it is \
+                                     enough"
+                );
                 self.reporter.notice(&Notice::Warning { detail: &detail });
             }
         }
@@ -85,9 +88,9 @@ impl Shell<'_> {
         self.feed(Event::StoreLost);
     }
 
-    fn change(&mut self, change: &Change) {
+    fn change(&mut self, change: &SupervisionChange) {
         self.reporter.notice(&Notice::Changed(change));
-        if matches!(change, Change::BudgetExceeded(..)) {
+        if matches!(change, SupervisionChange::BudgetExceeded(..)) {
             self.due = Some(EndedBy::Budget);
             if self.machine.is_busy() {
                 self.batch.interrupt.kill();
@@ -97,9 +100,9 @@ impl Shell<'_> {
 
     /// Says once that lanes wait for room, and returns when it is worth to look
     /// again at what they wait for.
-    pub(super) fn held_until(&mut self, turnout: &Turnout) -> Option<jiff::Timestamp> {
-        self.is_held = turnout.held.contains(&true);
-        let short = turnout.short.filter(|_| self.is_held);
+    pub(super) fn held_until(&mut self, admission: &Admission) -> Option<jiff::Timestamp> {
+        self.is_held = admission.held.contains(&true);
+        let short = admission.short.filter(|_| self.is_held);
         if short.is_some() != self.shortage_said {
             self.reporter.notice(&Notice::Room(short.as_ref()));
             self.shortage_said = short.is_some();
@@ -113,9 +116,9 @@ impl Shell<'_> {
                 tracing::error!(%error, "the shortage was not recorded");
             }
         }
-        let waits = self.is_held && !runs && turnout.claims.iter().all(Option::is_none);
+        let waits = self.is_held && !runs && admission.claims.iter().all(Option::is_none);
         let soon = || clock::now().wall.saturating_add(LOOK_AGAIN).ok();
-        turnout.look_at.or_else(|| waits.then(soon).flatten())
+        admission.look_at.or_else(|| waits.then(soon).flatten())
     }
 
     /// Looks whether a bound is reached that ends the batch; acts on it once.
@@ -161,7 +164,7 @@ impl Shell<'_> {
         Duration::from_millis(clock::now().boot_ms.saturating_sub(self.started_ms))
     }
 
-    /// Tells whether the batch ended for want of something, with work left.
+    /// Returns whether the batch ended for want of something, with work left.
     pub(super) fn is_cut_short(&self) -> bool {
         matches!(self.ended_by, Some(EndedBy::Budget | EndedBy::Room))
     }

@@ -1,4 +1,4 @@
-//! The end of a batch: what is put in order, and what it came to.
+//! The end of a batch: what is put in order, and its outcome.
 
 use super::Shell;
 use crate::report::{JudgedTurn, Summary};
@@ -152,7 +152,7 @@ fn hold(hold: &Hold) -> String {
         Hold::On(id) => id.to_string(),
         Hold::OnMissing(id) => format!("{id} (which does not exist)"),
         Hold::Child(id) => format!("{id} (its child)"),
-        Hold::Ancestor(id) => format!("{id} (what it is part of)"),
+        Hold::Ancestor(id) => format!("{id} (its parent)"),
     }
 }
 

@@ -20,8 +20,8 @@ use std::process::ExitCode;
 #[derive(Debug)]
 pub(crate) struct Answer {
     document: Map<String, Value>,
-    /// What stands under `items`, each as its own JSON text: of a list as long
-    /// as issue memory, generic values would take many times its size.
+    /// What is under `items`, each as its own JSON text: of a list as long as
+    /// issue memory, generic values would take many times its size.
     items: Option<Vec<Box<str>>>,
     text: String,
     notes: Vec<String>,
@@ -47,7 +47,7 @@ impl Answer {
         self
     }
 
-    /// Tells whether a person would see nothing.
+    /// Returns whether a person would see nothing.
     pub(crate) fn is_silent(&self) -> bool {
         self.text.is_empty() && self.notes.is_empty()
     }
@@ -88,8 +88,8 @@ impl Verdict {
 
 /// What a command answers that was refused, or that failed.
 ///
-/// The file that it worked on stands beside this under its name in answers,
-/// and `claimed` is false where it was a claim.
+/// The file that it worked on is next to this under its name in answers, and
+/// `claimed` is false where it was a claim.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Refusal {
@@ -101,7 +101,7 @@ pub(crate) struct Refusal {
     failure_classes: Vec<FailureClass>,
 }
 
-/// Returns a document's fields, none where it is no object.
+/// Returns a document's fields, none where it is not an object.
 fn object(document: impl Serialize) -> Map<String, Value> {
     match value_of(&document) {
         Value::Object(fields) => fields,
@@ -111,7 +111,7 @@ fn object(document: impl Serialize) -> Map<String, Value> {
 
 /// The file that a command works on, under its name in answers.
 #[derive(Debug)]
-struct Place {
+struct ListPlace {
     key: &'static str,
     path: PathBuf,
 }
@@ -120,7 +120,7 @@ struct Place {
 #[derive(Debug)]
 pub(crate) struct Finished {
     action: &'static str,
-    place: Option<Place>,
+    place: Option<ListPlace>,
     when_refused: Option<(&'static str, Value)>,
     result: Result<Answer, CliError>,
 }
@@ -136,8 +136,8 @@ impl Finished {
         }
     }
 
-    /// Performs a command on the file that `path` resolves to, which stands in
-    /// the answer under `key`, refusals included.
+    /// Performs a command on the file that `path` resolves to, which is in the
+    /// answer under `key`, refusals included.
     pub(crate) fn on(
         action: &'static str,
         key: &'static str,
@@ -148,7 +148,7 @@ impl Finished {
             Ok(path) => {
                 let result = perform(&path);
                 Self {
-                    place: Some(Place { key, path }),
+                    place: Some(ListPlace { key, path }),
                     ..Self::new(action, result)
                 }
             }
@@ -188,7 +188,7 @@ impl Finished {
         Value::Object(document)
     }
 
-    /// Returns what the command came to as one value: its answer, or its
+    /// Returns the outcome of the command as one value: its answer, or its
     /// refusal with what can be done about it.
     pub(crate) fn into_outcome(mut self) -> Result<Value, Value> {
         let hint = self.result.as_ref().err().and_then(CliError::hint);
@@ -223,7 +223,7 @@ impl Finished {
         };
         document[ITEMS] = PLACE.into();
         let text = format!("{document:#}\n");
-        // No string has a raw line end, so this can stand in one place only.
+        // No string has a raw line end, so this can be in one place only.
         let (head, tail) = text
             .split_once(&format!("\n  \"{ITEMS}\": \"{PLACE}\""))
             .ok_or_else(|| io::Error::other("the list has no place in the document"))?;
@@ -240,10 +240,10 @@ impl Finished {
 
 /// The name of the list in a document.
 const ITEMS: &str = "items";
-/// What stands in the list's place while the rest is written.
+/// What is in the list's place while the rest is written.
 const PLACE: &str = "(the list)";
 
-/// Prints what a command came to and returns its exit code.
+/// Prints the outcome of a command and returns its exit code.
 pub(crate) fn deliver(mut finished: Finished, json: bool) -> ExitCode {
     let (mut code, printed) = match &mut finished.result {
         Ok(answer) => {
@@ -287,13 +287,13 @@ fn put(finished: &mut Finished, text: &str, json: bool) -> io::Result<()> {
     }
 }
 
-/// Says something beside the answer.
+/// Prints a diagnostic next to the answer.
 pub(crate) fn tell(text: &str) {
     complain("", text);
 }
 
 fn complain(prefix: &str, text: &str) {
-    // Nobody is left to tell where stderr cannot be written.
+    // If stderr cannot be written, there is no place to report it.
     let _ = writeln!(io::stderr().lock(), "{prefix}{}", plain(text));
 }
 
@@ -303,7 +303,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_list_stands_in_the_document_as_if_it_were_one_value() {
+    fn a_list_is_in_the_document_as_if_it_were_one_value() {
         let items = [
             json!({"id": "a", "n": [1, {"x": "(the list)\n"}]}),
             json!({}),

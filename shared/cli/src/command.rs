@@ -27,7 +27,7 @@ use crate::upkeep::{CleanArgs, DoctorArgs};
 use crate::world::WorldArgs;
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// Work with the issues, sessions and evidence of Premath Harness.
+/// Work with issues, sessions and evidence.
 ///
 /// Issues live in `.premath/issues.jsonl` at the root of the repository, whichever
 /// worktree a command runs in. `premath init` lays a repository out;
@@ -37,7 +37,8 @@ use clap::{CommandFactory, Parser, Subcommand};
     name = "premath",
     version,
     propagate_version = true,
-    after_help = "Exit codes: 0 done, 1 refused or a check failed, 2 usage or input that cannot be read."
+    after_help = "Exit codes: 0 success, 1 refused or a check failed, 2 usage error or unreadable \
+                 input."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -50,58 +51,58 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Lay out a repository: harness.toml, .premath/, the instruction policy with a first instruction, and the mise tasks
+    /// Set up a repository: harness.toml, issue store, instruction, tasks
     Init(InitArgs),
-    /// See which coding agents are installed and can be read
+    /// Check which coding agents are installed and usable
     Agents(AgentsArgs),
-    /// Look at issues and change them
+    /// List, show and change issues
     Issue(IssueArgs),
-    /// Change what issues wait for, and diagnose the graph
+    /// Change dependencies between issues and diagnose the graph
     Dep(DepArgs),
-    /// Write, check and show the envelopes that authorise batches
+    /// Write, check and show the instructions that authorise batches
     Instruction(InstructionArgs),
-    /// Read and write a worktree's session, and see how to go on from it
+    /// Read and write a worktree's session
     HarnessSession(SessionArgs),
     /// Read, write and check a worktree's feature ledger
     HarnessFeature(FeatureArgs),
-    /// Show again what a batch came to
+    /// Print the report of a batch
     Report(ReportArgs),
-    /// See how the files that govern batches changed, and accept them
+    /// Show changed governing files and accept them
     Trust(TrustArgs),
-    /// See what a command of a step may do, and try one there
+    /// Show and try the sandbox of a step's commands
     Sandbox(SandboxArgs),
-    /// Check that closed work is on its target, and that nothing is left over
+    /// Check that closed work has landed and that nothing is left over
     Doctor(DoctorArgs),
-    /// Check that rows, issues, witnesses and commits agree, from the files alone
+    /// Check that issues, rows, witnesses and commits agree
     Audit(AuditArgs),
-    /// Take away what nothing needs any more
+    /// Remove unused branches, worktrees and old output
     Clean(CleanArgs),
-    /// Append to the trajectory of steps and query it
+    /// Append to the trajectory or query it
     HarnessTrajectory(TrajectoryArgs),
     /// Report the throughput of the worker loops from the trajectory
     Kpi(KpiArgs),
     /// Judge the evidence of one turn by the typestate gate
     HarnessJoinCheck(JoinCheckArgs),
-    /// Carry out a lease action that somebody else dispatches
+    /// Perform a lease action on behalf of another program
     TransportDispatch(TransportDispatchArgs),
-    /// Hand what a step did to another repository on this machine, to be judged there
+    /// Submit a step's turn to another repository on this machine
     World(WorldArgs),
-    /// Serve issue memory to agents and editors by the Model Context Protocol
+    /// Serve the issue store over the Model Context Protocol
     McpServe(McpServeArgs),
     /// Check the table of operations against the contracts and the command line
     Doctrine(DoctrineArgs),
-    /// Ask the retry policy what becomes of a failure
+    /// Query the retry policy
     Retry(RetryArgs),
-    /// Hand the active issue up, as the retry policy says: block it, or file a follow-up
+    /// Escalate the active issue: block it or file a follow-up
     ///
     /// The issue is the one that PREMATH_ACTIVE_ISSUE_ID, PREMATH_ISSUE_ID or the session names,
     /// else the only one that is ready.
     Escalate(EscalateArgs),
-    /// List the failure classes: what each means, and what the retry policy says of it
+    /// List the failure classes with their meaning and retry rule
     Classes(ClassesArgs),
-    /// Show the form of every document that is read or written, as JSON Schema
+    /// Print the JSON Schema of every document
     Schema(SchemaArgs),
-    /// Judge the gate by its conformance vectors, and map them to the slices of the typestate
+    /// Run the conformance vectors of the gate
     Conformance(ConformanceArgs),
 }
 

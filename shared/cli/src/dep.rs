@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
-use crate::issue::view::{Item, edge_item, item};
+use crate::issue::view::{IssueView, edge_item, item};
 use crate::operator::Reason;
 use crate::paths;
 use crate::terminal::plain;
@@ -48,13 +48,13 @@ pub(crate) struct DepArgs {
 
 #[derive(Debug, Subcommand)]
 enum DepCommand {
-    /// Make an issue depend on another; refused where it closes a circle
+    /// Make an issue depend on another; refuse an edge that closes a cycle
     Add(AddArgs),
     /// Take an edge away
     Remove(RemoveArgs),
-    /// Give an edge another type
+    /// Change the type of a dependency
     Replace(ReplaceArgs),
-    /// Tell whether the graph can end: circles, dangling edges, issues that are never ready
+    /// Report cycles, dangling edges and issues that can never be ready
     Diagnostics(DiagnosticsArgs),
 }
 
@@ -161,8 +161,8 @@ impl DepArgs {
 pub(crate) struct EdgeAnswer<'a, E> {
     /// The edge, as it was asked for.
     dependency: E,
-    /// The issue that has it, as it stands now.
-    issue: Item<'a>,
+    /// The issue that has it, in its current state.
+    issue: IssueView<'a>,
 }
 
 /// An edge whose type was replaced.
@@ -177,7 +177,7 @@ pub(crate) struct ReplacedEdge {
     from_type: String,
     /// The type that it has.
     to_type: String,
-    /// Who replaced it; empty where nobody was named.
+    /// Who replaced it; empty if not given.
     created_by: String,
 }
 
@@ -189,7 +189,7 @@ pub(crate) struct Diagnostics {
     graph_scope: Scope,
     /// Whether the graph can end.
     integrity: Integrity,
-    /// Every circle as its strongly connected component, smallest id first.
+    /// Every cycle as its strongly connected component, smallest id first.
     cycles: Vec<Vec<Arc<str>>>,
     /// Edges that hold and whose target does not exist.
     dangling: Vec<Edge>,
@@ -197,7 +197,8 @@ pub(crate) struct Diagnostics {
     self_loops: Vec<Arc<str>>,
     /// Edges that stand more than once.
     duplicate_edges: Vec<DuplicateEdge>,
-    /// Active issues that wait, directly or not, for a circle or a missing issue.
+    /// Active issues that wait, directly or not, for a cycle or a missing
+    /// issue.
     never_ready: Vec<Arc<str>>,
 }
 
@@ -207,7 +208,7 @@ pub(crate) struct Diagnostics {
 struct Integrity {
     /// Whether anything waits for itself.
     has_cycle: bool,
-    /// One shortest circle, the first id again at the end; null where there is
+    /// One shortest cycle, the first id again at the end; null where there is
     /// none.
     cycle_path: Option<Vec<Arc<str>>>,
 }
@@ -229,7 +230,7 @@ impl Diagnostics {
     }
 }
 
-/// Makes the change; `edge` is what the answer says of it.
+/// Makes the change; `edge` is what the answer reports about it.
 fn edit(
     path: &Path,
     ends: Ends,
@@ -323,7 +324,7 @@ impl DiagnosticsArgs {
     }
 }
 
-/// Diagnoses the graph; tells whether anything waits for itself.
+/// Diagnoses the graph; returns whether anything waits for itself.
 pub(crate) fn diagnosed(memory: &IssueMemory, scope: Scope) -> Result<(Answer, bool), CliError> {
     let found = memory.diagnose(scope)?;
     let (text, has_cycle) = (text(&found), found.has_cycle);
@@ -335,17 +336,17 @@ fn text(found: &Diagnosis) -> String {
     let joined = |ids: &[Arc<str>], by: &str| plain(&ids.join(by)).into_owned();
     let mut text = match &found.cycle_path {
         Some(path) => format!("cycle: {}\n", joined(path, " -> ")),
-        None => "no cycle\n".to_owned(),
+        None => "no cycles\n".to_owned(),
     };
     for cycle in &found.cycles {
-        let _ = writeln!(text, "wait for each other: {}", joined(cycle, ", "));
+        let _ = writeln!(text, "depend on each other: {}", joined(cycle, ", "));
     }
     for edge in &found.dangling {
         let (id, target) = (plain(&edge.issue_id), plain(&edge.depends_on_id));
         let _ = writeln!(text, "dangling: {id} -> {target}, which does not exist");
     }
     for id in &found.self_loops {
-        let _ = writeln!(text, "waits for itself: {}", plain(id));
+        let _ = writeln!(text, "depends on itself: {}", plain(id));
     }
     for duplicate in &found.duplicate_edges {
         let (id, target) = (
@@ -356,7 +357,11 @@ fn text(found: &Diagnosis) -> String {
         let _ = writeln!(text, "duplicate: {id} -> {target} ({kind}), {count} times");
     }
     if !found.never_ready.is_empty() {
-        let _ = writeln!(text, "never ready: {}", joined(&found.never_ready, ", "));
+        let _ = writeln!(
+            text,
+            "can never become ready: {}",
+            joined(&found.never_ready, ", ")
+        );
     }
     text
 }

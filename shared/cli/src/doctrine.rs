@@ -21,7 +21,7 @@ pub(crate) struct DoctrineArgs {
 
 #[derive(Debug, Subcommand)]
 enum DoctrineCommand {
-    /// Check that no operation has two ids or two routes, and that every command has one
+    /// Check that every command has one operation id and one route
     Check,
 }
 

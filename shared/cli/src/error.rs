@@ -24,18 +24,18 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A command could not do what it was told.
+/// A command could not do what it was reported.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
     /// A step's command tried to change issues by itself.
-    #[error("this command runs in a step: its harness alone changes issues")]
+    #[error("cannot change issues inside a step: only the harness may")]
     InsideStep,
     /// A step's command tried to clean up.
-    #[error("this command runs in a step: cleaning up is a person's")]
+    #[error("cannot clean up inside a step: only an operator may")]
     CleanInsideStep,
     /// A step's command tried to accept governing files.
     #[error(
-        "a step is running (PREMATH_STEP_ID is set): only a person accepts what governs batches"
+        "cannot accept governing files inside a step (PREMATH_STEP_ID is set): only an operator may"
     )]
     TrustInsideStep,
     /// Governing files are not accepted.
@@ -51,10 +51,10 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Governing(#[from] GoverningError),
     /// A step's command has nowhere to leave its request.
-    #[error("a step is running, but PREMATH_OUTBOX names no file to leave the request in")]
+    #[error("cannot queue the request: PREMATH_OUTBOX is not set in this step")]
     NoOutbox,
     /// Changes would rest on an instruction, and none is named.
-    #[error("no instruction is named, and changes of issues must rest on one")]
+    #[error("no instruction given, and changing issues requires one")]
     NoInstruction,
     /// The active policy does not admit the instruction.
     #[error(transparent)]
@@ -63,13 +63,13 @@ pub(crate) enum CliError {
     #[error("the instruction does not cover the change")]
     Claim(#[from] BindingFault),
     /// The server serves a step, whose harness alone changes issues.
-    #[error("this server is bound to the lease of issue {issue}: its harness alone changes issues")]
+    #[error("this server is bound to the lease of issue {issue}: only the harness changes issues")]
     BoundToLease {
         /// The issue of the lease.
         issue: String,
     },
     /// The server serves a step of another issue.
-    #[error("this server is bound to the lease of issue {issue}, and {asked} is another's")]
+    #[error("this server is bound to the lease of issue {issue}, not of {asked}")]
     BoundToAnother {
         /// The issue of the lease.
         issue: String,
@@ -77,7 +77,7 @@ pub(crate) enum CliError {
         asked: String,
     },
     /// The arguments of a tool do not fit its schema.
-    #[error("the arguments of {tool} do not fit: {detail}")]
+    #[error("invalid arguments for {tool}: {detail}")]
     Arguments {
         /// The tool.
         tool: &'static str,
@@ -123,7 +123,7 @@ pub(crate) enum CliError {
     #[error(transparent)]
     History(#[from] HistoryError),
     /// What was to be read is not there.
-    #[error("there is no {what} at {path}")]
+    #[error("no {what} at {path}")]
     Absent {
         /// What it would be, as in `session`.
         what: &'static str,
@@ -154,7 +154,7 @@ pub(crate) enum CliError {
     /// An instruction or its policy could not be used.
     #[error(transparent)]
     Instruction(#[from] InstructionFileError),
-    /// Nobody can tell what the repository claims.
+    /// The repository's claims cannot be read.
     #[error(transparent)]
     Registry(#[from] ClaimError),
     /// The retry policy stops the loops.
@@ -166,12 +166,12 @@ pub(crate) enum CliError {
         source: PolicyError,
     },
     /// The policy still gives attempts.
-    #[error("it is not to be escalated yet: {told}")]
+    #[error("not escalated: {told}")]
     NotDue {
         /// What the policy says.
         told: String,
     },
-    /// Nobody can tell which issue it is about.
+    /// The issue cannot be determined.
     #[error(transparent)]
     Context(ContextError),
     /// What the change rests on is not admitted.
@@ -186,7 +186,7 @@ pub(crate) enum CliError {
         source: io::Error,
     },
     /// No failure class bears the text.
-    #[error("`{word}` is no failure class; the nearest is `{nearest}`")]
+    #[error("unknown failure class `{word}`; did you mean `{nearest}`?")]
     UnknownClass {
         /// The text.
         word: String,
@@ -230,8 +230,8 @@ impl CliError {
         }
     }
 
-    /// Returns what stands before the error; evidence errors begin with their
-    /// own word (`contracts.md` 2).
+    /// Returns what is before the error; evidence errors begin with their own
+    /// word (`contracts.md` 2).
     pub(crate) const fn prefix(&self) -> &'static str {
         match self {
             Self::Evidence { .. } | Self::EvidenceFile { .. } => "",
@@ -343,23 +343,24 @@ impl CliError {
         match self {
             Self::Settings(error) => error.hint(),
             Self::InsideStep => Some(
-                "`premath issue discover` leaves a request, which is filed when the step's turn \
-                 passes the gate"
+                "use `premath issue discover` to queue a follow-up; it is filed when the step's \
+                 turn passes the gate"
                     .to_owned(),
             ),
             Self::NoInstruction => Some(
-                "start the server with --instruction FILE, or name one in PREMATH_INSTRUCTION or \
-                 under [batch] in harness.toml; `premath instruction new` makes one"
+                "start the server with --instruction FILE, or set PREMATH_INSTRUCTION or \
+                 instruction under [batch] in harness.toml; create one with `premath instruction \
+                 new`"
                     .to_owned(),
             ),
             Self::Binding(_) | Self::Claim(_) => Some(
-                "`premath instruction check FILE` says what it covers; `premath instruction new` \
-                 makes one under the active policy"
+                "list what it covers with `premath instruction check FILE`; create one under the \
+                 active policy with `premath instruction new`"
                     .to_owned(),
             ),
             Self::BoundToLease { .. } => Some(
-                "issue_discover leaves a request, which is filed when the step's turn passes the \
-                 gate"
+                "use issue_discover to queue a follow-up; it is filed when the step's turn passes \
+                 the gate"
                     .to_owned(),
             ),
             Self::Change(ChangeError::Store(error))
@@ -367,9 +368,11 @@ impl CliError {
             | Self::Projection(ProjectionError::Store(error))
             | Self::Trajectory(TrajectoryFileError::Store(error)) => error.hint(),
             Self::Change(ChangeError::Refused(refusal)) => match refusal.class {
-                FailureClass::LeaseNotFound => Some("`premath issue list` shows all".to_owned()),
+                FailureClass::LeaseNotFound => {
+                    Some("list all issues with `premath issue list`".to_owned())
+                }
                 FailureClass::DependencyCycle => {
-                    Some("`premath dep diagnostics` shows what waits for what".to_owned())
+                    Some("show the cycle with `premath dep diagnostics`".to_owned())
                 }
                 FailureClass::MutationUseEvidenceMissing => Some(
                     "a batch closes or blocks the issue when its turn passes the gate; an \
@@ -380,14 +383,15 @@ impl CliError {
                 _ => None,
             },
             Self::Instruction(error) => error.hint(),
-            Self::Context(_) => Some("name the issue in PREMATH_ACTIVE_ISSUE_ID".to_owned()),
+            Self::Context(_) => Some("set PREMATH_ACTIVE_ISSUE_ID to the issue".to_owned()),
             Self::Mode(ModeError::ReasonMissing) => Some(
-                "say why with --override-reason, or override_reason under [batch] in harness.toml"
+                "give a reason with --override-reason or override_reason under [batch] in \
+                harness.toml"
                     .to_owned(),
             ),
             Self::Trust(error) => Some(error.hint()),
-            Self::UnknownClass { .. } => Some("`premath classes` lists all".to_owned()),
-            Self::Absent { made_by, .. } => Some(format!("`premath {made_by}` makes one")),
+            Self::UnknownClass { .. } => Some("list all classes with `premath classes`".to_owned()),
+            Self::Absent { made_by, .. } => Some(format!("create one with `premath {made_by}`")),
             _ => None,
         }
     }

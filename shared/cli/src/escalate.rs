@@ -14,7 +14,7 @@ use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::policy::escalation::{ContextError, IssueContext};
-use premath_kernel::policy::retry::{Decision, EscalationAction, Outcome, decide};
+use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome, decide};
 use premath_kernel::record::trajectory::{RetryRecord, generation_floor};
 use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile};
 use premath_memory::escalation::{
@@ -32,7 +32,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct EscalateArgs {
     #[command(flatten)]
     failure: FailureArgs,
-    /// Which attempt failed, from 1 [default: the last one that the rule gives]
+    /// Set the number of the failed attempt, from 1 [default: the last one that
+    /// the rule gives]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     attempt: Option<u32>,
     /// A witness of the failure (repeatable)
@@ -87,7 +88,7 @@ impl EscalateArgs {
                 decide(active.policy(), &classes, first.max_attempts)
             }
         };
-        let Outcome::Escalate(action) = decision.outcome else {
+        let RetryOutcome::Escalate(action) = decision.outcome else {
             return Err(CliError::NotDue {
                 told: told(&decision),
             });
@@ -150,7 +151,7 @@ impl EscalateArgs {
         let memory = paths::open(path, false).map_err(none)?;
         let context = match context_of(&memory).map_err(none)? {
             Ok(context) => context,
-            // Nothing is to be changed, so nobody needs to know of what.
+            // Nothing changes, so the issue need not be known.
             Err(_) if action == EscalationAction::Stop => {
                 let handed = HandedUp {
                     carried_out: CarriedOut::Nothing,
@@ -205,7 +206,8 @@ impl EscalateArgs {
             && self.override_reason.is_none()
         {
             return Err(CliError::Usage(format!(
-                "this command cannot act in mutation mode `{mode}`, which harness.toml asks for; say why with --override-reason"
+                "mutation mode `{mode}` of harness.toml is not supported by this command; give a \
+                reason with --override-reason"
             )));
         }
         let reason = self
@@ -241,7 +243,7 @@ fn answer(context: Option<&IssueContext>, decision: &Decision, handed: &HandedUp
             format!("{} was filed, discovered from {}", plain(id), plain(issue)),
             Some(id.as_str()),
         ),
-        CarriedOut::Nothing => ("nothing is changed".to_owned(), None),
+        CarriedOut::Nothing => ("nothing changed".to_owned(), None),
     };
     Answer::new(
         EscalateAnswer {

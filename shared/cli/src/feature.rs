@@ -29,11 +29,11 @@ pub(crate) struct FeatureArgs {
 enum FeatureCommand {
     /// Show the ledger
     Read,
-    /// Write one feature; what is not given stays, an empty text clears
+    /// Write one feature; omitted fields stay, an empty text clears a field
     Write(WriteArgs),
     /// Check the ledger's rules
     Check(CheckArgs),
-    /// Name the feature to work on: in progress first, then pending, each by id
+    /// Print the next feature: in progress first, then pending, by id
     Next,
 }
 
@@ -119,7 +119,7 @@ const CHECK_KIND: &str = "premath.harness.feature_ledger.check.v1";
 /// What `harness-feature read` answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct LedgerAnswer<'a> {
-    /// The ledger as it stands.
+    /// The ledger as it is.
     ledger: &'a FeatureLedger,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct LedgerAnswer<'a> {
 pub(crate) struct FeatureAnswer<'a> {
     /// The feature that was written.
     feature_id: &'a str,
-    /// The ledger as it stands now.
+    /// The ledger in its current state.
     ledger: &'a FeatureLedger,
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct CheckAnswer {
 struct FindingItem {
     /// What is wrong.
     class: FailureClass,
-    /// What stands there, in a few words.
+    /// What is there, in a few words.
     message: String,
     /// The feature at fault; absent where it is the ledger.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -323,7 +323,7 @@ fn next(path: &Path) -> Result<Answer, CliError> {
     let text = match (feature, &ledger) {
         (Some(id), _) => format!("{}\n", plain(id)),
         (None, Some(_)) => "no feature to work on\n".to_owned(),
-        (None, None) => "no feature to work on: there is no ledger\n".to_owned(),
+        (None, None) => "no feature to work on: no ledger\n".to_owned(),
     };
     Ok(Answer::new(document, text))
 }

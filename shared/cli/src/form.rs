@@ -7,12 +7,12 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::Value;
 
-/// The schema of what the harness takes in, whoever wrote it.
+/// The schema of a document that the harness reads, from any source.
 pub(crate) fn read<T: JsonSchema>() -> Schema {
     generated::<T>(SchemaSettings::draft2020_12().for_deserialize())
 }
 
-/// The schema of what the harness takes in, where what stands twice in a set
+/// The schema of what the harness takes in, where what appears twice in a set
 /// counts once.
 pub(crate) fn read_with_repeats<T: JsonSchema>() -> Schema {
     let mut schema = read::<T>();
@@ -35,8 +35,8 @@ fn generated<T: JsonSchema>(settings: SchemaSettings) -> Schema {
         .into_root_schema_for::<T>()
 }
 
-/// Takes out defaults that say nothing, and the line ends that descriptions
-/// have in the code.
+/// Removes redundant defaults, and line ends that descriptions have in the
+/// code.
 fn tidy(schema: &mut Schema) {
     if schema
         .get("default")

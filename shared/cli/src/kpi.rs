@@ -72,8 +72,8 @@ fn told(found: &Throughput) -> String {
     };
     let end = found.window_end.as_ref().map_or("-", |end| end.as_str());
     format!(
-        "{decision}: {:.2} closed a worker and day, weighed by success\n\
-         {} of {} steps closed their issue, {} worker(s), {} s up to {end}\n",
+        "{decision}: {:.2} closed per worker-day (weighted by success rate)\n{} of {} steps closed \
+         their issue, {} worker(s), {} s ending at {end}\n",
         found.throughput,
         found.completed_count,
         found.row_count,

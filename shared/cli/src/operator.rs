@@ -31,7 +31,7 @@ impl Reason {
         );
         #[expect(
             clippy::disallowed_methods,
-            reason = "the premath command is the operator's way in"
+            reason = "only the premath command acts for an operator"
         )]
         let authority = OperatorOverride::new(name, self.override_reason);
         Ok(authority)
@@ -46,7 +46,7 @@ const SUPERVISOR: &[u8] = b"PREMATH_SUPERVISOR=itself";
 /// More ancestors than this are not looked at.
 const ANCESTORS_MAX: usize = 256;
 
-/// Tells whether this command runs in a step: by its own environment, or by
+/// Returns whether this command runs in a step: by its own environment, or by
 /// that of the processes above it, which a command cannot change.
 ///
 /// In a process namespace of its own a step does not see these processes; issue
@@ -55,13 +55,13 @@ pub(crate) fn is_inside_step() -> bool {
     step_id().is_some() || ancestors().any(is_of_step)
 }
 
-/// Tells whether a process is a command of a step, or a lane's supervisor.
+/// Returns whether a process is a command of a step, or a lane's supervisor.
 fn is_of_step(process: u32) -> bool {
     let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
     holds_step(&environment)
 }
 
-/// Tells whether an environment, as the system shows it, is that of a step.
+/// Returns whether an environment, as the system shows it, is that of a step.
 fn holds_step(environment: &[u8]) -> bool {
     let mut entries = environment.split(|byte| *byte == 0);
     entries.any(|entry| {

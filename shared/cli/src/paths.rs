@@ -56,7 +56,7 @@ pub(crate) fn ledger(given: Option<PathBuf>) -> Result<PathBuf, CliError> {
     }
 }
 
-/// Tells whether a step runs in this worktree.
+/// Returns whether a step runs in this worktree.
 pub(crate) fn step_runs() -> Result<bool, CliError> {
     Ok(lane()?.step.exists())
 }

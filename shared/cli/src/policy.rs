@@ -8,7 +8,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A policy and where it stands.
+/// A policy and its file.
 #[derive(Debug)]
 pub(crate) struct ActivePolicy {
     policy: RetryPolicy,
@@ -32,8 +32,8 @@ impl ActivePolicy {
     ///
     /// # Errors
     ///
-    /// A configuration or an artifact that cannot be read, and an artifact
-    /// that is no policy or bears another digest than its content's.
+    /// A configuration or an artifact that cannot be read, and an artifact that
+    /// is not a policy or bears another digest than its content's.
     pub(crate) fn find(config: Option<&Path>) -> Result<Self, CliError> {
         let root = MemoryRoots::discover(Path::new("."))?.repository;
         if let Some(name) = Configuration::read(config)?.retry_policy {
@@ -76,7 +76,7 @@ impl ActivePolicy {
         self.path.as_deref()
     }
 
-    /// Returns where it stands, for a person.
+    /// Returns its location, for display.
     pub(crate) fn place(&self) -> String {
         match &self.path {
             Some(path) => path.display().to_string(),
@@ -84,7 +84,7 @@ impl ActivePolicy {
         }
     }
 
-    /// Returns what a JSON answer says of it.
+    /// Returns what a JSON answer reports about it.
     pub(crate) fn document(&self) -> Value {
         json!({
             "source": if self.path.is_some() { "file" } else { "embedded" },

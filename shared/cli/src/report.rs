@@ -1,4 +1,4 @@
-//! `premath report`: what a batch came to, as it was told at its end.
+//! `premath report`: the outcome of a batch, as it was reported at its end.
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 /// Arguments of `premath report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// A folder of the repository [default: here]
+    /// Use the repository that contains this folder [default: .]
     #[arg(long, value_name = "DIR")]
     repo_root: Option<PathBuf>,
-    /// The batch [default: the one that ended last]
+    /// Print the report of this batch [default: the latest]
     #[arg(long, value_name = "ID")]
     batch: Option<String>,
-    /// List the reports that are kept, the latest first
+    /// List the saved reports, latest first
     #[arg(long, conflicts_with = "batch")]
     list: bool,
 }
@@ -31,7 +31,7 @@ pub(crate) struct ReportArgs {
 pub(crate) struct ReportAnswer {
     #[serde(flatten)]
     report: ReportItem,
-    /// The report, as it was told.
+    /// The report, as it was reported.
     text: String,
 }
 
@@ -92,10 +92,11 @@ impl ReportArgs {
             let folder = folder.display();
             return Err(CliError::NoReport(match &self.batch {
                 Some(id) if !kept.is_empty() => format!(
-                    "there is no report of batch {id} in {folder}; `premath report --list` says which there are"
+                    "no report of batch {id} in {folder}; list them with `premath report --list`"
                 ),
                 _ => format!(
-                    "there is no report in {folder} yet; `harness-coordinator` leaves one at the end of each batch"
+                    "no report in {folder}; `harness-coordinator` writes one at the end of each \
+                    batch"
                 ),
             }));
         };

@@ -1,4 +1,4 @@
-//! `premath retry decide`: what the retry policy says of a failure, for
+//! `premath retry decide`: what the retry policy reports about a failure, for
 //! wrappers that run commands themselves (`contracts.md` 7).
 
 use crate::answer::{Answer, Finished};
@@ -6,7 +6,7 @@ use crate::error::CliError;
 use crate::policy::{ActivePolicy, Configuration};
 use clap::{Args, Subcommand};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::policy::retry::{Decision, Outcome, decide, is_class_word};
+use premath_kernel::policy::retry::{Decision, RetryOutcome, decide, is_class_word};
 use premath_kernel::record::trajectory::RetryRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,21 +21,24 @@ pub(crate) struct RetryArgs {
 
 #[derive(Debug, Subcommand)]
 enum RetryCommand {
-    /// Say what becomes of a failed attempt: another one, or which escalation
+    /// Decide whether to retry or escalate a failed attempt
     Decide(DecideArgs),
 }
 
 /// A failure and the policy that decides over it.
 #[derive(Debug, Args)]
 pub(crate) struct FailureArgs {
-    /// The failure's classes, the first that a rule names decides (repeatable)
+    /// Add a class of the failure; the first that a rule names decides
     #[arg(long = "class", value_name = "CLASS", num_args = 1.., required = true)]
     classes: Vec<String>,
-    /// The retry policy [default: the one that harness.toml names, else
-    /// policies/control/harness-retry-policy-v1.json where it is there, else the embedded one]
+    /// Set the retry policy
+    ///
+    /// [default: the one in harness.toml, else
+    /// policies/control/harness-retry-policy-v1.json if it exists, else the
+    /// embedded one]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// The configuration [default: harness.toml of the main worktree, where there is one]
+    /// Set the configuration file [default: harness.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -60,7 +63,8 @@ impl FailureArgs {
             .map(|class| match is_class_word(class) {
                 true => Ok(class.to_owned()),
                 false => Err(CliError::Usage(format!(
-                    "--class: `{class}` is no class word; one is `check_failed` or `tool.result_missing`"
+                    "invalid --class `{class}`: expected a failure class, for example \
+                    `check_failed` or `tool.result_missing`"
                 ))),
             })
             .collect()
@@ -71,7 +75,7 @@ impl FailureArgs {
 struct DecideArgs {
     #[command(flatten)]
     failure: FailureArgs,
-    /// Which attempt failed, from 1
+    /// Set the number of the failed attempt, from 1
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     attempt: u32,
 }
@@ -120,17 +124,17 @@ impl DecideArgs {
             .filter(strange)
             .fold(answer, |answer, class| {
                 answer.note(format!(
-                    "note: neither the policy nor the harness knows the class `{class}`"
+                    "note: unknown class `{class}`; the default rule applies"
                 ))
             }))
     }
 }
 
-/// Tells a decision in a line.
+/// Describes a decision in one line.
 pub(crate) fn told(decision: &Decision) -> String {
     let outcome = match decision.outcome {
-        Outcome::Retry => format!("retry after backoff {}", decision.backoff_class),
-        Outcome::Escalate(action) => {
+        RetryOutcome::Retry => format!("retry after backoff {}", decision.backoff_class),
+        RetryOutcome::Escalate(action) => {
             format!("escalate: {} ({})", action.as_str(), action.meaning())
         }
     };

@@ -20,7 +20,10 @@ use std::path::{Path, PathBuf};
 /// Arguments of `premath harness-session`.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// The session [default: $PREMATH_HARNESS_SESSION_PATH, else .premath/harness_session.json of this worktree]
+    /// Set the session file
+    ///
+    /// [default: $PREMATH_HARNESS_SESSION_PATH, else
+    /// .premath/harness_session.json of this worktree]
     #[arg(long, global = true, value_name = "FILE")]
     path: Option<PathBuf>,
     #[command(subcommand)]
@@ -31,9 +34,9 @@ pub(crate) struct SessionArgs {
 enum SessionCommand {
     /// Show the session
     Read,
-    /// Write the session; what is not given stays, an empty text clears
+    /// Write the session; omitted fields stay, an empty text clears a field
     Write(WriteArgs),
-    /// Tell how the next session goes on: resume what was stopped, or attach to what is active
+    /// Report whether the next session resumes a stopped one or attaches
     Bootstrap(BootstrapArgs),
 }
 
@@ -42,7 +45,7 @@ struct WriteArgs {
     /// Override the session's id
     #[arg(long, value_name = "ID")]
     session_id: Option<String>,
-    /// Whether somebody works in it from now on
+    /// Whether the session is active or stopped
     #[arg(long, value_enum, default_value_t = StateArg::Stopped)]
     state: StateArg,
     /// The issue that it is about
@@ -77,9 +80,9 @@ struct BootstrapArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum StateArg {
-    /// Somebody works in it
+    /// Work is in progress
     Active,
-    /// It was handed off
+    /// Work was handed off
     Stopped,
 }
 
@@ -144,7 +147,7 @@ fn answer(session: &Session) -> Answer {
 /// What `harness-session read` and `write` answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SessionAnswer<'a> {
-    /// The session as it stands now.
+    /// The session in its current state.
     session: &'a Session,
 }
 

@@ -28,19 +28,19 @@ pub(crate) struct TrajectoryArgs {
 enum TrajectoryCommand {
     /// Append a row
     Append(Box<AppendArgs>),
-    /// List rows, the latest first
+    /// List rows, latest first
     Query(QueryArgs),
 }
 
 #[derive(Debug, Args)]
 struct AppendArgs {
-    /// The step; a repeated one is appended as well
+    /// The step id; a repeated one is appended too
     #[arg(long, value_name = "ID")]
     step_id: String,
-    /// What the row speaks of, as in worker.loop
+    /// The action of the row, for example worker.loop
     #[arg(long)]
     action: String,
-    /// How it ended, as in completed
+    /// The result class, for example completed
     #[arg(long, value_name = "CLASS")]
     result_class: String,
     /// The issue that it worked on
@@ -55,10 +55,10 @@ struct AppendArgs {
     /// A part of its site lineage (repeatable)
     #[arg(long = "lineage-ref", value_name = "REF")]
     lineage_refs: Vec<String>,
-    /// When it began, RFC 3339
+    /// The start time, RFC 3339
     #[arg(long, value_parser = stamp, value_name = "TIME")]
     started_at: Option<Stamp>,
-    /// When it ended, RFC 3339 [default: now]
+    /// The end time, RFC 3339 [default: now]
     #[arg(long, value_parser = stamp, value_name = "TIME")]
     finished_at: Option<Stamp>,
 }
@@ -84,7 +84,7 @@ impl Default for QueryArgs {
     }
 }
 
-/// How many rows are listed where nobody says.
+/// The default number of rows.
 const LIMIT: usize = 20;
 
 #[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize, JsonSchema)]
@@ -101,7 +101,8 @@ enum ModeArg {
 }
 
 fn stamp(text: &str) -> Result<Stamp, String> {
-    Stamp::parse(text).ok_or_else(|| "not an RFC 3339 time such as 2026-03-05T10:00:00Z".to_owned())
+    Stamp::parse(text)
+        .ok_or_else(|| "expected an RFC 3339 time, for example 2026-03-05T10:00:00Z".to_owned())
 }
 
 impl TrajectoryArgs {

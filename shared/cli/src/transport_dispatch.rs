@@ -4,7 +4,7 @@
 
 use crate::answer::{Answer, Finished, Verdict};
 use crate::error::CliError;
-use crate::issue::view::{Item, item};
+use crate::issue::view::{IssueView, item};
 use crate::operator::Reason;
 use crate::paths;
 use crate::terminal::plain;
@@ -32,7 +32,8 @@ pub(crate) struct TransportDispatchArgs {
     /// generation, issuesPath
     #[arg(long, value_name = "JSON")]
     payload: String,
-    /// How it is transported: mcp or local-repl [default: $PREMATH_HOST_ACTION_TRANSPORT, else mcp]
+    /// The transport: mcp or local-repl [default:
+    /// $PREMATH_HOST_ACTION_TRANSPORT, else mcp]
     #[arg(long, value_name = "TRANSPORT")]
     host_action_transport: Option<String>,
 }
@@ -58,7 +59,8 @@ pub(crate) struct DispatchAnswer<'a> {
     /// Why it was rejected, for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     diagnostic: Option<String>,
-    /// Whether issue memory was changed; absent where it was not come to that.
+    /// Whether issue memory was changed; absent if the action was not
+    /// performed.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<bool>,
     /// `ts1_` and the digest over profile, kind, action and action id.
@@ -66,7 +68,7 @@ pub(crate) struct DispatchAnswer<'a> {
     semantic_digest: String,
     /// The issue as it is now.
     #[serde(skip_serializing_if = "Option::is_none")]
-    issue: Option<Item<'a>>,
+    issue: Option<IssueView<'a>>,
     /// The leases that need attention now.
     #[serde(skip_serializing_if = "Option::is_none")]
     lease_projection: Option<LeaseProjection>,
@@ -92,7 +94,7 @@ impl Rejection {
     }
 }
 
-/// What an action came to.
+/// The outcome of an action.
 struct Done {
     row: Option<IssueRow>,
     projection: LeaseProjection,
@@ -104,7 +106,7 @@ impl TransportDispatchArgs {
         let payload = match serde_json::from_str::<Value>(&self.payload) {
             Ok(payload) => payload,
             Err(error) => {
-                let detail = format!("--payload is no JSON: {error}");
+                let detail = format!("--payload is not JSON: {error}");
                 return Finished::new(ACTION, Err(CliError::Usage(detail)));
             }
         };
@@ -128,7 +130,7 @@ impl TransportDispatchArgs {
             None | Some("mcp") => Ok(false),
             Some("local-repl") => Ok(true),
             Some(other) => Err(CliError::Usage(format!(
-                "the host action transport `{other}` is neither `mcp` nor `local-repl`"
+                "unknown host action transport `{other}`; expected `mcp` or `local-repl`"
             ))),
         }
     }

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on ends, and says where"
+    reason = "a test that cannot continue ends, and says where"
 )]
 
 #[path = "answer/mod.rs"]
@@ -56,7 +56,10 @@ fn an_agent_that_is_installed_is_named_with_its_version() {
         told.starts_with("codex     installed  codex-cli 9"),
         "{told}"
     );
-    assert!(told.contains("whether it is logged in"), "{told}");
+    assert!(
+        told.contains("sign-in and event stream not checked"),
+        "{told}"
+    );
     let answer = check("exit 1", &["--json"]);
     assert_eq!(answer.code, 0, "{}", answer.stderr);
     let found = answer.json();
@@ -116,7 +119,7 @@ fn an_agent_that_prints_nothing_is_not_usable_by_its_own_last_words() {
 }
 
 #[test]
-fn what_is_not_there_is_said_with_how_to_get_it() {
+fn what_is_not_there_is_reported_with_how_to_get_it() {
     let empty = tempfile::tempdir().unwrap();
     let answer = premath(empty.path().to_str().unwrap(), &[]);
     assert_eq!(answer.code, 1);

@@ -3,7 +3,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on ends, and says where"
+    reason = "a test that cannot continue ends, and says where"
 )]
 
 use serde_json::{Value, json};
@@ -262,11 +262,11 @@ fn every_rejection_is_data_and_has_its_class() {
     assert_eq!(unknown["worldBinding"], Value::Null);
     let broken = memory.command("issue.claim", "{").output().unwrap();
     let said = answer(&broken, 2);
-    assert!(said["error"].as_str().unwrap().contains("no JSON"));
+    assert!(said["error"].as_str().unwrap().contains("not JSON"));
 }
 
 #[test]
-fn what_stands_against_issue_memory_is_a_rejection_too() {
+fn what_refuses_issue_memory_is_a_rejection_too() {
     let memory = Memory::new();
     fs::write(&memory.path, "{\"id\": \n").unwrap();
     memory.rejected(

@@ -3,7 +3,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on ends, and says where"
+    reason = "a test that cannot continue ends, and says where"
 )]
 
 use premath_kernel::policy::retry::RetryPolicy;
@@ -150,7 +150,7 @@ fn the_repositorys_own_policy_decides_and_a_named_one_before_it() {
 }
 
 #[test]
-fn an_escalation_blocks_or_discovers_under_a_lease_that_it_gives_back() {
+fn an_escalation_blocks_or_discovers_under_a_lease_that_it_releases() {
     let scratch = Scratch::with(&[issue("a"), issue("b")]);
     let blocked = scratch.escalate("check_failed", &[("PREMATH_ACTIVE_ISSUE_ID", "a")]);
     assert_eq!(blocked.code, 0, "{}", blocked.stderr);
@@ -261,7 +261,7 @@ fn the_issue_is_looked_for_in_the_order_of_the_contract() {
 }
 
 #[test]
-fn somebody_elses_lease_stands_and_ones_own_is_used_and_kept() {
+fn another_owners_lease_is_refused_and_ones_own_is_used_and_kept() {
     let scratch = Scratch::with(&[issue("a")]);
     let claim = ["issue", "claim", "a", "--assignee", "ann"];
     assert_eq!(scratch.run(&claim, &[]).code, 0);

@@ -1,9 +1,9 @@
-//! `premath instruction`, and what `premath init` lays out for it, run as
-//! their callers run them.
+//! `premath instruction`, and what `premath init` creates for it, run as their
+//! callers run them.
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on ends, and says where"
+    reason = "a test that cannot continue ends, and says where"
 )]
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder that was laid out.
+/// A folder that was created.
 struct Project {
     _guard: tempfile::TempDir,
     root: PathBuf,
@@ -86,7 +86,7 @@ fn what_init_lays_out_covers_a_batch_and_is_named_in_the_configuration() {
 }
 
 #[test]
-fn each_fault_is_told_with_its_class_and_exit_1() {
+fn each_fault_is_reported_with_its_class_and_exit_1() {
     let project = Project::new();
     let first = project.first();
     let check = ["instruction", "check", &first];
@@ -197,12 +197,7 @@ fn a_new_envelope_says_what_was_asked() {
     );
     let text = project.run(&["instruction", "show", path]);
     let text = String::from_utf8(text.stdout).unwrap();
-    for part in [
-        "typed(harness.batch)",
-        "repo core",
-        "instr1_",
-        "the active one",
-    ] {
+    for part in ["typed(harness.batch)", "repo core", "instr1_", "(active)"] {
         assert!(text.contains(part), "{text}");
     }
     let blank = project.answer(&["instruction", "new", "--intent", " "], 2);

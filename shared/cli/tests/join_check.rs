@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot go on ends, and says where"
+    reason = "a test that cannot continue ends, and says where"
 )]
 
 use std::fs::{self, File};
@@ -146,8 +146,8 @@ fn a_refused_turn_is_explained() {
     assert_eq!(refused.status.code(), Some(0), "the verdict is data");
     for text in [
         "join      open: protocol.stop_reason_unhandled",
-        "  - protocolState.stopReason: `refusal` is no reason that is handled",
-        "  asked: the turn stops by tool_use, pause_turn, max_tokens or end_turn",
+        "  - protocolState.stopReason: stop reason `refusal` is not handled",
+        "  required: the turn stops by tool_use, pause_turn, max_tokens or end_turn",
     ] {
         assert!(said.contains(text), "{said}");
     }

@@ -1,7 +1,7 @@
 //! What a suite as a whole must hold.
 
 use super::fault::{Fault, FaultKind};
-use super::report::Outcome;
+use super::report::VectorOutcome;
 use super::slice::SLICES;
 use premath_kernel::failure::{FailureClass, Family};
 use premath_kernel::turn::{Stage, notes};
@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the classes that are the only root class of a turn in which some
 /// adversarial vector expects them.
-pub(super) fn covered(outcomes: &[Outcome]) -> BTreeSet<FailureClass> {
+pub(super) fn covered(outcomes: &[VectorOutcome]) -> BTreeSet<FailureClass> {
     outcomes
         .iter()
         .filter_map(|outcome| outcome.root.filter(|root| outcome.roots == [*root].into()))
         .collect()
 }
 
-/// Returns what no vector speaks of.
-pub(super) fn faults(outcomes: &[Outcome]) -> Vec<Fault> {
+/// Returns what no vector refers to.
+pub(super) fn faults(outcomes: &[VectorOutcome]) -> Vec<Fault> {
     let mut faults = classes(outcomes);
     let broken: BTreeSet<&str> = outcomes
         .iter()
@@ -39,7 +39,7 @@ pub(super) fn faults(outcomes: &[Outcome]) -> Vec<Fault> {
     faults
 }
 
-fn classes(outcomes: &[Outcome]) -> Vec<Fault> {
+fn classes(outcomes: &[VectorOutcome]) -> Vec<Fault> {
     let covered = covered(outcomes);
     let roots: BTreeMap<&str, FailureClass> = outcomes
         .iter()

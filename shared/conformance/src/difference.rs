@@ -16,9 +16,9 @@ pub struct Difference {
     pub found: String,
 }
 
-/// The most places of two values that are told one by one.
+/// The most places of two values that are reported one by one.
 const PLACES: usize = 5;
-/// The longest text of a value that is told in full, in characters.
+/// The longest text of a value that is reported in full, in characters.
 const LENGTH: usize = 100;
 
 impl Difference {

@@ -1,4 +1,4 @@
-//! The documents that vectors speak of.
+//! The documents that vectors refer to.
 
 use super::files::{Files, base_path};
 use json_patch::PatchOperation;
@@ -90,7 +90,8 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// A base that is not there or is no JSON, and a patch that does not apply.
+    /// A base that is not there or is not JSON, and a patch that does not
+    /// apply.
     pub(super) fn input(&self, files: &Files) -> Result<Input, String> {
         match self {
             Self::Text(text) => Ok(Input::Text(text.clone())),
@@ -100,7 +101,7 @@ impl Document {
                     .get(&path)
                     .ok_or_else(|| format!("there is no {path}"))?;
                 let mut value = serde_json::from_slice(bytes)
-                    .map_err(|error| format!("{path} is no JSON: {error}"))?;
+                    .map_err(|error| format!("{path} is not JSON: {error}"))?;
                 json_patch::patch(&mut value, patch)
                     .map_err(|error| format!("the patch of {path} does not apply: {error}"))?;
                 Ok(Input::Value(value))

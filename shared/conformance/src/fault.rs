@@ -19,11 +19,11 @@ pub struct Fault {
 pub enum FaultKind {
     /// A file is not what its place demands.
     Unreadable,
-    /// A file stands neither in the manifest nor in the place of a base.
+    /// A file is neither in the manifest nor a base.
     Stray,
     /// The manifest names a vector that has no file.
     Absent,
-    /// The manifest is out of order, or says something else than a vector.
+    /// The manifest is out of order, or its text differs from a vector's.
     Manifest,
     /// A base is not accepted and ready for a change.
     BaseRefused,
@@ -46,7 +46,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// Tells whether the suite as a whole lacks something, while every file
+    /// Returns whether the suite as a whole lacks something, while every file
     /// of it may be in order.
     pub const fn is_coverage(self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! The files of a suite, and where each kind stands.
+//! The files of a suite, and the folder of each kind.
 
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// The path of the manifest.
 pub(super) const MANIFEST: &str = "manifest.json";
-/// A page for people, which may stand beside the manifest.
+/// A page for people, which may be next to the manifest.
 pub(super) const PAGE: &str = "README.md";
 
 /// Returns the path of a vector.
@@ -29,7 +29,7 @@ pub(super) fn bases(files: &Files) -> impl Iterator<Item = (&str, &[u8])> {
     })
 }
 
-/// Reads a file of the suite; what nobody knows is an error.
+/// Reads a file of the suite; an unknown field is an error.
 pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     serde_json::from_slice(bytes).map_err(|error| error.to_string())
 }

@@ -9,7 +9,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::value_of;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What came of a vector.
+/// The outcome of a vector.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     pub(super) differences: Vec<Difference>,

@@ -15,8 +15,8 @@
 //! A document is a base and a patch (RFC 6902), or the bytes of an input as a
 //! text. [`run`] judges every vector and holds the suite itself to account:
 //! each class of the typestate has a turn in which it is the only root class
-//! and a near miss that is accepted, and each rule of the gate is broken by
-//! somebody.
+//! and a near miss that is accepted, and each rule of the gate is broken by a
+//! vector.
 
 #![warn(clippy::too_many_lines)]
 
@@ -37,7 +37,7 @@ mod verdict;
 pub use difference::Difference;
 pub use fault::{Fault, FaultKind};
 pub use files::Files;
-pub use report::{Outcome, Report};
+pub use report::{Report, VectorOutcome};
 pub use runner::{documents, run};
 pub use slice::{SLICES, Slice, SliceRow, SliceVector, slices};
 pub use suite::Suite;

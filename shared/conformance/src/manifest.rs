@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// The kind of a manifest.
 const KIND: &str = "premath.conformance.manifest.v1";
 
-/// A manifest as it stands in the file.
+/// A manifest as it is stored in the file.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Manifest {
@@ -80,7 +80,7 @@ impl Manifest {
             .zip(ids().skip(1))
             .filter(|(before, after)| before >= after)
             .map(|(before, after)| {
-                let detail = format!("stands after {before}: ids are sorted, and each stands once");
+                let detail = format!("is after {before}: ids are sorted, and each appears once");
                 Fault::new(FaultKind::Manifest, after, detail)
             })
             .collect();
@@ -90,7 +90,7 @@ impl Manifest {
                 let detail = "is in none of golden/, adversarial/, invariance/ and refusal/";
                 faults.push(Fault::new(FaultKind::Manifest, id, detail));
             } else if !files.contains_key(&path) {
-                let detail = "is in the manifest, and there is no such file";
+                let detail = "is in the manifest, but the file does not exist";
                 faults.push(Fault::new(FaultKind::Absent, path, detail));
             }
         }
@@ -98,7 +98,7 @@ impl Manifest {
         placed.extend([MANIFEST.to_owned(), PAGE.to_owned()]);
         placed.extend(files::bases(files).map(|(name, _)| files::base_path(name)));
         for path in files.keys().filter(|path| !placed.contains(*path)) {
-            let detail = "is no base, and is not in the manifest";
+            let detail = "is not a base and is not in the manifest";
             faults.push(Fault::new(FaultKind::Stray, path, detail));
         }
         faults

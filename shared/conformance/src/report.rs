@@ -1,4 +1,4 @@
-//! What came of a suite and of its vectors.
+//! The outcome of a suite and of its vectors.
 
 use super::difference::Difference;
 use super::fault::Fault;
@@ -7,11 +7,11 @@ use premath_kernel::failure::FailureClass;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What came of a suite.
+/// The outcome of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Every vector that could be read, in the order of the manifest.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<VectorOutcome>,
     /// What is wrong with the suite itself.
     pub faults: Vec<Fault>,
     /// The classes of the typestate that a vector covers.
@@ -20,10 +20,10 @@ pub struct Report {
     pub uncovered: BTreeSet<FailureClass>,
 }
 
-/// What came of a vector.
+/// The outcome of a vector.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Outcome {
+pub struct VectorOutcome {
     /// The vector's id, as in `adversarial/tool-result-missing`.
     pub id: String,
     /// What it asks.
@@ -44,17 +44,17 @@ pub struct Outcome {
     pub differences: Vec<Difference>,
 }
 
-impl Outcome {
-    /// Tells whether everything is as the vector expects.
+impl VectorOutcome {
+    /// Returns whether everything is as the vector expects.
     pub fn passed(&self) -> bool {
         self.differences.is_empty()
     }
 }
 
 impl Report {
-    /// Tells whether every vector passed and nothing is wrong with the suite.
+    /// Returns whether every vector passed and nothing is wrong with the suite.
     pub fn passed(&self) -> bool {
-        self.faults.is_empty() && self.outcomes.iter().all(Outcome::passed)
+        self.faults.is_empty() && self.outcomes.iter().all(VectorOutcome::passed)
     }
 
     /// Keeps the vectors of one suite, and of the faults those that are not

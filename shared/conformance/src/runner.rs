@@ -6,7 +6,7 @@ use super::fault::{Fault, FaultKind};
 use super::files::{self, Files, base_path, vector_path};
 use super::judge::{Judged, judge};
 use super::manifest::{Entry, Manifest};
-use super::report::{Outcome, Report};
+use super::report::{Report, VectorOutcome};
 use super::suite::Suite;
 use super::vector::{Case, Vector};
 use super::verdict::Verdict;
@@ -46,7 +46,7 @@ pub fn run(files: &Files) -> Report {
             faults.extend(refused_bases(files));
             let vectors = read(&manifest, files, &mut faults);
             faults.extend(unused_bases(&vectors, files));
-            let outcomes: Vec<Outcome> = vectors
+            let outcomes: Vec<VectorOutcome> = vectors
                 .into_iter()
                 .map(|vector| vector.outcome(files))
                 .collect();
@@ -76,7 +76,7 @@ struct Named {
 }
 
 impl Named {
-    fn outcome(self, files: &Files) -> Outcome {
+    fn outcome(self, files: &Files) -> VectorOutcome {
         let Judged {
             differences,
             roots,
@@ -87,7 +87,7 @@ impl Named {
             Case::Golden { near_miss_of, .. } => (None, near_miss_of),
             Case::Invariance { .. } | Case::Refusal { .. } => (None, None),
         };
-        Outcome {
+        VectorOutcome {
             id: self.id,
             suite: self.suite,
             says: self.vector.says,
@@ -107,7 +107,7 @@ fn read(manifest: &Manifest, files: &Files, faults: &mut Vec<Fault>) -> Vec<Name
         match Vector::read(suite, bytes) {
             Ok(vector) => {
                 if says.0 != vector.says {
-                    let detail = "the manifest says something else of it than itself";
+                    let detail = "the manifest's text differs from the vector's";
                     faults.push(Fault::new(FaultKind::Manifest, id, detail));
                 }
                 vectors.push(Named {
@@ -148,7 +148,7 @@ fn unused_bases(vectors: &[Named], files: &Files) -> Vec<Fault> {
         .collect()
 }
 
-fn stray_near_misses(outcomes: &[Outcome], manifest: &Manifest) -> Vec<Fault> {
+fn stray_near_misses(outcomes: &[VectorOutcome], manifest: &Manifest) -> Vec<Fault> {
     outcomes
         .iter()
         .filter_map(|outcome| Some((outcome, outcome.near_miss_of.as_deref()?)))
@@ -156,7 +156,8 @@ fn stray_near_misses(outcomes: &[Outcome], manifest: &Manifest) -> Vec<Fault> {
             Suite::of_id(target) != Some(Suite::Adversarial) || !manifest.names(target)
         })
         .map(|(outcome, target)| {
-            let detail = format!("is a near miss of {target:?}, which is no adversarial vector");
+            let detail =
+                format!("is a near miss of {target:?}, which is not an adversarial vector");
             Fault::new(
                 FaultKind::NearMissOfNothing,
                 vector_path(&outcome.id),

@@ -1,4 +1,4 @@
-//! A vector, read strictly: a field that nobody knows is an error.
+//! A vector, read strictly: an unknown field is an error.
 
 use super::document::Document;
 use super::fault::FaultKind;
@@ -145,7 +145,7 @@ impl Adversarial {
             return Err((FaultKind::NoClass, detail.to_owned()));
         }
         if !lists.iter().all(|list| list.is_sorted_by(|a, b| a < b)) {
-            return unreadable("the lists of expect are sorted, and each class stands once");
+            return unreadable("the lists of expect are sorted, and each class appears once");
         }
         if self.slices.is_empty() {
             return unreadable("slices names none");
@@ -171,7 +171,7 @@ fn class(field: &str, text: &str) -> Result<FailureClass, Unfit> {
     match text.parse::<FailureClass>() {
         Ok(class) if class.family() == Family::Typestate => Ok(class),
         _ => {
-            let detail = format!("{field} names {text:?}, which is no class of the typestate");
+            let detail = format!("{field} names {text:?}, which is not a class of the typestate");
             Err((FaultKind::UnknownClass, detail))
         }
     }

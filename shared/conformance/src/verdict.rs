@@ -1,4 +1,4 @@
-//! What the gate says of an input.
+//! What the gate reports about an input.
 
 use super::difference::listed;
 use super::document::Input;
@@ -19,7 +19,8 @@ impl Verdict {
     ///
     /// # Errors
     ///
-    /// What the join check's command says of an input that it cannot read.
+    /// What the join check's command reports about an input that it cannot
+    /// read.
     pub(super) fn of(input: &Input) -> Result<Self, String> {
         let judged = || -> Result<Self, EvidenceError> {
             let input = input.parse()?.input;

@@ -33,7 +33,7 @@ impl Agent {
     /// Every agent.
     pub const ALL: &'static [Self] = &[Self::Claude, Self::Codex, Self::Gemini, Self::OpenCode];
 
-    /// Returns the adapter's name, as it stands in configuration.
+    /// Returns the adapter's name, as it is stored in configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -48,7 +48,8 @@ impl Agent {
         Self::ALL.iter().copied().find(|one| one.as_str() == name)
     }
 
-    /// Returns why an agent stopped that says so by its exit code alone.
+    /// Returns why an agent stopped that reports the reason only by its exit
+    /// code.
     pub(crate) const fn stop_reason_of_exit(self, code: i32) -> Option<&'static str> {
         match (self, code) {
             (Self::Gemini, 53) => Some("turn_limit"),
@@ -66,7 +67,7 @@ impl Agent {
         }
     }
 
-    /// Tells whether the agent says that it is up before it does anything.
+    /// Returns whether the agent says that it is up before it does anything.
     pub(crate) const fn says_begin(self) -> bool {
         // OpenCode's first event is that of a step.
         !matches!(self, Self::OpenCode)
@@ -95,7 +96,7 @@ impl Adapter {
         }
     }
 
-    /// Reads a line; what was said before the flaw counts.
+    /// Reads a line; what was reported before the flaw counts.
     pub(crate) fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         match self {
             Self::Claude => claude::read(line, out),
@@ -105,7 +106,7 @@ impl Adapter {
         }
     }
 
-    /// Tells whether a call may run that is told only when it is over.
+    /// Returns whether a call may run that is reported only when it is over.
     pub(crate) const fn may_be_in_call(&self) -> bool {
         match self {
             Self::OpenCode(opencode) => opencode.is_in_step(),
@@ -123,7 +124,7 @@ impl Adapter {
     }
 }
 
-/// Passes over a type that nobody knows, unless it could be a call.
+/// Skips an unknown type, unless it could be a call.
 fn unknown(kind: &str, within: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     let kind = cut(kind);
     if within.bears_call() {
@@ -133,7 +134,8 @@ fn unknown(kind: &str, within: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// Tells whether what an agent says of its failure is that it had no network.
+/// Returns whether what an agent reports about its failure is that it had no
+/// network.
 pub(crate) fn speaks_of_network(message: &str) -> bool {
     const SAYINGS: &[&str] = &[
         "cannot connect",
@@ -155,8 +157,8 @@ pub(crate) fn speaks_of_network(message: &str) -> bool {
     says_one(message, SAYINGS)
 }
 
-/// Tells whether what an agent says of its failure is that a limit is used up.
-/// Some have no other way to say it.
+/// Returns whether what an agent reports about its failure is that a limit is
+/// used up. Some have no other way to say it.
 fn speaks_of_limit(message: &str) -> bool {
     const SAYINGS: &[&str] = &[
         "usage limit",
@@ -169,7 +171,7 @@ fn speaks_of_limit(message: &str) -> bool {
     says_one(message, SAYINGS)
 }
 
-/// Tells whether a message has one of these sayings, which are lower case.
+/// Returns whether a message has one of these sayings, which are lower case.
 fn says_one(message: &str, sayings: &[&str]) -> bool {
     let message = message.to_ascii_lowercase();
     sayings.iter().any(|saying| message.contains(saying))

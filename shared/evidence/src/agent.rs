@@ -16,8 +16,8 @@ use premath_kernel::turn::{Evidence, JoinCheckInput, RequestRow, UseRow};
 /// The phase of the harness's call that the agent runs in.
 const WORK: &str = "work";
 
-/// The stop reason of a stream that is no evidence. No gate handles it, so the
-/// turn is refused also where nobody asked the stream for its classes.
+/// The stop reason of a stream that is not evidence. No gate handles it, so the
+/// turn is refused even if the stream's classes are not read.
 const INVALID: &str = "agent_stream_invalid";
 
 /// A step's turn by the adapter of an agent.
@@ -42,8 +42,8 @@ impl AgentTurn<'_> {
 
     /// Returns the tool call id of one of the agent's calls.
     ///
-    /// It lies below the work call's: whatever id an agent makes up, none is
-    /// that of a verification.
+    /// It is below the work call's: whatever id an agent makes up, none is that
+    /// of a verification.
     pub fn agent_call_id(&self, id: &str) -> String {
         format!("{}/{}", self.call_id(WORK), token::encode(id))
     }
@@ -80,14 +80,14 @@ impl AgentTurn<'_> {
 /// Makes the evidence of a step in which an agent worked.
 ///
 /// Every call of the stream is in it exactly once, below the work call: a
-/// result that a later message of the model could have read as `consumed`,
-/// with that message's line as provenance, any other one as `observed`. What
-/// was not told is not made up: a request without a result, and a result
-/// without a request, stand as they are, and the gate refuses them. The size
-/// grows with the number of calls, not with what they gave.
+/// result that a later message of the model could have read as `consumed`, with
+/// that message's line as provenance, any other one as `observed`. What was not
+/// reported is not made up: a request without a result, and a result without a
+/// request, stand as they are, and the gate refuses them. The size grows with
+/// the number of calls, not with what they gave.
 ///
-/// The stream's own classes ([`FoldedStream::classes`]) stand beside the
-/// gate's; a stream with a fault is refused by the gate too, by its stop reason.
+/// The stream's own classes ([`FoldedStream::classes`]) are next to the gate's;
+/// a stream with a fault is refused by the gate too, by its stop reason.
 pub fn agent_turn(turn: &AgentTurn<'_>) -> JoinCheckInput {
     let stream = turn.stream;
     let own = shell::rows(turn.step, turn.calls);

@@ -8,8 +8,8 @@ use premath_kernel::turn::Evidence;
 use premath_kernel::turn::evidence::{BoundaryPolicy, Policy, ResultFacts, ShellEvidence};
 use std::collections::BTreeSet;
 
-/// Returns what the result of a command says of its boundary; nothing where it
-/// was not confined.
+/// Returns what the result of a command reports about its boundary; nothing
+/// where it was not confined.
 pub(crate) fn facts_of(call: &ShellCall) -> Option<Box<ResultFacts>> {
     let sandbox = call.sandbox_ref.as_ref()?;
     Some(Box::new(ResultFacts {

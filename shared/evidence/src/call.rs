@@ -52,8 +52,8 @@ pub enum CallEnd {
 }
 
 impl CallEnd {
-    /// Makes the end of a call that failed; says something in any case, for an
-    /// envelope without a code or a message is none.
+    /// Makes the end of a call that failed; always fills the envelope, because
+    /// one without a code or a message is invalid.
     pub(crate) fn failed(class: &str, message: String) -> Self {
         let class = Some(class.trim()).filter(|class| !class.is_empty());
         Self::Error {

@@ -6,7 +6,7 @@ use crate::fold::FoldedStream;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::retry::classes_of;
 use premath_kernel::policy::retry::{CommandEnd, EndCause};
-use premath_kernel::policy::silence::{AgentPhase, Overdue};
+use premath_kernel::policy::silence::{AgentPhase, AgentTimeout};
 use premath_kernel::record::trajectory::TokenCounts;
 use premath_kernel::record::witness::AgentFacts;
 
@@ -18,7 +18,7 @@ pub struct AgentEnd<'a> {
     /// What it printed.
     pub stream: &'a FoldedStream,
     /// Why it was ended before its own end, where it was.
-    pub overdue: Option<Overdue>,
+    pub overdue: Option<AgentTimeout>,
 }
 
 impl AgentEnd<'_> {
@@ -45,7 +45,10 @@ impl AgentEnd<'_> {
         if of_stream.contains(&FailureClass::UsageLimit) {
             add(FailureClass::UsageLimit.as_str());
         }
-        let ended_by_us = matches!(overdue, Some(Overdue::Silent(..) | Overdue::OverBudget));
+        let ended_by_us = matches!(
+            overdue,
+            Some(AgentTimeout::Silent(..) | AgentTimeout::OverBudget)
+        );
         let cut_short = command.cause == EndCause::Limit || ended_by_us;
         if !cut_short && !stream.is_up() && command.code != Some(0) {
             // Also where the shell could not find it.
@@ -64,12 +67,12 @@ impl AgentEnd<'_> {
         }
         let failed = matches!(stream.terminal(), Some(Terminal::Failed { .. }));
         match overdue {
-            Some(Overdue::Silent(..)) if stream.waits().is_some() => {}
-            Some(Overdue::Silent(..)) => add(FailureClass::FlakyExecution.as_str()),
-            Some(Overdue::OverBudget) => add(FailureClass::BudgetExceeded.as_str()),
-            Some(Overdue::TooLong) => add(FailureClass::AgentStreamInvalid.as_str()),
+            Some(AgentTimeout::Silent(..)) if stream.waits().is_some() => {}
+            Some(AgentTimeout::Silent(..)) => add(FailureClass::FlakyExecution.as_str()),
+            Some(AgentTimeout::OverBudget) => add(FailureClass::BudgetExceeded.as_str()),
+            Some(AgentTimeout::TooLong) => add(FailureClass::AgentStreamInvalid.as_str()),
             // It had said that it was done: its evidence counts.
-            Some(Overdue::Lingering) => {}
+            Some(AgentTimeout::Lingering) => {}
             None => {
                 let own = classes_of(command, words, FailureClass::WorkFailed);
                 own.iter().for_each(|class| add(class));
@@ -81,17 +84,17 @@ impl AgentEnd<'_> {
         classes
     }
 
-    /// Tells whether the agent says that it did not reach its provider, or was
-    /// ended while it asked it again and again.
+    /// Returns whether the agent says that it did not reach its provider, or
+    /// was ended while it asked it again and again.
     fn had_no_network(&self) -> bool {
         match (self.stream.terminal(), self.overdue) {
             (Some(Terminal::Failed { message, .. }), _) => speaks_of_network(message),
-            (_, Some(Overdue::Silent(..))) => self.stream.waits().is_some(),
+            (_, Some(AgentTimeout::Silent(..))) => self.stream.waits().is_some(),
             _ => false,
         }
     }
 
-    /// Says what went wrong; none where the agent told nothing.
+    /// Returns what went wrong; `None` if the agent reported nothing.
     pub fn said(&self) -> Option<String> {
         if let Some(said) = self.overdue.and_then(said_of) {
             return Some(match self.stream.waits() {
@@ -118,24 +121,26 @@ impl AgentEnd<'_> {
 }
 
 /// Says why an agent was ended, where that is what went wrong with it.
-fn said_of(overdue: Overdue) -> Option<String> {
+fn said_of(overdue: AgentTimeout) -> Option<String> {
     let silent = |who: &str, limit| format!("{who} for {}", humantime::format_duration(limit));
     Some(match overdue {
-        Overdue::Silent(AgentPhase::Starting, limit) => silent("the agent said nothing", limit),
-        Overdue::Silent(AgentPhase::Calling, limit) => {
+        AgentTimeout::Silent(AgentPhase::Starting, limit) => {
+            silent("the agent printed no event", limit)
+        }
+        AgentTimeout::Silent(AgentPhase::Calling, limit) => {
             silent("a tool call of the agent was silent", limit)
         }
-        Overdue::Silent(AgentPhase::Thinking | AgentPhase::Over, limit) => {
+        AgentTimeout::Silent(AgentPhase::Thinking | AgentPhase::Over, limit) => {
             silent("the agent was silent", limit)
         }
-        Overdue::OverBudget => "the issue used up what it may".to_owned(),
-        Overdue::TooLong => "the agent's event stream is too long".to_owned(),
-        Overdue::Lingering => return None,
+        AgentTimeout::OverBudget => "the issue's budget is used up".to_owned(),
+        AgentTimeout::TooLong => "the agent's event stream is too long".to_owned(),
+        AgentTimeout::Lingering => return None,
     })
 }
 
 impl FoldedStream {
-    /// Tells whether the agent said anything.
+    /// Returns whether the agent printed any event.
     fn is_up(&self) -> bool {
         self.log().lines > 0
     }
@@ -202,7 +207,7 @@ mod tests {
         let stopped = (EndCause::Stopped, None, Some(15));
         let killed = (EndCause::Exited, None, Some(9));
         let limit = (EndCause::Limit, None, Some(15));
-        let silent = Overdue::Silent(AgentPhase::Thinking, Duration::ZERO);
+        let silent = AgentTimeout::Silent(AgentPhase::Thinking, Duration::ZERO);
         for ((cause, code, signal), lines, overdue, expected) in [
             (exited(0), &[INIT, DONE][..], None, &[][..]),
             (exited(1), &[INIT, DONE], None, &["work_failed"]),
@@ -257,23 +262,23 @@ mod tests {
                 &["network_timeout", "work_failed"],
             ),
             (stopped, &[INIT], Some(silent), &["flaky_execution"]),
-            (stopped, &[INIT, DONE], Some(Overdue::Lingering), &[]),
+            (stopped, &[INIT, DONE], Some(AgentTimeout::Lingering), &[]),
             (
                 stopped,
                 &[INIT, FAILED],
-                Some(Overdue::Lingering),
+                Some(AgentTimeout::Lingering),
                 &["work_failed"],
             ),
             (
                 stopped,
                 &[INIT],
-                Some(Overdue::OverBudget),
+                Some(AgentTimeout::OverBudget),
                 &["budget_exceeded"],
             ),
             (
                 stopped,
                 &[INIT],
-                Some(Overdue::TooLong),
+                Some(AgentTimeout::TooLong),
                 &["agent_stream_invalid"],
             ),
         ] {

@@ -9,7 +9,8 @@ use premath_kernel::json::canonical;
 use premath_kernel::policy::escalation::EscalationRight;
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryVerdict};
 use premath_kernel::turn::{
-    CallSpec, Change, JoinCheckInput, MutationBinding, MutationReady, RequestRow, ResultRow, UseRow,
+    CallSpec, JoinCheckInput, MutationBinding, MutationKind, MutationReady, RequestRow, ResultRow,
+    UseRow,
 };
 use serde_json::json;
 
@@ -86,7 +87,7 @@ pub fn escalation_right(
     })
 }
 
-fn right<C: Change>(
+fn right<C: MutationKind>(
     facts: &EscalationFacts<'_>,
     mode: &MutationMode,
 ) -> Result<MutationReady<C>, LeaseRefusal> {
@@ -126,7 +127,7 @@ mod tests {
         let mode = MutationMode::human_override("test", None, jiff::Timestamp::UNIX_EPOCH).unwrap();
         let policy = RetryPolicy::embedded().unwrap();
         let decision = decide(&policy, &[class], 100);
-        let premath_kernel::policy::retry::Outcome::Escalate(action) = decision.outcome else {
+        let premath_kernel::policy::retry::RetryOutcome::Escalate(action) = decision.outcome else {
             panic!("attempts are used up");
         };
         let facts = EscalationFacts {

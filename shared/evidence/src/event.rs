@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// One thing that a line of a stream says; names may be borrowed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// Where it stands.
+    /// Its line.
     pub source: Source,
     /// What it says.
     pub kind: EventKind<'a>,
@@ -36,7 +36,7 @@ impl Source {
     }
 }
 
-/// The kinds of things that are said.
+/// The kinds of things that are reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventKind<'a> {
     /// The agent is up.
@@ -45,7 +45,7 @@ pub enum EventKind<'a> {
     Request(CallRequest<'a>),
     /// A tool call ended.
     Result(CallResult<'a>),
-    /// The model said something that is no call.
+    /// A message of the model that is not a call.
     Message(Speaker),
     /// Tokens and money were used.
     Usage(Usage),
@@ -53,13 +53,13 @@ pub enum EventKind<'a> {
     Limit(Limit),
     /// A request to the provider will be made again.
     Retry(Retry),
-    /// The agent warns of something and goes on.
+    /// The agent warns of something and continues.
     Notice(String),
     /// The agent is done.
     Terminal(Terminal),
-    /// A type that nobody knows, and that cannot be a call.
+    /// An unknown type that cannot be a call.
     Unknown(String),
-    /// The line, or what it says, is no evidence.
+    /// The line or its content is not evidence.
     Invalid(Flaw),
 }
 
@@ -77,8 +77,8 @@ pub struct Begun {
 pub struct Speaker {
     /// The call that the sub-agent runs in; none for the agent itself.
     pub caller: Option<Arc<str>>,
-    /// The answer of the model that it belongs to, where the format says so:
-    /// what stands in one answer cannot have read results of its own calls.
+    /// The answer of the model that it belongs to, where the format reports it:
+    /// what is in one answer cannot have read results of its own calls.
     pub round: Option<Arc<str>>,
 }
 
@@ -105,13 +105,13 @@ pub struct CallResult<'a> {
     pub call_id: Cow<'a, str>,
     /// The sub-agent that the result was given to; none for the agent itself.
     pub caller: Option<Arc<str>>,
-    /// `D` of what it was called with, where the result says so again.
+    /// `D` of what it was called with, where the result reports it again.
     pub input_digest: Option<Sum>,
     /// How it ended.
     pub end: CallEnd,
     /// `D` of what it gave.
     pub digest: Sum,
-    /// How many bytes that is, as it stands in the line.
+    /// How many bytes that is, as it is stored in the line.
     pub bytes: u64,
 }
 
@@ -129,15 +129,15 @@ pub struct Usage {
 /// What usage figures are of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum UsageBasis {
-    /// The whole run so far: it takes the place of what was said before.
+    /// The whole run so far: it takes the place of what was reported before.
     #[default]
     RunningTotal,
     /// Tokens of a turn that is over, in place of those of its messages; the
     /// cost is the session's so far.
     Turn,
-    /// One step: it adds to what was said before.
+    /// One step: it adds to what was reported before.
     Step,
-    /// One message, which may be told in several lines: it adds once.
+    /// One message, which may be reported in several lines: it adds once.
     Message(Arc<str>),
 }
 
@@ -167,38 +167,38 @@ impl Tokens {
 pub struct Limit {
     /// What the provider makes of it.
     pub status: LimitStatus,
-    /// When it resets, in seconds since 1970, where that is said.
+    /// When it resets, in seconds since 1970, where that is reported.
     pub resets_at: Option<i64>,
 }
 
 /// What a provider makes of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LimitStatus {
-    /// Work goes on; this is routine.
+    /// Work continues; this is routine.
     Allowed,
     /// Work is refused until the limit resets.
     Rejected,
-    /// Something else, as it is said.
+    /// Something else, as it is reported.
     Other(String),
 }
 
 /// A request to the provider that will be made again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retry {
-    /// Which attempt it was, where that is said.
+    /// Which attempt it was, where that is reported.
     pub attempt: Option<u64>,
     /// How long the agent waits, in milliseconds.
     pub delay_ms: Option<u64>,
     /// The HTTP status that it failed with.
     pub status: Option<u64>,
-    /// What the agent says of it.
+    /// What the agent reports about it.
     pub said: String,
 }
 
 /// The end of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Terminal {
-    /// The agent came to an end.
+    /// The agent ended.
     Finished {
         /// Why the model stopped.
         stop_reason: String,

@@ -31,7 +31,7 @@ pub struct FileTurn<'a> {
 }
 
 impl FileTurn<'_> {
-    /// Returns the tool call id of one of the file's calls. It lies below the
+    /// Returns the tool call id of one of the file's calls. It is below the
     /// work call's, so that none is that of a verification.
     pub fn told_call_id(&self, id: &str) -> String {
         format!("{}/{}", shell::call_id(self.step, WORK), token::encode(id))
@@ -51,8 +51,8 @@ impl FileTurn<'_> {
 ///
 /// Calls, results, uses, handoff, stop reason and constraint blocks are the
 /// file's; what the turn is bound to, its references, folds and the harness's
-/// own calls are the harness's, whatever the file says of them. What is missing
-/// in the file is missing in the turn, and the gate refuses it.
+/// own calls are the harness's, whatever the file reports about them. What is
+/// missing in the file is missing in the turn, and the gate refuses it.
 pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
     let told = &turn.told.evidence;
     let own = shell::rows(turn.step, turn.calls);

@@ -28,7 +28,7 @@ pub struct StreamFault {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
     /// The line is something else than a JSON object.
-    #[error("is no JSON object")]
+    #[error("is not a JSON object")]
     NotJson,
     /// The line is an object of more members and values than are read.
     #[error("has more than {MAX_PARTS} parts")]
@@ -50,14 +50,15 @@ pub enum Flaw {
     /// An unknown type that may be a tool call.
     #[error("is of the unknown type `{0}` and carries an id or a status: it could be a tool call")]
     UnknownCall(String),
-    /// A command was abandoned: it is said to be over, and has no exit code.
+    /// A command was abandoned: it is reported to be over, and has no exit
+    /// code.
     #[error("ends call `{0}` without an exit code or a terminal status")]
     Abandoned(String),
     /// There are more calls than are kept.
-    #[error("has one call too many: what is kept of the calls would be over {} MiB", MAX_CALL_BYTES >> 20)]
+    #[error("has too many calls: their records exceed {} MiB", MAX_CALL_BYTES >> 20)]
     TooManyCalls,
     /// More calls are open at once than any agent has.
-    #[error("begins a call while {MAX_OPEN} others are open")]
+    #[error("begins a call while {MAX_OPEN} calls are open")]
     TooManyOpen,
     /// A call is requested twice.
     #[error("requests call `{0}` again")]
@@ -65,31 +66,31 @@ pub enum Flaw {
     /// A call ends twice.
     #[error("ends call `{0}` again")]
     ResultAgain(String),
-    /// The end of a call speaks of another input than its request.
-    #[error("ends call `{0}`, but tells another input than was requested")]
+    /// The end of a call refers to another input than its request.
+    #[error("ends call `{0}` with a different input than its request")]
     CallChanged(String),
-    /// The end of a call is given to somebody else than asked for it.
-    #[error("ends call `{0}` for another caller than asked for it")]
+    /// The result's parent call differs from the request's.
+    #[error("ends call `{0}` with a different parent call than its request")]
     CallerChanged(String),
     /// A step or turn ends that never began.
-    #[error("ends a turn that never began")]
+    #[error("ends a turn that was not started")]
     TurnUnopened,
-    /// A call is told outside of the steps that calls are made in.
-    #[error("tells call `{0}` outside of a step")]
+    /// A call is reported outside of the steps that calls are made in.
+    #[error("reports call `{0}` outside a step")]
     CallOutside(String),
     /// A step ended by tool calls, and none was reported.
-    #[error("ends a step by tool calls, and none was reported")]
+    #[error("ends a step by tool calls, but reported none")]
     StepCallsMissing,
     /// The line belongs to another session.
     #[error("belongs to another session")]
     OtherSession,
     /// The agent did something before it said that it is up.
-    #[error("comes before the begin of the session")]
+    #[error("comes before the start of the session")]
     BeginMissing,
     /// Nothing was printed at all.
-    #[error("the stream is empty: the agent was not up")]
+    #[error("the stream is empty: the agent did not start")]
     Empty,
-    /// The stream has no terminal event, or goes on after it.
+    /// The stream has no terminal event, or continues after it.
     #[error("the stream ends without its terminal event")]
     TerminalMissing,
 }

@@ -67,8 +67,8 @@ pub struct FoldedStream {
     messages: u64,
     notices: u64,
     retries: u64,
-    /// What the agent said of the provider that it asks again, where it got no
-    /// answer since.
+    /// What the agent reported about the provider that it asks again, where it
+    /// got no answer since.
     waits: Option<String>,
     last_notice: Option<String>,
     unknown: BTreeMap<String, u64>,
@@ -165,19 +165,19 @@ impl StreamFold {
         self.stream.retries
     }
 
-    /// Tells whether calls were requested that have not ended: what a limit on
-    /// silence depends on.
+    /// Returns whether calls were requested that have not ended: what a limit
+    /// on silence depends on.
     pub const fn is_in_call(&self) -> bool {
         self.open > 0
     }
 
-    /// Tells whether the agent said that it is done.
+    /// Returns whether the agent said that it is done.
     pub fn is_over(&self) -> bool {
         self.stream.terminal.is_some()
     }
 
-    /// Tells whether more was told than is kept: the stream is lost, whatever
-    /// comes.
+    /// Returns whether more was reported than is kept: the stream is lost,
+    /// whatever comes.
     pub const fn is_full(&self) -> bool {
         self.full
     }
@@ -320,8 +320,9 @@ impl StreamFold {
     }
 
     /// Returns the place of a call of which more is to be kept, a new one where
-    /// it is not known; none where that would be too much. What was told before
-    /// costs a whole call: repeats are evidence too, and come to as much there.
+    /// it is not known; none where that would be too much. What was reported
+    /// before costs a whole call: repeats are evidence too and cost as much
+    /// there.
     fn place(
         &mut self,
         source: Source,
@@ -399,7 +400,7 @@ impl FoldedStream {
         })
     }
 
-    /// Returns how the agent ended, where it said so.
+    /// Returns how the agent ended, where it reported it.
     pub const fn terminal(&self) -> Option<&Terminal> {
         self.terminal.as_ref()
     }
@@ -429,13 +430,13 @@ impl FoldedStream {
         self.retries
     }
 
-    /// Returns what the agent said of its provider, where it asked it again and
-    /// got no answer since.
+    /// Returns what the agent reported about its provider, where it asked it
+    /// again and got no answer since.
     pub fn waits(&self) -> Option<&str> {
         self.waits.as_deref()
     }
 
-    /// Returns how many events of unknown types were passed over.
+    /// Returns how many events of unknown types were skipped.
     pub const fn unknown_events(&self) -> u64 {
         self.unknown_events
     }
@@ -513,7 +514,7 @@ impl FoldedStream {
     }
 
     fn limit(&mut self, limit: Limit) {
-        // Said again without a time, the time that was said still holds.
+        // Said again without a time, the time that was reported still holds.
         let known = self.rejected().and_then(|known| known.resets_at);
         self.limit = Some(Limit {
             resets_at: limit

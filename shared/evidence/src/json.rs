@@ -1,7 +1,7 @@
-//! JSON as the adapters need it: in one pass over a line, payloads untouched.
+//! JSON as the adapters need it: in a single pass per line, payloads untouched.
 //!
-//! An object is the list of its members as they stand, so that a name that
-//! stands twice is seen; what no adapter asks for is never copied.
+//! An object is the list of its members as they are, so that a name that
+//! appears twice is seen; what no adapter asks for is never copied.
 
 mod digest;
 mod node;
@@ -24,9 +24,9 @@ use text::read_text;
 pub(crate) const MAX_NAME_BYTES: usize = 512;
 
 impl<'a> Object<'a> {
-    /// Returns a member as it stands, which is none that its shape reads into;
-    /// null reads as absent, and a name that stands twice with different values
-    /// is a flaw.
+    /// Returns a member as it is, which is none that its shape reads into; null
+    /// reads as absent, and a name that appears twice with different values is
+    /// a flaw.
     pub(crate) fn get(&self, name: &'static str) -> Result<Option<&'a RawValue>, Flaw> {
         match self.member(name)? {
             None => Ok(None),
@@ -46,12 +46,12 @@ impl<'a> Object<'a> {
         Ok(Some(first).filter(|node| !node.is_null()))
     }
 
-    /// Tells whether a member is there, be it null.
+    /// Returns whether a member is there, be it null.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }
 
-    /// Tells whether a member is a text.
+    /// Returns whether a member is a text.
     pub(crate) fn is_text(&self, name: &'static str) -> Result<bool, Flaw> {
         Ok(self.member(name)?.is_some_and(Node::is_text))
     }
@@ -77,8 +77,8 @@ impl<'a> Object<'a> {
         text.map(|text| bounded(text, name)).transpose()
     }
 
-    /// Returns an id that may stand twice, as the first says: the second is
-    /// that of what lies within.
+    /// Returns an id that may be twice, as the first says: the second is that
+    /// of what lies within.
     pub(crate) fn first_name(&self, name: &'static str) -> Result<Cow<'a, str>, Flaw> {
         let first = self
             .all(name)
@@ -171,7 +171,7 @@ impl<'a> Object<'a> {
         Ok(nodes.iter().filter_map(Node::as_object))
     }
 
-    /// Tells whether any name in the object, at any depth, is one that calls
+    /// Returns whether any name in the object, at any depth, is one that calls
     /// bear: an id or a status.
     pub(crate) fn bears_call(&self) -> bool {
         let mut members = self.members();

@@ -12,8 +12,8 @@ use serde_json::json;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The digests that stand in a turn's call spec, each over the text of the
-/// rule that this crate follows.
+/// The digests that are in a turn's call spec, each over the text of the rule
+/// that this crate follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnPolicies {
     /// The active mutation policy's digest.

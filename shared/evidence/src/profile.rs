@@ -1,9 +1,9 @@
 //! Command lines by which agents work unattended.
 //!
 //! Each reads its prompt from a file on its standard input, for an argument is
-//! bounded by the system; asks nobody for leave, for nobody is there; and
-//! prints the event stream that its adapter reads. What an agent may write is
-//! confined by the harness.
+//! bounded by the system; does not ask for permission, because no user is
+//! present; and prints the event stream that its adapter reads. What an agent
+//! may write is confined by the harness.
 
 use crate::adapter::Agent;
 

@@ -22,7 +22,7 @@ pub struct StreamReader {
     /// The begin of a line whose end is yet to come.
     begun: Vec<u8>,
     /// The digest of the first bytes of a line that is over the bound, whose
-    /// rest is passed over.
+    /// rest is skipped.
     too_long: Option<Sum>,
     lines: Sha256,
     log: StreamLog,
@@ -58,8 +58,8 @@ impl StreamReader {
 
     /// Reads on; how the stream is cut into pieces changes nothing.
     ///
-    /// A line that is no evidence is an [`EventKind::Invalid`], and reading
-    /// goes on: what comes after it (usage, limits) still counts, but the
+    /// A line that is not evidence is an [`EventKind::Invalid`], and reading
+    /// continues: what comes after it (usage, limits) still counts, but the
     /// stream as a whole stays invalid.
     pub fn feed(&mut self, piece: &[u8], each: &mut dyn FnMut(Event<'_>)) {
         self.log.bytes += piece.len() as u64;
@@ -87,7 +87,7 @@ impl StreamReader {
         self.log
     }
 
-    /// Tells whether a call may run that is told only when it is over.
+    /// Returns whether a call may run that is reported only when it is over.
     pub const fn may_be_in_call(&self) -> bool {
         self.adapter.may_be_in_call()
     }

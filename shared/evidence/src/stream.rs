@@ -31,13 +31,13 @@ impl AgentStream {
         &self.fold
     }
 
-    /// Tells whether a tool call runs, as far as can be told: some agents tell
-    /// of a call only when it is over.
+    /// Returns whether a tool call runs, as far as can be determined: some
+    /// agents tell of a call only when it is over.
     pub const fn is_in_call(&self) -> bool {
         self.fold.is_in_call() || self.reader.may_be_in_call()
     }
 
-    /// Returns how many lines told that the agent works: all but those by which
+    /// Returns how many lines show that the agent works: all but those by which
     /// it says that it asks its provider once more.
     pub const fn lines_of_work(&self) -> u64 {
         self.reader.lines().saturating_sub(self.fold.retries())

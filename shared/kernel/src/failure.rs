@@ -1,8 +1,8 @@
 //! Every failure class, once.
 //!
 //! A class is a stable, machine-readable name of one way to fail. The table
-//! below is the only place where a class's text stands; everything else names
-//! the variant.
+//! below is the only place with a class's text; all other code uses the
+//! variant.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -24,7 +24,7 @@ macro_rules! classes {
             /// Every class, in the order of the table.
             pub const ALL: &'static [Self] = &[ $( $( Self::$variant, )+ )+ ];
 
-            /// Returns the text that stands in files and answers.
+            /// Returns the text used in files and answers.
             pub const fn as_str(self) -> &'static str {
                 match self { $( $( Self::$variant => $text, )+ )+ }
             }
@@ -47,7 +47,7 @@ macro_rules! classes {
     };
 }
 
-/// What a class speaks of.
+/// What a class refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// The turn: tool calls, protocol, context, mutation, governance.
@@ -81,7 +81,7 @@ impl Family {
         Self::IssueGraph,
     ];
 
-    /// Returns the text that stands in answers.
+    /// Returns the text used in answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Typestate => "typestate",
@@ -95,7 +95,7 @@ impl Family {
         }
     }
 
-    /// Returns what the family's classes speak of, as a phrase.
+    /// Returns what the family's classes refer to, as a phrase.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Typestate => {
@@ -136,7 +136,7 @@ classes! {
     ToolJoinIncomplete = "tool.join_incomplete", "HARNESS-TYPESTATE 5", "Requests, results and uses do not close over each other; where another class names the cause, this one is derived from it.";
     ToolUseMissing = "tool.use_missing", "HARNESS-TYPESTATE 5", "A terminal result has no use disposition.";
     ToolUseUnknownResult = "tool.use_unknown_result", "TOOL-CALLING-HARNESS-TYPESTATE 4.4", "A use disposition names, by digest, a result that its tool call did not end with.";
-    ToolUseWithoutResult = "tool.use_without_result", "HARNESS-TYPESTATE 5", "A use disposition stands for a tool call that has no terminal result.";
+    ToolUseWithoutResult = "tool.use_without_result", "HARNESS-TYPESTATE 5", "A use disposition represents a tool call that has no terminal result.";
     ToolParallelPolicyViolation = "tool.parallel_policy_violation", "TOOL-CALLING-HARNESS-TYPESTATE 4.5", "The number of parallel tool branches is not one that the parallel policy admits.";
     ToolProgrammaticCallerEdgeInvalid = "tool.programmatic_caller_edge_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "A tool call made by executed code has no valid edge from the code execution that made it.";
     ToolResponseTruncationPolicyViolation = "tool.response_truncation_policy_violation", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "A result was cut against the truncation policy: over its budget, or without the marker and metadata that it demands.";
@@ -144,8 +144,8 @@ classes! {
     ProtocolParallelTransportOrderInvalid = "protocol.parallel_transport_order_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 4.5", "Calls and outputs were not transported in the order that the transport policy demands.";
     RuntimeShellBoundaryViolation = "runtime.shell_boundary_violation", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "The result of a shell command lacks valid evidence of its boundary: working directory, sandbox profile and command digest.";
     RuntimeCompactionStateInvalid = "runtime.compaction_state_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 8", "The context was compacted, but what the compaction policy demands was not carried forward.";
-    ContextQueuePolicyViolation = "context.queue_policy_violation", "HARNESS-TYPESTATE 5", "Where the turn goes on or consumed a result, no reminder queue was reduced, or a render, queue or state view row is bound to another policy than the call spec's.";
-    ContextInjectionPointMissing = "context.injection_point_missing", "HARNESS-TYPESTATE 5", "Where the turn goes on or consumed a result, a result has no render row, or there is no state view.";
+    ContextQueuePolicyViolation = "context.queue_policy_violation", "HARNESS-TYPESTATE 5", "Where the turn continues or consumed a result, no reminder queue was reduced, or a render, queue or state view row is bound to another policy than the call spec's.";
+    ContextInjectionPointMissing = "context.injection_point_missing", "HARNESS-TYPESTATE 5", "Where the turn continues or consumed a result, a result has no render row, or there is no state view.";
     ContextScopeViolation = "context.scope_violation", "TOOL-CALLING-HARNESS-TYPESTATE 8", "A role read or wrote outside the context scope that it is allowed.";
     CoordinationDecompositionPolicyViolation = "coordination.decomposition_policy_violation", "HARNESS-TYPESTATE 5", "The turn was split up in a way that the decomposition policy does not admit, or is bound to another such policy.";
     GovernanceClaimIdInvalid = "governance.claim_id_invalid", "HARNESS-TYPESTATE 8", "The governance claim has another id than `profile.doctrine_inf_governance.v0`.";
@@ -169,7 +169,7 @@ classes! {
     MutationUseEvidenceMissing = "mutation.use_evidence_missing", "HARNESS-TYPESTATE 6", "The change lacks what it must rest on: the reason or provenance of a use, or the linkage to the session and the trajectory row that witness the turn.";
 
     [Lease]
-    LeaseContentionActive = "lease_contention_active", "contracts 4", "Somebody holds the issue's lease, or the issue is not free to claim.";
+    LeaseContentionActive = "lease_contention_active", "contracts 4", "The issue is leased, or is not free to claim.";
     LeaseOwnerMismatch = "lease_owner_mismatch", "contracts 4", "The lease belongs to another owner.";
     LeaseIdMismatch = "lease_id_mismatch", "contracts 4", "The lease has another id.";
     LeaseGenerationMismatch = "lease_generation_mismatch", "contracts 4", "The issue was leased again since: the generation moved on.";
@@ -182,46 +182,46 @@ classes! {
     LeaseInvalidTtl = "lease_invalid_ttl", "contracts 4", "The time to live is not within 30 to 86,400 seconds.";
     LeaseInvalidExpiresAt = "lease_invalid_expires_at", "contracts 4", "The expiry is not a future RFC 3339 time.";
     LeaseInvalidPayload = "lease_invalid_payload", "contracts 4", "The request lacks a field, or one has the wrong type.";
-    LeaseMutationLockBusy = "lease_mutation_lock_busy", "contracts 4", "The lock of issue memory was held by somebody for longer than the wait.";
+    LeaseMutationLockBusy = "lease_mutation_lock_busy", "contracts 4", "Another process held the lock of issue memory for longer than the wait.";
     LeaseMutationLockIo = "lease_mutation_lock_io", "contracts 4", "The lock of issue memory cannot be used.";
     LeaseMutationStoreIo = "lease_mutation_store_io", "contracts 4", "Issue memory cannot be read or written.";
     TransportUnknownAction = "transport_unknown_action", "contracts 4", "There is no such transport action.";
-    IssueMemoryCorrupt = "issue_memory_corrupt", "contracts 4", "A line of issue memory cannot be read; nothing is written until a person looked.";
+    IssueMemoryCorrupt = "issue_memory_corrupt", "contracts 4", "A line of issue memory is corrupt; nothing is written until it is repaired.";
 
     [Execution]
     ExecutorUnavailable = "executor_unavailable", "contracts 7", "The command could not be started.";
-    GateTimeout = "gate_timeout", "contracts 7", "The command ran over its time and was killed with its group.";
+    GateTimeout = "gate_timeout", "contracts 7", "The command exceeded its time limit and was killed with its process group.";
     NetworkTimeout = "network_timeout", "contracts 7", "The command says that the network timed out.";
-    FlakyExecution = "flaky_execution", "contracts 7", "The command ended in a way that a second run may mend.";
-    FlakyIo = "flaky_io", "contracts 7", "A file operation failed in a way that a second run may mend.";
+    FlakyExecution = "flaky_execution", "contracts 7", "The command failed in a way that a retry may fix.";
+    FlakyIo = "flaky_io", "contracts 7", "A file operation failed in a way that a retry may fix.";
     AgentStreamInvalid = "agent_stream_invalid", "HARNESS-RUNTIME 3.2", "The agent's event stream cannot be read as evidence: a line is broken, could be a call of an unknown kind, or the stream does not begin or end as it must.";
     UsageLimit = "usage_limit", "HARNESS-RUNTIME 3.2", "The agent's provider refuses more work until a limit resets.";
     ResourceExceeded = "resource_exceeded", "HARNESS-RUNTIME 3.2", "The command used more memory, processes or disk than it may and was killed with its group.";
-    BudgetExceeded = "budget_exceeded", "HARNESS-RUNTIME 3.2", "The tokens, the money or the time that may be used are used up.";
+    BudgetExceeded = "budget_exceeded", "HARNESS-RUNTIME 3.2", "The budget of tokens, money or time is used up.";
     WorkFailed = "work_failed", "contracts 7", "The work command ended with an error of its own.";
     CheckFailed = "check_failed", "contracts 7", "The verification did not pass.";
-    WorkUnproven = "work_unproven", "HARNESS-RUNTIME 3.2", "What the step left is not what was verified, or does not go on from where the step began.";
+    WorkUnproven = "work_unproven", "HARNESS-RUNTIME 3.2", "The step's result differs from what was verified, or does not descend from its start.";
     WorkProtectedPath = "work_protected_path", "HARNESS-RUNTIME 3.2", "The work changed files that the settings protect.";
     WorkNoChange = "work_no_change", "HARNESS-RUNTIME 3.2", "The work changed nothing, and the settings refuse that.";
     StartupCheckFailed = "startup_check_failed", "contracts 7", "The startup verification did not pass; nothing was changed.";
     HookFailed = "hook_failed", "HARNESS-RUNTIME 3", "A boot or stop hook ended with an error.";
 
     [Instruction]
-    InstructionModeUnavailable = "instruction_mode_unavailable", "contracts 8", "Changes would rest on an instruction envelope, and none is named.";
+    InstructionModeUnavailable = "instruction_mode_unavailable", "contracts 8", "Changes require an instruction envelope, and none is given.";
     InstructionEnvelopeUnreadable = "instruction_envelope_unreadable", "contracts 8", "The instruction envelope's file cannot be read.";
     InstructionFilenameInvalid = "instruction_filename_invalid", "contracts 8", "The envelope's file is not named `<timestamp>-<id>.json`.";
-    InstructionEnvelopeInvalidJson = "instruction_envelope_invalid_json", "contracts 8", "The envelope is no JSON.";
-    InstructionEnvelopeInvalidShape = "instruction_envelope_invalid_shape", "contracts 8", "The envelope is JSON, but no object.";
+    InstructionEnvelopeInvalidJson = "instruction_envelope_invalid_json", "contracts 8", "The envelope is not JSON.";
+    InstructionEnvelopeInvalidShape = "instruction_envelope_invalid_shape", "contracts 8", "The envelope is JSON, but not an object.";
     InstructionInvalidSchema = "instruction_invalid_schema", "contracts 8", "The envelope's `schema` is not 1.";
-    InstructionInvalidIntent = "instruction_invalid_intent", "contracts 8", "The envelope does not say in `intent` what it is for.";
+    InstructionInvalidIntent = "instruction_invalid_intent", "contracts 8", "The envelope has no `intent`.";
     InstructionScopeMissing = "instruction_scope_missing", "contracts 8", "The envelope has no `scope`.";
     InstructionScopeInvalid = "instruction_scope_invalid", "contracts 8", "The envelope's `scope` does not name a kind and a target.";
-    InstructionTypeInvalid = "instruction_instruction_type_invalid", "contracts 8", "The envelope's `instructionType` is no text.";
-    InstructionTypingPolicyInvalid = "instruction_typing_policy_invalid", "contracts 8", "The envelope's `typingPolicy` is no object whose `allowUnknown` is true or false.";
+    InstructionTypeInvalid = "instruction_instruction_type_invalid", "contracts 8", "The envelope's `instructionType` is not text.";
+    InstructionTypingPolicyInvalid = "instruction_typing_policy_invalid", "contracts 8", "The envelope's `typingPolicy` is not an object whose `allowUnknown` is true or false.";
     InstructionInvalidNormalizer = "instruction_invalid_normalizer", "contracts 8", "The envelope does not name a normaliser in `normalizerId`.";
     InstructionInvalidPolicyDigest = "instruction_invalid_policy_digest", "contracts 8", "The envelope does not name a policy in `policyDigest`.";
-    InstructionCapabilityClaimsInvalid = "instruction_capability_claims_invalid", "contracts 8", "The envelope's `capabilityClaims` are no list of texts, each once.";
-    InstructionRequestedChecksInvalid = "instruction_requested_checks_invalid", "contracts 8", "The envelope's `requestedChecks` are no list of at least one text, each once.";
+    InstructionCapabilityClaimsInvalid = "instruction_capability_claims_invalid", "contracts 8", "The envelope's `capabilityClaims` are not a list of texts, each once.";
+    InstructionRequestedChecksInvalid = "instruction_requested_checks_invalid", "contracts 8", "The envelope's `requestedChecks` are not a list of at least one text, each once.";
     InstructionUnknownUnroutable = "instruction_unknown_unroutable", "contracts 8", "The instruction's type is not known under the active policy, and the envelope does not allow that.";
     InstructionCheckNotAllowed = "instruction_check_not_allowed", "contracts 8", "The envelope requests a check that the active policy does not allow.";
     InstructionCheckUnbound = "instruction_check_unbound", "contracts 8", "The envelope requests a check that the batch has no command for.";
@@ -231,27 +231,27 @@ classes! {
     InstructionPolicyDigestMismatch = "instruction_policy_digest_mismatch", "contracts 8", "The instruction policy's digest is not that of its content.";
 
     [Loop]
-    WorktreeDirty = "worktree_dirty", "HARNESS-RUNTIME 3.2", "The worktree holds changes that no step of ours made; the lane is given up.";
+    WorktreeDirty = "worktree_dirty", "HARNESS-RUNTIME 3.2", "The worktree has uncommitted changes that no step made; the lane is disabled.";
     WorktreeBusy = "worktree_busy", "HARNESS-RUNTIME 7", "Another harness process holds the worktree.";
     WorktreeInvalid = "worktree_invalid", "HARNESS-RUNTIME 7", "The worktree is missing or is not one of the repository's.";
     WorktreeRepository = "worktree_repository", "HARNESS-RUNTIME 3.2", "Git refused an operation in the worktree.";
     LanePanicked = "lane_panicked", "HARNESS-RUNTIME 7", "A lane's thread panicked; its issue is released by the guard.";
     SupervisorLost = "supervisor_lost", "HARNESS-RUNTIME 3.2", "The lane's supervisor process ended while a command ran.";
-    SandboxUnavailable = "sandbox_unavailable", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "The confinement of commands that was asked for does not work here, or could not be applied; nothing runs unconfined instead.";
+    SandboxUnavailable = "sandbox_unavailable", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "The requested sandbox mode does not work here or could not be applied; nothing runs unconfined instead.";
     MemoryChangedOutside = "memory_changed_outside", "HARNESS-RUNTIME 2", "Rows of issue memory were changed by no transaction: by an editor, by git, or by a command that was not confined.";
     StepInterrupted = "step_interrupted", "HARNESS-RUNTIME 3.3", "The step was cut by an interrupt of the batch; it uses up no attempt.";
     LandingConflict = "landing_conflict", "HARNESS-RUNTIME 3.2", "The work and what landed since the step began change the same lines; the target is as it was.";
     LandingCheckFailed = "landing_check_failed", "HARNESS-RUNTIME 3.2", "The work passed by itself, but not together with what landed since the step began, or not the check after the landing; the target is without it.";
-    LandingNotTakenBack = "landing_not_taken_back", "HARNESS-RUNTIME 3.2", "What landed failed the check after it, and others had gone on from it in a way that it could not be reverted; the target is red.";
+    LandingNotTakenBack = "landing_not_taken_back", "HARNESS-RUNTIME 3.2", "A landed commit failed the check after its landing and could not be reverted, because later commits conflict; the target is broken.";
     LandingPushFailed = "landing_push_failed", "HARNESS-RUNTIME 3.2", "The work landed and its issue is closed, but the target could not be pushed to the remote.";
-    LandingTargetUnusable = "landing_target_unusable", "HARNESS-RUNTIME 3.2", "The branch that work lands on is gone, is checked out somewhere, or is moved by somebody again and again.";
+    LandingTargetUnusable = "landing_target_unusable", "HARNESS-RUNTIME 3.2", "The landing target does not exist, is checked out in a worktree, or is moved repeatedly by another process.";
     GoverningFilesUntrusted = "governing_files_untrusted", "HARNESS-RUNTIME 3.2", "Files that govern batches changed by the work of steps, or have another digest than the one given; nothing begins until the operator accepts them.";
     SigningKeyUnusable = "signing_key_unusable", "HARNESS-RUNTIME 3.2", "The key that landing commits are to be signed with cannot be read or cannot sign; nothing begins.";
     RoomShort = "room_short", "HARNESS-RUNTIME 7", "The machine had too little free disk or memory for a dispatch, for longer than a batch waits.";
     HarnessDied = "harness_died", "contracts 7", "The harness died during the step; it uses up no attempt.";
-    DependencyCycle = "dependency_cycle", "HARNESS-RUNTIME 3.1", "The active issues wait for each other in a circle.";
+    DependencyCycle = "dependency_cycle", "HARNESS-RUNTIME 3.1", "The active issues wait for each other in a cycle.";
     MutationModeInvalid = "mutation_mode_invalid", "contracts 8", "Human override needs a reason, and an epoch that has not passed.";
-    OutboxInvalid = "outbox_invalid", "contracts 8", "A line of the step's outbox is no request that can be filed.";
+    OutboxInvalid = "outbox_invalid", "contracts 8", "A line of the step's outbox is not a request that can be filed.";
     RetryPolicyInvalid = "retry_policy_invalid", "contracts 7", "The retry policy artifact cannot be read.";
     RetryPolicyDigestMismatch = "retry_policy_digest_mismatch", "contracts 7", "The retry policy's digest is not that of its content.";
     EscalationIssueContextUnbound = "escalation_issue_context_unbound", "contracts 7", "No source says which issue the escalation is about.";
@@ -268,7 +268,7 @@ classes! {
     WorldPolicyMismatch = "world_policy_mismatch", "HARNESS-RUNTIME 1.2", "The world that a turn is carried to takes none from that world, or none that were made under that policy.";
     TransportContextUnresolved = "transport_context_unresolved", "HARNESS-RUNTIME 1.2", "One of the two worlds, or the context that the turn was made in, cannot be found.";
     TransportWitnessUnverifiable = "transport_witness_unverifiable", "HARNESS-RUNTIME 1.2", "The turn's witness is not the one that its step's row names, or does not say what its turn does.";
-    TransportNonComposable = "transport_non_composable", "HARNESS-RUNTIME 1.2", "The crossing leads to where the turn is or came from, so that it is no map between two worlds.";
+    TransportNonComposable = "transport_non_composable", "HARNESS-RUNTIME 1.2", "The crossing leads to where the turn is or came from, so that it is not a map between two worlds.";
 
     [Ledger]
     LedgerEmpty = "harness_feature_ledger.empty", "contracts 6", "The ledger has no feature.";
@@ -341,7 +341,7 @@ impl fmt::Display for FailureClass {
 
 /// No class bears this text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no failure class")]
+#[error("unknown failure class `{0}`")]
 pub struct UnknownClass(pub String);
 
 impl FromStr for FailureClass {
@@ -397,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_failure_class_stands_in_its_schema_with_its_meaning() {
+    fn every_failure_class_is_in_its_schema_with_its_meaning() {
         let schema = schemars::schema_for!(FailureClass);
         let classes = schema.get("oneOf").and_then(Value::as_array).unwrap();
         assert_eq!(classes.len(), FailureClass::ALL.len());

@@ -22,8 +22,8 @@ const TEMPORARY: &str = ".premath-tmp-";
 /// The mode of new files: any of them may hold what an agent said.
 const PRIVATE: u32 = 0o600;
 
-/// Names a temporary file beside a path after this process, so that a later
-/// one can tell whether its maker is gone.
+/// Names a temporary file beside a path after this process, so that a later one
+/// can determine whether its maker is gone.
 fn temporary_beside(path: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let me = clock::this_process();
@@ -50,7 +50,7 @@ pub fn of_step(folder: &Path, step_id: &str, phase: &str, extension: &str) -> Pa
 pub(crate) fn refuse_locked(path: &Path) -> Result<(), StoreError> {
     let name = path.file_name().unwrap_or_default();
     if name == "issues.jsonl" || LockFile::path_beside(path).exists() {
-        let cause = io::Error::new(io::ErrorKind::PermissionDenied, "it is no artifact");
+        let cause = io::Error::new(io::ErrorKind::PermissionDenied, "it is not an artifact");
         return Err(StoreError::io("write", path)(cause));
     }
     Ok(())
@@ -120,7 +120,8 @@ pub(crate) fn write_durably(path: &Path, content: &[u8]) -> Result<(), StoreErro
 
 /// Makes a file's name durable.
 pub(crate) fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
-    // The folder of a bare file name reads as an empty path, which is no folder.
+    // The folder of a bare file name reads as an empty path, which is not a
+    // folder.
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
@@ -234,7 +235,7 @@ pub fn append_line(path: &Path, line: &str) -> Result<(), StoreError> {
         .map_err(StoreError::io("append to", path))?;
     let meta = file.metadata().map_err(StoreError::io("look at", path))?;
     if !meta.is_file() {
-        let cause = io::Error::other("it is no regular file");
+        let cause = io::Error::other("it is not a regular file");
         return Err(StoreError::io("append to", path)(cause));
     }
     file.write_all(format!("{line}\n").as_bytes())
@@ -289,8 +290,8 @@ pub fn sweep(folder: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Tells whether the process lives that made a temporary file of that name;
-/// `None` where it is no such name.
+/// Returns whether the process lives that made a temporary file of that name;
+/// `None` if the name has another form.
 pub(crate) fn maker_of(name: &OsStr) -> Option<Life> {
     let maker = name.to_str()?.strip_prefix(TEMPORARY)?;
     let mut parts = maker.split('-').map(str::parse::<u64>);

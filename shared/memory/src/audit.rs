@@ -85,7 +85,7 @@ pub fn stream(folder: &Path, name: &StreamName) -> Result<Option<StreamFile>, St
     let packed = PathBuf::from(packed);
     if let Some(file) = open(&packed)? {
         let found = sum(&packed, GzDecoder::new(BufReader::new(file)));
-        // One that cannot be unpacked holds nothing that was said.
+        // One that cannot be unpacked holds nothing that was reported.
         return Ok(Some(found.unwrap_or_else(|error| StreamFile {
             path: packed.display().to_string(),
             bytes: 0,

@@ -51,8 +51,8 @@ pub fn host_name() -> &'static str {
 }
 
 /// Returns this process as the holder of a lease; the lease rules set its
-/// deadline. `None` where its own start cannot be read: a holder that nobody
-/// could tell from another process is worse than none.
+/// deadline. `None` where its own start cannot be read: a holder that cannot be
+/// distinguished from another process is worse than none.
 pub fn this_process() -> Option<Holder> {
     let host = host();
     let pid = std::process::id();
@@ -75,7 +75,7 @@ fn own_start() -> Option<u64> {
     })
 }
 
-/// Tells whether a holder's process runs.
+/// Returns whether a holder's process runs.
 ///
 /// A pid counts in its own namespace only: a holder in another container is
 /// `Unknown`, and its deadline decides. So is one that cannot be looked at.
@@ -102,7 +102,7 @@ pub fn life(holder: &Holder) -> Life {
     }
 }
 
-/// What `/proc` says of a process.
+/// What `/proc` reports about a process.
 enum Process {
     /// It runs, since so many clock ticks after boot.
     Started(u64),

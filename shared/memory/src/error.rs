@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A file of authority or projection could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The lock was held by somebody for longer than the wait.
+    /// Another process held the lock for longer than the wait.
     #[error("lock {path} was held by {holder} for more than {} s", waited.as_secs())]
     LockBusy {
         /// The lock file.
@@ -56,17 +56,15 @@ pub enum StoreError {
         detail: String,
     },
     /// An earlier sync failed in this process, which therefore writes no more.
-    #[error(
-        "an earlier sync of {path} failed ({cause}); this process does not write to it any more"
-    )]
+    #[error("an earlier sync of {path} failed ({cause}); this process no longer writes to it")]
     Poisoned {
         /// The file.
         path: PathBuf,
         /// The first failure.
         cause: String,
     },
-    /// The file lies on a filesystem whose locks cannot be relied on.
-    #[error("{path} lies on a network filesystem ({kind}), where file locks cannot be relied on")]
+    /// The file is on a filesystem whose locks cannot be relied on.
+    #[error("{path} is on a network filesystem ({kind}), where file locks cannot be relied on")]
     NetworkFilesystem {
         /// The file.
         path: PathBuf,
@@ -111,16 +109,17 @@ impl StoreError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::LockBusy { .. } => {
-                Some("the lock goes with its process: end it, or wait".to_owned())
+                Some("the lock is released when that process ends: wait, or end it".to_owned())
             }
-            Self::Missing { .. } => Some("`premath init` lays out a repository".to_owned()),
+            Self::Missing { .. } => Some("set the repository up with `premath init`".to_owned()),
             Self::Corrupt { .. } => Some(
-                "mend the line, or take the file from version control; `premath doctor` shows every \
-                 such line; nothing was changed"
+                "repair the line or restore the file from version control; `premath doctor` lists \
+                 every such line; nothing was changed"
                     .to_owned(),
             ),
             Self::NetworkFilesystem { .. } => Some(
-                "keep issue memory on a local disk, or set PREMATH_ALLOW_NETWORK_FS=1 to insist"
+                "move the issue store to a local disk, or set PREMATH_ALLOW_NETWORK_FS=1 to \
+                override"
                     .to_owned(),
             ),
             _ => None,

@@ -18,7 +18,7 @@ use premath_kernel::policy::escalation::{
     ContextError, ContextSources, EscalationReport, EscalationRight, IssueContext, SessionSource,
     blocked_notes, follow_up, issue_context,
 };
-use premath_kernel::policy::retry::{Decision, EscalationAction, Outcome};
+use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome};
 use premath_kernel::record::session::session_id;
 use premath_kernel::record::trajectory::{RetryRecord, StepRow, action};
 use std::path::Path;
@@ -95,7 +95,7 @@ impl IssueMemory {
     /// Carries an escalation out.
     ///
     /// It acts under the lease that its claimant has on the issue, where that
-    /// names no process; else under a claim of its own, which it gives back.
+    /// names no process; else under a claim of its own, which it releases.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl IssueMemory {
         escalation: &Escalation<'_>,
         grant: impl FnOnce(&StepIdentity) -> Granted,
     ) -> Result<HandedUp, ChangeError> {
-        if escalation.decision.outcome == Outcome::Escalate(EscalationAction::Stop) {
+        if escalation.decision.outcome == RetryOutcome::Escalate(EscalationAction::Stop) {
             return Ok(HandedUp {
                 carried_out: CarriedOut::Nothing,
                 step: None,
@@ -205,7 +205,7 @@ impl IssueMemory {
         };
         let carried_out = match right {
             None => CarriedOut::Nothing,
-            // A follow-up of a follow-up helps nobody.
+            // A follow-up of a follow-up is never filed.
             Some(EscalationRight::ToDiscover(_)) if is_follow_up(&claimed.row.issue) => {
                 CarriedOut::Nothing
             }
@@ -234,7 +234,7 @@ impl IssueMemory {
     }
 }
 
-/// Reads what a session says of its issue.
+/// Reads what a session reports about its issue.
 pub fn session_source(path: &Path) -> SessionSource {
     match projection::read_session(path) {
         Ok(None) => SessionSource::Absent,

@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use premath_kernel::turn::governance::{REGISTRY_PATHS, RegistryError, is_claimed};
 use std::path::{Path, PathBuf};
 
-/// Nobody can tell what is claimed.
+/// The claims cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
     /// The registry does not have the form of one.
@@ -21,7 +21,7 @@ pub enum ClaimError {
     Store(#[from] StoreError),
 }
 
-/// Tells whether a repository claims the governance profile; one without a
+/// Returns whether a repository claims the governance profile; one without a
 /// registry does not.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 
 use crate::error::StoreError;
 use crate::issues::read_row;
-use crate::journal::{Line, is_comment, is_object};
+use crate::journal::{JournalLine, is_comment, is_object};
 use crate::row::IssueRow;
 use crate::trajectory;
 use premath_kernel::record::trajectory::StepRow;
@@ -127,7 +127,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
 
 /// The lines of a file; what follows the last newline counts as for every
 /// reader, where it is complete.
-pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = JournalLine<'_>> {
     let (whole, rest) = parted(bytes);
     let tail = (is_object(rest) || is_comment(rest)).then_some(rest);
     let whole = whole.split_inclusive(|byte| *byte == b'\n');
@@ -135,7 +135,7 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
         .map(|line| line.strip_suffix(b"\n").unwrap_or(line))
         .chain(tail)
         .zip(1..)
-        .map(|(bytes, number)| Line {
+        .map(|(bytes, number)| JournalLine {
             number,
             bytes,
             is_whole: true,
@@ -154,7 +154,7 @@ fn cut(bytes: &[u8]) -> Option<u64> {
     is_cut.then(|| whole.iter().filter(|byte| **byte == b'\n').count() as u64 + 1)
 }
 
-fn is_passed_over(line: &Line<'_>) -> bool {
+fn is_passed_over(line: &JournalLine<'_>) -> bool {
     let bytes = line.bytes.trim_ascii();
     bytes.is_empty() || bytes.starts_with(b"#")
 }

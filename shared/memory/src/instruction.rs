@@ -15,7 +15,7 @@ pub enum InstructionFileError {
     /// The envelope's file cannot be read.
     #[error("cannot read the instruction")]
     EnvelopeFile(#[source] StoreError),
-    /// It is no envelope.
+    /// It is not an envelope.
     #[error("{path}")]
     Envelope {
         /// The file.
@@ -26,7 +26,7 @@ pub enum InstructionFileError {
     /// The policy's file cannot be read.
     #[error("cannot read the instruction policy")]
     PolicyFile(#[source] StoreError),
-    /// It is no policy, or not the one that its digest speaks of.
+    /// It is not a policy, or not the one that its digest refers to.
     #[error("{path}")]
     Policy {
         /// The artifact.
@@ -50,12 +50,12 @@ impl InstructionFileError {
     /// Returns what a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::EnvelopeFile(_) => Some("`premath instruction new` makes one".to_owned()),
+            Self::EnvelopeFile(_) => Some("create one with `premath instruction new`".to_owned()),
             Self::Policy {
                 source: InstructionPolicyError::DigestMismatch { .. },
                 ..
             } => Some(
-                "the artifact was changed after it was approved; restore it, or put its new digest in"
+                "the artifact changed after its approval: restore it, or enter its new digest"
                     .to_owned(),
             ),
             _ => None,
@@ -79,7 +79,7 @@ impl ActivePolicy {
     /// # Errors
     ///
     /// [`InstructionFileError`]; a policy that is there and cannot be used is
-    /// never passed over.
+    /// never skipped.
     pub fn find(named: Option<&Path>, repository: &Path) -> Result<Self, InstructionFileError> {
         let path = named.map_or_else(
             || repository.join(INSTRUCTION_POLICY_FILE),
@@ -135,7 +135,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_repository_s_policy_wins_and_a_broken_one_is_never_passed_over() {
+    fn the_repository_s_policy_wins_and_a_broken_one_is_never_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         assert_eq!(ActivePolicy::find(None, root).unwrap().path, None);

@@ -14,8 +14,8 @@ use std::io::{self, BufRead, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// How many bytes before the known end are compared on a refresh, to notice
-/// that somebody rewrote the file in place.
+/// How many bytes before the known end are compared on a refresh, to detect
+/// that another program rewrote the file in place.
 const SEAL: usize = 256;
 
 /// The system calls that can fail in ways worth a test of their own.
@@ -42,7 +42,7 @@ impl Disk for RealDisk {
 
 /// One line of the file, without its newline.
 #[derive(Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct JournalLine<'a> {
     /// Counted from 1.
     pub(crate) number: u64,
     pub(crate) bytes: &'a [u8],
@@ -76,7 +76,7 @@ pub(crate) struct Journal {
     open: Option<Open>,
     disk: Box<dyn Disk>,
     poisoned: Option<String>,
-    /// The last line, where it is no whole one and was not read.
+    /// The last line, if it is incomplete and was not read.
     cut: Option<u64>,
     /// Where such a line was put by this process.
     aside: Option<PathBuf>,
@@ -87,8 +87,8 @@ struct Open {
     file: File,
     device: u64,
     inode: u64,
-    /// What the file was when it was read or written to; absent where somebody
-    /// wrote to it meanwhile.
+    /// What the file was when it was read or written to; absent if another
+    /// process wrote to it meanwhile.
     state: Option<FileState>,
     /// Bytes of whole lines read so far.
     length: u64,
@@ -122,7 +122,7 @@ impl Journal {
         self.open.as_ref().map_or(0, |open| open.length)
     }
 
-    /// Returns what the file was when all that is known of it was read.
+    /// Returns what the file was when all that is known about it was read.
     pub(crate) fn state(&self) -> Option<&FileState> {
         self.open.as_ref().and_then(|open| open.state.as_ref())
     }
@@ -154,7 +154,7 @@ impl Journal {
         }
     }
 
-    /// Forgets what was read, so that the next refresh starts anew.
+    /// Forgets what was read, so that the next refresh starts again.
     pub(crate) fn forget(&mut self) {
         self.open = None;
     }
@@ -166,7 +166,7 @@ impl Journal {
         &mut self,
         tail: Tail,
         mut begin: impl FnMut(Refreshed),
-        mut take: impl FnMut(Line<'_>) -> Result<(), StoreError>,
+        mut take: impl FnMut(JournalLine<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (refreshed, size) = self.reopen()?;
         begin(refreshed);
@@ -239,7 +239,7 @@ impl Journal {
         &mut self,
         tail: Tail,
         size: u64,
-        take: &mut impl FnMut(Line<'_>) -> Result<(), StoreError>,
+        take: &mut impl FnMut(JournalLine<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let path = self.path.clone();
         let Some(open) = &mut self.open else {
@@ -261,7 +261,7 @@ impl Journal {
             self.cut = Some(open.lines + 1);
         }
         open.seal_now(&path)?;
-        // Also what was mended here was not read as it stands now.
+        // Also what was mended here was not read in its current state.
         let meta = open
             .file
             .metadata()
@@ -275,8 +275,8 @@ impl Journal {
     /// Appends whole lines in one write and makes them durable.
     ///
     /// The caller holds the lock and has just refreshed. After a failed write
-    /// the file is as it was; after a failed sync nobody knows, and this
-    /// process writes no more.
+    /// the file is as it was; after a failed sync its state is unknown, and
+    /// this process no longer writes.
     pub(crate) fn append(&mut self, lines: &[u8]) -> Result<(), StoreError> {
         if let Some(cause) = self.poisoned.clone() {
             // The caller may have taken the rows over already.
@@ -313,13 +313,14 @@ impl Journal {
         open.seal.drain(..surplus);
         match open.file.metadata() {
             Ok(meta) if meta.len() == open.length => open.state = Some(FileState::from(&meta)),
-            // Somebody writes without the lock: look at all of it again.
+            // Another program writes without the lock: read the whole file
+            // again.
             _ => self.open = None,
         }
         Ok(())
     }
 
-    /// Tells whether the path still names the file that was written to.
+    /// Returns whether the path still names the file that was written to.
     pub(crate) fn is_current(&self) -> bool {
         match (&self.open, fs::metadata(&self.path)) {
             (Some(open), Ok(meta)) => open.is_named_by(&meta),
@@ -347,7 +348,7 @@ impl Open {
         &mut self,
         path: &Path,
         size: u64,
-        take: &mut impl FnMut(Line<'_>) -> Result<(), StoreError>,
+        take: &mut impl FnMut(JournalLine<'_>) -> Result<(), StoreError>,
     ) -> Result<Vec<u8>, StoreError> {
         const CHUNK: u64 = 1 << 18;
         let mut rest: Vec<u8> = Vec::new();
@@ -373,7 +374,7 @@ impl Open {
                 };
                 self.lines += 1;
                 self.length += line.len() as u64 + 1;
-                take(Line {
+                take(JournalLine {
                     number: self.lines,
                     bytes: line,
                     is_whole: true,
@@ -393,10 +394,10 @@ impl Open {
         rest: &[u8],
         tail: Tail,
         counts: bool,
-        take: &mut impl FnMut(Line<'_>) -> Result<(), StoreError>,
+        take: &mut impl FnMut(JournalLine<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         if counts {
-            take(Line {
+            take(JournalLine {
                 number: self.lines + 1,
                 bytes: rest,
                 is_whole: tail == Tail::Repair,
@@ -416,7 +417,7 @@ impl Open {
         (self.device, self.inode) == (meta.dev(), meta.ino())
     }
 
-    /// Compares the last bytes that were read with what stands there now.
+    /// Compares the last bytes that were read with what is there now.
     fn is_sealed(&self) -> bool {
         let mut now = vec![0; self.seal.len()];
         let at = self.length - self.seal.len() as u64;
@@ -460,7 +461,7 @@ fn set_aside(path: &Path, bytes: &[u8]) -> Result<PathBuf, StoreError> {
     let aside = path.with_file_name(name);
     fs::write(&aside, bytes).map_err(StoreError::io("keep the torn line in", &aside))?;
     tracing::warn!(
-        "the last line of {} was no whole row; it was cut off and is kept in {}",
+        "the last line of {} was incomplete; it was moved to {}",
         path.display(),
         aside.display()
     );

@@ -1,8 +1,8 @@
 //! The record of the lanes that the harness made:
 //! `.premath/lanes/<lane>/lane.json` in the main worktree.
 //!
-//! It is the only source of a path that provisioning removes or makes anew.
-//! It lies outside every lane, so that no step can write it.
+//! It is the only source of a path that provisioning removes or makes again. It
+//! is outside every lane, so that no step can write it.
 
 use crate::artifact;
 use crate::error::StoreError;
@@ -27,14 +27,15 @@ pub struct FolderId {
     /// The inode number.
     pub inode: u64,
     /// When the file system made the inode, in nanoseconds of the Unix clock,
-    /// where it says so.
+    /// if it reports that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub born_ns: Option<i64>,
 }
 
 impl FolderId {
-    /// Tells whether two are the same folder. Device numbers may change with a
-    /// restart, and inode numbers are used again; the time of birth is neither.
+    /// Returns whether two are the same folder. Device numbers may change with
+    /// a restart, and inode numbers are used again; the time of birth is
+    /// neither.
     pub fn is(&self, other: &Self) -> bool {
         self.inode == other.inode
             && match (self.born_ns, other.born_ns) {

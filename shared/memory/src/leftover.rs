@@ -1,8 +1,8 @@
 //! What the harness leaves in its folders and grows old: torn lines, temporary
 //! files, the files of a step, the output of commands.
 //!
-//! Listings only look. What cannot be looked at is passed over: it belongs to
-//! somebody who has more rights.
+//! Listings only look. What cannot be looked at is skipped: it belongs to a
+//! user with more rights.
 
 use crate::artifact;
 use crate::error::StoreError;

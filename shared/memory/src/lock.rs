@@ -15,7 +15,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a lock is waited for where nothing else is said.
+/// How long a lock is waited for where nothing else is reported.
 pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The lane's lock, in a worktree's own git folder.
@@ -114,10 +114,10 @@ impl LockFile {
             }
             std::thread::sleep(Duration::from_micros(100));
         }
-        // Whoever only tries again and again can starve behind those that come
-        // later: the rest of the wait is spent in the kernel's own queue. Even
-        // there luck decides, so a lock that goes from hand to hand is waited
-        // for longer than one that somebody sits on.
+        // A process that only polls can starve behind later ones, so the rest
+        // of the wait is spent in the kernel's queue. That queue is not fair
+        // either, so a lock that changes holders is waited for longer than one
+        // that a single holder keeps.
         for _ in 0..HANDS_MAX {
             let before = signature(file);
             match queue_for(&self.path, wait).map_err(failed)? {
@@ -189,9 +189,9 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Has a thread wait for the lock on a descriptor of its own, so that a wait
-/// that was given up can never unlock what somebody here holds; `None` where
-/// the time is over first.
+/// Has a thread wait for the lock on a descriptor of its own, so that an
+/// abandoned wait can never release a lock that this process holds; `None`
+/// where the time is over first.
 fn queue_for(path: &Path, wait: Duration) -> io::Result<Option<File>> {
     if wait.is_zero() {
         return Ok(None);
@@ -207,7 +207,8 @@ fn queue_for(path: &Path, wait: Duration) -> io::Result<Option<File>> {
                     locked => break locked,
                 }
             };
-            // Nobody takes it any more: the descriptor, and with it the lock, goes.
+            // The wait was abandoned: the descriptor is closed, which releases
+            // the lock.
             let _ = send.send(locked.map(|()| file));
         })?;
     match receive.recv_timeout(wait) {
@@ -219,8 +220,8 @@ fn queue_for(path: &Path, wait: Duration) -> io::Result<Option<File>> {
 /// The lock of a lane on its worktree, held for the lane's life.
 ///
 /// The lane's supervisor process shares it: as long as a child of a dead
-/// harness may live, nobody else gets the worktree. It lies in the worktree's
-/// own git folder, out of the way of what works in the tree.
+/// harness may live, no other process gets the worktree. It is in the
+/// worktree's own git folder, out of the way of what works in the tree.
 #[derive(Debug)]
 pub struct WorktreeLock {
     file: File,
@@ -232,7 +233,7 @@ impl WorktreeLock {
     /// # Errors
     ///
     /// [`StoreError::LockBusy`] where another process holds it,
-    /// [`StoreError::Repository`] where it is no worktree.
+    /// [`StoreError::Repository`] where it is not a worktree.
     pub fn acquire(worktree: &Path, wait: Duration) -> Result<Self, StoreError> {
         let repository =
             git2::Repository::open(worktree).map_err(|error| StoreError::Repository {
@@ -302,7 +303,7 @@ pub struct WarmBuild {
 }
 
 impl WarmBuild {
-    /// Takes the lock where nobody has it; `None` where somebody does.
+    /// Takes the lock if it is free; `None` if it is held.
     ///
     /// # Errors
     ///
@@ -394,7 +395,7 @@ fn own(path: PathBuf, wait: Duration) -> Result<File, StoreError> {
             .try_clone()
             .map_err(|source| StoreError::LockIo { path, source })?,
     };
-    // The lock stays with the descriptor that goes on.
+    // The lock stays with the descriptor that continues.
     std::mem::forget(held);
     Ok(file)
 }
@@ -402,14 +403,14 @@ fn own(path: PathBuf, wait: Duration) -> Result<File, StoreError> {
 /// The right to move the branch that work lands on, against every other
 /// harness of the repository; dropping it gives it back.
 ///
-/// It lies in the git folder that all worktrees share.
+/// It is in the git folder that all worktrees share.
 #[derive(Debug)]
 pub struct LandingLock {
     file: File,
 }
 
 impl LandingLock {
-    /// Takes the lock where nobody has it; `None` where somebody does.
+    /// Takes the lock if it is free; `None` if it is held.
     ///
     /// # Errors
     ///
@@ -493,7 +494,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_holder_is_told_who_the_first_is() {
+    fn a_second_holder_learns_who_the_first_is() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.flock");
         let first = LockFile::at(path.clone());

@@ -88,7 +88,7 @@ fn read(path: &Path) -> Result<String, StoreError> {
             .custom_flags(flags)
             .open(path)?;
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         file.set_permissions(Permissions::from_mode(0o600))?;
         let mut text = String::new();

@@ -72,7 +72,7 @@ pub fn list(roots: &MemoryRoots) -> Result<Vec<KeptReport>, StoreError> {
     Ok(found)
 }
 
-/// Reads a report; what is no text in it is replaced.
+/// Reads a report; what is not text in it is replaced.
 ///
 /// # Errors
 ///

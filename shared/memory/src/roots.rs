@@ -114,9 +114,9 @@ impl LaneRoots {
         let Some(folder) = self.session.parent() else {
             return Ok(());
         };
-        // One that is there before any step of ours is somebody's own.
+        // One that exists before the first step belongs to the user.
         if std::fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_symlink()) {
-            let cause = std::io::Error::other("it is a link; a lane needs a folder of its own");
+            let cause = std::io::Error::other("it is a symlink; a lane needs its own folder");
             return Err(StoreError::io("use", folder)(cause));
         }
         self.secure()?;
@@ -284,7 +284,7 @@ pub fn lane_name(worktree: &Path) -> String {
     format!("{name}-{}", &digest[..12])
 }
 
-/// Names of ours that git is to pass over, in every worktree.
+/// Names of ours that git is to skip, in every worktree.
 const PASSED_OVER: &[&str] = &[
     "/.premath/lanes/",
     "/.premath/private/",
@@ -303,7 +303,7 @@ const PASSED_OVER: &[&str] = &[
 ];
 
 /// Keeps our files out of the git status of every worktree, by exact name in
-/// the repository's `info/exclude`; what stands there already stays.
+/// the repository's `info/exclude`; what is there already stays.
 ///
 /// # Errors
 ///
@@ -319,7 +319,7 @@ pub fn exclude_from_status(worktree: &Path) -> Result<(), StoreError> {
 /// [`StoreError::Io`].
 pub fn exclude_from_status_in(common_folder: &Path) -> Result<(), StoreError> {
     let path = common_folder.join("info").join("exclude");
-    // Bytes, not text: what stands there is the user's.
+    // Bytes, not text: what is there is the user's.
     let mut new = artifact::read(&path)?.unwrap_or_default();
     let missing: Vec<&str> = PASSED_OVER
         .iter()
@@ -372,7 +372,7 @@ pub fn worktree_folders(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(std::iter::once(main).chain(linked).collect())
 }
 
-/// Tells whether the repository of a folder has a commit to begin at.
+/// Returns whether the repository of a folder has a commit to begin at.
 ///
 /// # Errors
 ///
@@ -411,7 +411,7 @@ impl MainWorktrees {
         let Some(root) = main.workdir() else {
             return Err(StoreError::Repository {
                 path: folder.to_path_buf(),
-                detail: "the repository is bare; name the root with --repo-root".to_owned(),
+                detail: "the repository is bare; give a worktree with --repo-root".to_owned(),
             });
         };
         let root = absolute(root)?;

@@ -16,7 +16,7 @@ const NEWS: usize = 512;
 pub struct IssueRow {
     /// What the rules look at.
     pub issue: Issue,
-    /// The row as it stands in the file, without its newline.
+    /// The row as it is stored in the file, without its newline.
     pub text: Box<str>,
 }
 
@@ -42,7 +42,7 @@ impl IssueRow {
     /// Returns one text field of the row, empty where there is none.
     ///
     /// A text that JSON readers refuse, such as half a surrogate pair, comes as
-    /// it stands in the row.
+    /// it is stored in the row.
     pub fn text_of(&self, field: &str) -> String {
         match self.field(field) {
             Ok(Some(Value::String(text))) => text,
@@ -51,7 +51,7 @@ impl IssueRow {
         }
     }
 
-    /// Tells whether a field of the row is `true`.
+    /// Returns whether a field of the row is `true`.
     pub fn is_set(&self, field: &str) -> bool {
         matches!(self.field(field), Ok(Some(Value::Bool(true))))
     }
@@ -83,16 +83,17 @@ impl IssueRow {
         )
     }
 
-    fn fields(&self) -> Fields<'_> {
-        // The row was read as an object before; its fields can be told apart.
-        serde_json::from_str(&self.text).unwrap_or(Fields(Vec::new()))
+    fn fields(&self) -> RowFields<'_> {
+        // The row was read as an object before; its fields can be
+        // distinguished.
+        serde_json::from_str(&self.text).unwrap_or(RowFields(Vec::new()))
     }
 
     /// Returns the row with a change made.
     pub(crate) fn with(&self, change: &RowChange) -> Result<Self, serde_json::Error> {
-        let mut fields: Fields<'_> = serde_json::from_str(&self.text)?;
+        let mut fields: RowFields<'_> = serde_json::from_str(&self.text)?;
         for (name, value) in change.fields() {
-            // Readers take the last of a field that stands twice: one stays.
+            // Readers take the last of a field that appears twice: one stays.
             let at = fields.0.iter().position(|(field, _)| field == name);
             fields.0.retain(|(field, _)| field != name);
             if let Some(value) = value {
@@ -111,32 +112,32 @@ enum Text<'a> {
     New(String),
 }
 
-/// The fields of an object in the order in which they stand.
-struct Fields<'a>(Vec<(String, Text<'a>)>);
+/// The fields of an object in the order in which they appear.
+struct RowFields<'a>(Vec<(String, Text<'a>)>);
 
-impl<'de> Deserialize<'de> for Fields<'de> {
+impl<'de> Deserialize<'de> for RowFields<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct InOrder;
         impl<'de> Visitor<'de> for InOrder {
-            type Value = Fields<'de>;
+            type Value = RowFields<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RowFields<'de>, A::Error> {
                 let mut fields = Vec::new();
                 while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
                     fields.push((name, Text::Old(value)));
                 }
-                Ok(Fields(fields))
+                Ok(RowFields(fields))
             }
         }
         deserializer.deserialize_map(InOrder)
     }
 }
 
-impl Fields<'_> {
+impl RowFields<'_> {
     /// Writes the object, which takes about `length` bytes.
     fn written(&self, length: usize) -> Result<String, serde_json::Error> {
         let mut text = String::with_capacity(length);
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_stands_twice_stands_once_after_its_change() {
+    fn a_field_that_appears_twice_appears_once_after_its_change() {
         let row = IssueRow::parse(r#"{"id":"a","notes":"1","x":1,"notes":"2"}"#).unwrap();
         assert_eq!(row.text_of("notes"), "2");
         let mut change = RowChange::new();

@@ -1,12 +1,12 @@
 //! The trajectory: append-only, one write a row, synced before the step counts
 //! as recorded (`storage.md`, HARNESS-RUNTIME 6).
 //!
-//! Each row that is appended here goes on from the lines before it by a hash
+//! Each row that is appended here continues from the lines before it by a hash
 //! chain (`kernel::trajectory::Chain`). The chain's end is kept in memory and
 //! follows the file, under the lock that rows are appended under.
 
 use crate::error::StoreError;
-use crate::journal::{Journal, Line, Refreshed, Tail};
+use crate::journal::{Journal, JournalLine, Refreshed, Tail};
 use crate::lock::{LOCK_WAIT, LockFile};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::record::trajectory::{Chain, ChainHead, StepRow, TrajectoryError, action};
@@ -111,7 +111,7 @@ impl Trajectory {
         let body = row.line()?;
         let mut state = self.state();
         let _held = self.lock.acquire(LOCK_WAIT)?;
-        // Again where somebody put another file in its place in the meantime.
+        // Repeated if another program replaced the file in the meantime.
         let mut written = false;
         for _ in 0..REDO_MAX {
             state.journal.create()?;
@@ -119,7 +119,8 @@ impl Trajectory {
             if !wanted(&state.steps) {
                 return Ok(false);
             }
-            // What was read in the meantime decides what the row goes on from.
+            // What was read in the meantime decides what the row continues
+            // from.
             let (line, value) = state.chain.line(&body);
             state.journal.append(format!("{line}\n").as_bytes())?;
             state.chain.go_on(value);
@@ -130,7 +131,7 @@ impl Trajectory {
             state.journal.forget();
         }
         if !written {
-            let cause = std::io::Error::other("the file is replaced again and again");
+            let cause = std::io::Error::other("the file is being replaced repeatedly");
             return Err(StoreError::io("keep hold of", &self.path)(cause).into());
         }
         if row.action == action::WORKER_LOOP {
@@ -139,7 +140,7 @@ impl Trajectory {
         Ok(true)
     }
 
-    /// Returns the chain value of the last row that has one: it stands for
+    /// Returns the chain value of the last row that has one: it represents
     /// every line up to that row. `None` where no row has one.
     ///
     /// # Errors
@@ -154,7 +155,7 @@ impl Trajectory {
         Ok(state.chain.head())
     }
 
-    /// Tells whether a step has its row.
+    /// Returns whether a step has its row.
     ///
     /// # Errors
     ///
@@ -225,7 +226,10 @@ impl State {
     }
 }
 
-pub(crate) fn read_line(path: &Path, line: &Line<'_>) -> Result<Option<StepRow>, StoreError> {
+pub(crate) fn read_line(
+    path: &Path,
+    line: &JournalLine<'_>,
+) -> Result<Option<StepRow>, StoreError> {
     if line.bytes.trim_ascii().is_empty() {
         return Ok(None);
     }
@@ -260,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steps_row_is_written_once_whoever_writes_it() {
+    fn a_steps_row_is_written_once_by_any_writer() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.jsonl");
         let (a, b) = (

@@ -14,7 +14,7 @@ pub enum TrustFileError {
     /// It cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It is no record.
+    /// It is not a record.
     #[error(transparent)]
     Trust(#[from] TrustError),
 }
@@ -38,7 +38,7 @@ pub fn path(roots: &MemoryRoots) -> PathBuf {
 ///
 /// # Errors
 ///
-/// [`TrustFileError`]: the file cannot be read, or is no record.
+/// [`TrustFileError`]: the file cannot be read, or is not a record.
 pub fn read(roots: &MemoryRoots) -> Result<Option<TrustRecord>, TrustFileError> {
     match artifact::read(&path(roots))? {
         Some(bytes) => Ok(Some(TrustRecord::parse(&bytes)?)),

@@ -28,15 +28,15 @@ const EMPTY_ROUNDS: usize = 16;
 #[derive(Debug, thiserror::Error)]
 pub enum UntrustedError {
     /// It is a link, a pipe, a device or a folder.
-    #[error("{path} is {found}, and must be a regular file")]
+    #[error("{path} is {found}, not a regular file")]
     NotRegular {
         /// The file.
         path: PathBuf,
         /// What is there.
         found: &'static str,
     },
-    /// It is also known by another name, which may lie outside of the folder.
-    #[error("{path} has {links} names, and must have one")]
+    /// It is also known by another name, which may be outside of the folder.
+    #[error("{path} has {links} hard links; expected one")]
     Linked {
         /// The file.
         path: PathBuf,
@@ -44,7 +44,7 @@ pub enum UntrustedError {
         links: u64,
     },
     /// It is too large.
-    #[error("{path} has more than {limit} bytes")]
+    #[error("{path} is larger than {limit} bytes")]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -118,7 +118,7 @@ impl UntrustedFolder {
     }
 
     /// Opens a folder below a root as [`UntrustedFolder::open`] does, and makes
-    /// what is missing. A component that is no folder is replaced by one.
+    /// what is missing. A component that is not a folder is replaced by one.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ use std::path::Path;
 /// The transport's id.
 const TRANSPORT_ID: &str = "transport.local_root.v1";
 
-/// The way to another repository; `Err` is why that is no world.
+/// The way to another repository; `Err` is why that is not a world.
 #[derive(Debug)]
 pub struct LocalRoot<'a>(pub &'a Result<LocalWorld, String>);
 
@@ -53,7 +53,7 @@ impl Transport for LocalRoot<'_> {
 pub struct LocalWorld {
     /// Where its memory is.
     pub roots: MemoryRoots,
-    /// What it says of itself.
+    /// What it reports about itself.
     pub profile: WorldProfile,
     /// The instruction policy that is active in it.
     pub policy: InstructionPolicy,
@@ -67,7 +67,7 @@ impl LocalWorld {
     /// Why it is none, in a line.
     pub fn find(folder: &Path) -> Result<Self, String> {
         if !folder.is_dir() {
-            return Err(format!("{} is no folder", folder.display()));
+            return Err(format!("{} is not a folder", folder.display()));
         }
         let roots = MemoryRoots::discover(folder).map_err(|error| chain(&error))?;
         let path = roots.repository.join(WORLD_FILE);
@@ -108,7 +108,7 @@ impl LocalWorld {
     }
 }
 
-/// Takes a turn from a repository to another one; a side that is no world is
+/// Takes a turn from a repository to another one; a side that is not a world is
 /// given with the reason.
 pub fn cross_to(
     context: WorkContext,
@@ -127,8 +127,8 @@ pub fn cross_to(
     )
 }
 
-/// Writes what a crossing came to: the transport's witness into the world that
-/// the turn comes from, the gate's into both. Returns their references.
+/// Writes the outcome of a crossing: the transport's witness into the world
+/// that the turn comes from, the gate's into both. Returns their references.
 ///
 /// What has no world of its own to be kept in is kept by the caller.
 ///

@@ -42,7 +42,7 @@ impl Checkout {
         let folder = fs::canonicalize(folder).map_err(of_io)?;
         let head = main.head().and_then(|head| head.peel_to_commit());
         let head = head.map_err(of_git)?.id();
-        // One that a killed harness left half-written is made anew.
+        // One that a killed harness left half-written is recreated.
         let is_whole = Repository::open(git)
             .is_ok_and(|git| git.head().is_ok_and(|head| head.peel_to_commit().is_ok()));
         if !is_whole {
@@ -80,7 +80,7 @@ impl Checkout {
         &self.tree
     }
 
-    /// Puts its files at a commit, whatever lies there.
+    /// Checks a commit out, replacing what is there.
     ///
     /// # Errors
     ///

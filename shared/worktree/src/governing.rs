@@ -148,7 +148,7 @@ pub fn survey(root: &Path) -> Result<Survey, GoverningError> {
     })
 }
 
-/// Tells whether a batch reads a path from the checkout, tracked or not.
+/// Returns whether a batch reads a path from the checkout, tracked or not.
 pub fn is_read_at_start(path: &str) -> bool {
     let first = path.split('/').next();
     first.is_some_and(|first| READ_AT_START.contains(&first))
@@ -213,8 +213,8 @@ pub fn committed(root: &Path, commit: &str, path: &str, digest: &str) -> Option<
     (digest_of(&content) == digest).then_some(content)
 }
 
-/// Returns the difference of two contents as a unified diff; a line that says so
-/// where one of them is no text.
+/// Returns the difference of two contents as a unified diff; or a line that one
+/// of them is not text.
 pub fn difference(path: &str, before: &[u8], after: &[u8]) -> String {
     let at = Some(Path::new(path));
     let patch = Patch::from_buffers(before, at, after, at, None);
@@ -225,7 +225,7 @@ pub fn difference(path: &str, before: &[u8], after: &[u8]) -> String {
     }
 }
 
-/// Returns the folder that git takes hooks from, where it lies in the checkout,
+/// Returns the folder that git takes hooks from, where it is in the checkout,
 /// by its path from the root.
 pub fn hooks_path(root: &Path) -> Option<String> {
     let repository = Repository::open(root).ok()?;
@@ -253,7 +253,8 @@ pub fn within(root: &Path, path: &Path) -> Option<String> {
             _ => return None,
         }
     }
-    // The whole checkout, or git's own folder, is no folder of hooks to guard.
+    // The whole checkout, or git's own folder, is not guarded as a hooks
+    // folder.
     let is_within = parts.first().is_some_and(|first| *first != ".git");
     is_within.then(|| parts.join("/"))
 }

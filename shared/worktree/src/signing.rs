@@ -56,7 +56,7 @@ pub enum SigningError {
         path: PathBuf,
     },
     /// Git's configuration names no key that can be used.
-    #[error("cannot take the signing key from git's configuration: {0}")]
+    #[error("cannot read the signing key from git's configuration: {0}")]
     GitConfig(String),
     /// The signature could not be made.
     #[error("cannot sign the commit: {0}")]
@@ -73,12 +73,12 @@ impl SigningError {
             Self::Read { .. } => Some("set `key` of [signing] to a private SSH key".to_owned()),
             Self::Exposed { path, .. } => Some(format!("chmod 600 {}", path.display())),
             Self::Key { .. } => Some(
-                "make a key with `ssh-keygen -t ed25519 -N '' -f FILE`; Ed25519 and ECDSA \
-                 P-256 and P-384 keys are supported"
+                "create a key with `ssh-keygen -t ed25519 -N '' -f FILE`; Ed25519 and ECDSA P-256 \
+                 and P-384 keys are supported"
                     .to_owned(),
             ),
             Self::Encrypted { .. } => Some(
-                "a batch cannot ask for a passphrase: make a key for the harness with \
+                "a batch cannot ask for a passphrase: create a key for the harness with \
                  `ssh-keygen -t ed25519 -N '' -f FILE` and set `key` of [signing] to it"
                     .to_owned(),
             ),
@@ -247,7 +247,7 @@ fn read_key(path: &Path) -> Result<String, SigningError> {
     let meta = file.metadata().map_err(unread)?;
     let wrong = |detail: &str| unread(io::Error::other(detail.to_owned()));
     if !meta.is_file() {
-        return Err(wrong("it is no regular file"));
+        return Err(wrong("it is not a regular file"));
     }
     if meta.len() > KEY_FILE_MAX {
         return Err(wrong("it is too large for a key"));

@@ -60,7 +60,7 @@ impl Ground {
     /// removed.
     pub fn outside_is_untouched(&self) {
         let outside = self.folder.path().join("outside");
-        let names = |folder: &Path| fs::read_dir(folder).expect("it is there").count();
+        let names = |folder: &Path| fs::read_dir(folder).expect("already exists").count();
         assert_eq!(names(&outside), 1, "the folder outside was changed");
         let secret = fs::read(outside.join("secret")).expect("the file outside is there");
         assert_eq!(secret, SECRET, "the file outside was changed");

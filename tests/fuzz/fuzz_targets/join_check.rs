@@ -1,5 +1,5 @@
-//! Any bytes are an input of the join check, or an error that says so; and
-//! what is judged reads back from its own document as the same turn.
+//! Any bytes are an input of the join check, or an error; and what is judged
+//! reads back from its own document as the same turn.
 
 #![no_main]
 

@@ -188,7 +188,7 @@ impl Step<'_> {
         };
     }
 
-    /// Writes a file that is not there, or over one that is no link.
+    /// Writes a file that is not there, or over one that is not a link.
     fn write(&mut self, place: &Path) -> std::io::Result<()> {
         let mut text = self.text(&TEXTS);
         text.retain(|byte| *byte != 0x07);

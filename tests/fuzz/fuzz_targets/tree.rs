@@ -63,7 +63,7 @@ impl All<'_> {
     }
 
     /// Goes where a link leads from a folder, by way of other links, as a
-    /// checkout would; tells whether that stays in it.
+    /// checkout would; returns whether that stays in it.
     fn follow(&self, place: &mut Vec<Vec<u8>>, target: &[u8], hops: &mut u32) -> bool {
         if target.first() == Some(&b'/') {
             return false;

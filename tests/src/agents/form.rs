@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Members whose insides are somebody's data.
+/// Members whose content is user data.
 const DATA: [&str; 6] = [
     "parameters",
     "input",
@@ -20,7 +20,7 @@ pub fn form(stream: &str) -> BTreeSet<String> {
         match serde_json::from_str(line) {
             Ok(event) => fields(&kind(&event), "", &event, &mut form),
             Err(_) => {
-                form.insert("a line that is no JSON".to_owned());
+                form.insert("a line that is not JSON".to_owned());
             }
         }
     }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_that_comes_goes_or_is_of_another_kind_is_told() {
+    fn a_field_that_comes_goes_or_is_of_another_kind_is_reported() {
         let before = form(r#"{"type":"a","item":{"type":"b","x":1,"input":{"q":1}}}"#);
         let after =
             form(r#"{"type":"a","item":{"type":"b","x":"1","input":{"r":1},"y":[{"z":null}]}}"#);

@@ -83,7 +83,7 @@ pub fn install(agents: &[Agent]) {
     npm.args(["install", "--silent", "--no-fund", "--no-audit"])
         .args(["--no-save", "--prefix"])
         .arg(folder())
-        // What is there is named too: npm takes away what nobody asked for.
+        // Installed agents are named too: npm removes unlisted packages.
         .args(agents_here())
         .args(&missing)
         .stdin(Stdio::null());

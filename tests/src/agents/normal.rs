@@ -1,7 +1,8 @@
 //! What of a recording differs from one to the next, made the same.
 //!
-//! Only texts and numbers are replaced, in the line as it stands: the order of
-//! fields, their spelling and what stands twice stay as the agent printed them.
+//! Only texts and numbers are replaced, in the line as it is: the order of
+//! fields, their spelling and what appears twice stay as the agent printed
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +96,7 @@ fn without_ids(text: &str) -> String {
     out
 }
 
-/// Tells what kind of made-up id a word is.
+/// Reports what kind of made-up id a word is.
 fn kind(word: &str) -> Option<&'static str> {
     let hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let groups: Vec<&str> = word.split('-').collect();

@@ -31,7 +31,7 @@ impl Profile {
             Agent::Claude => (".claude/settings.json", claude()),
         };
         let path = home.join(path);
-        fs::create_dir_all(path.parent().expect("the file lies in a folder")).unwrap();
+        fs::create_dir_all(path.parent().expect("the file is in a folder")).unwrap();
         fs::write(path, text).unwrap();
         Self {
             installed: installed.clone(),

@@ -5,13 +5,12 @@ use crate::peak;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-/// Returns the peak of a command whose answer does not fit into its pipe: as
-/// long as nobody reads it, all that it needed memory for is done, and it is
-/// still there.
+/// Returns the peak of a command whose answer does not fit into its pipe: while
+/// the pipe is not read, the work is done and the process still runs.
 pub(crate) fn peak_of(command: &mut Command) -> Result<u64, Wrong> {
     let mut process = command.stdout(Stdio::piped()).spawn()?;
     let mut answer = process.stdout.take().map(BufReader::new);
-    let mut peak = Err(Wrong::because("the command says nothing"));
+    let mut peak = Err(Wrong::because("the command printed nothing"));
     if let Some(answer) = &mut answer {
         answer.fill_buf()?;
         peak = peak::of(&process.id().to_string());

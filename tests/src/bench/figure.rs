@@ -56,7 +56,7 @@ fn line(name: &str, figure: &str, baseline: &str, ratio: &str, target: &str) {
     println!("{}", text.trim_end());
 }
 
-/// Runs something and tells how long it took.
+/// Runs something and reports how long it took.
 pub(crate) fn timed<R>(work: impl FnOnce() -> Result<R, Wrong>) -> Result<(R, Duration), Wrong> {
     let started = Instant::now();
     let result = work()?;

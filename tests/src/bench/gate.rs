@@ -30,7 +30,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// How many bytes a payload has.
 const PAYLOAD: usize = 1_024;
 
-/// The hidden mode in which this program judges one turn and tells its peak.
+/// The hidden mode in which this program judges one turn and prints its peak
+/// memory.
 const JUDGE: &str = "--judge";
 
 fn main() -> ExitCode {

@@ -37,7 +37,7 @@ pub(crate) fn measure(sizes: Sizes, folder: &Path) -> Result<(), Wrong> {
             let git = git.current_dir(plain);
             timed(|| run(git.args(["switch", "--quiet", "-c", &branch, commit])))
         };
-        // Both stand at the work's own base, as after the issue before.
+        // Both are at the work's own base, as after the issue before.
         let base = ready("before", &before);
         tree.make_branch(&base)?;
         tree.start_at(&base, "bench", 1)?;

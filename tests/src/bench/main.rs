@@ -1,7 +1,7 @@
 //! Measures what the harness costs, each figure beside a baseline of the same
 //! run, because the machine may be shared.
 //!
-//! A benchmark is no test: a ratio over its target is printed and nothing
+//! A benchmark is not a test: a ratio over its target is printed and nothing
 //! else. It fails only where the work itself went wrong.
 
 #![expect(

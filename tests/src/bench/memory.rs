@@ -10,8 +10,8 @@ use premath_memory::{IssueMemory, OpenOptions};
 use std::fs;
 use std::path::Path;
 
-/// The hidden mode in which this program opens issue memory and tells its own
-/// peak.
+/// The hidden mode in which this program opens issue memory and prints its peak
+/// memory.
 pub(crate) const HOLD: &str = "--hold";
 
 pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<(), Wrong> {
@@ -37,7 +37,7 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
 pub(crate) fn hold(path: &str) -> Result<(), Wrong> {
     let memory = IssueMemory::open(Path::new(path), &OpenOptions::default())?;
     if memory.view(|view| view.ready().count())? == 0 {
-        return Err(Wrong::because("nothing is ready"));
+        return Err(Wrong::because("no issue is ready"));
     }
     println!("{}", peak::of("self")?);
     Ok(())

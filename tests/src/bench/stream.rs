@@ -22,8 +22,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// How much is read from a pipe at once.
 const PIECE: usize = 64 << 10;
 
-/// The hidden mode in which this program reads a stream that it makes up
-/// meanwhile, and tells its own peak.
+/// The hidden mode in which this program reads a stream that it generates, and
+/// prints its peak memory.
 const READ: &str = "--read";
 
 /// How much is measured.
@@ -85,7 +85,7 @@ fn speed(sizes: Sizes, agent: Agent, payload: usize) -> Result<(), Wrong> {
     while stream.len() < sizes.speed {
         stream += &call(agent, calls, &output);
         calls += 1;
-        // What is kept of more calls has a bound, and reading on is no work.
+        // What is kept of more calls has a bound, and reading on is not work.
         if calls == 30_000 {
             break;
         }
@@ -187,8 +187,8 @@ fn fold(agent: Agent, bytes: &[u8]) -> Result<usize, Wrong> {
     }
 }
 
-/// What a tool gave: the begin of a file, of so many bytes as they stand in the
-/// line, or a few less.
+/// What a tool gave: the begin of a file, of so many bytes as they are stored
+/// in the line, or a few less.
 fn output(bytes: usize) -> Result<String, Wrong> {
     let file = include_str!("stream.rs").repeat(bytes / 4_096 + 1);
     let mut output = String::new();

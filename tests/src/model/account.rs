@@ -97,7 +97,7 @@ fn tokens(holder: Holder<'_>, number: u64) -> Value {
     })
 }
 
-/// A JSON web token (RFC 7519) whose signature nobody checks.
+/// A JSON web token (RFC 7519) without a valid signature.
 fn web_token(holder: Holder<'_>, number: u64) -> String {
     let claims = json!({
         "iss": "https://auth.invalid",

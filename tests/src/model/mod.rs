@@ -1,7 +1,7 @@
 //! A model server of ours on loopback, which plays scripts.
 //!
 //! It speaks the streams of four providers ([`Dialect`]), so that real agents
-//! run against it without an account. What it answers stands in a [`Script`],
+//! run against it without an account. What it answers is in a [`Script`],
 //! which the prompt names: `play:<script>`, or `play:<script>:<conversation>`
 //! where several agents play one script. Every answer is in its journal before
 //! a byte of it is sent. It renews the tokens of one account, too.

@@ -27,7 +27,7 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Turn {
-    /// The model says something, calls tools, or both.
+    /// The model prints text, calls tools, or both.
     Answer {
         /// What it says.
         #[serde(default)]
@@ -35,7 +35,7 @@ pub enum Turn {
         /// What it calls.
         #[serde(default)]
         calls: Vec<Tool>,
-        /// Why it stops, in the provider's word, where that is no usual one;
+        /// Why it stops, in the provider's word, if it is unusual;
         /// messages alone have it.
         #[serde(default)]
         stop: Option<String>,
@@ -44,12 +44,12 @@ pub enum Turn {
     Fail(Refusal),
     /// The connection is cut in the middle of an answer.
     Cut {
-        /// What was said before.
+        /// What was reported before.
         text: String,
         /// A call, of whose arguments a half was sent.
         #[serde(default)]
         call: Option<Tool>,
-        /// How often, before it goes on; always, where nothing is said.
+        /// How often, before it continues; always, where nothing is reported.
         #[serde(default)]
         times: Option<u64>,
     },
@@ -69,13 +69,13 @@ pub struct Refusal {
     /// After how many seconds it may be asked again.
     #[serde(default)]
     pub retry_after: Option<u64>,
-    /// How often, before it goes on; always, where nothing is said.
+    /// How often, before it continues; always, where nothing is reported.
     #[serde(default)]
     pub times: Option<u64>,
 }
 
 impl Script {
-    /// Tells whether it is played to an agent.
+    /// Returns whether it is played to an agent.
     pub fn is_for(&self, agent: Agent) -> bool {
         self.agents.is_empty() || self.agents.iter().any(|name| name == agent.as_str())
     }
@@ -93,7 +93,7 @@ impl Turn {
         }
     }
 
-    /// Tells whether a conversation goes on after it.
+    /// Returns whether a conversation continues after it.
     pub(super) fn calls_tools(&self) -> bool {
         matches!(self, Self::Answer { calls, .. } if !calls.is_empty())
     }
@@ -114,8 +114,8 @@ pub enum ScriptError {
         /// Why.
         source: std::io::Error,
     },
-    /// The file is no script.
-    #[error("{} is no script: {source}", .path.display())]
+    /// The file is not a script.
+    #[error("{} is not a script: {source}", .path.display())]
     Malformed {
         /// Where it is.
         path: PathBuf,
@@ -129,7 +129,7 @@ impl Scripts {
     ///
     /// # Errors
     ///
-    /// Where a file cannot be read, or is no script.
+    /// Where a file cannot be read, or is not a script.
     pub fn of_folder(folder: &Path) -> Result<Self, ScriptError> {
         let unreadable = |path: &Path| {
             let path = path.to_path_buf();

@@ -53,7 +53,7 @@ impl ModelServer {
     ///
     /// # Errors
     ///
-    /// Where no port can be had.
+    /// If no port is available.
     pub fn start(
         scripts: Scripts,
         journal: Journal,
@@ -148,7 +148,7 @@ impl Stage {
         }) else {
             let refusal = Refusal {
                 status: 400,
-                message: "the prompt names no script: it must hold `play:<script>`".to_owned(),
+                message: "the prompt names no script: it must contain `play:<script>`".to_owned(),
                 ..Refusal::default()
             };
             return http::answer(out, 400, &[], &dialect.refusal(&refusal));
@@ -282,7 +282,7 @@ impl Stage {
     }
 }
 
-/// Where a conversation stands.
+/// The state of a conversation.
 enum Position {
     /// After the turn that made a call that it holds.
     After(usize),

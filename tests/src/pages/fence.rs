@@ -37,7 +37,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// Tells whether the block has commands for a reader.
+    /// Returns whether the block has commands for a reader.
     pub fn has_commands(&self) -> bool {
         matches!(self.kind, Kind::Sh | Kind::Console)
     }

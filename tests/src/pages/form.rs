@@ -1,6 +1,6 @@
 //! Output compared in form: ids, times, durations and sizes may differ.
 
-/// The text that stands for any other.
+/// The text that matches any other.
 const ANY: &str = "…";
 
 /// What a line begins with whose rest depends on the machine.
@@ -11,7 +11,7 @@ pub fn normal(text: &str) -> Vec<String> {
     text.lines().map(normal_line).collect()
 }
 
-/// Tells whether output has the form that a page shows.
+/// Returns whether output has the form that a page shows.
 pub fn matches(shown: &str, printed: &str) -> bool {
     let (shown, printed) = (normal(shown), normal(printed));
     let lines: Vec<&str> = shown.iter().map(String::as_str).collect();
@@ -58,7 +58,7 @@ fn alike(one: &str, other: &str) -> usize {
         .count()
 }
 
-/// Matches lines, where a line `…` stands for any number of them.
+/// Matches lines, where a line `…` matches any number of them.
 fn sequence(shown: &[&str], printed: &[&str]) -> bool {
     match shown.split_first() {
         None => printed.is_empty(),
@@ -69,7 +69,7 @@ fn sequence(shown: &[&str], printed: &[&str]) -> bool {
     }
 }
 
-/// Matches a line, where `…` stands for any text.
+/// Matches a line, where `…` matches any text.
 fn one_line(shown: &str, printed: &str) -> bool {
     match shown.split_once(ANY) {
         None => shown == printed,

@@ -98,7 +98,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
-        // What is between backticks is no link, but a link's text may be.
+        // What is between backticks is not a link, but a link's text may be.
         for (at, _) in line.match_indices("](") {
             let code = line[..at].matches('`').count() % 2 == 1;
             let target = line[at + 2..].split(')').next().unwrap_or_default();

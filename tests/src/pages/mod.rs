@@ -13,7 +13,7 @@
 //! | `<!-- setup … -->` | commands that a reader does not see |
 //!
 //! The blocks of a page run one after another in one shell, in an empty folder
-//! that the page calls `DIR`. A line `…` stands for any lines, `…` in a line for
+//! that the page calls `DIR`. A line `…` matches any lines, `…` in a line for
 //! any text. `PREMATH_PAGES=write` replaces output that is not current.
 
 mod fence;

@@ -21,7 +21,7 @@ struct Part {
     exit: i32,
 }
 
-/// What the blocks of a page came to.
+/// The results of the blocks of a page.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// How many blocks of commands were run.
@@ -233,7 +233,7 @@ impl PageRun {
     }
 }
 
-/// Tells whether commands are confined by namespaces here.
+/// Returns whether commands are confined by namespaces here.
 fn namespaces_work() -> bool {
     static WORK: OnceLock<bool> = OnceLock::new();
     *WORK.get_or_init(|| {

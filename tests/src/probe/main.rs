@@ -20,7 +20,7 @@ const WORD: &[u8] = b"reached\n";
 /// MPTCP's number; Landlock's rules for TCP do not know it.
 const MPTCP: u32 = 262;
 
-type Outcome = Result<(), Box<dyn Error>>;
+type ProbeResult = Result<(), Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn attempt(arguments: &[&str]) -> Outcome {
+fn attempt(arguments: &[&str]) -> ProbeResult {
     match arguments {
         ["unix", path] => Ok(UnixStream::connect(path)?.write_all(WORD)?),
         ["datagram", path] => datagram(path),
@@ -56,13 +56,13 @@ fn attempt(arguments: &[&str]) -> Outcome {
     }
 }
 
-fn datagram(path: &str) -> Outcome {
+fn datagram(path: &str) -> ProbeResult {
     let from = socket(AddressFamily::UNIX, SocketType::DGRAM, None)?;
     sendto(&from, WORD, SendFlags::empty(), &SocketAddrUnix::new(path)?)?;
     Ok(())
 }
 
-fn mptcp(address: SocketAddr) -> Outcome {
+fn mptcp(address: SocketAddr) -> ProbeResult {
     let number = std::num::NonZeroU32::new(MPTCP).ok_or("not a protocol")?;
     let protocol = Protocol::from_raw(number);
     let stream = socket(AddressFamily::INET, SocketType::STREAM, Some(protocol))?;
@@ -72,7 +72,7 @@ fn mptcp(address: SocketAddr) -> Outcome {
 }
 
 /// Connects by sending: the kernel never sees a `connect`.
-fn fast_open(address: SocketAddr) -> Outcome {
+fn fast_open(address: SocketAddr) -> ProbeResult {
     let fast_open = SendFlags::from_bits_retain(0x2000_0000);
     let stream = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     sendto(&stream, WORD, fast_open, &address)?;
@@ -88,7 +88,7 @@ fn bytes(digits: &str) -> Result<Vec<u8>, Box<dyn Error>> {
 }
 
 /// Puts bytes in the place of others, wherever these are.
-fn replace(path: &str, from: &[u8], to: &[u8]) -> Outcome {
+fn replace(path: &str, from: &[u8], to: &[u8]) -> ProbeResult {
     let mut content = std::fs::read(path)?;
     let places: Vec<usize> = content
         .windows(from.len())
@@ -106,7 +106,7 @@ fn replace(path: &str, from: &[u8], to: &[u8]) -> Outcome {
 }
 
 /// Puts a sum over the last bytes of a file.
-fn seal(path: &str, sum: &[u8]) -> Outcome {
+fn seal(path: &str, sum: &[u8]) -> ProbeResult {
     let mut content = std::fs::read(path)?;
     let rest = content.len().checked_sub(sum.len()).ok_or("too short")?;
     content.truncate(rest);
@@ -115,7 +115,7 @@ fn seal(path: &str, sum: &[u8]) -> Outcome {
 }
 
 /// Takes a lock through a descriptor that cannot write, and holds it.
-fn hold(path: &str, seconds: u64) -> Outcome {
+fn hold(path: &str, seconds: u64) -> ProbeResult {
     let file = File::open(path)?;
     flock(&file, FlockOperation::LockExclusive)?;
     std::thread::sleep(Duration::from_secs(seconds));

@@ -4,13 +4,13 @@
 pub(super) enum Beat<'a> {
     /// The agent is up.
     Begin,
-    /// The model says something.
+    /// The model prints text.
     Say(&'a str),
     /// The model asks for a call.
     Call(&'a Call),
     /// A call ends.
     Done(&'a Call, End<'a>),
-    /// The model goes on, and the end of its call is never told.
+    /// The model continues, and the end of its call is never reported.
     Lost,
     /// So many tokens were used up by one answer of the model.
     Used(u64),
@@ -27,7 +27,7 @@ pub(super) enum Beat<'a> {
 pub(super) enum End<'a> {
     Ok(&'a str),
     Error(&'a str),
-    /// A command is over, and nobody knows how.
+    /// A command ended without a status.
     NoCode,
 }
 

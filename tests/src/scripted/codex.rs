@@ -20,7 +20,7 @@ impl Format for Codex {
             Beat::Done(call, end) => {
                 vec![json!({"type": "item.completed", "item": item(call, Some(end))})]
             }
-            // What was used is told at the end of the turn only.
+            // What was used is reported at the end of the turn only.
             Beat::Lost | Beat::Used(_) => Vec::new(),
             Beat::Finished(tokens) => {
                 let usage =

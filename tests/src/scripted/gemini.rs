@@ -32,7 +32,7 @@ impl Format for Gemini {
                 }
                 line
             }
-            // What was used is told at the end only.
+            // What was used is reported at the end only.
             Beat::Lost | Beat::Used(_) => return Vec::new(),
             Beat::Finished(tokens) => json!({
                 "type": "result", "status": "success",

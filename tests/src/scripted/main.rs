@@ -5,7 +5,7 @@
 //! real agent, and reads its prompt like one.
 
 use premath_evidence::Agent;
-use premath_tests::scripted::{Misdeed, Stage, Wish, play};
+use premath_tests::scripted::{Misbehaviour, ScriptedTask, Stage, play};
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
@@ -20,12 +20,12 @@ fn main() -> ExitCode {
 fn stage() -> Result<Stage, String> {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().unwrap_or_default();
-    let agent = Agent::named(&name).ok_or_else(|| format!("`{name}` is no agent"))?;
+    let agent = Agent::named(&name).ok_or_else(|| format!("unknown agent `{name}`"))?;
     let issue = variable("PREMATH_ISSUE_ID").unwrap_or_else(|| "issue".to_owned());
     let attempt = variable("PREMATH_LEASE_GENERATION").and_then(|text| text.parse().ok());
     let mut stage = Stage {
         agent,
-        wish: Wish::of_title(&variable("PREMATH_ISSUE_TITLE").unwrap_or_default()),
+        wish: ScriptedTask::of_title(&variable("PREMATH_ISSUE_TITLE").unwrap_or_default()),
         attempt: attempt.unwrap_or(1),
         issue,
         outside: Vec::new(),
@@ -38,8 +38,8 @@ fn stage() -> Result<Stage, String> {
         let value = value.ok_or_else(|| format!("`{flag}` lacks its value"))?;
         match flag.as_str() {
             "--do" => {
-                stage.wish = Wish {
-                    misdeed: value.parse::<Misdeed>()?,
+                stage.wish = ScriptedTask {
+                    misbehaviour: value.parse::<Misbehaviour>()?,
                     once: false,
                 }
             }
@@ -54,7 +54,7 @@ fn stage() -> Result<Stage, String> {
     read.map_err(|error| format!("the prompt: {error}"))?;
     match prompt.contains(&stage.issue) {
         true => Ok(stage),
-        false => Err(format!("the prompt does not speak of {}", stage.issue)),
+        false => Err(format!("the prompt does not refer to {}", stage.issue)),
     }
 }
 

@@ -1,7 +1,7 @@
-//! A coding agent that does what it is told, misdeeds included, and speaks the
-//! event stream of any agent (`agents.md`).
+//! A coding agent that does what its script says, faults included, and speaks
+//! the event stream of any agent (`agents.md`).
 //!
-//! A [`Misdeed`] is what it is told; `play` does it as a row of `Beat`s; a
+//! A [`Misbehaviour`] is its instruction; `play` does it as a row of `Beat`s; a
 //! `Format` says each beat in the words of one agent.
 
 mod beat;
@@ -9,12 +9,12 @@ mod claude;
 mod codex;
 mod gemini;
 mod limit;
-mod misdeed;
+mod misbehaviour;
 mod opencode;
 mod play;
 mod voice;
 
-pub use misdeed::{Misdeed, Wish};
+pub use misbehaviour::{Misbehaviour, ScriptedTask};
 pub use play::{Stage, play};
 
 use beat::Format;

@@ -18,7 +18,7 @@ impl Format for OpenCode {
                 self.step(&mut lines);
                 lines.push(event("text", json!({"type": "text", "text": text})));
             }
-            // A call is told when it is over.
+            // A call is reported when it is over.
             Beat::Call(_) => self.step(&mut lines),
             Beat::Done(call, end) => {
                 self.step(&mut lines);

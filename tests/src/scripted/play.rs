@@ -1,7 +1,7 @@
 //! What the agent does, beat by beat.
 
 use super::beat::{Beat, Call, Deed, End};
-use super::misdeed::{Misdeed, Wish};
+use super::misbehaviour::{Misbehaviour, ScriptedTask};
 use super::voice::Voice;
 use super::{format, limit};
 use premath_evidence::Agent;
@@ -22,13 +22,13 @@ const HUGE_BYTES: usize = 400 << 20;
 const SPREES: u64 = 500;
 const SPREE_TOKENS: u64 = 1_000_000;
 
-/// Where the agent works, and what it was told.
+/// Where the agent works, and its instructions.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// Whose words it uses.
     pub agent: Agent,
-    /// What it is told.
-    pub wish: Wish,
+    /// Its instructions.
+    pub wish: ScriptedTask,
     /// Which attempt it is.
     pub attempt: u64,
     /// The issue.
@@ -43,44 +43,44 @@ pub struct Stage {
     pub limits: Option<PathBuf>,
 }
 
-/// Does what the agent is told; returns its exit code.
+/// Follows the agent's instructions; returns its exit code.
 ///
 /// # Errors
 ///
-/// Nobody listens any more, or the work cannot be done.
+/// The output is closed, or the work cannot be done.
 pub fn play(stage: &Stage) -> io::Result<ExitCode> {
     // An attempt that was refused did not begin.
     let refusals = stage
         .limits
         .as_deref()
         .map(|folder| limit::refusals(folder, &stage.issue));
-    let misdeed = stage
+    let misbehaviour = stage
         .wish
         .at(stage.attempt.saturating_sub(refusals.unwrap_or_default()));
     if let Some(folder) = &stage.limits {
-        if let Misdeed::Limit(seconds) = stage.wish.misdeed {
+        if let Misbehaviour::Limit(seconds) = stage.wish.misbehaviour {
             limit::begin(folder, stage.agent, &stage.issue, seconds)?;
         }
         if let Some(until) = limit::refused_until(folder, stage.agent) {
             limit::refuse(folder, &stage.issue)?;
-            let mut voice = Voice::new(format(stage.agent), Misdeed::None);
+            let mut voice = Voice::new(format(stage.agent), Misbehaviour::None);
             voice.say(&Beat::Begin)?;
             voice.say(&Beat::Refused(until))?;
             return Ok(ExitCode::FAILURE);
         }
     }
-    if misdeed == Misdeed::HangStart {
+    if misbehaviour == Misbehaviour::HangStart {
         hang();
     }
-    let mut voice = Voice::new(format(stage.agent), misdeed);
+    let mut voice = Voice::new(format(stage.agent), misbehaviour);
     voice.say(&Beat::Begin)?;
     voice.say(&Beat::Say("I look."))?;
     let mut calls = Calls::default();
-    look(&mut voice, &mut calls, misdeed)?;
-    astray(&mut voice, &mut calls, stage, misdeed)?;
-    work(&mut voice, &mut calls, stage, misdeed)?;
+    look(&mut voice, &mut calls, misbehaviour)?;
+    astray(&mut voice, &mut calls, stage, misbehaviour)?;
+    work(&mut voice, &mut calls, stage, misbehaviour)?;
     voice.say(&Beat::Say("Done."))?;
-    leave(&mut voice, misdeed)
+    leave(&mut voice, misbehaviour)
 }
 
 /// Names calls.
@@ -111,29 +111,29 @@ impl Calls {
 }
 
 /// The first call, which changes nothing.
-fn look(voice: &mut Voice, calls: &mut Calls, misdeed: Misdeed) -> io::Result<()> {
+fn look(voice: &mut Voice, calls: &mut Calls, misbehaviour: Misbehaviour) -> io::Result<()> {
     let call = calls.command("ls");
     voice.say(&Beat::Call(&call))?;
-    match misdeed {
-        Misdeed::HangTool => hang(),
-        Misdeed::Missing => return voice.say(&Beat::Lost),
-        Misdeed::NullExit => return voice.say(&Beat::Done(&call, End::NoCode)),
+    match misbehaviour {
+        Misbehaviour::HangTool => hang(),
+        Misbehaviour::Missing => return voice.say(&Beat::Lost),
+        Misbehaviour::NullExit => return voice.say(&Beat::Done(&call, End::NoCode)),
         _ => {}
     }
     voice.say(&Beat::Done(&call, End::Ok("README.md\nsrc\n")))?;
-    match misdeed {
-        Misdeed::HangThink => hang(),
-        Misdeed::HangDeaf => hang_deaf(),
-        Misdeed::Endless => loop {
+    match misbehaviour {
+        Misbehaviour::HangThink => hang(),
+        Misbehaviour::HangDeaf => hang_deaf(),
+        Misbehaviour::Endless => loop {
             voice.say(&Beat::Say("I look again."))?;
             std::thread::sleep(Duration::from_millis(50));
         },
-        Misdeed::Garbage => voice.line("Segmentation fault (core dumped)"),
-        Misdeed::Orphan => {
+        Misbehaviour::Garbage => voice.line("Segmentation fault (core dumped)"),
+        Misbehaviour::Orphan => {
             let nobodys = calls.command("whoami");
             voice.say(&Beat::Done(&nobodys, End::Ok("root\n")))
         }
-        Misdeed::Duplicate => {
+        Misbehaviour::Duplicate => {
             voice.say(&Beat::Call(&call))?;
             voice.say(&Beat::Done(&call, End::Ok("README.md\n")))
         }
@@ -142,9 +142,14 @@ fn look(voice: &mut Voice, calls: &mut Calls, misdeed: Misdeed) -> io::Result<()
 }
 
 /// What has nothing to do with the issue.
-fn astray(voice: &mut Voice, calls: &mut Calls, stage: &Stage, misdeed: Misdeed) -> io::Result<()> {
-    match misdeed {
-        Misdeed::Escape => {
+fn astray(
+    voice: &mut Voice,
+    calls: &mut Calls,
+    stage: &Stage,
+    misbehaviour: Misbehaviour,
+) -> io::Result<()> {
+    match misbehaviour {
+        Misbehaviour::Escape => {
             for path in &stage.outside {
                 let call = calls.write(&path.to_string_lossy(), "escaped\n");
                 voice.say(&Beat::Call(&call))?;
@@ -152,21 +157,22 @@ fn astray(voice: &mut Voice, calls: &mut Calls, stage: &Stage, misdeed: Misdeed)
             }
             Ok(())
         }
-        Misdeed::Memory => {
+        Misbehaviour::Memory => {
             let call = calls.command("close another issue by hand");
             voice.say(&Beat::Call(&call))?;
             told(voice, &call, close_by_hand(stage))
         }
         // The others tell it in one sum at the end.
-        Misdeed::Budget if matches!(stage.agent, Agent::Claude | Agent::OpenCode) => {
+        Misbehaviour::Budget if matches!(stage.agent, Agent::Claude | Agent::OpenCode) => {
             for spree in 1..=SPREES {
-                // Each answer has its own figure, by which messages are told apart.
+                // Each answer has its own figure, by which messages are
+                // distinguished.
                 voice.say(&Beat::Used(SPREE_TOKENS + spree))?;
                 std::thread::sleep(Duration::from_millis(20));
             }
             Ok(())
         }
-        Misdeed::Huge => {
+        Misbehaviour::Huge => {
             let text = "x".repeat(64 << 10);
             let mut printed = 0;
             while printed < HUGE_BYTES {
@@ -175,7 +181,7 @@ fn astray(voice: &mut Voice, calls: &mut Calls, stage: &Stage, misdeed: Misdeed)
             }
             Ok(())
         }
-        Misdeed::Sleepers => {
+        Misbehaviour::Sleepers => {
             let call = calls.command("sleepers");
             voice.say(&Beat::Call(&call))?;
             told(voice, &call, sleepers())
@@ -192,32 +198,37 @@ fn told(voice: &mut Voice, call: &Call, done: io::Result<()>) -> io::Result<()> 
 }
 
 /// The work itself: a file that is named like the issue.
-fn work(voice: &mut Voice, calls: &mut Calls, stage: &Stage, misdeed: Misdeed) -> io::Result<()> {
+fn work(
+    voice: &mut Voice,
+    calls: &mut Calls,
+    stage: &Stage,
+    misbehaviour: Misbehaviour,
+) -> io::Result<()> {
     let path = format!("{}.txt", stage.issue);
     let content = format!("{}\n", stage.issue);
     let call = calls.write(&path, &content);
     voice.say(&Beat::Call(&call))?;
-    match misdeed {
-        Misdeed::WrongClaim => {}
-        Misdeed::WrongWork => fs::write(&path, "something else\n")?,
+    match misbehaviour {
+        Misbehaviour::WrongClaim => {}
+        Misbehaviour::WrongWork => fs::write(&path, "something else\n")?,
         _ => fs::write(&path, &content)?,
     }
     voice.say(&Beat::Done(&call, End::Ok("written")))
 }
 
 /// The end.
-fn leave(voice: &mut Voice, misdeed: Misdeed) -> io::Result<ExitCode> {
-    let tokens = match misdeed {
-        Misdeed::Budget => SPREES * SPREE_TOKENS,
+fn leave(voice: &mut Voice, misbehaviour: Misbehaviour) -> io::Result<ExitCode> {
+    let tokens = match misbehaviour {
+        Misbehaviour::Budget => SPREES * SPREE_TOKENS,
         _ => 100,
     };
-    match misdeed {
-        Misdeed::NoTerminal => {}
-        Misdeed::Truncated => voice.say_half(&Beat::Finished(tokens))?,
-        Misdeed::Failed => voice.say(&Beat::Failed("I could not do it"))?,
+    match misbehaviour {
+        Misbehaviour::NoTerminal => {}
+        Misbehaviour::Truncated => voice.say_half(&Beat::Finished(tokens))?,
+        Misbehaviour::Failed => voice.say(&Beat::Failed("I could not do it"))?,
         _ => voice.say(&Beat::Finished(tokens))?,
     }
-    if misdeed == Misdeed::HangAfter {
+    if misbehaviour == Misbehaviour::HangAfter {
         hang();
     }
     Ok(ExitCode::SUCCESS)

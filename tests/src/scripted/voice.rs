@@ -1,27 +1,27 @@
 //! What the agent prints, line by line, until it is to die.
 
 use super::beat::{Beat, Format};
-use super::misdeed::Misdeed;
+use super::misbehaviour::Misbehaviour;
 use rustix::process::{Signal, getpid, kill_process};
 use std::io::{self, Write};
 
 /// Prints what happens.
 pub(super) struct Voice {
     format: Box<dyn Format>,
-    misdeed: Misdeed,
+    misbehaviour: Misbehaviour,
     printed: u64,
 }
 
 impl Voice {
-    pub(super) fn new(format: Box<dyn Format>, misdeed: Misdeed) -> Self {
+    pub(super) fn new(format: Box<dyn Format>, misbehaviour: Misbehaviour) -> Self {
         Self {
             format,
-            misdeed,
+            misbehaviour,
             printed: 0,
         }
     }
 
-    /// Says what happens. A pipe that nobody reads any more is an error.
+    /// Says what happens. A closed pipe is an error.
     pub(super) fn say(&mut self, beat: &Beat<'_>) -> io::Result<()> {
         for line in self.format.lines(beat) {
             self.line(&line)?;
@@ -43,9 +43,9 @@ impl Voice {
 
     /// Prints a line as it is.
     pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
-        match self.misdeed {
-            Misdeed::Crash(after) if self.printed == after => std::process::exit(1),
-            Misdeed::Kill(after) if self.printed == after => {
+        match self.misbehaviour {
+            Misbehaviour::Crash(after) if self.printed == after => std::process::exit(1),
+            Misbehaviour::Kill(after) if self.printed == after => {
                 kill_process(getpid(), Signal::KILL)?;
             }
             _ => {}

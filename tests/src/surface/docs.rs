@@ -92,12 +92,13 @@ pub fn faults(root: &Path, surface: &Surface) -> Vec<Fault> {
             faults.push(Fault::at("docs/reference/classes.md", 0, detail));
         }
     }
+    faults.extend(super::idioms::faults(root));
     faults.sort();
     faults.dedup();
     faults
 }
 
-/// Takes the code out of a page: lines of blocks, and what stands between
+/// Takes the code out of a page: lines of blocks, and what is between
 /// backticks.
 fn code_of<'a>(page: &'a str, text: &'a str) -> Vec<Code<'a>> {
     let mut found = Vec::new();
@@ -239,11 +240,11 @@ fn check_class(code: &Code<'_>, fault: &mut impl FnMut(String)) {
         && word.parse::<FailureClass>().is_err()
         && !is_tail_of_a_class(word)
     {
-        fault(format!("`{word}` is no failure class"));
+        fault(format!("unknown failure class `{word}`"));
     }
 }
 
-/// Tells whether a word is the name of a class without its family.
+/// Returns whether a word is the name of a class without its family.
 fn is_tail_of_a_class(word: &str) -> bool {
     let tail = |class: &FailureClass| class.as_str().rsplit('.').next() == Some(word);
     FailureClass::ALL.iter().any(tail)

@@ -57,7 +57,7 @@ impl Surface {
         }
     }
 
-    /// Tells whether any command takes a flag.
+    /// Returns whether any command takes a flag.
     pub fn has_flag(&self, flag: &str) -> bool {
         self.commands
             .values()
@@ -127,7 +127,7 @@ fn take_option(line: &str, options: &mut Vec<(String, String)>) {
     }
 }
 
-/// Reads what a command says of itself.
+/// Reads what a command reports about itself.
 fn read(help: &str) -> Entry {
     let mut entry = Entry {
         about: help.lines().next().unwrap_or_default().trim().to_owned(),

@@ -85,7 +85,7 @@ fn check(name: &str, text: &str, paths: &[String], faults: &mut Vec<Fault>) {
     }
 }
 
-/// Tells whether a line has a path, and not only as a part of another.
+/// Returns whether a line has a path, and not only as a part of another.
 fn names_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         let before = line.get(..at).and_then(|head| head.chars().next_back());
@@ -118,7 +118,7 @@ fn check_tasks(root: &Path, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Tells what a task's line needs and is not there.
+/// Reports what a task's line needs and is not there.
 fn missing(root: &Path, manifests: &str, line: &str) -> Option<String> {
     // A value that a command gives begins with that command.
     let line = line.split_once("=$(").map_or(line, |(_, command)| command);
@@ -145,7 +145,7 @@ fn missing(root: &Path, manifests: &str, line: &str) -> Option<String> {
             .map(|path| format!("there is no {path}")),
         word if PLAIN.contains(&word) => None,
         word if root.join(word).is_file() => None,
-        word => Some(format!("nothing is known of the command `{word}`")),
+        word => Some(format!("nothing is known about the command `{word}`")),
     }
 }
 

@@ -6,7 +6,9 @@ pub mod docs;
 pub mod generate;
 pub mod help;
 pub mod hygiene;
+pub mod idioms;
 pub mod layers;
+mod lexer;
 pub mod pipeline;
 pub mod task;
 

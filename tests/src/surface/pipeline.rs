@@ -21,7 +21,7 @@ pub fn faults(root: &Path) -> Vec<Fault> {
     if !text.lines().any(|line| line == "set -euo pipefail") {
         fault(
             0,
-            "it goes on after a step that failed: no `set -euo pipefail`".to_owned(),
+            "it continues after a step that failed: no `set -euo pipefail`".to_owned(),
         );
     }
     let mut check = crate::command("bash");
@@ -54,7 +54,7 @@ pub fn faults(root: &Path) -> Vec<Fault> {
     for (number, line) in text.lines().enumerate() {
         let ignores = ["|| true", "|| :", "; true"];
         if ignores.iter().any(|end| line.trim_end().ends_with(end)) {
-            fault(number + 1, "a failure is passed over".to_owned());
+            fault(number + 1, "a failure is skipped".to_owned());
         }
         match line.strip_prefix("step ") {
             Some(step) => {

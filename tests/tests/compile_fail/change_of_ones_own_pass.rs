@@ -1,13 +1,13 @@
 //! A trait of one's own may be anybody's.
 
-trait Change {
+trait MutationKind {
     const NAME: &'static str;
 }
 
 #[derive(Debug)]
 enum Delete {}
 
-impl Change for Delete {
+impl MutationKind for Delete {
     const NAME: &'static str = "delete";
 }
 

@@ -1,4 +1,4 @@
-//! A transport that failed comes to no gate.
+//! A failed transport does not reach a gate.
 
 use premath_kernel::record::world::{DestinationGate, Judged, NotCarried};
 

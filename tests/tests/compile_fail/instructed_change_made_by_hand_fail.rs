@@ -1,4 +1,4 @@
-//! Nobody makes the right to a change that no instruction claims.
+//! The right to a change cannot be made without an instruction's claim.
 
 use premath_kernel::authority::InstructedChange;
 use premath_kernel::authority::claim::ChangeMorphism;

@@ -1,4 +1,4 @@
-//! Nobody binds an instruction to less than a batch does.
+//! An instruction cannot be bound to less than a batch binds it to.
 
 use premath_kernel::authority::MutationMode;
 use premath_kernel::authority::instruction::{Instruction, InstructionPolicy};

@@ -1,4 +1,4 @@
-//! A file gives a text, which is no right.
+//! A file gives a text, which is not a right.
 
 use premath_kernel::turn::{Close, MutationReady};
 use serde::Deserialize as _;

@@ -1,4 +1,4 @@
-//! Nobody but the gate makes a right.
+//! Only the gate creates a right.
 
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::turn::{Close, MutationReady, MutationWitness};

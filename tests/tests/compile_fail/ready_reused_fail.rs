@@ -1,4 +1,4 @@
-//! A right is good once: whoever writes the change uses it up.
+//! A right is used once: writing the change consumes it.
 
 use premath_kernel::turn::{Close, MutationReady};
 

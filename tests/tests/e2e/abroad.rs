@@ -14,7 +14,7 @@ const POLICY_FILE: &str = "policies/control/harness-instruction-policy-v1.json";
 /// Leaves a file that names the issue and the world.
 const WORK: &str = r#"echo "$PREMATH_WORLD" > "src/$PREMATH_ISSUE_ID.txt""#;
 
-/// Says that it runs, and ends when told to.
+/// Says that it runs, and ends on request.
 const WAITING: &str = r#"echo part > src/part.txt; touch "$HOME/started"
 until [ -e "$HOME/go" ]; do sleep 0.05; done"#;
 
@@ -22,7 +22,7 @@ until [ -e "$HOME/go" ]; do sleep 0.05; done"#;
 const TOGETHER: &str = r#"touch "$HOME/at-$PREMATH_ISSUE_ID" "src/$PREMATH_ISSUE_ID.txt"
 until [ -e "$HOME/at-a" ] && [ -e "$HOME/at-b" ]; do sleep 0.05; done"#;
 
-/// A repository that was laid out, with lanes, and the world `there`.
+/// A repository that was created, with lanes, and the world `there`.
 struct Worlds {
     here: Scratch,
     there: Scratch,
@@ -195,7 +195,7 @@ fn a_step_works_where_its_issue_asks_and_closes_when_the_gate_there_admits_it() 
     // Its own verification was run, in a checkout of the harness's own.
     let verified = fs::read_to_string(here.home().join("verified-there")).unwrap();
     assert!(verified.contains("/repo-verify/"), "{verified}");
-    // Who said what lies where it was said.
+    // The owner and location of each file.
     assert_eq!(kept(&there.root, "gate"), kept(&here.root, "gate"));
     assert_eq!(kept(&there.root, "gate")[0]["result"], "accepted");
     assert_eq!(kept(&here.root, "transport")[0]["outcome"], "carried");
@@ -241,7 +241,7 @@ fn a_turn_that_the_gate_there_refuses_closes_nothing_and_its_work_is_kept_there(
     });
     worlds.batch(WORK).end().exits(1);
     let class = "protocol.parallel_transport_order_invalid";
-    // The policy tries such a class twice, and then files what it came to.
+    // The policy tries such a class twice, and then files its outcome.
     assert_eq!(worlds.here.issue("a")["status"], "open");
     let steps = worlds.here.steps_of("a");
     let said: Vec<_> = steps.iter().map(|row| &row["retry"]["decision"]).collect();

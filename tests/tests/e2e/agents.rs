@@ -245,7 +245,7 @@ fn works_in(mode: &str, agent: Agent, installed: &Installed) {
         made.sort();
         assert_eq!(in_evidence(&scratch, id), made, "{id}");
         if closed {
-            // The titles that OpenCode asks for it tells to nobody.
+            // OpenCode does not report the titles that it asks for.
             let told = |turn: &&_| agent != Agent::OpenCode || !is_aside(turn);
             let spent = own().filter(told);
             let input: u64 = spent

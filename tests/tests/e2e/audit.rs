@@ -1,5 +1,5 @@
-//! Signed landings, and what `premath audit` says of a repository in which one
-//! lie was planted.
+//! Signed landings, and what `premath audit` reports about a repository in
+//! which one lie was planted.
 
 mod night;
 
@@ -53,7 +53,7 @@ const OF_THE_TRAJECTORY: &[Lie] = &[
     ("a row is put in", LieCode::RowInserted, |copied| {
         copied.rows_as_they_are(|lines| lines.insert(2, "{}".to_owned()));
     }),
-    ("a row is written anew", LieCode::RowRewritten, |copied| {
+    ("a row is rewritten", LieCode::RowRewritten, |copied| {
         copied.rows_as_they_are(|lines| lines[1] = lines[1].replacen(',', ", ", 1));
     }),
     (
@@ -167,7 +167,7 @@ const OF_WITNESSES: &[Lie] = &[
         },
     ),
     (
-        "a witness is no JSON",
+        "a witness is not JSON",
         LieCode::WitnessUnreadable,
         |copied| {
             fs::write(copied.witness_path("worker.1.b.1", "turn"), "{").unwrap();
@@ -493,7 +493,7 @@ const OF_ISSUES: &[Lie] = &[
     ),
 ];
 
-/// Plants each lie in a copy of its own; the first lie of the audit must be it.
+/// Plants each are in a copy of its own; the first lie of the audit must be it.
 fn each_is_found(scratch: &Scratch, lies: &[Lie]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (name, code, plant) in lies {
@@ -547,8 +547,8 @@ fn a_planted_lie_is_found_and_named_first() {
     assert_eq!(missing, [LieCode::AnchorAfterRow]);
 }
 
-/// Tells whether git verifies a commit; `None` where there is no `ssh-keygen`,
-/// which git calls for it.
+/// Returns whether git verifies a commit; `None` where there is no
+/// `ssh-keygen`, which git calls for it.
 fn git_accepts(scratch: &Scratch, commit: &str, key: &Path) -> Option<bool> {
     if premath_tests::command("ssh-keygen")
         .arg("-?")

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const CONFINING: [&str; 2] = ["landlock", "namespaces"];
 
-/// Tells whether a way of confining works on this machine; where it does not,
+/// Returns whether a way of confining works on this machine; where it does not,
 /// the harness must refuse it by name.
 fn works(mode: &str) -> bool {
     let scratch = Scratch::with_issues(1, &[]);
@@ -115,7 +115,7 @@ fn work() -> Vec<(&'static str, String)> {
             "commit",
             "rm -f src/soft; git add -A && git commit -qm work && git status --short",
         ),
-        // What git leaves of these is no unfinished work.
+        // What git leaves of these is not an unfinished work.
         (
             "pick",
             "echo p > p && git add p && git commit -qm p && git revert --no-edit HEAD && git cherry-pick HEAD~1",
@@ -212,7 +212,7 @@ fn a_command_that_is_not_confined_claims_no_profile() {
         .args(["--sandbox", "none"])
         .end()
         .exits(0)
-        .says("commands are not confined, as asked for");
+        .says("commands are not confined, as requested");
     let folder = scratch.root.join("artifacts/ciwitness");
     let input = &read(&folder.join("w.a.1.turn.json"))["input"]["evidence"];
     assert!(input["callSpec"].get("runtimeSandboxRef").is_none());
@@ -264,11 +264,10 @@ fn a_sandbox_that_is_named_and_does_not_work_here_is_refused() {
         "[sandbox]\nmode = \"jail\"\n",
     )
     .unwrap();
-    scratch
-        .batch("true", "true")
-        .end()
-        .exits(2)
-        .says("harness.toml:2: `mode`: `jail` is not `namespaces`, `landlock` or `none`");
+    scratch.batch("true", "true").end().exits(2).says(
+        "harness.toml:2: `mode`: invalid sandbox mode `jail`: expected `namespaces`, \
+              `landlock` or `none`",
+    );
     scratch
         .batch("true", "true")
         .env("PREMATH_SANDBOX", "jail")
@@ -300,8 +299,8 @@ fn what_a_person_opens_is_open_but_for_issue_memory() {
             .args(["--sandbox", mode])
             .end()
             .exits(0)
-            .says("which holds issue memory or artifacts; it stays shut")
-            .says("gone, which is not there; it opens nothing");
+            .says("which holds the issue store or artifacts; it stays read-only")
+            .says("gone, which does not exist; ignored");
         assert_eq!(went(&scratch), ["shared"], "{mode}");
     }
 }
@@ -328,7 +327,7 @@ fn a_worktree_that_holds_issue_memory_is_kept_from_it_by_namespaces_alone() {
         let run = run.args(["--sandbox", mode]);
         if mode == "landlock" {
             let refused = run.end().exits(1).stdout;
-            let why = "cannot keep a step out of the git folder of the main checkout";
+            let why = "cannot protect the git folder of the main checkout";
             assert!(refused.contains(why), "{refused}");
             assert_eq!(scratch.issue("a")["status"], "open");
             continue;
@@ -336,7 +335,7 @@ fn a_worktree_that_holds_issue_memory_is_kept_from_it_by_namespaces_alone() {
         let ended = run.end().exits(0);
         let warned = ended
             .stdout
-            .contains("which landlock cannot keep from its commands");
+            .contains("which landlock cannot hide from its commands");
         let changed = ended
             .events()
             .iter()
@@ -505,7 +504,7 @@ fn a_batch_in_which_everybody_asks_finds_no_change() {
 }
 
 #[test]
-fn another_worktree_that_an_unconfined_agent_changed_is_given_up_by_name() {
+fn another_worktree_that_an_unconfined_agent_changed_is_abandoned_by_name() {
     let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
     let other = scratch.lanes[1].join("src/base.txt");
     scratch

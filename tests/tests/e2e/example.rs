@@ -73,8 +73,8 @@ fn every_commit_of_the_examples_target_passes_every_test_that_is_there() {
         .arg(&folder)
         .end()
         .exits(0)
-        .says("all 14 issues ended as the example expects")
-        .says("the work of the 11 closed ones is on harness/integration")
+        .says("all 14 issues ended as expected")
+        .says("the 11 closed ones are landed on harness/integration")
         .says("git log --first-parent harness/integration")
         .says("git diff main...harness/integration");
     scratch.root = folder.join("wordkit");
@@ -178,7 +178,7 @@ fn an_issue_of_the_example_uses_each_that_it_waits_for() {
     };
     let ids: String = rows.keys().map(|id| format!("\"{id}\"\n")).collect();
     let issue = file("issue", &ids);
-    // As the second attempt of wk-05 is told.
+    // As the second attempt of wk-05 is reported.
     let prompt = file("prompt", "## What failed last time\n\nan apostrophe\n");
     let script = |place: &Path, script: &str, id: &str| {
         scratch

@@ -161,14 +161,13 @@ fn waiting(scratch: &Scratch, line: &str) -> Running {
 }
 
 #[test]
-fn a_kill_between_attempts_goes_on_counting() {
+fn a_kill_between_attempts_continues_counting() {
     let scratch = scratch(&slow());
     let line = "exit 75";
     let killed = waiting(&scratch, line);
     killed.signal(Signal::KILL);
     assert_eq!(killed.wait().signal, Some(9));
-    // What is left of the wait is waited by whoever goes on, and ends at an
-    // interrupt.
+    // The next run waits for the rest, and an interrupt ends the wait.
     let again = waiting(&scratch, line);
     again.signal(Signal::INT);
     again.wait().exits(1).says("interrupted");
@@ -366,7 +365,7 @@ fn one_command_is_gated_by_one_process_at_a_time() {
     let up = scratch.home().join("up");
     until(PATIENCE, || up.exists().then_some(())).expect("the command starts");
     gate(&scratch, &[], line).end().exits(1).says("was held by");
-    // Another command is no business of its.
+    // Another command is not business of its.
     gate(&scratch, &[], "true").end().exits(0);
     fs::write(scratch.home().join("go"), "").unwrap();
     first.wait().exits(0);
@@ -381,7 +380,7 @@ fn a_gate_hands_up_under_the_instruction_that_the_batch_has() {
     gate(&scratch, &["--issue", "a"], line).end().exits(1);
     assert_eq!(scratch.issue("a")["status"], "blocked");
 
-    // One that may not update issues blocks none, and that is said.
+    // One that may not update issues blocks none, and that is reported.
     let scratch = Scratch::with_issues(0, &[issue("a")]);
     scratch.premath(["init"]).end().exits(0);
     for entry in fs::read_dir(scratch.root.join("instructions")).unwrap() {

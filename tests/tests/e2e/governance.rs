@@ -22,7 +22,7 @@ fn scratch(claims: &str, settings: &str) -> Scratch {
 
 const CLAIMED: &str = r#"{"profileOverlayClaims": ["profile.doctrine_inf_governance.v0"]}"#;
 
-/// What `sha256sum` says of the package.
+/// What `sha256sum` reports about the package.
 const DIGEST: &str = "sha256:acafce7725bc3ebb71fbd339229b9d299e34d8727da62e67101106d27a5ddf02";
 
 fn pinned(digest: &str) -> String {
@@ -32,7 +32,7 @@ fn pinned(digest: &str) -> String {
 }
 
 #[test]
-fn a_pinned_package_stands_in_the_evidence_of_every_turn() {
+fn a_pinned_package_is_in_the_evidence_of_every_turn() {
     let scratch = scratch(CLAIMED, &pinned(DIGEST));
     scratch.batch("true", "true").end().exits(0);
     let witness = scratch

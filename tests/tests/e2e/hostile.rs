@@ -77,7 +77,7 @@ fn spare_none(scratch: &Scratch) {
     fs::write(scratch.root.join("harness.toml"), config).unwrap();
 }
 
-/// Nothing was run, nothing lies outside, git is whole.
+/// Nothing was run, nothing is outside, git is whole.
 #[track_caller]
 fn harmless(scratch: &Scratch) {
     let mut files = Vec::new();

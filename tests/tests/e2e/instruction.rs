@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
 
-/// A repository with two lanes that was laid out by `premath init`, and the
+/// A repository with two lanes that was created by `premath init`, and the
 /// instruction that this wrote.
 struct Laid {
     scratch: Scratch,
@@ -27,7 +27,7 @@ impl Laid {
         }
     }
 
-    /// A batch that says nothing of what its changes rest on.
+    /// A batch without an authorisation.
     fn batch(&self, work: &str) -> Run {
         let mut run = self.scratch.run(&binaries().coordinator).arg("--json");
         for lane in &self.scratch.lanes {

@@ -5,7 +5,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 
-/// The work says that it runs, leaves something, and ends when it is told to.
+/// The work says that it runs, leaves something, and ends when it is instructed
+/// to.
 const WORK: &str = r#"echo "$PREMATH_ISSUE_ID" > src/part.txt; touch "$HOME/started"
 until [ -e "$HOME/go" ]; do sleep 0.05; done"#;
 
@@ -80,7 +81,7 @@ fn the_second_interrupt_ends_the_running_step_and_keeps_what_it_left() {
 }
 
 #[test]
-fn an_interrupted_batch_goes_on_when_it_is_started_again() {
+fn an_interrupted_batch_continues_when_it_is_started_again() {
     let (scratch, batch) = in_the_middle();
     interrupt(&batch, Signal::INT, "drain");
     interrupt(&batch, Signal::INT, "kill");

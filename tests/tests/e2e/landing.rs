@@ -1,5 +1,5 @@
-//! Work that lands: closed means that it is on the target, and nobody else's
-//! commit or checkout is touched.
+//! Work that lands: closed means that it is on the target, and no other commit
+//! or checkout is touched.
 
 use premath_tests::{Dice, Ended, Length, PATIENCE, Run, Scratch, issue, until};
 use rustix::process::Signal;
@@ -159,7 +159,7 @@ fn a_conflict_gets_one_fresh_attempt_that_knows_of_it() {
     assert_eq!(failed[0]["failureClasses"], json!(["landing_conflict"]));
     let prompts = fs::read_to_string(scratch.home().join("prompts")).unwrap();
     assert!(
-        prompts.contains("the work conflicts with what is on harness/integration")
+        prompts.contains("merge conflict with harness/integration")
             && prompts.contains("src/shared.txt"),
         "{prompts}"
     );
@@ -170,7 +170,7 @@ fn a_conflict_gets_one_fresh_attempt_that_knows_of_it() {
 #[test]
 fn a_second_conflict_blocks_and_keeps_the_work() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
-    // Somebody else changes the same file while it is worked on, each time.
+    // Another commit changes the same file during each attempt.
     let root = scratch.root.display();
     let work = format!(
         r#"git -C '{root}' worktree add -q --detach "$HOME/other" harness/integration && (cd "$HOME/other" &&
@@ -282,12 +282,12 @@ fn a_batch_of_conflicts_ends_landed_or_blocked_with_every_commit_green() {
 /// The doctor finds nothing.
 fn in_order(scratch: &Scratch) {
     let doctor = scratch.premath(["doctor"]).end().exits(0);
-    assert!(doctor.stdout.contains("all in order"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("no findings"), "{}", doctor.stdout);
 }
 
 #[test]
-fn what_somebody_else_commits_to_the_target_in_the_middle_is_kept() {
-    let length = Length::asked("20 commits of somebody else to the landing target");
+fn what_another_process_commits_to_the_target_in_the_middle_is_kept() {
+    let length = Length::asked("20 commits of another process to the landing target");
     let count = length.pick(4, 20);
     let rows: Vec<Value> = (0..count).map(|n| issue(&format!("k-{n:02}"))).collect();
     let scratch = Scratch::with_issues(2, &rows);
@@ -333,7 +333,7 @@ fn a_target_that_is_checked_out_is_refused_before_anything() {
         .args(["--landing-target", "a..b"])
         .end()
         .exits(2)
-        .says("no name that git takes for a branch");
+        .says("is not a valid branch name");
     assert_eq!(scratch.issue("a"), issue("a"));
     assert!(!scratch.trajectory_path().exists());
 }
@@ -426,7 +426,7 @@ fn a_single_worker_lands_too() {
         .args(["--max-steps", "2"])
         .end()
         .exits(0)
-        .says("2 of 2 closed are on harness/integration");
+        .says("2 of 2 closed issues landed on harness/integration");
     assert_eq!(first_parents(&scratch).len(), 2);
     every_close_is_on_the_target(&scratch);
     refs_are_accounted_for(&scratch);

@@ -1,4 +1,4 @@
-//! What `harness.toml` says of landing: check, push, protected files,
+//! What `harness.toml` reports about landing: check, push, protected files,
 //! setup; and what a lane is afterwards.
 
 use crate::landing::{
@@ -117,7 +117,7 @@ fn what_fails_the_check_after_its_landing_is_taken_back() {
     assert!(
         ended
             .stdout
-            .contains("harness/integration is back where it was before it"),
+            .contains("harness/integration was reset to the commit before it"),
         "{}",
         ended.stdout
     );
@@ -137,7 +137,7 @@ fn what_fails_the_check_after_its_landing_is_taken_back() {
 fn what_others_built_upon_is_reverted_and_not_lost() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let check = scratch.folder().join("check.sh");
-    // Somebody goes on from the landed work before its check fails.
+    // Another commit builds on the landed work before its check fails.
     fs::write(&check, format!("{}\nexit 1\n", theirs(&scratch))).unwrap();
     settings(
         &scratch,
@@ -195,7 +195,7 @@ fn what_landed_is_pushed_and_never_forced() {
     let pushed = || git(&["-C", remote, "rev-parse", TARGET]).exits(0).stdout;
     assert_eq!(pushed().trim(), first_parents(&scratch)[0].to_string());
 
-    // Somebody pushed something else: said, and nothing of theirs is lost.
+    // Another commit was pushed: reported, and not lost.
     let tree = git(&["-C", remote, "rev-parse", &format!("{TARGET}^{{tree}}")]).exits(0);
     let tree = tree.stdout.trim().to_owned();
     let theirs = git(&["-C", remote, "commit-tree", "-m", "theirs", &tree]).exits(0);
@@ -258,7 +258,7 @@ touch src/deep.lock; echo 1 >> src/base.txt; git commit -qam 'by itself'"#;
     assert!(
         ended
             .stdout
-            .contains("the work changed protected files: src/base.txt, src/deep.lock"),
+            .contains("the attempt changed protected files: src/base.txt, src/deep.lock"),
         "{}",
         ended.stdout
     );
@@ -282,12 +282,12 @@ fn a_worktree_is_set_up_anew_when_what_it_rests_on_changed() {
 }
 
 #[test]
-fn a_setup_that_fails_gives_its_lane_up_before_anything() {
+fn a_setup_that_fails_disables_its_lane_before_anything() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     settings(&scratch, "[worktrees]\nsetup_cmd = \"exit 3\"\n");
     let ended = scratch.landing_batch("true", "true").end().exits(1);
     assert!(
-        ended.stdout.contains("the setup command did not pass"),
+        ended.stdout.contains("the setup command failed"),
         "{}",
         ended.stdout
     );
@@ -315,7 +315,7 @@ fn a_lane_goes_back_to_its_branch_and_the_main_checkout_is_not_taken() {
 }
 
 #[test]
-fn nobody_begins_with_work_that_is_yet_to_be_checked() {
+fn no_step_begins_with_work_that_is_yet_to_be_checked() {
     let scratch = Scratch::with_issues(2, &[issue("a"), issue("b"), issue("c")]);
     let check = r#"[ ! -e src/a.txt ] && exit
 touch "$HOME/checking"; until [ -e "$HOME/began" ]; do sleep 0.01; done; exit 1"#;

@@ -69,7 +69,7 @@ fn without_any_worktree_the_hint_says_what_to_type() {
         .landing_batch("true", "true")
         .end()
         .exits(2)
-        .says("hint: --lanes 2");
+        .says("hint: create lanes with --lanes 2");
     assert_eq!(scratch.issue("a"), issue("a"));
 }
 
@@ -90,12 +90,12 @@ fn the_settings_say_how_many_there_are() {
         .landing_batch("true", "true")
         .end()
         .exits(0)
-        .says("lane-03: removed, one too many");
+        .says("lane-03: removed, not needed");
     assert_eq!(listed(&scratch), lanes(&scratch, 1));
 }
 
 #[test]
-fn what_somebody_left_in_a_lane_is_kept_and_the_lane_works() {
+fn what_was_left_in_a_lane_is_kept_and_the_lane_works() {
     let scratch = scratch(&["a"], "[worktrees]\ncount = 1\n");
     scratch.landing_batch("true", "true").end().exits(0);
     let lane = lane(&scratch, 1);
@@ -188,7 +188,7 @@ fn two_batches_that_begin_together_make_each_lane_once() {
     let running = [batch("x").start(), batch("y").start()];
     for running in running {
         let ended = running.wait();
-        // Who comes second may find a lane in use, and says so.
+        // The second process may find a lane in use, and reports that.
         assert!(matches!(ended.code, Some(0 | 1)), "{ended:?}");
     }
     assert_eq!(listed(&scratch), lanes(&scratch, 2));
@@ -208,7 +208,7 @@ fn a_person_and_the_time_end_the_making_of_lanes() {
     until(PATIENCE, || first.exists().then_some(())).expect("a lane is made");
     running.signal(Signal::INT);
     let ended = running.wait().exits(130);
-    let said = "of 1000 lanes are there; they stay for the next batch";
+    let said = "of 1000 lanes exist; they are kept for the next batch";
     let there = listed(&scratch).len();
     assert!((1..1000).contains(&there), "{there}");
     let ended = ended.says(&format!("interrupted: only {there} {said}"));

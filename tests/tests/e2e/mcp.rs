@@ -212,7 +212,7 @@ fn nothing_that_was_acknowledged_is_lost_between_clients_commands_and_coordinato
     };
     let done: Vec<Acknowledged> = std::thread::scope(|threads| {
         let (scratch, go_on, failed, batch) = (&scratch, &go_on, &failed, &batch);
-        // Whoever fails ends the others too.
+        // One failure ends the others too.
         let guarded = move |work: &dyn Fn() -> Acknowledged| {
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             failed.fetch_or(done.is_err(), Ordering::Relaxed);

@@ -1,12 +1,12 @@
-//! Every misdeed of the scripted agent, in every format: the class, what becomes
-//! of the issue, that it takes a bounded time and leaves nothing behind, and
-//! that the batch goes on.
+//! Every fault of the scripted agent, in every format: the class, what happens
+//! to the issue, that it takes a bounded time and leaves nothing behind, and
+//! that the batch continues.
 
 pub(super) mod expected;
 
 use expected::{AFTER_END, CALL_SILENCE, End, FIRST_EVENT, GRACE, SILENCE, STEP, expected};
 use premath_evidence::Agent;
-use premath_tests::scripted::Misdeed;
+use premath_tests::scripted::Misbehaviour;
 use premath_tests::{Length, Scratch, binaries, issue};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -17,7 +17,7 @@ use std::time::Duration;
 const SLACK: Duration = Duration::from_secs(2);
 
 /// A limit that ends nothing here. In quick form, on a machine that is busy
-/// with other tests, it is told apart from the limit that does.
+/// with other tests, it is distinguished from the limit that does.
 const FAR: Duration = Duration::from_secs(120);
 
 const LANES: usize = 6;
@@ -52,9 +52,9 @@ enum Form {
 }
 
 impl Form {
-    fn of(misdeed: Misdeed) -> Self {
-        match misdeed {
-            Misdeed::Endless => Self::Clock,
+    fn of(misbehaviour: Misbehaviour) -> Self {
+        match misbehaviour {
+            Misbehaviour::Endless => Self::Clock,
             _ => Self::Silences,
         }
     }
@@ -78,9 +78,9 @@ impl Form {
     }
 }
 
-/// The issue that a misdeed belongs to.
-fn id_of(misdeed: Misdeed) -> String {
-    format!("m-{misdeed}")
+/// The issue that a fault belongs to.
+fn id_of(misbehaviour: Misbehaviour) -> String {
+    format!("m-{misbehaviour}")
 }
 
 pub(super) fn titled(id: &str, title: &str, priority: u32) -> Value {
@@ -90,16 +90,17 @@ pub(super) fn titled(id: &str, title: &str, priority: u32) -> Value {
     row
 }
 
-/// The misdeeds' issues, then good ones, and the last when the slow ones are closed.
-fn issues(misdeeds: &[Misdeed], agent: Agent) -> Vec<Value> {
+/// The faults' issues, then good ones, and the last when the slow ones are
+/// closed.
+fn issues(misbehaviours: &[Misbehaviour], agent: Agent) -> Vec<Value> {
     let mut last = titled("z-last", "ok", 3);
     let mut edges = Vec::new();
     let mut rows = Vec::new();
-    for misdeed in misdeeds {
-        let wanted = expected(*misdeed, agent);
+    for misbehaviour in misbehaviours {
+        let wanted = expected(*misbehaviour, agent);
         let once = wanted.limit.is_some() && wanted.attempts == 2;
-        let title = format!("{misdeed}{}", if once { " once" } else { "" });
-        let id = id_of(*misdeed);
+        let title = format!("{misbehaviour}{}", if once { " once" } else { "" });
+        let id = id_of(*misbehaviour);
         if wanted.end == End::Closed {
             edges.push(json!({"issue_id": "z-last", "depends_on_id": id, "type": "blocks"}));
         }
@@ -115,7 +116,7 @@ fn issues(misdeeds: &[Misdeed], agent: Agent) -> Vec<Value> {
 }
 
 /// One line of the table, and what is wrong with it.
-struct Line {
+struct TableRow {
     text: String,
     faults: Vec<String>,
 }
@@ -129,9 +130,9 @@ struct Batch {
 }
 
 impl Batch {
-    fn run(agent: Agent, form: Form, misdeeds: &[Misdeed], strict: bool) -> Self {
-        // The last lane is somebody else's.
-        let scratch = Scratch::with_issues(LANES + 1, &issues(misdeeds, agent));
+    fn run(agent: Agent, form: Form, misbehaviours: &[Misbehaviour], strict: bool) -> Self {
+        // The last lane belongs to another process.
+        let scratch = Scratch::with_issues(LANES + 1, &issues(misbehaviours, agent));
         let outside = [&scratch.root, &scratch.lanes[LANES]]
             .map(|folder| format!("--outside \"{}/escaped.txt\"", folder.display()));
         let flags = format!(
@@ -190,7 +191,7 @@ impl Batch {
         serde_json::from_slice(&fs::read(self.scratch.root.join(path)).unwrap()).unwrap()
     }
 
-    /// Tells whether a step that began after this one ended closed its issue.
+    /// Returns whether a step that began after this one ended closed its issue.
     fn went_on(&self, step: &Value) -> bool {
         let rows = self.scratch.steps();
         let row = rows.iter().find(|row| row["stepId"] == step["stepId"]);
@@ -211,9 +212,9 @@ impl Batch {
         }
     }
 
-    fn line(&self, misdeed: Misdeed) -> Line {
-        let wanted = expected(misdeed, self.agent);
-        let id = id_of(misdeed);
+    fn line(&self, misbehaviour: Misbehaviour) -> TableRow {
+        let wanted = expected(misbehaviour, self.agent);
+        let id = id_of(misbehaviour);
         let mut faults = Vec::new();
         let steps = self.ended(&id);
         let first = steps[0];
@@ -229,7 +230,7 @@ impl Batch {
         if let Some(said) = wanted.said
             && first["said"] != said
         {
-            faults.push(format!("{} was said, expected: {said}", first["said"]));
+            faults.push(format!("{} was reported, expected: {said}", first["said"]));
         }
         let end = self.found_end(&id);
         if end != Some(wanted.end) {
@@ -243,7 +244,7 @@ impl Batch {
             faults.push("processes survived".to_owned());
         }
         let leaked = witness["leakedProcesses"].as_u64().unwrap();
-        if misdeed == Misdeed::Sleepers && leaked < 60 {
+        if misbehaviour == Misbehaviour::Sleepers && leaked < 60 {
             faults.push("60 sleepers expected".to_owned());
         }
         let took = Duration::from_millis(first["durationMs"].as_u64().unwrap());
@@ -263,7 +264,7 @@ impl Batch {
         let text = format!(
             "{:9} {:12} {:38} {:9} {:>2} {:>5} {:>4} {:>7} {:>7}  {}",
             self.agent.as_str(),
-            misdeed.to_string(),
+            misbehaviour.to_string(),
             if classes.is_empty() {
                 "-".to_owned()
             } else {
@@ -277,7 +278,7 @@ impl Batch {
             most.map_or("-".to_owned(), seconds),
             if went_on { "yes" } else { "no" },
         );
-        Line { text, faults }
+        TableRow { text, faults }
     }
 
     /// What holds for the batch as a whole.
@@ -287,7 +288,8 @@ impl Batch {
         if *lost != 0 {
             faults.push(format!("{lost} lanes were lost"));
         }
-        // Where work is not confined it can be done, and the batch says so.
+        // Where work is not confined it can be done, and the batch reports
+        // that.
         let mode = self.events[0]["sandbox"].as_str();
         let confined = mode.is_some_and(|mode| mode != "none");
         if self.form == Form::Silences {
@@ -329,7 +331,7 @@ fn seconds(time: Duration) -> String {
 
 #[test]
 #[expect(clippy::print_stdout, reason = "the table is for a person")]
-fn every_misdeed_ends_as_the_table_says() {
+fn every_misbehaviour_ends_as_the_table_says() {
     let strict = Length::asked("limits of the table to the second").pick(false, true);
     let parts = std::thread::scope(|threads| {
         let batches: Vec<_> = Agent::ALL
@@ -341,7 +343,7 @@ fn every_misdeed_ends_as_the_table_says() {
     });
     let mut table = format!(
         "{:9} {:12} {:38} {:9} {:>2} {:>5} {:>4} {:>7} {:>7}  {}\n",
-        "agent", "does", "classes", "ends", "n", "swept", "left", "took", "within", "goes on"
+        "agent", "does", "classes", "ends", "n", "swept", "left", "took", "within", "continues"
     );
     let mut faults = String::new();
     for (text, wrong) in parts {
@@ -355,18 +357,18 @@ fn every_misdeed_ends_as_the_table_says() {
 /// Runs the batches of an agent; returns its part of the table, and what is wrong.
 fn part(agent: Agent, strict: bool) -> (String, String) {
     let (mut table, mut wrong) = (String::new(), String::new());
-    let said = |one: &&Misdeed| one.not_said_by(agent).is_none();
+    let said = |one: &&Misbehaviour| one.not_said_by(agent).is_none();
     for form in [Form::Silences, Form::Clock] {
-        let all = Misdeed::TABLE.iter().filter(said).copied();
-        let misdeeds: Vec<Misdeed> = all.filter(|one| Form::of(*one) == form).collect();
-        let batch = Batch::run(agent, form, &misdeeds, strict);
-        for misdeed in misdeeds {
-            let line = batch.line(misdeed);
+        let all = Misbehaviour::TABLE.iter().filter(said).copied();
+        let misbehaviours: Vec<Misbehaviour> = all.filter(|one| Form::of(*one) == form).collect();
+        let batch = Batch::run(agent, form, &misbehaviours, strict);
+        for misbehaviour in misbehaviours {
+            let line = batch.line(misbehaviour);
             let _ = writeln!(table, "{}", line.text);
             for fault in line.faults {
                 let _ = writeln!(
                     wrong,
-                    "{} {misdeed}: {fault}\n  {}",
+                    "{} {fault}: {fault}\n  {}",
                     agent.as_str(),
                     line.text
                 );
@@ -376,11 +378,11 @@ fn part(agent: Agent, strict: bool) -> (String, String) {
             let _ = writeln!(wrong, "{}: {fault}", agent.as_str());
         }
     }
-    for misdeed in Misdeed::TABLE {
-        if let Some(why) = misdeed.not_said_by(agent) {
+    for misbehaviour in Misbehaviour::TABLE {
+        if let Some(why) = misbehaviour.not_said_by(agent) {
             let _ = writeln!(
                 table,
-                "{:9} {misdeed:12} cannot be said: {why}",
+                "{:9} {misbehaviour:12} cannot be reported: {why}",
                 agent.as_str()
             );
         }

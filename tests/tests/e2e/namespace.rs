@@ -1,5 +1,5 @@
-//! A harness in a namespace of processes that somebody has entered, as in a
-//! container: its session is led from outside, and reads as 0.
+//! A harness in an entered PID namespace, as in a container: its session leader
+//! is outside, so the session id reads as 0.
 
 use premath_tests::{Run, Scratch, binaries, issue, skipped};
 use std::path::Path;
@@ -55,6 +55,6 @@ fn a_harness_that_sees_the_processes_of_another_namespace_starts_nothing() {
     };
     run.end()
         .exits(1)
-        .says("/proc is of another namespace of processes");
+        .says("/proc belongs to another PID namespace");
     assert_eq!(scratch.issue("a")["status"], "open");
 }

@@ -144,8 +144,8 @@ echo "usage_limit: resets at $(( $(date +%s) + 3600 ))" >&2; exit 1"#;
 fn one_step_asks_a_parked_provider_and_the_other_lanes_wait_for_its_answer() {
     let scratch = Scratch::with_issues(3, &issues(&["a", "b", "c", "d", "e", "f"]));
     settings(&scratch, BELIEVED);
-    // The first three run until all of them are refused; whoever comes next
-    // waits to be told.
+    // The first three run until all of them are refused; the next lane waits
+    // for the message.
     let work = r#"touch "$HOME/started-$PREMATH_ISSUE_ID.$PREMATH_LEASE_GENERATION"
 if mkdir "$HOME/1" 2>/dev/null || mkdir "$HOME/2" 2>/dev/null || mkdir "$HOME/3" 2>/dev/null; then
   until [ -e "$HOME/refuse" ]; do sleep 0.02; done
@@ -289,7 +289,7 @@ fn a_breaker_that_is_turned_off_stays_closed() {
 fn a_verification_that_fails_without_any_work_pauses_dispatch() {
     let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c", "d", "e"]));
     settings(&scratch, "[breaker]\npause = \"1s\"\n");
-    // It is red for whoever comes until the fourth, and leaves something behind.
+    // It fails until the fourth attempt and leaves a file behind.
     let verify = r#"echo x > left.txt; case "$PREMATH_ISSUE_ID" in ''|a|b|c) exit 1;; esac"#;
     let ended = scratch.landing_batch("true", verify).end().exits(1);
     assert_eq!(
@@ -347,7 +347,7 @@ fn nothing_left_to_do_does_not_wait_for_the_breaker() {
     assert_eq!(scratch.steps().len(), 3);
 }
 
-/// The work says that it runs, and ends when it is told to.
+/// The work says that it runs, and ends when it is instructed to.
 const WAITS: &str = r#"touch "$HOME/started"; until [ -e "$HOME/go" ]; do sleep 0.02; done"#;
 
 #[test]
@@ -447,7 +447,7 @@ fn a_time_that_is_none_is_a_usage_error() {
     for (arguments, said) in [
         (
             ["--stop-at", "7am"],
-            "`7am` is neither a time of day such as 07:00",
+            "invalid time `7am`: expected a time of day such as 07:00",
         ),
         (
             ["--stop-at", "2020-01-01T07:00:00Z"],
@@ -455,7 +455,7 @@ fn a_time_that_is_none_is_a_usage_error() {
         ),
         (
             ["--max-duration", "soon"],
-            "--max-duration: `soon` is no duration",
+            "--max-duration: invalid duration `soon`",
         ),
     ] {
         let batch = scratch.batch("true", "true").args(arguments);
@@ -466,7 +466,7 @@ fn a_time_that_is_none_is_a_usage_error() {
 }
 
 #[test]
-fn a_machine_without_room_gets_no_work_and_the_batch_says_so_and_ends() {
+fn a_machine_without_room_gets_no_work_and_the_batch_reports_it_and_ends() {
     let scratch = Scratch::with_issues(2, &issues(&["a", "b"]));
     settings(
         &scratch,
@@ -474,7 +474,7 @@ fn a_machine_without_room_gets_no_work_and_the_batch_says_so_and_ends() {
     );
     let ended = scratch.batch("true", "true").end().exits(1);
     let short = events_of(&ended, "room.short");
-    assert_eq!(short.len(), 1, "it is said once");
+    assert_eq!(short.len(), 1, "it is reported once");
     assert_eq!(short[0]["of"], "disk");
     assert_eq!(ended.events().last().unwrap()["endedBy"], "room");
     assert_eq!(scratch.steps(), Vec::<Value>::new());

@@ -41,7 +41,7 @@ fn cloned() -> Option<Scratch> {
     let what = "the batch on the project's own repository";
     let workspace = workspace();
     if !workspace.join(".git").exists() {
-        skipped(what, "the workspace is no git checkout");
+        skipped(what, "the workspace is not a git checkout");
         return None;
     }
     let mut scratch = Scratch::new(0);

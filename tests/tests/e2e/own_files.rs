@@ -98,7 +98,7 @@ fn a_verification_has_what_the_key_provides() {
     let settings = scratch.root.join("harness.toml");
     fs::write(&settings, format!("[batch]\nstartup_cmd = \"{verify}\"\n")).unwrap();
     let ended = scratch.landing_batch("true", verify).end().exits(3);
-    let hint = ".env.test: name files in `provide` of [verify]";
+    let hint = ".env.test: list files in `provide` under [verify]";
     assert!(ended.stdout.contains(hint), "{}", ended.stdout);
     assert_eq!(scratch.issue("a")["status"], "open");
 

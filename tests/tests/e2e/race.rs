@@ -12,7 +12,7 @@ fn processes_in_a_race_claim_each_issue_once_and_all_are_served() {
     let rows: Vec<_> = (0..count).map(|n| issue(&format!("r-{n:05}"))).collect();
     let scratch = Scratch::with_issues(0, &rows);
     let start = Barrier::new(PROCESSES);
-    // Each claims until it is told that nothing is left.
+    // Each claims until it is reported that nothing is left.
     let claimed: Vec<Vec<String>> = std::thread::scope(|threads| {
         let claimants: Vec<_> = (0..PROCESSES)
             .map(|number| {

@@ -41,7 +41,7 @@ fn a_resumed_batch_leaves_alone_what_had_used_its_attempts_up() {
 }
 
 #[test]
-fn a_new_batch_tries_again_what_an_older_one_had_given_up() {
+fn a_new_batch_tries_again_what_an_older_one_had_abandoned() {
     let scratch = killed();
     fs::write(scratch.home().join("go"), "").unwrap();
     scratch

@@ -82,7 +82,7 @@ fn a_missing_issue_memory_is_an_input_error() {
 #[test]
 fn a_missing_work_command_is_a_usage_error() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
-    refused(&scratch, scratch.batch("", "true"), 2).says("there is no work command");
+    refused(&scratch, scratch.batch("", "true"), 2).says("no work command");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn an_agent_that_is_not_installed_refuses_the_batch_with_how_to_get_it() {
     }
     refused(&scratch, run, 2)
         .says("harness.toml:2: `use`: the work command begins with `gemini`")
-        .says("`premath agents check` says which agents are here");
+        .says("list installed agents with `premath agents check`");
 }
 
 #[test]
@@ -185,8 +185,8 @@ fn instruction_linked_mode_without_an_instruction_is_refused_in_plain_words() {
         .batch("true", "true")
         .args(["--mutation-mode", "instruction-linked"]);
     refused(&scratch, run, 3)
-        .says("no instruction is named")
-        .says("`premath instruction new` makes one");
+        .says("no instruction given")
+        .says("create one with `premath instruction new`");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn an_override_without_a_reason_is_a_usage_error() {
 }
 
 #[test]
-fn a_hung_work_command_is_killed_with_its_group_and_the_batch_goes_on() {
+fn a_hung_work_command_is_killed_with_its_group_and_the_batch_continues() {
     let rows = [issue("hung"), issue("well-1"), issue("well-2")];
     let scratch = Scratch::with_issues(1, &rows);
     let config = "[supervision]\nstep_limit = \"300ms\"\ngrace = \"200ms\"\n\

@@ -1,5 +1,5 @@
-//! What a person reads in the morning: the report at the end, and what
-//! commands say of it later.
+//! What a person reads in the morning: the report at the end, and what commands
+//! report about it later.
 
 use crate::misbehaviour::{VERIFY, command_line, titled};
 use premath_evidence::Agent;
@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 
 const EDIT: &str = "echo x > src/$PREMATH_ISSUE_ID.txt";
 
-/// The latest report, as `premath report` tells it.
+/// The latest report, as `premath report` prints it.
 fn report(scratch: &Scratch) -> String {
     scratch.premath(["report"]).end().exits(0).stdout
 }
@@ -26,8 +26,8 @@ fn a_batchs_report_can_be_read_again() {
         .premath(["report"])
         .end()
         .exits(1)
-        .says("there is no report in ")
-        .says("`harness-coordinator` leaves one at the end of each batch");
+        .says("no report in ")
+        .says("`harness-coordinator` writes one at the end of each batch");
     scratch.batch(EDIT, "true").end().exits(0);
     let told = report(&scratch);
     let listed = scratch.premath(["report", "--list", "--json"]).end();
@@ -39,9 +39,12 @@ fn a_batchs_report_can_be_read_again() {
         told.starts_with(&format!("batch {batch}, ended ")),
         "{told}"
     );
-    assert!(told.contains("1 of 1 worked on closed in "), "{told}");
+    assert!(
+        told.contains("1 of 1 attempted issues closed in "),
+        "{told}"
+    );
     let last = told.lines().last().unwrap();
-    let end = format!("this report is kept in {path}; `premath report` shows it");
+    let end = format!("report saved in {path}; `premath report` prints it");
     assert_eq!(last, end);
     assert_eq!(fs::read_to_string(path).unwrap(), told);
     let mode = fs::metadata(path).unwrap().permissions().mode();
@@ -54,7 +57,7 @@ fn a_batchs_report_can_be_read_again() {
         .premath(["report", "--batch", "hb1_none"])
         .end()
         .exits(1)
-        .says("there is no report of batch hb1_none");
+        .says("no report of batch hb1_none");
     // It is nothing that a commit takes along.
     let status = scratch.git_command(["status", "--porcelain", "--", "artifacts/reports"]);
     assert_eq!(status.end().exits(0).stdout, "");
@@ -88,10 +91,9 @@ fn every_failure_in_the_report_says_why_and_where() {
         .root
         .join("artifacts/streams/worker.1.c.1.verify.stderr");
     let why = format!(
-        "b: work_no_change: the work changed nothing, and on_no_change = \"refuse\" under [batch] in \
-         harness.toml refuses that\n  how it was judged: premath harness-join-check --explain \
-         --input {}\nc: three is two\n  its output is in {}\n  what it left is on \
-         harness/salvage/c/1\n\n",
+        "b: work_no_change: the attempt changed nothing, and on_no_change = \"refuse\" under [batch] \
+         in harness.toml refuses that\n  verdict: premath harness-join-check --explain --input \
+         {}\nc: three is two\n  output: {}\n  saved work: harness/salvage/c/1\n\n",
         turn.display(),
         output.display()
     );
@@ -107,18 +109,18 @@ fn work_that_changed_nothing_is_not_counted_as_landed() {
     let told = landing_report(&scratch, &work, "true", 0);
     let row = told.lines().find(|line| line.starts_with("b "));
     assert!(
-        row.is_some_and(|row| row.contains("closed, nothing changed")),
+        row.is_some_and(|row| row.contains("closed, no changes")),
         "{told}"
     );
     let sum = told
         .lines()
-        .find(|line| line.starts_with("1 of 2 closed are on harness/integration"));
+        .find(|line| line.starts_with("1 of 2 closed issues landed on harness/integration"));
     assert!(
         sum.is_some_and(|sum| sum.ends_with("; 1 changed nothing")),
         "{told}"
     );
     let hint =
-        "closed with nothing changed: b; on_no_change = \"refuse\" under [batch] in harness.toml";
+        "closed without changes: b; set on_no_change = \"refuse\" under [batch] in harness.toml";
     assert!(told.contains(hint), "{told}");
 }
 
@@ -161,7 +163,7 @@ fn the_report_says_what_can_be_done_next() {
         .end()
         .exits(0);
     assert_eq!(scratch.issue("b")["status"], "open");
-    // Where all went well there is nothing to give back.
+    // Where all went well there is nothing to release.
     let told = landing_report(&scratch, EDIT, "true", 0);
     assert!(
         told.contains("\n  git merge harness/integration "),
@@ -172,7 +174,7 @@ fn the_report_says_what_can_be_done_next() {
 }
 
 #[test]
-fn an_issue_that_was_given_up_says_why() {
+fn an_issue_that_was_abandoned_says_why() {
     let scratch = one_of_each();
     let show = |id: &str| {
         let shown = scratch.premath(["issue", "show", id]).end().exits(0);
@@ -195,7 +197,7 @@ fn an_issue_that_was_given_up_says_why() {
         "{text}"
     );
     assert!(
-        text.contains("  what it left is on harness/salvage/c/1\n"),
+        text.contains("  saved work: harness/salvage/c/1\n"),
         "{text}"
     );
     let (text, failure) = show("b");
@@ -214,7 +216,7 @@ fn an_issue_that_was_given_up_says_why() {
 }
 
 #[test]
-fn a_turn_that_the_gate_refused_is_told_with_the_place() {
+fn a_turn_that_the_gate_refused_is_reported_with_the_place() {
     let missing = titled("m", "missing", 1);
     let scratch = Scratch::with_issues(1, &[missing]);
     let command = command_line(Agent::Codex, "");
@@ -235,7 +237,7 @@ fn a_turn_that_the_gate_refused_is_told_with_the_place() {
         "\nm: tool.result_missing: A requested tool call has no terminal result. toolRequests[";
     assert!(told.contains(why), "{told}");
     assert!(
-        told.contains("  how it was judged: premath harness-join-check"),
+        told.contains("  verdict: premath harness-join-check"),
         "{told}"
     );
     let shown = scratch

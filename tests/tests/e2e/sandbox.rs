@@ -3,7 +3,7 @@
 use premath_tests::{Scratch, binaries, skipped};
 use serde_json::Value;
 
-/// Tells whether namespaces work here.
+/// Returns whether namespaces work here.
 fn works(scratch: &Scratch) -> bool {
     let ended = scratch
         .premath(["sandbox", "explain", "--sandbox", "namespaces"])

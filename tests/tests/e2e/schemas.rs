@@ -98,7 +98,7 @@ impl Forms {
         Some(format!("{fault:#}"))
     }
 
-    /// Holds a document of somebody else against a schema.
+    /// Validates a foreign document against a schema.
     #[track_caller]
     fn admit(&mut self, kind: &str, document: &Value) {
         if let Some(fault) = self.fault(kind, 0, document) {
@@ -245,7 +245,7 @@ fn every_document_of_a_batch_and_every_answer_has_its_form() {
     let mut forms = Forms::shipped();
     let scratch = Scratch::with_issues(2, &[issue("a"), issue("b"), issue("c"), issue("d")]);
     super::steps::fast_retries(&scratch);
-    // One passes and finds more, one fails for good, one is tried again.
+    // One passes and finds more, one fails permanently, one is tried again.
     let work = r#"echo "$PREMATH_ISSUE_ID" > "src/$PREMATH_ISSUE_ID.txt"
 case "$PREMATH_ISSUE_ID" in
 a) "$E2E_PREMATH" issue discover a found --labels x --json > "$HOME/queued" ;;
@@ -268,7 +268,7 @@ esac"#;
         "step.ended",
         "batch.ended",
     ] {
-        assert!(told.contains(event), "{event} was not told: {told:?}");
+        assert!(told.contains(event), "{event} was not reported: {told:?}");
     }
     let queued = read(&scratch.home().join("queued"));
     forms.admit_answer(&queued);

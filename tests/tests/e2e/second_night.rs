@@ -1,12 +1,12 @@
-//! A batch after a batch: people went on in between, or took the landing
-//! target away.
+//! A batch after a batch: new commits were made in between, or the landing
+//! target was deleted.
 
 use super::landing::{OWN, TARGET};
 use premath_tests::{Ended, PATIENCE, Scratch, binaries, issue, until};
 use serde_json::Value;
 use std::fs;
 
-/// What a batch says of the landing target before its first step.
+/// What a batch reports about the landing target before its first step.
 fn said(ended: &Ended) -> Vec<String> {
     let events = ended.events();
     let of_target = events
@@ -47,9 +47,12 @@ fn night(scratch: &Scratch, id: &str) -> Ended {
 #[test]
 fn a_target_that_was_merged_follows_main() {
     let scratch = Scratch::new(1);
-    let made = format!("{TARGET} is new, from main at {}", short(&scratch, "main"));
+    let made = format!(
+        "{TARGET} was created from main at {}",
+        short(&scratch, "main")
+    );
     assert_eq!(said(&night(&scratch, "a")), [made]);
-    // Nobody has taken the work over yet: there is nothing to say.
+    // The work is not merged yet: there is nothing to report.
     assert_eq!(said(&night(&scratch, "b")), [""; 0]);
 
     git(
@@ -77,7 +80,7 @@ fn a_target_that_was_merged_follows_main() {
 }
 
 #[test]
-fn a_target_that_went_on_beside_main_stays_and_is_named() {
+fn a_target_that_continued_beside_main_stays_and_is_named() {
     let scratch = Scratch::new(1);
     night(&scratch, "a");
     for name in ["1", "2", "3"] {
@@ -125,7 +128,7 @@ echo x > src/a.txt"#;
         "1",
     ]);
     let held = format!(
-        "{TARGET} lacks 1 commit of main, and stays without while another batch works on it"
+        "{TARGET} lacks 1 commit of main, and is not updated while another batch works on it"
     );
     assert_eq!(said(&second.end().exits(0)), [held]);
     assert_eq!(scratch.file_on(TARGET, "src/day.txt"), None);
@@ -140,11 +143,14 @@ fn a_target_that_is_gone_is_made_and_what_it_lacks_is_named() {
     git(&scratch, &["merge", "-q", TARGET]);
     night(&scratch, "b");
     git(&scratch, &["branch", "-q", "-D", TARGET]);
-    let made = format!("{TARGET} is new, from main at {}", short(&scratch, "main"));
+    let made = format!(
+        "{TARGET} was created from main at {}",
+        short(&scratch, "main")
+    );
     let ended = night(&scratch, "c");
     let lost = format!(
-        "{TARGET} does not have what landed on it before of 1 closed issue (b); `premath doctor` \
-         names the commits"
+        "{TARGET} lacks earlier landed work of 1 closed issue (b); list the commits with `premath \
+         doctor`"
     );
     assert_eq!(said(&ended), [made, lost]);
     let doctor = scratch.premath(["doctor"]).end().exits(1);

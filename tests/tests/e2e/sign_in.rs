@@ -92,7 +92,7 @@ fn work(forged: &[(&str, Value)]) -> String {
     work.push_str(&format!(
         "sees-*) grep -q '\"{sees}\"' \"$file\" ;;\nesac\n"
     ));
-    // The user signs in anew meanwhile.
+    // The user signs in again meanwhile.
     work.push_str("if [ \"$PREMATH_ISSUE_ID\" = late ]; then touch src/ready; until [ -e src/go ]; do sleep 0.05; done; rm src/ready src/go; fi\n");
     work.push_str("echo done > \"src/$PREMATH_ISSUE_ID.txt\"");
     work

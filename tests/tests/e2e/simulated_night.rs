@@ -1,12 +1,12 @@
 //! A night in a minute: many issues, eight lanes, two providers in turn, of the
-//! issues three in ten misbehave, and twice a provider refuses for a while. What
-//! the batch says of each issue is what its script was.
+//! issues three in ten misbehave, and twice a provider refuses for a while. The
+//! report of each issue matches its script.
 
 use crate::landing::every_close_is_on_the_target;
 use crate::misbehaviour::expected::{End, Expected, expected};
 use crate::misbehaviour::{VERIFY, command_line, may_write_limits, titled};
 use premath_evidence::Agent;
-use premath_tests::scripted::Misdeed;
+use premath_tests::scripted::Misbehaviour;
 use premath_tests::{Dice, Ended, Length, Scratch, binaries};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,34 +23,34 @@ const MISBEHAVING: u64 = 30;
 /// How long a night may take until it is given up.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// What an issue of the night may do, and whether only at first. All of it can
-/// be said by both agents, and comes to the same.
-const MISDEEDS: [(Misdeed, bool); 20] = [
-    (Misdeed::Crash(0), true),
-    (Misdeed::Crash(0), false),
-    (Misdeed::Crash(2), true),
-    (Misdeed::Crash(4), false),
-    (Misdeed::Kill(3), true),
-    (Misdeed::HangStart, true),
-    (Misdeed::HangTool, true),
-    (Misdeed::HangThink, true),
-    (Misdeed::HangAfter, false),
-    (Misdeed::Orphan, false),
-    (Misdeed::Missing, true),
-    (Misdeed::Duplicate, false),
-    (Misdeed::Truncated, true),
-    (Misdeed::Garbage, false),
-    (Misdeed::NoTerminal, true),
-    (Misdeed::Failed, false),
-    (Misdeed::Huge, true),
-    (Misdeed::Sleepers, false),
-    (Misdeed::WrongClaim, false),
-    (Misdeed::WrongWork, false),
+/// What an issue of the night may do, and whether only at first. Both agents
+/// can report all of it, with the same outcome.
+const MISDEEDS: [(Misbehaviour, bool); 20] = [
+    (Misbehaviour::Crash(0), true),
+    (Misbehaviour::Crash(0), false),
+    (Misbehaviour::Crash(2), true),
+    (Misbehaviour::Crash(4), false),
+    (Misbehaviour::Kill(3), true),
+    (Misbehaviour::HangStart, true),
+    (Misbehaviour::HangTool, true),
+    (Misbehaviour::HangThink, true),
+    (Misbehaviour::HangAfter, false),
+    (Misbehaviour::Orphan, false),
+    (Misbehaviour::Missing, true),
+    (Misbehaviour::Duplicate, false),
+    (Misbehaviour::Truncated, true),
+    (Misbehaviour::Garbage, false),
+    (Misbehaviour::NoTerminal, true),
+    (Misbehaviour::Failed, false),
+    (Misbehaviour::Huge, true),
+    (Misbehaviour::Sleepers, false),
+    (Misbehaviour::WrongClaim, false),
+    (Misbehaviour::WrongWork, false),
 ];
 
-/// What an issue comes to.
+/// The outcome of an issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Outcome {
+struct IssueOutcome {
     status: &'static str,
     ending: &'static str,
     attempts: u64,
@@ -58,13 +58,13 @@ struct Outcome {
     classes: Vec<Vec<String>>,
 }
 
-impl Outcome {
-    /// What a script comes to: a misdeed at the first attempt or at all of them.
-    fn of(misdeed: Misdeed, once: bool) -> Self {
-        let [wanted, other] = PROVIDERS.map(|agent| expected(misdeed, agent));
+impl IssueOutcome {
+    /// The outcome of a script: a fault at the first attempt or at all of them.
+    fn of(misbehaviour: Misbehaviour, once: bool) -> Self {
+        let [wanted, other] = PROVIDERS.map(|agent| expected(misbehaviour, agent));
         assert_eq!(
             wanted.classes, other.classes,
-            "{misdeed} depends on the agent"
+            "{misbehaviour} depends on the agent"
         );
         let Expected { end, attempts, .. } = wanted;
         let (end, attempts) = match once && end != End::Closed {
@@ -93,27 +93,27 @@ impl Outcome {
     }
 }
 
-/// The night's issues, by id: what each does, and what it comes to.
-type Script = BTreeMap<String, (String, Outcome)>;
+/// The night's issues, by id: what each does, and its outcome.
+type Script = BTreeMap<String, (String, IssueOutcome)>;
 
 fn script(dice: &mut Dice, issues: u64) -> Script {
     let windows = [issues / 3, issues * 2 / 3];
     (0..issues)
         .map(|number| {
-            let (misdeed, once) = if windows.contains(&number) {
-                (Misdeed::Limit(2), false)
+            let (misbehaviour, once) = if windows.contains(&number) {
+                (Misbehaviour::Limit(2), false)
             } else if dice.below(100) < MISBEHAVING {
                 let count = u64::try_from(MISDEEDS.len()).unwrap();
                 MISDEEDS[usize::try_from(dice.below(count)).unwrap()]
             } else {
-                (Misdeed::None, false)
+                (Misbehaviour::None, false)
             };
-            let outcome = match misdeed {
-                // A refusal is no attempt.
-                Misdeed::Limit(_) => Outcome::of(Misdeed::None, false),
-                _ => Outcome::of(misdeed, once),
+            let outcome = match misbehaviour {
+                // A refusal is not an attempt.
+                Misbehaviour::Limit(_) => IssueOutcome::of(Misbehaviour::None, false),
+                _ => IssueOutcome::of(misbehaviour, once),
             };
-            let title = format!("{misdeed}{}", if once { " once" } else { "" });
+            let title = format!("{misbehaviour}{}", if once { " once" } else { "" });
             (format!("n-{number:03}"), (title, outcome))
         })
         .collect()
@@ -148,7 +148,7 @@ pause = "500ms"
 }
 
 /// What the batch left of each issue, by its three accounts.
-fn found(scratch: &Scratch, ended: &Ended) -> BTreeMap<String, Outcome> {
+fn found(scratch: &Scratch, ended: &Ended) -> BTreeMap<String, IssueOutcome> {
     let events = ended.events();
     let told = events.last().unwrap()["issues"].as_array().unwrap();
     let issues = scratch.issues();
@@ -173,7 +173,7 @@ fn found(scratch: &Scratch, ended: &Ended) -> BTreeMap<String, Outcome> {
             "stopped" => "stopped",
             other => panic!("{id} ended {other}"),
         };
-        let outcome = Outcome {
+        let outcome = IssueOutcome {
             status: status(&id),
             ending,
             attempts: one["attempts"].as_u64().unwrap(),
@@ -221,7 +221,7 @@ fn what_a_night_tells_of_each_issue_is_what_its_script_was() {
         }
     }
     assert!(wrong.is_empty(), "seed {seed}:\n{}", wrong.join("\n"));
-    let follow_ups = |outcome: &Outcome| outcome.ending == "discovered";
+    let follow_ups = |outcome: &IssueOutcome| outcome.ending == "discovered";
     let filed = scratch.issues().len() - script.len();
     let wanted = script.values().filter(|(_, one)| follow_ups(one)).count();
     assert_eq!(filed, wanted, "seed {seed}: follow-ups");

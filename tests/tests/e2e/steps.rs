@@ -33,7 +33,7 @@ fn is_back(scratch: &Scratch) {
 }
 
 #[test]
-fn a_dirty_worktree_is_given_up_and_its_changes_stay() {
+fn a_dirty_worktree_is_abandoned_and_its_changes_stay() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let lane = &scratch.lanes[0];
     fs::write(lane.join("mine.txt"), "a person's\n").unwrap();
@@ -176,7 +176,7 @@ echo "$PREMATH_LEASE_GENERATION" > src/a.txt"#;
 }
 
 #[test]
-fn an_issue_whose_verification_fails_for_good_is_blocked_with_notes() {
+fn an_issue_whose_verification_fails_permanently_is_blocked_with_notes() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     scratch.batch(EDIT, "exit 1").end().exits(1);
     let row = scratch.issue("a");
@@ -309,7 +309,7 @@ fn commands_read_nothing_from_the_harness_stdin() {
 }
 
 #[test]
-fn what_stands_in_premath_and_artifacts_is_never_committed_or_cleaned() {
+fn what_is_in_premath_and_artifacts_is_never_committed_or_cleaned() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
     let work = format!(
         "{EDIT}; mkdir -p artifacts .premath; echo x > artifacts/mine; echo x > .premath/mine; \
@@ -352,5 +352,5 @@ fn a_batch_with_nothing_to_do_says_how_much_waits_and_is_blocked() {
         .arg(&scratch.lanes[0]);
     run.end()
         .exits(0)
-        .says("nothing was ready: 1 waiting, 1 blocked");
+        .says("no issue was ready: 1 waiting, 1 blocked");
 }

@@ -1,11 +1,12 @@
-//! A worker that was stopped past its lease and goes on: it changes nothing, and its row says what issue memory shows then.
+//! A worker that was stopped past its lease and continues: it changes nothing,
+//! and its row says what issue memory shows then.
 
 use premath_tests::{Ended, Run, Running, Scratch, issue, processes_in, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::time::Duration;
 
-/// The work says that it runs, and ends when it is told to.
+/// The work says that it runs, and ends when it is instructed to.
 const WORK: &str = r#"echo zombie > src/zombie.txt; touch "$HOME/started"
 until [ -e "$HOME/go" ]; do sleep 0.05; done"#;
 
@@ -16,7 +17,7 @@ struct Zombie {
     scratch: Scratch,
     worker: Running,
     stopped: Vec<Pid>,
-    /// Issue memory just before it goes on.
+    /// Issue memory just before it continues.
     before: Vec<u8>,
 }
 
@@ -52,7 +53,7 @@ impl Zombie {
         assert!(stale.is_some(), "the lease of a stopped worker never ends");
     }
 
-    /// Lets the worker go on to its end; returns its one row.
+    /// Lets the worker continue to its end; returns its one row.
     fn goes_on(&mut self) -> (Ended, Value) {
         self.before = self.scratch.issue_bytes();
         std::fs::write(self.scratch.home().join("go"), "").unwrap();
@@ -76,7 +77,7 @@ impl Zombie {
         (ended, row)
     }
 
-    /// It changed nothing, says so, and left its tree as it found it.
+    /// It changed nothing, reports that, and left its tree unchanged.
     #[track_caller]
     fn is_harmless(&mut self, result_class: &str) {
         let (ended, row) = self.goes_on();
@@ -145,7 +146,7 @@ fn taken_by_nobody() {
 
 /// One test, so that the least lease of 30 s is waited for once.
 #[test]
-fn a_stopped_worker_that_goes_on_past_its_lease_changes_nothing() {
+fn a_stopped_worker_that_continues_past_its_lease_changes_nothing() {
     std::thread::scope(|threads| {
         let cases = [
             threads.spawn(|| closed_by_another(false)),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// A row's fields as they are written.
-type Fields = BTreeMap<String, Box<RawValue>>;
+type RowFields = BTreeMap<String, Box<RawValue>>;
 
 /// What a batch may change of a row that it closes.
 const CHANGES: [&str; 7] = [
@@ -21,20 +21,20 @@ const CHANGES: [&str; 7] = [
     "closed_at",
 ];
 
-fn lines(text: &[u8]) -> Vec<(String, Fields)> {
+fn lines(text: &[u8]) -> Vec<(String, RowFields)> {
     std::str::from_utf8(text)
         .unwrap()
         .lines()
         .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
         .map(|line| {
-            let fields: Fields = serde_json::from_str(line).unwrap();
+            let fields: RowFields = serde_json::from_str(line).unwrap();
             let id = serde_json::from_str(fields["id"].get()).unwrap();
             (id, fields)
         })
         .collect()
 }
 
-fn text(fields: &Fields, name: &str) -> String {
+fn text(fields: &RowFields, name: &str) -> String {
     fields.get(name).map_or_else(String::new, |raw| {
         serde_json::from_str(raw.get()).unwrap_or_default()
     })
@@ -42,8 +42,8 @@ fn text(fields: &Fields, name: &str) -> String {
 
 struct Worked {
     scratch: Scratch,
-    before: BTreeMap<String, Fields>,
-    after: Vec<(String, Fields)>,
+    before: BTreeMap<String, RowFields>,
+    after: Vec<(String, RowFields)>,
     closed: BTreeSet<String>,
 }
 
@@ -56,7 +56,7 @@ fn work_through(tracker: &[u8]) -> Worked {
         .args(["--issue-types", "all", "--assignee", "any"])
         .end()
         .exits(0);
-    let before: BTreeMap<String, Fields> = lines(tracker).into_iter().collect();
+    let before: BTreeMap<String, RowFields> = lines(tracker).into_iter().collect();
     let after = lines(&scratch.issue_bytes());
     let closed = after
         .iter()
@@ -83,7 +83,7 @@ impl Worked {
 
     /// Row for row and field for field, as it was written.
     fn changed_nothing_else(&self) {
-        let raw = |fields: &Fields, name: &str| fields.get(name).map(|raw| raw.get().to_owned());
+        let raw = |fields: &RowFields, name: &str| fields.get(name).map(|raw| raw.get().to_owned());
         for (id, now) in &self.after {
             let before = &self.before[id];
             let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
@@ -96,8 +96,8 @@ impl Worked {
         }
     }
 
-    /// Each closed issue has one `completed` row with a lease witness, which
-    /// it names, and which its dependencies' rows stand before.
+    /// Each closed issue has one `completed` row with a lease witness, which it
+    /// names, and which its dependencies' rows are before.
     fn is_recorded_once(&self) {
         let steps = self.scratch.steps();
         let mut at: BTreeMap<&str, usize> = BTreeMap::new();

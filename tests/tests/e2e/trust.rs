@@ -58,7 +58,7 @@ fn protected_files() -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_step_that_changes_what_governs_is_refused_and_the_batch_goes_on() {
+fn a_step_that_changes_what_governs_is_refused_and_the_batch_continues() {
     let files = protected_files();
     let mut issues: Vec<Value> = files.iter().map(|(id, _)| issue(id)).collect();
     issues.push(issue("z"));
@@ -69,7 +69,7 @@ fn a_step_that_changes_what_governs_is_refused_and_the_batch_goes_on() {
         .exits(1);
     for (id, path) in &files {
         let step = &scratch.steps_of(id)[0];
-        // The harness's own folders are no part of a step's result.
+        // The harness's own folders are not part of a step's result.
         if !path.starts_with(".premath/") && !path.starts_with("artifacts/") {
             assert_eq!(
                 step["failureClasses"],
@@ -194,7 +194,7 @@ fn a_person_accepts_by_the_command_and_a_step_does_not() {
         .env("PREMATH_STEP_ID", "w.a.1")
         .end()
         .exits(1)
-        .says("only a person");
+        .says("only an operator may");
     scratch
         .premath(["trust", "--trust", "sha256:0"])
         .end()

@@ -24,7 +24,7 @@ fn doctor(scratch: &Scratch, code: i32, texts: &[&str]) {
     }
 }
 
-/// Takes away whatever is not held on to, and returns its names.
+/// Removes whatever is not held on to, and returns its names.
 fn clean(scratch: &Scratch) -> Vec<String> {
     let cleaned = scratch
         .premath(["clean", "--older-than", "0s", "--json"])
@@ -49,8 +49,8 @@ fn a_clean_up_takes_nothing_that_a_batch_needs_running_or_cut() {
     running.signal(Signal::KILL);
     running.wait();
     scratch.no_process_left();
-    let cut = "was cut; the next run takes it up";
-    doctor(&scratch, 0, &["the same command goes on with it", cut]);
+    let cut = "was interrupted; the next run recovers it";
+    doctor(&scratch, 0, &["the same command resumes it", cut]);
     let gone = clean(&scratch);
     assert!(
         gone.iter().all(|name| name.starts_with("worker.")),
@@ -68,7 +68,7 @@ fn a_clean_up_takes_nothing_that_a_batch_needs_running_or_cut() {
             "{id}"
         );
     }
-    let landed = "all in order: 3 closed issues are on harness/integration";
+    let landed = "no findings: 3 closed issues are on harness/integration";
     doctor(&scratch, 0, &[landed]);
 }
 
@@ -76,7 +76,7 @@ fn a_clean_up_takes_nothing_that_a_batch_needs_running_or_cut() {
 fn a_closed_issue_whose_commit_left_the_target_is_found() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     batch(&scratch).end().exits(0);
-    doctor(&scratch, 0, &["all in order: 1 closed issue is on"]);
+    doctor(&scratch, 0, &["no findings: 1 closed issue is on"]);
     let git = scratch.git();
     let target = git.find_branch("harness/integration", git2::BranchType::Local);
     let mut target = target.unwrap().into_reference();

@@ -65,7 +65,7 @@ fn batch(scratch: &Scratch) -> Run {
         .args(["--sandbox", "namespaces"])
 }
 
-/// Tells whether namespaces work here.
+/// Returns whether namespaces work here.
 fn works(scratch: &Scratch) -> bool {
     let explain = scratch.premath(["sandbox", "explain", "--sandbox", "namespaces"]);
     let ended = explain.end();
@@ -147,7 +147,7 @@ fn every_verification_finds_the_state_of_the_base_and_none_of_a_step() {
         .map(|(of, hits, made, _)| (of, hits, made))
         .collect();
     let row = |of: &str, hits, made| (of.to_owned(), hits, made);
-    // Each compiles what landed before it anew: no step's state is kept.
+    // Each compiles what landed before it again: no step's state is kept.
     assert_eq!(
         found,
         [
@@ -196,8 +196,9 @@ fn lanes_share_one_layer_and_see_it_at_one_place() {
     assert_eq!(tip_rows(&scratch).len(), 1);
 }
 
-/// Outputs that are replaced and dated in the future, those of later steps laid
-/// out in advance, everything deleted, and the notes of an overlay set by hand.
+/// Outputs that are replaced and dated in the future, those of later steps
+/// created in advance, everything deleted, and the notes of an overlay set by
+/// hand.
 const POISON: &str = r#"cat > src/test.sh <<'END'
 [ "$PREMATH_ISSUE_ID" = h-poison ] || exit 0
 for name in base late x-broken h-poison; do

@@ -131,7 +131,7 @@ fn a_turn_that_the_other_world_admits_leaves_both_witnesses() {
     for phase in ["turn", "transport", "gate"] {
         assert_eq!(refs(&row, &format!("ciwitness://w.a.1/{phase}/")), 1);
     }
-    // The step's lineage goes on into the other world.
+    // The step's lineage continues into the other world.
     let lineage = row["lineageRefs"].as_array().unwrap();
     for part in step["lineageRefs"].as_array().unwrap() {
         assert!(lineage.contains(part));
@@ -172,7 +172,7 @@ fn a_turn_that_the_other_world_refuses_was_carried_and_bears_the_gate_s_class() 
 }
 
 #[test]
-fn a_transport_that_breaks_comes_to_no_gate_and_bears_its_own_class() {
+fn a_transport_that_breaks_reaches_no_gate_and_bears_its_own_class() {
     let worlds = Worlds::new();
     let failed = |world: &Path, turn: &Path, class: &str| {
         let said = worlds.submit(world, turn).exits(1).json();

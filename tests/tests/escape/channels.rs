@@ -22,7 +22,8 @@ attacks! {
     a_descriptor_that_cannot_be_closed_is_sent_to_the_proxy,
 }
 
-/// Tells whether something connected; a listener keeps what it did not accept.
+/// Returns whether something connected; a listener keeps what it did not
+/// accept.
 fn is_reached(listener: &UnixListener) -> bool {
     listener.set_nonblocking(true).unwrap();
     listener.accept().is_ok()
@@ -143,7 +144,7 @@ fn a_terminal_of_the_users_is_written_to(ground: &mut Ground) {
     ground.harm(count > 0, format!("the user's terminal shows {shown:?}"));
 }
 
-/// Landlock knows ports and not addresses, and says so.
+/// Landlock filters ports and not addresses, and the batch reports that.
 fn a_service_of_this_machine_is_reached(ground: &mut Ground) {
     if ground.mode() == Mode::Landlock {
         return skipped("a service of this machine", "Landlock knows no addresses");

@@ -21,7 +21,7 @@ attacks! {
 const LIMITS: &str = "[limits]\nmemory = \"256MiB\"\ndisk = \"30MiB\"\n";
 
 /// Takes 512 MiB of memory or as much of files, keeps it for longer than the
-/// harness takes to see it, and says so.
+/// harness takes to see it, and reports it.
 fn takes(ground: &mut Ground, ways: &[(&str, &str)]) {
     for (number, (way, code)) in ways.iter().enumerate() {
         let script = format!("python3 - <<'END'\n{PYTHON}\n{code}\nkept({way:?})\nEND");

@@ -85,7 +85,7 @@ fn the_lanes_state_is_a_link_to_issue_memory(ground: &mut Ground) {
     let leaked = ground.read("repo/.premath/harness_session.json");
     ground.harm(
         !leaked.is_empty(),
-        "a lane's session lies in the user's checkout",
+        "a lane's session is in the user's checkout",
     );
 }
 

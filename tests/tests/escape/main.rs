@@ -3,7 +3,7 @@
 //! user, in every mode of confinement.
 //!
 //! Each test has a hostile issue among honest ones. It asserts that the harm
-//! was not done, and that the batch went on: the honest issues closed and
+//! was not done, and that the batch continued: the honest issues closed and
 //! landed, also in the night after it, in the same lanes.
 //!
 //! | variable | what it does |

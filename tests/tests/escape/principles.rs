@@ -1,4 +1,4 @@
-//! The principles of isolation that no single attack stands for.
+//! The principles of isolation that no single attack represents.
 
 use crate::ground::{Ground, Mode};
 use premath_tests::skipped;

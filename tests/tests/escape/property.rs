@@ -83,7 +83,7 @@ const FILES: [&str; 13] = [
     r#"cp "$ROOT/src/base.txt" "$at""#,
 ];
 
-/// What Landlock cannot refuse, and says so.
+/// What Landlock cannot refuse, and the batch reports.
 const PERMISSIONS: &str = r#"chmod 000 "$at""#;
 
 /// What is done with git.

@@ -27,7 +27,7 @@ while [ $i -lt 300 ]; do mkdir "$name" && cd -P "./$name" 2>/dev/null || break; 
     ground.nights();
 }
 
-/// A path of 600 KB, and texts as long, are cut where they are told.
+/// A path of 600 KB, and texts as long, are cut where they are reported.
 fn a_path_of_a_step_does_not_fill_a_report(ground: &mut Ground) {
     let deep = r#"python3 - <<'END'
 import os

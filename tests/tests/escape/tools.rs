@@ -141,7 +141,7 @@ done < "$TMPDIR/messages"; :"#,
     is_untouched(ground);
 }
 
-/// Whoever asks: a terminal status needs evidence.
+/// A terminal status requires evidence from every caller.
 fn a_tool_closes_nothing_without_evidence(ground: &mut Ground) {
     instructed(ground);
     victim(ground);

@@ -34,7 +34,7 @@ fn prepared(ground: &mut Ground) {
     ground.verify("sh verify.sh");
 }
 
-/// Broken work of nobody's malice: it may close on no night.
+/// Broken work without malice: it must never close.
 fn broken_later(ground: &mut Ground) {
     for id in ["x-broken-1", "x-broken-2"] {
         ground.hostile(id, "echo x > src/broken.txt").later();
@@ -166,7 +166,7 @@ for test in src/*.test; do if [ -e "$test" ]; then sh "$test"; fi; done
 for out in ignored/out/*; do ! grep -q broken "$out" || exit 1; done
 "#;
 
-/// Outputs of later work are laid out in advance and dated in the future, by the
+/// Outputs of later work are created in advance and dated in the future, by the
 /// test of one issue and by the work of others.
 fn build_state_is_poisoned(ground: &mut Ground) {
     ground.write("repo/build.sh", BUILD);

@@ -1,4 +1,4 @@
-//! What a batch claims for its lanes, what it gives back, and what it waits for.
+//! What a batch claims for its lanes, what it releases, and what it waits for.
 
 use super::{Batch, BatchError};
 use premath_kernel::failure::FailureClass;
@@ -29,8 +29,8 @@ impl Batch {
             .claim_next(&self.lease_authority(), wishes, &scope)
             .map_err(|error| match error {
                 ChangeError::Store(error) => error,
-                // A wish of ours is well-formed; whatever else is said of it is
-                // about the file.
+                // A wish of ours is well-formed; whatever else is reported
+                // about it is about the file.
                 other => StoreError::Io {
                     operation: "claim in",
                     path: self.memory.path().to_path_buf(),
@@ -39,7 +39,7 @@ impl Batch {
             })?;
         for claimed in claims.iter().flatten() {
             let issue_id = claimed.claim.issue_id.to_string();
-            self.knowledge().in_hand.insert(issue_id);
+            self.knowledge().dispatched.insert(issue_id);
             if let Some(before) = &claimed.claim.taken_over {
                 let issue = &claimed.claim.issue_id;
                 let step = format!("{}.{issue}.{}", before.owner, before.generation);
@@ -64,19 +64,19 @@ impl Batch {
         Ok(claims)
     }
 
-    /// Takes note that a claim was given back without a step, so that another
-    /// lane may have it.
-    pub fn put_down(&self, claim: &Claim) {
-        self.knowledge().in_hand.remove(claim.issue_id.as_str());
+    /// Records that a claim was released without a step, so that another lane
+    /// may have it.
+    pub fn unreserve(&self, claim: &Claim) {
+        self.knowledge().dispatched.remove(claim.issue_id.as_str());
     }
 
     /// Returns the issues that no claim of this batch takes now.
     pub(super) fn left_out(&self) -> BTreeSet<String> {
-        // At one moment: a step that ends between two looks would be in hand
-        // no more for the second, and not yet used up for the first.
+        // Read at one moment: a step that ends between two reads would be
+        // missed by both.
         let knowledge = self.knowledge();
         let mut left_out = knowledge.used_up(&self.id);
-        left_out.extend(knowledge.in_hand.iter().cloned());
+        left_out.extend(knowledge.dispatched.iter().cloned());
         left_out.extend(knowledge.discoveries.left_for_later().iter().cloned());
         left_out
     }
@@ -118,8 +118,8 @@ impl Batch {
         }
     }
 
-    /// Gives back the stale leases of issues that this batch leaves alone: an
-    /// issue that failed is never held by nobody's lease.
+    /// Releases the stale leases of issues that this batch leaves alone: a
+    /// failed issue must not stay blocked by an ownerless lease.
     pub(super) fn release_used_up(&self) -> Result<(), BatchError> {
         let seen = clock::observe();
         let used_up = self.used_up();

@@ -1,4 +1,4 @@
-//! Why a batch cannot begin or go on.
+//! Why a batch cannot begin or continue.
 
 use premath_memory::{StoreError, TrajectoryFileError};
 use premath_worktree::landing::LandingError;
@@ -6,8 +6,8 @@ use premath_worktree::landing::LandingError;
 /// A batch cannot begin, or issue memory or trajectory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError {
-    /// The active issues wait for each other in a circle.
-    #[error("the active issues wait for each other in a circle: {}", .0.join(" -> "))]
+    /// The active issues wait for each other in a cycle.
+    #[error("the active issues wait for each other in a cycle: {}", .0.join(" -> "))]
     Cycle(Vec<String>),
     /// The branch that work lands on.
     #[error(transparent)]
@@ -33,7 +33,7 @@ impl BatchError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Cycle(_) => {
-                Some("`premath dep remove` takes an edge away; nothing was dispatched".to_owned())
+                Some("remove an edge with `premath dep remove`; nothing was dispatched".to_owned())
             }
             Self::Landing(error) => error.hint(),
             Self::Memory(error) => error.hint(),

@@ -1,4 +1,4 @@
-//! The last failure of an issue, for the next attempt to know of.
+//! The last failure of an issue, for the next attempt to know about.
 
 use super::Batch;
 use crate::prompt::{LastFailure, Neighbour};
@@ -30,8 +30,8 @@ impl Batch {
         })
     }
 
-    /// Returns the last failure of an issue with the end of what was said, for
-    /// the prompt of the next attempt.
+    /// Returns the last failure of an issue with the end of what was reported,
+    /// for the prompt of the next attempt.
     pub(crate) fn last_failure(&self, issue_id: &str) -> Option<LastFailure> {
         let failed = self.knowledge().failures.get(issue_id).cloned()?;
         let read = |phase: &str, extension: &str| {

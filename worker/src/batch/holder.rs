@@ -15,7 +15,7 @@ pub(crate) fn batch_holder(holder: Option<&Holder>) -> BatchHolder {
     }
 }
 
-/// Tells whether a batch's coordinator may still run, as far as can be seen.
+/// Returns whether a batch's coordinator may still run, as far as can be seen.
 pub(super) fn is_alive(holder: &BatchHolder) -> bool {
     holder.may_live(clock::this_process().as_ref(), &clock::life)
 }

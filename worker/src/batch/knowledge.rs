@@ -1,5 +1,5 @@
-//! What a batch knows of its issues: from the rows that it wrote or found, and
-//! from the steps that its lanes take now.
+//! What a batch knows about its issues: from the rows that it wrote or found,
+//! and from the steps that its lanes take now.
 
 use super::Batch;
 use super::failure::FailedStep;
@@ -13,14 +13,14 @@ use premath_worktree::landing::LandingError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What is known of the trajectory and of what the lanes do.
+/// What is known about the trajectory and of what the lanes do.
 #[derive(Debug, Default)]
 pub(super) struct Knowledge {
     pub(super) history: BatchHistory,
     pub(super) failures: BTreeMap<String, FailedStep>,
     /// Issues that a lane of this process was given and that have no row for
     /// it yet: released, they look claimable before the history knows why not.
-    pub(super) in_hand: BTreeSet<String>,
+    pub(super) dispatched: BTreeSet<String>,
     /// The highest generation of each issue that has a row: issue memory may
     /// have been taken back to an older version since.
     pub(super) generations: Arc<BTreeMap<String, u64>>,
@@ -55,14 +55,14 @@ impl Knowledge {
             .collect()
     }
 
-    /// Takes note of what a row says of what its batch used.
+    /// Records what a row reports about what its batch used.
     pub(super) fn note_account(&mut self, row: &StepRow, batch: &str) {
         if row.batch_id.as_deref() == Some(batch) {
             self.account.observe(row);
         }
     }
 
-    /// Takes note of what a row says of its issue.
+    /// Records what a row reports about its issue.
     pub(super) fn note(&mut self, row: &StepRow) {
         let Some(issue_id) = &row.issue_id else {
             return;
@@ -99,7 +99,7 @@ impl Knowledge {
 }
 
 impl Batch {
-    /// Takes note of an issue that a step filed.
+    /// Records an issue that a step filed.
     pub(crate) fn note_filed(&self, filed: &Issue, parent: &str) {
         // One that was there before is as it was.
         if filed.lease_generation > 0 || self.attempts(&filed.id) > 0 {

@@ -1,6 +1,7 @@
 //! What the lanes of one process share: memory, trajectory, settings, and what
-//! the batch knows of its issues.
+//! the batch knows about its issues.
 
+mod admission;
 mod claim;
 mod error;
 mod failure;
@@ -11,15 +12,14 @@ mod providers;
 mod recovery;
 mod room;
 mod supervision;
-mod turnout;
 mod warmth;
 
+pub use admission::Admission;
 pub use error::BatchError;
 pub use outside::foreign_warning;
 pub use premath_kernel::record::trajectory::RecoverAt;
 pub use providers::Providers;
-pub use supervision::{Change, EndedStep, StepEnd};
-pub use turnout::Turnout;
+pub use supervision::{EndedStep, StepEnd, SupervisionChange};
 pub(crate) use warmth::WarmState;
 pub use warmth::{Leaving, Warmth};
 
@@ -32,8 +32,8 @@ use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::policy::breaker::Breaker;
-use premath_kernel::policy::outset::Outset;
 use premath_kernel::policy::provider::ProviderDesk;
+use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{
     BatchHistory, BatchRecord, StepRow, action, batch_end_row, batch_id, batch_resume_row,
@@ -67,7 +67,7 @@ pub struct Batch {
     pub program: PathBuf,
     opened: SystemTime,
     id: String,
-    outset: Vec<Outset>,
+    target_sync: Vec<TargetSync>,
     /// Whether the batch has rows of its own in the trajectory.
     recorded: bool,
     resumed: bool,
@@ -81,7 +81,7 @@ pub struct Batch {
 /// How a batch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// A coordinator's: recorded; resumes one that was cut, unless told not to.
+    /// A coordinator's: recorded; resumes an interrupted one, unless disabled.
     Coordinator {
         /// Begin afresh.
         afresh: bool,
@@ -131,8 +131,8 @@ impl Batch {
             }
             _ => None,
         };
-        // A circle that was there before the batch refuses it before anything
-        // is written; one that appeared in its middle holds its members.
+        // A cycle that was there before the batch refuses it before anything is
+        // written; one that appeared in its middle holds its members.
         if resumable.is_none()
             && let Some(path) = memory.diagnose(Scope::Active)?.cycle_path
         {
@@ -146,7 +146,7 @@ impl Batch {
         let mut open = knowledge.history.open().iter();
         let others = open.any(|batch| is_alive(&batch.holder));
         let closed = memory.view(|view| knowledge.landed(&view))?;
-        let outset = landing.set_out(closed, others)?;
+        let target_sync = landing.sync_target(closed, others)?;
         if resumable.is_none() {
             // What a person did before the batch is none of its business.
             drop(memory.take_outside_changes());
@@ -185,7 +185,7 @@ impl Batch {
             program: PathBuf::from("/proc/self/exe"),
             opened,
             id,
-            outset,
+            target_sync,
             recorded,
             resumed: resumable.is_some(),
             knowledge: Mutex::new(knowledge),
@@ -226,8 +226,8 @@ impl Batch {
         premath_worktree::tree::sweep_shared(&self.settings.roots.repository, self.opened);
     }
 
-    /// Returns what the verifications of last commits without build state came
-    /// to; one that was owed and not run did not pass.
+    /// Returns the outcomes of the verifications of last commits without build
+    /// state; one that was due and not run did not pass.
     pub fn tips(&self) -> Vec<TipCheck> {
         let mut tips = self.warmth.tips();
         if tips.is_empty() && self.warmth.has_landed() && self.landing.merges() {
@@ -248,12 +248,13 @@ impl Batch {
         &self.id
     }
 
-    /// Returns what there is to say of the landing target before the first step.
-    pub fn outset(&self) -> &[Outset] {
-        &self.outset
+    /// Returns what there is to report about the landing target before the
+    /// first step.
+    pub fn target_sync(&self) -> &[TargetSync] {
+        &self.target_sync
     }
 
-    /// Tells whether a batch that was cut goes on here.
+    /// Returns whether a batch that was cut continues here.
     pub fn is_resumed(&self) -> bool {
         self.resumed
     }
@@ -264,7 +265,7 @@ impl Batch {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends a row, a step's only where it has none yet, and takes note.
+    /// Appends a row, a step's only where it has none yet, and records it.
     ///
     /// # Errors
     ///
@@ -285,7 +286,7 @@ impl Batch {
         if row.action == action::WORKER_LOOP
             && let Some(issue_id) = &row.issue_id
         {
-            knowledge.in_hand.remove(issue_id);
+            knowledge.dispatched.remove(issue_id);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Changes of issue memory that came by no transaction: told and recorded.
+//! Changes of issue memory made outside a transaction: reported and recorded.
 
 use super::Batch;
 use premath_kernel::failure::FailureClass;
@@ -14,7 +14,7 @@ pub fn foreign_warning(rows: &[ForeignRow]) -> Option<String> {
         _ => "--all",
     };
     Some(format!(
-        "{}: {}; `premath issue accept-changes {which} --override-reason TEXT` accepts them",
+        "{}: {}; accept them with `premath issue accept-changes {which} --override-reason TEXT`",
         FailureClass::MemoryChangedOutside,
         ForeignRow::summary_of(rows)
     ))
@@ -40,8 +40,8 @@ impl Batch {
         found
     }
 
-    /// Returns the rows of issue memory that came by no transaction and that the
-    /// operator has not accepted, as of the last transaction.
+    /// Returns the rows of issue memory that changed outside a transaction and
+    /// that the operator has not accepted, as of the last transaction.
     pub fn foreign_rows(&self) -> Vec<ForeignRow> {
         self.memory.foreign_rows()
     }

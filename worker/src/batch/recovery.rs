@@ -5,7 +5,7 @@ use super::{Batch, BatchError};
 use premath_kernel::json::token;
 use premath_kernel::record::trajectory::{ClosedIssue, RecoverAt, is_settled};
 use premath_kernel::record::trajectory::{CrossingResult, WorldRecord};
-use premath_kernel::record::world::Wish;
+use premath_kernel::record::world::WorldSelection;
 use premath_memory::{StoreError, clock};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -80,12 +80,12 @@ impl Batch {
     fn world_of(&self, issue_id: &str) -> Result<Option<WorldRecord>, StoreError> {
         self.memory.view(|view| {
             let issue = view.issue(issue_id)?;
-            match Wish::of(issue.labels.iter().map(|label| &**label)) {
-                Wish::There(name) => Some(WorldRecord {
+            match WorldSelection::of(issue.labels.iter().map(|label| &**label)) {
+                WorldSelection::There(name) => Some(WorldRecord {
                     crossing: Some(CrossingResult::Accepted),
                     ..WorldRecord::named(name)
                 }),
-                Wish::Here | Wish::Unclear { .. } => None,
+                WorldSelection::Here | WorldSelection::Unclear { .. } => None,
             }
         })
     }

@@ -16,16 +16,16 @@ use std::time::Duration;
 
 /// What changed for the steps to come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum SupervisionChange {
     /// A provider is parked, or answers again.
     Provider(ProviderChange),
-    /// Dispatch pauses, or goes on.
+    /// Dispatch pauses, or continues.
     Breaker(BreakerChange),
     /// The batch used up what it may: what it used, and what it may.
     BudgetExceeded(Spent, Budget),
 }
 
-/// What a batch needs to know of a step that ended.
+/// What a batch needs to know about a step that ended.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedStep<'a> {
     /// The issue.
@@ -49,7 +49,7 @@ pub enum StepEnd {
     Cut,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for SupervisionChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Provider(change) => change.fmt(f),
@@ -75,7 +75,7 @@ impl Batch {
         &self,
         worker: &str,
         step: &EndedStep<'_>,
-    ) -> Result<Vec<Change>, TrajectoryFileError> {
+    ) -> Result<Vec<SupervisionChange>, TrajectoryFileError> {
         let now = clock::now().wall;
         let answer = match (step.limit, step.end) {
             (Some(limit), _) => Answer::Refused(limit),
@@ -90,12 +90,12 @@ impl Batch {
         let mut changes = Vec::new();
         if let Some(change) = self.providers.ended(worker, answer) {
             self.record(&provider_row(&self.id, &change, now))?;
-            changes.push(Change::Provider(change));
+            changes.push(SupervisionChange::Provider(change));
         }
         let change = self.breaker().ended(worker, step.issue_id, blamed, now);
         if let Some(change) = change {
             self.record(&breaker_row(&self.id, &change, now))?;
-            changes.push(Change::Breaker(change));
+            changes.push(SupervisionChange::Breaker(change));
         }
         changes.extend(self.budget_exceeded()?);
         Ok(changes)
@@ -106,16 +106,19 @@ impl Batch {
     /// # Errors
     ///
     /// [`TrajectoryFileError`].
-    pub fn baseline_answered(&self, passes: bool) -> Result<Option<Change>, TrajectoryFileError> {
+    pub fn baseline_answered(
+        &self,
+        passes: bool,
+    ) -> Result<Option<SupervisionChange>, TrajectoryFileError> {
         let now = clock::now().wall;
         let change = self.breaker().answered(passes, now);
         if let Some(change) = &change {
             self.record(&breaker_row(&self.id, change, now))?;
         }
-        Ok(change.map(Change::Breaker))
+        Ok(change.map(SupervisionChange::Breaker))
     }
 
-    /// Takes note that a worker's step will not say how it ended.
+    /// Records that a worker's step will not say how it ended.
     pub fn step_lost(&self, worker: &str) {
         let now = clock::now().wall;
         self.providers.ended(worker, Answer::Unknown);
@@ -127,17 +130,17 @@ impl Batch {
     /// # Errors
     ///
     /// [`TrajectoryFileError`].
-    pub fn budget_exceeded(&self) -> Result<Option<Change>, TrajectoryFileError> {
+    pub fn budget_exceeded(&self) -> Result<Option<SupervisionChange>, TrajectoryFileError> {
         let budget = self.settings.bounds.batch;
         let spent = self.knowledge().account.spent();
         if !budget.is_used_up(spent, Duration::ZERO) || self.spent_up.set(()).is_err() {
             return Ok(None);
         }
         self.record(&budget_row(&self.id, &budget, spent, clock::now().wall))?;
-        Ok(Some(Change::BudgetExceeded(spent, budget)))
+        Ok(Some(SupervisionChange::BudgetExceeded(spent, budget)))
     }
 
-    /// Records that the batch waited for room in vain.
+    /// Records that the batch waited for room without success.
     ///
     /// # Errors
     ///

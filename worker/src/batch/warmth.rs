@@ -50,7 +50,8 @@ impl Warmth {
         self.has_landed.store(true, Ordering::Relaxed);
     }
 
-    /// Tells whether the last commit is yet to be verified without build state.
+    /// Returns whether the last commit is yet to be verified without build
+    /// state.
     pub(crate) fn has_landed(&self) -> bool {
         self.has_landed.load(Ordering::Relaxed)
     }
@@ -73,7 +74,7 @@ impl Warmth {
         tips.push(check);
     }
 
-    /// Returns what the verifications without build state came to.
+    /// Returns the outcomes of the verifications without build state.
     pub fn tips(&self) -> Vec<TipCheck> {
         let tips = self.tips.lock().unwrap_or_else(PoisonError::into_inner);
         tips.clone()
@@ -81,7 +82,7 @@ impl Warmth {
 }
 
 impl Leaving<'_> {
-    /// Says that the lane has no more work; tells whether no other has.
+    /// Says that the lane has no more work; returns whether no other has.
     pub fn is_last(mut self) -> bool {
         self.is_counted = false;
         self.warmth.lanes.fetch_sub(1, Ordering::SeqCst) == 1

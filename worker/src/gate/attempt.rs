@@ -143,7 +143,7 @@ impl Gate {
         spec
     }
 
-    /// Names the classes of an end; a failure that says nothing is that of a
+    /// Names the classes of an end; a failure without a class is a failed
     /// check.
     fn classes(&self, exit: &Exit, stdout: &Path, stderr: &Path) -> Vec<String> {
         let read = |path: &Path| artifact::read(path).ok().flatten().unwrap_or_default();

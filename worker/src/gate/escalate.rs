@@ -8,7 +8,7 @@ use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::escalation::SessionSource;
-use premath_kernel::policy::retry::{Decision, EscalationAction, Outcome};
+use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome};
 use premath_kernel::record::trajectory::{CommandSeries, generation_floor};
 use premath_memory::escalation::{
     CarriedOut, Escalation, HandedUp, escalation_row, session_source,
@@ -36,7 +36,7 @@ impl Gate {
         series: &CommandSeries,
         decision: &Decision,
     ) -> Result<(), GateError> {
-        let Outcome::Escalate(action) = decision.outcome else {
+        let RetryOutcome::Escalate(action) = decision.outcome else {
             return Ok(());
         };
         let mut issue = self.issue.clone();
@@ -70,7 +70,7 @@ impl Gate {
                 CarriedOut::Discovered(filed) => {
                     format!("{} was filed, discovered from {}", plain(&filed), plain(id))
                 }
-                CarriedOut::Nothing => "nothing is changed".to_owned(),
+                CarriedOut::Nothing => "nothing changed".to_owned(),
             },
         });
         Ok(())

@@ -5,7 +5,7 @@
 //! Its attempts are rows of the trajectory (`gate.begin`, `gate.attempt`,
 //! `gate.take_over`), counted by the digest of command and folder until the
 //! command passes or is handed up. What comes next is always read from there,
-//! so a gate that was killed and started again goes on where it was.
+//! so a gate that was killed and started again continues where it was.
 
 mod attempt;
 mod escalate;
@@ -21,7 +21,7 @@ use crate::supervisor::{Supervisor, SupervisorError};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical;
 use premath_kernel::json::plain::plain;
-use premath_kernel::policy::retry::{Decision, Outcome, decide_within};
+use premath_kernel::policy::retry::{Decision, RetryOutcome, decide_within};
 use premath_kernel::record::trajectory::{
     CommandSeries, NextAct, StepRow, gate_attempt_row, gate_begin_row, gate_take_over_row,
 };
@@ -31,33 +31,35 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// How long a gate waits for a dying predecessor to let go of its command.
+/// How long a gate waits for a dying predecessor to release its command.
 const PREDECESSOR: Duration = Duration::from_secs(3);
 /// How often a wait looks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs a command under the retry policy: tries it again, and in the end hands
-/// its issue up.
+/// Run a command under the retry policy; escalate its issue on failure
 ///
 /// Attempts are counted in the trajectory, across restarts. The command gets no
-/// input; what it printed is shown when it is over. Exit codes: 0 the command
-/// passed, 1 it did not, 2 usage or input that cannot be read.
+/// input; its output is shown when it ends. Exit codes: 0 the command passed, 1
+/// it failed, 2 usage error or unreadable input.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GateArgs {
     #[command(flatten)]
     flags: GateFlags,
-    /// At most so many attempts; the policy's rules may give fewer
+    /// Limit the attempts; the policy's rules may allow fewer
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_attempts: Option<u32>,
-    /// The issue that an escalation is about [default: $PREMATH_ACTIVE_ISSUE_ID, $PREMATH_ISSUE_ID, the session's, the only ready one]
+    /// Set the issue to escalate
+    ///
+    /// [default: $PREMATH_ACTIVE_ISSUE_ID, $PREMATH_ISSUE_ID, the session's,
+    /// the only ready one]
     #[arg(long, value_name = "ID")]
     issue: Option<String>,
-    /// The command and its arguments; a shell's line is `sh -c LINE`
+    /// The command and its arguments; for a shell line use `sh -c LINE`
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
-/// A gate that cannot go on.
+/// A gate that cannot continue.
 #[derive(Debug, thiserror::Error)]
 enum GateError {
     #[error(transparent)]
@@ -70,7 +72,7 @@ enum GateError {
     Supervisor(#[from] SupervisorError),
     #[error("cannot {0}")]
     System(&'static str, #[source] std::io::Error),
-    #[error("{0} process(es) of the command could not be ended")]
+    #[error("cannot kill {0} process(es) of the command")]
     Survivors(u32),
 }
 
@@ -176,7 +178,7 @@ impl Gate {
         })
     }
 
-    /// Does what comes next until the command passed or was handed up; tells
+    /// Does what comes next until the command passed or was handed up; returns
     /// whether it passed.
     fn run(&mut self) -> Result<bool, GateError> {
         loop {
@@ -184,7 +186,7 @@ impl Gate {
             let now = clock::now().wall;
             match series.next(&self.settings.backoff) {
                 NextAct::TakeOver { step_id } => {
-                    say(&format!("{step_id} was cut by the death of its harness"));
+                    say(&format!("{step_id} was interrupted: its harness died"));
                     self.append(gate_take_over_row(&self.id, &step_id, now))?;
                 }
                 NextAct::CountCuts { attempt } => {
@@ -203,7 +205,7 @@ impl Gate {
                     if let Some(due) = due
                         && !self.wait_until(attempt, due)
                     {
-                        say("interrupted; the next run goes on counting");
+                        say("interrupted; the next run continues the attempts");
                         return Ok(false);
                     }
                     match self.try_once(&series, attempt)? {
@@ -246,7 +248,7 @@ impl Gate {
         }
         Ok(match decision {
             None if was_cut => {
-                say("interrupted; no attempt is used up");
+                say("interrupted; the attempt does not count");
                 Tried::Cut
             }
             None => Tried::Passed,
@@ -257,8 +259,8 @@ impl Gate {
         })
     }
 
-    /// Starts another supervisor: the command took the first along, and that
-    /// is how the attempt failed.
+    /// Starts another supervisor: the command killed the first one, which is
+    /// how the attempt failed.
     fn without_supervisor(&mut self, error: &SupervisorError) -> Result<Ran, GateError> {
         say(&format!("error: {}", plain(&error.to_string())));
         let shared = self
@@ -279,8 +281,8 @@ impl Gate {
 
     fn told(&self, decision: &Decision) -> String {
         let next = match decision.outcome {
-            Outcome::Retry => "to retry".to_owned(),
-            Outcome::Escalate(action) => action.as_str().to_owned(),
+            RetryOutcome::Retry => "to retry".to_owned(),
+            RetryOutcome::Escalate(action) => action.as_str().to_owned(),
         };
         format!(
             "{}: attempt {} of {} ({}): {next}",
@@ -296,11 +298,11 @@ impl Gate {
         Ok(self.trajectory.append(&row)?)
     }
 
-    /// Waits; tells whether it came to the time without an interrupt.
+    /// Waits; returns whether it came to the time without an interrupt.
     fn wait_until(&self, attempt: u32, due: jiff::Timestamp) -> bool {
         if let Ok(left) = Duration::try_from(due.duration_since(clock::now().wall)) {
             say(&format!(
-                "attempt {attempt} begins in {:.1}s",
+                "attempt {attempt} starts in {:.1}s",
                 left.as_secs_f64()
             ));
         }
@@ -322,6 +324,6 @@ impl Gate {
 enum Tried {
     Passed,
     Failed,
-    /// A person cut it.
+    /// It was interrupted.
     Cut,
 }

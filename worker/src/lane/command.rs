@@ -18,7 +18,7 @@ use premath_kernel::policy::budget::Budget;
 use premath_kernel::policy::landing::ROUNDS;
 use premath_kernel::policy::network::{NetworkFacts, NetworkPhase};
 use premath_kernel::policy::retry::{self, class_words, classes_of};
-use premath_kernel::policy::silence::Overdue;
+use premath_kernel::policy::silence::AgentTimeout;
 use premath_kernel::record::witness::{CommandFacts, CommandWitness};
 use premath_memory::{StoreError, artifact, clock};
 use premath_worktree::tree::TreeState;
@@ -76,7 +76,7 @@ impl Phase {
         }
     }
 
-    /// Tells whether the command runs in the checkout for verifications.
+    /// Returns whether the command runs in the checkout for verifications.
     pub(super) const fn is_verification(self) -> bool {
         matches!(
             self,
@@ -195,7 +195,7 @@ pub(super) struct Occasion<'a> {
     pub(super) issue_id: &'a str,
     pub(super) generation: u64,
     pub(super) variables: &'a [(&'a str, OsString)],
-    /// Who works; nobody where no work command belongs to it.
+    /// The agent; `None` if no work command belongs to it.
     pub(super) task: Option<Task<'a>>,
 }
 
@@ -405,7 +405,7 @@ impl Lane {
         exit: &Exit,
         stderr: &Path,
         stream: &FoldedStream,
-        overdue: Option<Overdue>,
+        overdue: Option<AgentTimeout>,
     ) -> Vec<String> {
         if exit.is_unconfined() {
             return vec![FailureClass::SandboxUnavailable.as_str().to_owned()];
@@ -521,6 +521,6 @@ struct Outcome<'a> {
     stdout: &'a Path,
     stderr: &'a Path,
     stream: Option<FoldedStream>,
-    overdue: Option<Overdue>,
+    overdue: Option<AgentTimeout>,
     network: Option<NetworkFacts>,
 }

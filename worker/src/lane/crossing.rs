@@ -51,7 +51,7 @@ impl Lane {
         self.feature(claimed, FeatureStatus::InProgress, None)?;
         let before = progress.classes.clone();
         drop(self.judge(progress)?);
-        // What a gate says of a turn in which nothing was done says nothing.
+        // A gate's verdict on an empty turn carries no information.
         progress.classes = before;
         self.take_across(progress, from, to).map(drop)
     }
@@ -102,7 +102,7 @@ impl Lane {
     }
 
     /// Computes the context of the turn from its witness as it was written, and
-    /// the lineage that the step's row will have; says what is no witness.
+    /// the lineage that the step's row will have; says what is not a witness.
     fn context(
         &self,
         progress: &Progress,
@@ -134,7 +134,7 @@ impl Progress {
     }
 }
 
-/// Returns the witness of whoever spoke last: the gate, where it was asked.
+/// Returns the last witness: the gate's if it was reached.
 fn last_witness(crossing: &Crossing, witnesses: &RefSet) -> Option<String> {
     let phase = match crossing.gate {
         Some(_) => "/gate/",
@@ -144,20 +144,20 @@ fn last_witness(crossing: &Crossing, witnesses: &RefSet) -> Option<String> {
     of_phase.next().map(str::to_owned)
 }
 
-/// What a person is told of a crossing that did not end well.
+/// The message about a crossing that failed.
 fn told(crossing: &Crossing) -> String {
     match &crossing.gate {
         None => {
             let detail = crossing.transport.detail.as_deref();
             format!(
                 "the transport failed: {}",
-                detail.unwrap_or("it does not say why")
+                detail.unwrap_or("no reason given")
             )
         }
         Some(gate) => {
             let classes: Vec<&str> = gate.failure_classes.iter().map(|c| c.as_str()).collect();
             let detail = gate.detail.clone().unwrap_or_else(|| classes.join(", "));
-            format!("the gate of {} refuses the turn: {detail}", gate.world)
+            format!("the gate of {} refused the turn: {detail}", gate.world)
         }
     }
 }

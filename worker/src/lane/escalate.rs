@@ -45,7 +45,7 @@ impl Lane {
             failure_classes: &classes,
             witness_refs: &witnesses,
         };
-        // A follow-up of a follow-up helps nobody.
+        // A follow-up of a follow-up is never filed.
         if escalation == EscalationAction::IssueDiscover && is_follow_up(&claimed.row.issue) {
             return Ok(CarriedOut::Nothing);
         }

@@ -18,7 +18,7 @@ use premath_kernel::policy::landing::is_step_branch;
 use premath_kernel::record::session::SessionStep;
 use premath_kernel::turn::{Close, MutationReady};
 use premath_memory::{StoreError, artifact, clock};
-use premath_worktree::landing::{Advance, Turn};
+use premath_worktree::landing::{Advance, LandingTicket};
 use premath_worktree::tree::{Base, CommitText, Merged, TreeState};
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ impl Lane {
         if !landing.is_on() {
             return Ok(self.tree.base()?);
         }
-        // What the issue's own landing left is looked at as it stands.
+        // What the issue's own landing left is looked at as it is.
         let commit = match landing.landed(&claim.issue_id)? {
             Some(_) => landing.tip()?,
             None => landing.start()?,
@@ -58,7 +58,7 @@ impl Lane {
     }
 
     /// Puts the lane where the step begins.
-    pub(super) fn set_out(&self, claim: &Claim, base: &Base) -> Result<(), StepError> {
+    pub(super) fn sync_target(&self, claim: &Claim, base: &Base) -> Result<(), StepError> {
         if self.away.is_some() || self.batch.landing.is_on() {
             let alone = self.batch.landing.branches();
             self.tree.make_branch(base)?;
@@ -92,7 +92,7 @@ impl Lane {
         }
     }
 
-    /// Tells whether memory has the lease as the claim has it.
+    /// Returns whether memory has the lease as the claim has it.
     pub(super) fn fence(&self, claim: &Claim) -> Result<Result<(), FailureClass>, StoreError> {
         self.batch
             .memory
@@ -112,7 +112,7 @@ impl Lane {
         progress: &mut Progress,
         watch: &mut LeaseWatch,
         occasion: &Occasion<'_>,
-        turn: &mut Turn<'_>,
+        turn: &mut LandingTicket<'_>,
         work: &mut Work<'_>,
     ) -> Result<Option<MutationReady<Close>>, StepError> {
         let batch = self.batch.clone();
@@ -130,7 +130,7 @@ impl Lane {
         if !self.await_turn(progress, watch, turn)? {
             return Ok(None);
         }
-        // Whoever had the lease before may have landed since the step began.
+        // The previous lease holder may have landed since the step began.
         if let Some(landed) = landing.landed(issue)? {
             let text = format!("an earlier attempt of the issue landed as {landed}");
             self.say(progress, 0, FailureClass::LandingConflict, &text)?;
@@ -207,7 +207,7 @@ impl Lane {
             progress,
             ROUNDS.len() - 1,
             class,
-            &format!("{} is moved again and again", landing.target()),
+            &format!("{} is being moved repeatedly", landing.target()),
         )?;
         Ok(None)
     }
@@ -252,12 +252,12 @@ impl Lane {
         Ok(self.tree.squash(&text, parent, tree, signer)?)
     }
 
-    /// Waits until no other step lands; tells whether the step goes on.
+    /// Waits until no other step lands; returns whether the step continues.
     pub(super) fn await_turn(
         &self,
         progress: &mut Progress,
         watch: &mut LeaseWatch,
-        turn: &mut Turn<'_>,
+        turn: &mut LandingTicket<'_>,
     ) -> Result<bool, StepError> {
         loop {
             if let Err(class) = watch.look() {
@@ -285,14 +285,14 @@ impl Lane {
         paths: &[String],
     ) -> Result<(), StepError> {
         let text = format!(
-            "the work conflicts with what is on {} at {tip} in: {}",
+            "merge conflict with {} at {tip} in: {}",
             self.batch.landing.target(),
             listed(paths)
         );
         self.say(progress, round, FailureClass::LandingConflict, &text)
     }
 
-    /// Fails the step with what a person and the next attempt are told.
+    /// Fails the step with what a person and the next attempt are reported.
     fn say(
         &self,
         progress: &mut Progress,

@@ -9,7 +9,7 @@ use super::verify::Verification;
 use super::watch::LeaseWatch;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::{Close, MutationReady};
-use premath_worktree::landing::{Turn, Undone};
+use premath_worktree::landing::{LandingTicket, Undone};
 use premath_worktree::tree::Base;
 
 impl Lane {
@@ -35,7 +35,7 @@ impl Lane {
         Ok(ready.filter(|_| passed))
     }
 
-    /// Takes work off the target that landed and may not stay; says so.
+    /// Reverts landed work that may not stay; returns a description.
     pub(super) fn take_off(
         &self,
         progress: &mut Progress,
@@ -48,11 +48,11 @@ impl Lane {
         landing.unmark(occasion.issue_id);
         let target = landing.target();
         let text = match undone {
-            Undone::Reset => format!("{target} is back where it was before it"),
+            Undone::Reset => format!("{target} was reset to the commit before it"),
             Undone::Reverted(revert) => format!("{target} reverts it in {revert}"),
             Undone::Conflict => {
                 progress.fail(FailureClass::LandingNotTakenBack.as_str());
-                format!("{target} still holds {commit}, and others have gone on from it")
+                format!("{target} still contains {commit}, because later commits build on it")
             }
         };
         tracing::warn!(step = %occasion.step_id, "{text}");
@@ -63,7 +63,7 @@ impl Lane {
     }
 
     /// Takes the landing of an earlier attempt over, whose harness died before
-    /// the close; the lane stands at the target's tip, which passed.
+    /// the close; the lane is at the target's tip, which passed.
     pub(super) fn adopt(
         &mut self,
         progress: &mut Progress,
@@ -91,7 +91,7 @@ impl Lane {
         progress: &mut Progress,
         watch: &mut LeaseWatch,
         occasion: &Occasion<'_>,
-        mut turn: Turn<'_>,
+        mut turn: LandingTicket<'_>,
         commit: &str,
     ) -> Result<(), StepError> {
         if progress.cut.is_some() || !self.await_turn(progress, watch, &mut turn)? {

@@ -1,4 +1,4 @@
-//! What a step's agent may not: go on against its provider's limit, or use
+//! What a step's agent may not: continue against its provider's limit, or use
 //! more than its issue may.
 
 use super::Lane;
@@ -11,9 +11,9 @@ use premath_memory::{artifact, clock};
 use std::time::Duration;
 
 impl Lane {
-    /// Takes note of a work command whose error output says that its provider's
-    /// limit is reached, where such lines are believed; an agent's own stream is
-    /// read elsewhere.
+    /// Records a work command whose error output says that its provider's limit
+    /// is reached, if such lines are trusted; an agent's own stream is read
+    /// elsewhere.
     pub(super) fn note_limit(&self, progress: &mut Progress, ran: &Ran, phase: Phase) {
         let class = FailureClass::UsageLimit.as_str();
         let believed = self.batch.settings.bounds.providers.limit_lines == LimitLines::Park;
@@ -31,8 +31,8 @@ impl Lane {
         progress.limit = Some(UsageLimit::named_in(&said).unwrap_or_default());
     }
 
-    /// Looks whether the issue used up what it may, over its attempts in this
-    /// batch: that decides what becomes of it.
+    /// Looks whether the issue's budget is used up, over its attempts in this
+    /// batch: that decides what happens to it.
     pub(super) fn note_used_up(&self, progress: &mut Progress) {
         if progress.closed || progress.cut.is_some() || progress.limit.is_some() {
             return;

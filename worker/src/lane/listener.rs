@@ -4,7 +4,7 @@
 use crate::settings::Limits;
 use premath_evidence::{Agent, AgentStream, FoldedStream};
 use premath_kernel::policy::budget::{Budget, Spent};
-use premath_kernel::policy::silence::{AgentPhase, Overdue, SilenceLimits};
+use premath_kernel::policy::silence::{AgentPhase, AgentTimeout, SilenceLimits};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -49,12 +49,12 @@ impl Listener {
         }
     }
 
-    /// Reads on, and tells whether the agent is to be ended.
+    /// Reads on, and returns whether the agent is to be ended.
     ///
     /// # Errors
     ///
     /// A file that cannot be read.
-    pub(super) fn look(&mut self) -> io::Result<Option<Overdue>> {
+    pub(super) fn look(&mut self) -> io::Result<Option<AgentTimeout>> {
         let was_over = self.stream.so_far().is_over();
         let (lines, of_work) = (self.stream.lines(), self.stream.lines_of_work());
         let has_read = self.read_on(LOOK_BYTES)? > 0;
@@ -65,13 +65,13 @@ impl Listener {
             self.heard_at = Instant::now();
         }
         if self.read >= self.cap || self.stream.so_far().is_full() {
-            return Ok(Some(Overdue::TooLong));
+            return Ok(Some(AgentTimeout::TooLong));
         }
         let spent = spent(self.stream.so_far().spent());
         // What is done costs no more: then it counts by its evidence.
         let goes_on = !self.stream.so_far().is_over();
         if goes_on && self.budget.is_used_up(spent, self.begun_at.elapsed()) {
-            return Ok(Some(Overdue::OverBudget));
+            return Ok(Some(AgentTimeout::OverBudget));
         }
         let phase = self.phase();
         let silent = self.heard_at.elapsed();
@@ -79,8 +79,8 @@ impl Listener {
             return Ok(None);
         }
         Ok(Some(match phase {
-            AgentPhase::Over => Overdue::Lingering,
-            phase => Overdue::Silent(phase, self.limits.of(phase)),
+            AgentPhase::Over => AgentTimeout::Lingering,
+            phase => AgentTimeout::Silent(phase, self.limits.of(phase)),
         }))
     }
 
@@ -173,7 +173,8 @@ mod tests {
         assert_eq!(listener.phase(), AgentPhase::Over);
     }
 
-    /// Its calls are told when they are over: while a step is open, one may run.
+    /// Its calls are reported when they are over: while a step is open, one may
+    /// run.
     #[test]
     fn an_open_step_of_opencode_may_be_a_call() {
         let mut file = tempfile::tempfile().unwrap();
@@ -231,16 +232,16 @@ mod tests {
         file.write_all(used(91).as_bytes()).unwrap();
         assert_eq!(listener.look().unwrap(), None, "it is done");
         file.write_all(CALL).unwrap();
-        assert_eq!(listener.look().unwrap(), Some(Overdue::OverBudget));
+        assert_eq!(listener.look().unwrap(), Some(AgentTimeout::OverBudget));
     }
 
     #[test]
     fn silence_and_length_are_bounded() {
         let (mut file, mut listener) = listener(Duration::ZERO);
-        let silent = Overdue::Silent(AgentPhase::Starting, Duration::ZERO);
+        let silent = AgentTimeout::Silent(AgentPhase::Starting, Duration::ZERO);
         assert_eq!(listener.look().unwrap(), Some(silent));
         file.write_all(&[b' '; 1_000]).unwrap();
-        assert_eq!(listener.look().unwrap(), Some(Overdue::TooLong));
+        assert_eq!(listener.look().unwrap(), Some(AgentTimeout::TooLong));
     }
 
     #[test]
@@ -249,7 +250,7 @@ mod tests {
         listener.stream.feed(BEGIN);
         assert_eq!(listener.look().unwrap(), None);
         listener.stream.feed(&CALL.repeat(60_000));
-        assert_eq!(listener.look().unwrap(), Some(Overdue::TooLong));
+        assert_eq!(listener.look().unwrap(), Some(AgentTimeout::TooLong));
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub struct Lane {
     /// Whether work closed here whose verification began with build state.
     owes_tip: bool,
     /// Held as long as the lane; the supervisor shares it. Last, so that it is
-    /// let go of after the supervisor.
+    /// released after the supervisor.
     lock: WorktreeLock,
 }
 
@@ -90,7 +90,7 @@ impl Lane {
         let written = write_session(&self.home.session, &session);
         // A copy for people; nothing reads it back.
         if let Err(error) = write_session(&self.roots.session, &session) {
-            tracing::debug!(%error, "the session's copy in the worktree was not written");
+            tracing::debug!(%error, "cannot write the session's copy in the worktree");
         }
         self.session = Some(session);
         written
@@ -108,7 +108,8 @@ impl Lane {
         }
         let home = self.tree.must_be_clean().and_then(|()| self.tree.go_home());
         if let Err(error) = home {
-            tracing::warn!(worker = %self.worker_id, %error, "the worktree is not back on its branch");
+            tracing::warn!(worker = %self.worker_id, %error, "cannot switch the worktree back to \
+                                                             its branch");
         }
     }
 

@@ -15,9 +15,9 @@ use premath_memory::untrusted::{OUTBOX_MAX, UntrustedError, UntrustedFolder};
 pub(super) enum OutboxError {
     #[error("outbox line {line}: {detail}")]
     Line { line: usize, detail: String },
-    #[error("the outbox holds {0} requests, and a step may leave {REQUESTS_MAX}")]
+    #[error("the outbox has {0} requests; the limit is {REQUESTS_MAX}")]
     TooMany(usize),
-    #[error("the outbox cannot be read: {0}")]
+    #[error("cannot read the outbox: {0}")]
     File(#[from] UntrustedError),
 }
 
@@ -91,7 +91,7 @@ mod tests {
         std::fs::write(&path, "{\"title\":\"a\"}\n".repeat(21)).unwrap();
         assert_eq!(
             read(&step).unwrap_err().to_string(),
-            "the outbox holds 21 requests, and a step may leave 20"
+            "the outbox has 21 requests; the limit is 20"
         );
         std::fs::write(&path, "{\"title\":\"a\",\"issueType\":\"bug\"}\n").unwrap();
         assert_eq!(read(&step).unwrap()[0].issue_type.as_deref(), Some("bug"));

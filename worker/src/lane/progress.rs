@@ -20,7 +20,7 @@ use premath_kernel::turn::JoinCheckInput;
 use premath_worktree::tree::Base;
 use std::path::PathBuf;
 
-/// What a work command told of its own calls.
+/// The calls that a work command reported.
 #[derive(Debug)]
 pub(super) enum Told {
     /// By its event stream.
@@ -51,7 +51,7 @@ pub(super) struct Progress {
     /// Where the work landed.
     pub(super) landing: Option<LandingRecord>,
     pub(super) closed: bool,
-    /// What became of giving the lease back.
+    /// The outcome of giving the lease back.
     pub(super) transported: Option<Transported>,
     pub(super) discovered: Vec<String>,
     pub(super) lane_lost: Option<(FailureClass, String)>,
@@ -67,11 +67,11 @@ pub(super) struct Progress {
     pub(super) limit: Option<UsageLimit>,
     /// What the agent used so far.
     pub(super) spent: Spent,
-    /// What the work command itself told of its calls.
+    /// The calls that the work command reported.
     pub(super) told: Option<Told>,
-    /// What the row says of the agent.
+    /// What the row reports about the agent.
     pub(super) agent: Option<AgentRecord>,
-    /// The figures, where the issue used up what it may.
+    /// The figures, where the issue's budget is used up.
     pub(super) used_up: Option<String>,
     /// The other world that the step works in.
     pub(super) abroad: Option<Abroad>,

@@ -102,7 +102,7 @@ impl Lane {
             Some(ledger) => {
                 // A copy for people; nothing reads it back.
                 if let Err(error) = projection::write_ledger(&self.roots.ledger, &ledger) {
-                    tracing::debug!(%error, "the ledger's copy in the worktree was not written");
+                    tracing::debug!(%error, "cannot write the ledger's copy in the worktree");
                 }
                 projection::write_ledger(path, &ledger)
             }

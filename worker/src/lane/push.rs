@@ -32,7 +32,7 @@ impl Lane {
             ),
             ("PREMATH_PUSH_REMOTE", remote.into()),
             ("PREMATH_PUSH_REF", reference.into()),
-            // Nobody is there to be asked.
+            // No user is present to answer.
             ("GIT_TERMINAL_PROMPT", "0".into()),
         ];
         let occasion = Occasion {
@@ -60,7 +60,7 @@ impl Lane {
         }
     }
 
-    /// Returns what git said of a push that failed.
+    /// Returns what git reported about a push that failed.
     fn rejection(&self, step_id: &str) -> String {
         let streams = &self.batch.settings.roots.streams;
         let [out, err] = ["stdout", "stderr"].map(|stream| {
@@ -73,7 +73,7 @@ impl Lane {
 }
 
 /// Returns why git did not push: its `fatal:` lines, else its last line that is
-/// no advice, and what became of the branch.
+/// not advice, and the outcome of the branch.
 fn reason(stdout: &str, stderr: &str) -> String {
     let is_said = |line: &&str| !line.is_empty() && !line.starts_with("hint:");
     let fatal: Vec<&str> = stderr
@@ -89,7 +89,7 @@ fn reason(stdout: &str, stderr: &str) -> String {
         .find_map(|line| line.strip_prefix("!\t")?.rsplit('\t').next());
     let parts: Vec<&str> = said.into_iter().chain(refused).collect();
     if parts.is_empty() {
-        return "git says nothing".to_owned();
+        return "git printed nothing".to_owned();
     }
     parts.join(": ").chars().take(500).collect()
 }
@@ -113,7 +113,7 @@ mod tests {
                 "fatal: a\nfatal: b\n\nPlease make sure you have the correct access rights\n",
                 "fatal: a; fatal: b",
             ),
-            ("", "", "git says nothing"),
+            ("", "", "git printed nothing"),
         ] {
             assert_eq!(reason(out, err), expected);
         }

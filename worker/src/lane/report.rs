@@ -1,4 +1,4 @@
-//! What a step came to, for the loop that had it taken.
+//! The outcome of a step, for the loop that had it taken.
 
 use crate::batch::{EndedStep, StepEnd};
 use premath_kernel::failure::FailureClass;
@@ -10,7 +10,7 @@ use premath_kernel::record::trajectory::WorldRecord;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepEnding {
     /// The issue is closed.
@@ -48,11 +48,11 @@ impl fmt::Display for StepEnding {
             Self::Retry { at: Some(at) } => write!(f, "to retry at {at:.0}"),
             Self::Blocked => f.write_str("blocked"),
             Self::Discovered { follow_up } => write!(f, "open, follow-up {follow_up}"),
-            Self::Stopped => f.write_str("open, given up"),
+            Self::Stopped => f.write_str("open, attempts used up"),
             Self::LeaseLost => f.write_str("lease lost"),
             Self::Interrupted => f.write_str("open, interrupted"),
             Self::UsageLimit => f.write_str("open, usage limit"),
-            Self::NotBegun => f.write_str("open, not begun"),
+            Self::NotBegun => f.write_str("open, not started"),
         }
     }
 }
@@ -68,7 +68,7 @@ pub struct StepReport {
     pub step_id: String,
     /// The lease's generation.
     pub generation: u64,
-    /// What it came to.
+    /// Its outcome.
     pub ending: StepEnding,
     /// The trajectory row's result class.
     pub result_class: String,
@@ -98,14 +98,14 @@ pub struct StepReport {
     pub spent: Spent,
     /// From claim to row, in milliseconds.
     pub duration_ms: u64,
-    /// Why the lane cannot go on, where it cannot.
+    /// Why the lane cannot continue, where it cannot.
     pub lane_lost: Option<(FailureClass, String)>,
     /// Why memory or trajectory cannot be used any more, where they cannot.
     pub store_lost: Option<String>,
 }
 
 impl StepReport {
-    /// Tells whether the issue ended well.
+    /// Returns whether the issue ended well.
     pub fn succeeded(&self) -> bool {
         self.ending == StepEnding::Closed
     }
@@ -118,7 +118,7 @@ impl StepReport {
         }
     }
 
-    /// Returns what the batch needs to know of it.
+    /// Returns what the batch needs to know about it.
     pub fn for_batch(&self) -> EndedStep<'_> {
         let end = match self.ending {
             StepEnding::Closed => StepEnd::Closed,
@@ -137,7 +137,7 @@ impl StepReport {
         }
     }
 
-    /// Returns what a program is told of it.
+    /// Returns its report for programs.
     pub fn outcome(&self) -> StepOutcome<'_> {
         StepOutcome {
             issue_id: &self.issue_id,

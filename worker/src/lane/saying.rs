@@ -3,12 +3,12 @@
 use crate::supervisor::{Exit, ExitCause};
 use crate::witness;
 use premath_evidence::{AgentEnd, FoldedStream};
-use premath_kernel::policy::silence::Overdue;
+use premath_kernel::policy::silence::AgentTimeout;
 use premath_memory::artifact;
 use std::path::Path;
 use std::time::Duration;
 
-/// How many characters of a line are told.
+/// How many characters of a line are reported.
 const LINE_CHARS: usize = 500;
 
 /// A command that failed.
@@ -19,7 +19,7 @@ pub(super) struct Saying<'a> {
     pub(super) limit: Duration,
     /// What it printed, where it was an agent.
     pub(super) stream: Option<&'a FoldedStream>,
-    pub(super) overdue: Option<Overdue>,
+    pub(super) overdue: Option<AgentTimeout>,
     pub(super) stdout: &'a Path,
     pub(super) stderr: &'a Path,
 }
@@ -34,12 +34,12 @@ impl Saying<'_> {
         let is_over = self.exit.cause == ExitCause::Limit;
         let limit = humantime::format_duration(self.limit);
         let how = if is_over {
-            Some(format!("not over after {limit}"))
+            Some(format!("timed out after {limit}"))
         } else {
             end.said()
         };
         let Some(stream) = self.stream else {
-            // What a command says of an exit of its own is enough.
+            // What a command reports about an exit of its own is enough.
             let is_ended = is_over || end.killed_by().is_some();
             return match (how, last_line(&[self.stderr, self.stdout])) {
                 (Some(how), Some(line)) if is_ended => format!("{how}: {line}"),
@@ -68,7 +68,7 @@ impl Saying<'_> {
     }
 }
 
-/// The last line that was said.
+/// The last line that was reported.
 fn last_line(files: &[&Path]) -> Option<String> {
     files.iter().find_map(|path| {
         let bytes = artifact::read(path).ok().flatten()?;

@@ -1,4 +1,4 @@
-//! A worktree made ready to work in, anew only where what it rests on changed.
+//! A worktree made ready to work in, again only where what it rests on changed.
 
 use super::Lane;
 use super::command::{CommandError, Occasion, Phase, Ran};

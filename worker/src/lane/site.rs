@@ -97,8 +97,8 @@ impl Site {
 }
 
 impl Lane {
-    /// Tells whether commands see the repository's own git folder: in its main
-    /// checkout, which no other folder can be put in the place of.
+    /// Returns whether commands see the repository's own git folder: in its
+    /// main checkout, which no other folder can be put in the place of.
     pub(super) fn is_direct(&self) -> bool {
         self.tree.is_main() && !self.confinement.mounts()
     }

@@ -28,7 +28,7 @@ use premath_worktree::landing::LandingError;
 use premath_worktree::tree::{Base, CommitText, TreeError};
 use std::ffi::OsString;
 
-/// Something other than a command stood in the way.
+/// A cause other than a command.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StepError {
     #[error(transparent)]
@@ -43,15 +43,15 @@ pub(super) enum StepError {
     Outbox(#[from] outbox::OutboxError),
     #[error(transparent)]
     Change(#[from] ChangeError),
-    #[error("nobody works with the provider `{0}`")]
+    #[error("no agent uses the provider `{0}`")]
     ProviderMissing(String),
-    #[error("the work is not proven: {0}")]
+    #[error("verification failed: {0}")]
     Unproven(String),
     #[error(transparent)]
     Landing(#[from] LandingError),
-    #[error("the turn cannot be judged: {0}")]
+    #[error("cannot judge the turn: {0}")]
     Evidence(#[from] EvidenceError),
-    #[error("the evidence of the work command cannot be read: {0}")]
+    #[error("cannot read the evidence of the work command: {0}")]
     EvidenceFile(#[source] UntrustedError),
     #[error(transparent)]
     Untrusted(#[from] UntrustedError),
@@ -132,7 +132,7 @@ impl Lane {
     }
 
     /// Starts another supervisor where nothing of the lost one's command is
-    /// left; says why the lane cannot go on otherwise.
+    /// left; says why the lane cannot continue otherwise.
     pub(super) fn mend_supervisor(
         &mut self,
         lost: &SupervisorError,
@@ -141,9 +141,7 @@ impl Lane {
         if let SupervisorError::Lost { survivors, .. } = lost
             && *survivors > 0
         {
-            return why(format!(
-                "{survivors} process(es) of the step could not be ended"
-            ));
+            return why(format!("cannot kill {survivors} process(es) of the step"));
         }
         if !self.supervisor.is_lost() {
             return why(lost.to_string());
@@ -172,7 +170,7 @@ impl Lane {
         let base = self.starting_point(claim)?;
         progress.base = Some(base.clone());
         self.begin_session(progress, &base)?;
-        self.set_out(claim, &base)?;
+        self.sync_target(claim, &base)?;
         self.make_git(&base)?;
         let clean = self.tree.clean_state()?;
         self.feature(claimed, FeatureStatus::InProgress, None)?;
@@ -247,7 +245,7 @@ impl Lane {
         let changed = worked.tree != clean.tree;
         if let Some(nested) = self.tree.nested_repository(&base.commit)? {
             return Err(StepError::Unproven(format!(
-                "{nested} is a git repository of its own; no commit would hold its files"
+                "{nested} is a nested git repository; a commit would not contain its files"
             )));
         }
         // What is verified is what is committed, whatever comes after.
@@ -260,7 +258,7 @@ impl Lane {
             && let Some((rules, hidden)) = self.tree.hides_files(&base.commit, &worked.tree)?
         {
             return Err(StepError::Unproven(format!(
-                "{rules} hides {hidden}, a file of the repository: later work would be hidden too"
+                "{rules} ignores {hidden}, a tracked file: later changes to it would be lost"
             )));
         }
         if changed {
@@ -279,7 +277,7 @@ impl Lane {
             witness: None,
             ..CommitText::default()
         };
-        // Its commit is made anew when its verification can be named.
+        // Its commit is recreated when its verification can be named.
         let candidate = match changed {
             true => self.tree.squash(&text, &base.commit, &worked.tree, None)?,
             false => base.commit.clone(),
@@ -374,7 +372,7 @@ impl Lane {
     }
 
     /// Takes in what the work command wrote down of its calls, where its
-    /// adapter has it do so; tells whether it is there.
+    /// adapter has it do so; returns whether it is there.
     fn take_in_told(&self, progress: &mut Progress, adapter: Adapter) -> Result<bool, StepError> {
         if adapter != Adapter::EvidenceFile || !progress.classes.is_empty() {
             return Ok(true);
@@ -393,7 +391,8 @@ impl Lane {
         Ok(true)
     }
 
-    /// Tells whether the work changed what it must not; says so.
+    /// Returns whether the work changed protected files, and records the
+    /// failure.
     fn is_protected(&self, progress: &mut Progress, base: &Base) -> bool {
         let settings = &self.batch.settings;
         let exists = |path: &str| self.tree.holds(&base.commit, path);
@@ -409,7 +408,7 @@ impl Lane {
         true
     }
 
-    /// Takes a command's end in; tells whether the step goes on.
+    /// Takes a command's end in; returns whether the step continues.
     pub(super) fn take_in(&self, progress: &mut Progress, ran: Ran, phase: Phase) -> bool {
         self.note_limit(progress, &ran, phase);
         progress.witnesses.insert(&ran.witness_ref);
@@ -438,10 +437,7 @@ impl Lane {
             progress.restored = false;
             progress.lane_lost = Some((
                 FailureClass::SupervisorLost,
-                format!(
-                    "{} process(es) of the step could not be ended",
-                    ran.survivors
-                ),
+                format!("cannot kill {} process(es) of the step", ran.survivors),
             ));
         }
         progress.cut = ran.cut;

@@ -17,7 +17,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::handoff::{Handoff, StepEnd};
 use premath_kernel::issue::lease::LeaseState;
 use premath_kernel::json::reference::{self, WorkOutcome};
-use premath_kernel::policy::retry::{self, Decision, Outcome, retry_at};
+use premath_kernel::policy::retry::{self, Decision, RetryOutcome, retry_at};
 use premath_kernel::record::feature::FeatureStatus;
 use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
 use premath_kernel::record::trajectory::{RetryRecord, StepRow, action};
@@ -28,8 +28,8 @@ use premath_memory::{ChangeError, Claimed, clock};
 impl Lane {
     /// Ends a step: tree, lease, row, feature, session.
     pub(super) fn stop(&mut self, claimed: &Claimed, mut progress: Progress) -> StepReport {
-        // A close whose answer was lost stands in memory all the same; where
-        // memory cannot be read nothing is taken back on a guess.
+        // A close whose answer was lost is in memory all the same; where memory
+        // cannot be read nothing is taken back on a guess.
         let step_id = progress.identity.step_id();
         let closed = self.batch.memory.view(|view| {
             view.issue(&claimed.claim.issue_id)
@@ -136,7 +136,7 @@ impl Lane {
         let feature = self.feature(claimed, feature, verification.as_deref());
         let session = self.end_session(&progress, &row, &ending, &handoff);
         for error in [feature.err(), session.err()].into_iter().flatten() {
-            // A projection is never an authority: the step stands without it.
+            // A projection is never an authority: the step is valid without it.
             tracing::error!(step = %row.step_id, %error, "projection not written");
             progress.lane_lost = Some((error.class(), error.to_string()));
         }
@@ -224,10 +224,7 @@ impl Lane {
                     progress.restored = false;
                     progress.lane_lost = Some((
                         FailureClass::SupervisorLost,
-                        format!(
-                            "{} process(es) of the stop hook could not be ended",
-                            ran.survivors
-                        ),
+                        format!("cannot kill {} process(es) of the stop hook", ran.survivors),
                     ));
                 }
             }
@@ -255,8 +252,8 @@ impl Lane {
     ) -> StepEnding {
         let ours = handoff.action == "issue_lease_renew" || handoff.state == LeaseState::Contended;
         if !ours || progress.store_lost.is_some() {
-            // Somebody set the issue free under the step: what the policy says
-            // counts all the same, or the batch would have it again for ever.
+            // The issue was released during the step: the policy's decision
+            // still applies, or the batch would retry it forever.
             if handoff.state == LeaseState::Unleased && progress.limit.is_none() {
                 *decision = Some(retry::decide(
                     &self.batch.settings.retry,
@@ -289,7 +286,7 @@ impl Lane {
         let decided = retry::decide(&self.batch.settings.retry, &progress.classes, attempt);
         let step_id = progress.identity.step_id();
         let ending = match decided.outcome {
-            Outcome::Retry => {
+            RetryOutcome::Retry => {
                 let wait =
                     self.batch
                         .settings
@@ -299,7 +296,7 @@ impl Lane {
                 self.release(claimed, progress, at)
                     .map(|()| StepEnding::Retry { at })
             }
-            Outcome::Escalate(escalation) => {
+            RetryOutcome::Escalate(escalation) => {
                 match self.escalate(claimed, progress, &decided, escalation) {
                     Ok(CarriedOut::Blocked) => Ok(StepEnding::Blocked),
                     Ok(CarriedOut::Discovered(follow_up)) => self
@@ -443,7 +440,7 @@ impl Lane {
     /// Gives a claim back that no step was begun for.
     pub(super) fn not_begun(&self, claimed: &Claimed, mut progress: Progress) -> StepReport {
         let _ = self.release(claimed, &mut progress, None);
-        self.batch.put_down(&claimed.claim);
+        self.batch.unreserve(&claimed.claim);
         self.report(
             claimed,
             progress,
@@ -490,7 +487,7 @@ impl Lane {
     }
 }
 
-/// What is said where memory cannot be read.
+/// What is reported where memory cannot be read.
 const UNKNOWN: Handoff = Handoff {
     state: LeaseState::InvalidExpiresAt,
     action: "stop",

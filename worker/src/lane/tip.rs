@@ -89,7 +89,7 @@ impl Lane {
         }
     }
 
-    /// Runs the verify command on a commit, in a checkout that is made anew.
+    /// Runs the verify command on a commit, in a checkout that is recreated.
     fn run_on_tip(&mut self, commit: &str) -> Result<(), BootError> {
         self.site.warm = None;
         let state = &self.site.state;

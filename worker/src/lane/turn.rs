@@ -1,5 +1,5 @@
-//! A step's turn: its evidence, what the gate says of it, and the close that
-//! the gate admits.
+//! A step's turn: its evidence, what the gate reports about it, and the close
+//! that the gate admits.
 
 use super::Lane;
 use super::progress::{Progress, Told};
@@ -9,7 +9,8 @@ use premath_evidence::{AgentTurn, FileTurn, ShellTurn, agent_turn, file_turn, sh
 use premath_kernel::failure::{FailureClass, causes_first};
 use premath_kernel::record::witness::{CloseFacts, CloseWitness, FoundIssue, TurnWitness};
 use premath_kernel::turn::{
-    CallSpec, Change, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationReady, ToolUse,
+    CallSpec, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationKind, MutationReady,
+    ToolUse,
 };
 use premath_worktree::tree::TreeState;
 use std::collections::BTreeSet;
@@ -50,7 +51,7 @@ impl Lane {
         )
     }
 
-    /// Tells whether the gate would grant the right to close now; nothing is
+    /// Returns whether the gate would grant the right to close now; nothing is
     /// recorded.
     pub(super) fn would_admit(&self, progress: &Progress) -> Result<bool, StepError> {
         let turn = walk(&self.evidence(progress))?;
@@ -77,7 +78,8 @@ impl Lane {
         let witness = witness::write(folder, &step_id, "turn", &document)?;
         progress.witnesses.insert(&witness.reference);
         progress.turn_witness = Some(witness.reference);
-        // A command that failed is the cause; what the gate says of it follows.
+        // A command that failed is the cause; what the gate reports about it
+        // follows.
         if progress.classes.is_empty() {
             for class in causes_first(&classes) {
                 progress.fail(class.as_str());
@@ -134,7 +136,7 @@ pub(super) fn walk(input: &JoinCheckInput) -> Result<ToolUse, EvidenceError> {
 }
 
 /// Walks a turn on to the right for one kind of change.
-pub(super) fn admit<C: Change>(
+pub(super) fn admit<C: MutationKind>(
     turn: ToolUse,
     binding: &MutationBinding,
 ) -> Result<MutationReady<C>, BTreeSet<FailureClass>> {

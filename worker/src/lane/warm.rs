@@ -101,7 +101,7 @@ impl Lane {
     ///
     /// # Errors
     ///
-    /// [`BootError`] where the lane cannot go on.
+    /// [`BootError`] where the lane cannot continue.
     pub(super) fn warm_up(&mut self) -> Result<(), BootError> {
         if !self.is_warm_wanted()? {
             return Ok(());
@@ -143,8 +143,8 @@ impl Lane {
         WarmRoots::at(&self.batch.settings.roots.repository)
     }
 
-    /// Tells whether verifications are to begin with build state. Branches that
-    /// each stay where they are have no last commit that could be verified
+    /// Returns whether verifications are to begin with build state. Branches
+    /// that each stay where they are have no last commit that could be verified
     /// without it.
     fn is_warm_wanted(&self) -> Result<bool, BootError> {
         let settings = &self.batch.settings;
@@ -166,7 +166,7 @@ impl Lane {
     }
 
     /// Finds the layer that an earlier batch made of the same, or makes it;
-    /// `None` where there is none to be had, or nothing in it.
+    /// `None` if none is available, or it is empty.
     fn find_or_make(&mut self) -> Result<Option<Arc<WarmState>>, BootError> {
         let common = self.tree.common_folder().to_path_buf();
         let roots = self.warm_roots();
@@ -298,10 +298,10 @@ impl Lane {
     }
 
     /// Makes the checkout ready on the base, and runs the verify command there;
-    /// tells whether it ended by itself.
+    /// returns whether it ended by itself.
     fn run_on_base(&mut self) -> Result<bool, BootError> {
         match self.set_up_on_base() {
-            // Each step will say so.
+            // Each step will report it.
             Err(BootError::Command { .. }) => return Ok(false),
             ready => ready?,
         }
@@ -366,8 +366,8 @@ impl Lane {
         }
     }
 
-    /// Tells whether a verification of the commit that the checkout is at begins
-    /// with build state.
+    /// Returns whether a verification of the commit that the checkout is at
+    /// begins with build state.
     pub(super) fn is_warm(&self) -> bool {
         self.site.warm.as_ref().is_some_and(|warm| warm.is_used)
     }

@@ -63,7 +63,8 @@ impl LeaseWatch {
             Ok(_) => self.confirmed(now),
             Err(ChangeError::Refused(refusal)) => return Err(refusal.class),
             Err(error) => {
-                // A busy lock or a full disk may pass; the deadline stands.
+                // A busy lock or a full disk may pass; the deadline does not
+                // move.
                 tracing::warn!(issue = %self.claim.issue_id, %error, "renewal failed");
                 self.next_renewal_ms = now + self.ttl_ms / 30;
             }

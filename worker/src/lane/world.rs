@@ -19,7 +19,7 @@ use premath_kernel::issue::lease::Claim;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::record::session::{SessionStep, StepWorld};
 use premath_kernel::record::trajectory::WorldRecord;
-use premath_kernel::record::world::{Wish, may_be_placed};
+use premath_kernel::record::world::{WorldSelection, may_be_placed};
 use premath_memory::roots::{LaneState, lane_name};
 use premath_memory::world::LocalWorld;
 use premath_memory::{Claimed, StoreError, WorktreeLock};
@@ -38,7 +38,7 @@ struct Place {
     tree: Tree,
     site: Site,
     supervisor: Supervisor,
-    /// Last, so that it is let go of after the supervisor.
+    /// Last, so that it is released after the supervisor.
     lock: WorktreeLock,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Away {
     home: Place,
 }
 
-/// What a step knows of the other world that it works in.
+/// What a step knows about the other world that it works in.
 #[derive(Debug)]
 pub(super) struct Abroad {
     pub(super) record: WorldRecord,
@@ -64,7 +64,7 @@ pub(super) struct Abroad {
 }
 
 impl Abroad {
-    /// Returns what the session says of it.
+    /// Returns what the session reports about it.
     pub(super) fn step_world(&self) -> Option<StepWorld> {
         let worktree = self.worktree.as_ref()?;
         Some(StepWorld {
@@ -99,10 +99,10 @@ impl Lane {
         progress: &mut Progress,
     ) -> Result<bool, StepError> {
         let labels = claimed.row.issue.labels.iter().map(|label| &**label);
-        let (name, found) = match Wish::of(labels) {
-            Wish::Here => return Ok(true),
-            Wish::There(name) => (name.to_owned(), self.world_named(name)),
-            Wish::Unclear { asked, detail } => (asked, Err(detail)),
+        let (name, found) = match WorldSelection::of(labels) {
+            WorldSelection::Here => return Ok(true),
+            WorldSelection::There(name) => (name.to_owned(), self.world_named(name)),
+            WorldSelection::Unclear { asked, detail } => (asked, Err(detail)),
         };
         progress.abroad = Some(Abroad {
             record: WorldRecord::named(&*name),
@@ -132,7 +132,7 @@ impl Lane {
         match self.batch.settings.worlds.get(name) {
             Some(folder) => LocalWorld::find(folder),
             None => Err(format!(
-                "no world is named `{name}`; `[worlds]` of harness.toml says where each is"
+                "unknown world `{name}`; add it under [worlds] in harness.toml"
             )),
         }
     }
@@ -173,7 +173,7 @@ impl Lane {
             .place(repository, worktree, lock)
             .map_err(|error| chain(&error))?;
         self.go_to(place, name, repository, own, start);
-        // What somebody left there is kept like a step's work.
+        // Leftover work there is saved like a step's.
         if let Err(error) = self.clear() {
             self.come_home();
             return Err(chain(&error));
@@ -240,13 +240,14 @@ impl Lane {
         let tree = match Tree::open_in(&repository, &worktree) {
             Ok(tree) => tree,
             Err(error) => {
-                tracing::warn!(world = %world.name, %error, "a step that was cut there is not taken up");
+                tracing::warn!(world = %world.name, %error, "an interrupted step there is not \
+                                                            recovered");
                 return Ok(false);
             }
         };
         let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR)?;
         let place = self.place(&repository, worktree.clone(), lock)?;
-        // A session that somebody changed leads to no worktree of theirs.
+        // A tampered session cannot lead to a foreign worktree.
         if !is_provisioned(place.tree.git_folder()) {
             return Ok(false);
         }
@@ -294,13 +295,13 @@ impl Lane {
         }
     }
 
-    /// Returns what a command is told of the world that it runs in.
+    /// Returns the variables that describe the world to a command.
     pub(super) fn world_variable(&self) -> Option<(&'static str, OsString)> {
         let away = self.away.as_ref()?;
         Some(("PREMATH_WORLD", away.name.clone().into()))
     }
 
-    /// Tells whether the work lands before its issue closes; in another world
+    /// Returns whether the work lands before its issue closes; in another world
     /// that is that world's business.
     pub(super) fn lands(&self) -> bool {
         self.away.is_none() && self.batch.landing.merges()

@@ -33,7 +33,7 @@ pub(super) async fn serve(mut client: UnixStream, state: &State) {
         }
         Err(_) => {
             state.ledger().malformed();
-            let detail = "the head of the request did not come in time".to_owned();
+            let detail = "timed out reading the request head".to_owned();
             return answer(
                 client,
                 &Answer {
@@ -73,7 +73,7 @@ pub(super) async fn serve_target(client: UnixStream, target: &Target, state: &St
     }
 }
 
-/// Tells a client that there are too many connections.
+/// Answers a client that there are too many connections.
 pub(super) fn refuse_busy(client: &UnixStream) {
     let detail = "too many connections at once".to_owned();
     // The buffer of a new socket has room for it.
@@ -119,7 +119,7 @@ async fn resolve(name: &str, state: &State) -> Result<Vec<IpAddr>, Answer> {
         Ok(Ok(addresses)) if !addresses.is_empty() => return Ok(addresses),
         Ok(Ok(_)) => (502, format!("{name} has no address")),
         Ok(Err(error)) => (502, format!("cannot resolve {name}: {error}")),
-        Err(_) => (504, format!("{name} was not resolved in time")),
+        Err(_) => (504, format!("timed out resolving {name}")),
     };
     Err(Answer { status, detail })
 }

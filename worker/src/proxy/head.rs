@@ -60,7 +60,7 @@ pub(super) enum HeadError {
     Malformed(&'static str),
     #[error("{0}")]
     Host(#[from] HostError),
-    #[error("this is a proxy: it takes CONNECT and requests for http:// addresses")]
+    #[error("this is a proxy: it accepts CONNECT and requests for http:// addresses")]
     NotForProxy,
     #[error("plain requests need a Content-Length; chunked content is not forwarded")]
     Length,
@@ -143,7 +143,7 @@ fn parse(bytes: &[u8]) -> Result<(Target, Request), HeadError> {
         return Ok((Target::parse(address)?, Request::Connect));
     }
     let (target, path) = split_address(address)?;
-    let request = Line {
+    let request = RequestLine {
         method,
         path: &path,
         version: head.version.unwrap_or(1),
@@ -209,14 +209,14 @@ fn split_address(address: &str) -> Result<(Target, String), HeadError> {
 }
 
 /// The first line of a request to a host.
-struct Line<'a> {
+struct RequestLine<'a> {
     method: &'a str,
     path: &'a str,
     version: u8,
     target: &'a Target,
 }
 
-impl Line<'_> {
+impl RequestLine<'_> {
     /// Writes the head for the host: it ends the connection, and names the
     /// host that was judged.
     fn head(&self, fields: &[httparse::Header<'_>], content: Option<u64>) -> Vec<u8> {

@@ -186,7 +186,7 @@ impl Proxy {
         if let Some(thread) = self.thread.take() {
             let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
             if ended.recv_timeout(END) == Err(mpsc::RecvTimeoutError::Timeout) {
-                tracing::warn!("a proxy did not end in time, and is left to itself");
+                tracing::warn!("timed out waiting for a proxy to end; abandoning it");
             } else {
                 // A thread that panicked left its counts all the same.
                 let _ = thread.join();

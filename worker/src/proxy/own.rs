@@ -9,8 +9,8 @@ pub(super) fn among(addresses: &[IpAddr]) -> Vec<IpAddr> {
         .collect()
 }
 
-/// Tells whether a socket can have the address: the kernel knows every address
-/// of every interface, also one that was added a moment ago.
+/// Returns whether a socket can have the address: the kernel knows every
+/// address of every interface, also one that was added a moment ago.
 fn is_own(address: IpAddr) -> bool {
     can_bind(address) && (!binds_everything(address) || routes_to_itself(address))
 }
@@ -19,7 +19,7 @@ fn can_bind(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// Tells whether sockets may have any address (`ip_nonlocal_bind`), by an
+/// Returns whether sockets may have any address (`ip_nonlocal_bind`), by an
 /// address of the documentation, which no machine has.
 fn binds_everything(address: IpAddr) -> bool {
     can_bind(match address {
@@ -28,7 +28,7 @@ fn binds_everything(address: IpAddr) -> bool {
     })
 }
 
-/// Tells whether the route to the address begins there. Sends nothing.
+/// Returns whether the route to the address begins there. Sends nothing.
 fn routes_to_itself(address: IpAddr) -> bool {
     let any: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -37,8 +37,8 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Moves bytes both ways until both sides ended theirs. The end of one
-    /// side is passed on, and the other side goes on.
+    /// Moves bytes both ways until both sides ended theirs. The end of one side
+    /// is passed on, and the other side continues.
     pub(super) async fn tunnel(&self, mut client: UnixStream, mut host: TcpStream, first: &[u8]) {
         let (from_client, to_client) = client.split();
         let (from_host, to_host) = host.split();
@@ -89,7 +89,7 @@ impl<'a> Relay<'a> {
             {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            // What comes after the request is no request of this connection.
+            // What comes after the request is not a request of this connection.
             drain(&mut from_client).await;
             std::future::pending::<io::Result<()>>().await
         };

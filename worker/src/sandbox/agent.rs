@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// usually is.
 pub(crate) const FOLDER_VARIABLES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME"];
 
-/// A file that is larger is no file of an agent's state.
+/// A file that is larger is not a file of an agent's state.
 const BYTES_MAX: u64 = 4 << 20;
 
 /// One agent's files in the home.
@@ -95,7 +95,7 @@ const RENEWED: [&str; 11] = [
     "refresh_token",
 ];
 
-/// What a JSON web token says of the account that it is for.
+/// What a JSON web token reports about the account that it is for.
 const ACCOUNT: [&str; 4] = [
     "/iss",
     "/sub",
@@ -192,7 +192,8 @@ impl AgentState {
     }
 }
 
-/// Tells whether a document is the other one with new tokens of the same account.
+/// Returns whether a document is the other one with new tokens of the same
+/// account.
 fn is_renewal(before: &[u8], after: &[u8]) -> bool {
     let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
     match (parse(before), parse(after)) {

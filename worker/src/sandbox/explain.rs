@@ -18,7 +18,7 @@ pub struct Explanation {
     pub told: String,
     /// What may be read, with the reason.
     pub read: Vec<Listed>,
-    /// What lies in it and is hidden.
+    /// What is in it and is hidden.
     pub hidden: Vec<String>,
     /// Caches that are seen with a private layer over them.
     pub caches: Vec<Listed>,
@@ -133,8 +133,11 @@ fn written(mode: SandboxMode, settings: &Settings) -> Vec<Listed> {
             "a private git folder, with the repository's objects read-only",
         ),
         ("{step}", "the step's requests and evidence"),
-        ("{home}", "a home of the command's own, deleted after it"),
-        ("{temporary}", "/tmp of the command's own, deleted after it"),
+        ("{home}", "the command's private home, deleted afterwards"),
+        (
+            "{temporary}",
+            "the command's private /tmp, deleted afterwards",
+        ),
     ];
     let own = own.map(|(path, source)| (path.to_owned(), source));
     let asked = settings.sandbox.write.iter();

@@ -65,7 +65,7 @@ pub struct Host {
     pub read: BTreeMap<PathBuf, Source>,
     /// Links of the system, with their texts.
     pub links: BTreeMap<PathBuf, PathBuf>,
-    /// What lies in them and is hidden.
+    /// What is in them and is hidden.
     pub hidden: Vec<PathBuf>,
     /// The caches of build tools.
     pub caches: Vec<Cache>,
@@ -136,7 +136,7 @@ impl Host {
         }
     }
 
-    /// Tells whether a path is in the list, or below something that is.
+    /// Returns whether a path is in the list, or below something that is.
     pub fn may_read(&self, path: &Path) -> bool {
         path.ancestors().any(|above| self.read.contains_key(above))
     }

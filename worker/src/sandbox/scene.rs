@@ -101,7 +101,7 @@ impl Scene<'_> {
 
     fn of_the_machine(&self, home: &PrivateHome) -> io::Result<Vec<Place>> {
         let host = self.host;
-        // Before what may lie in them.
+        // Before what may be in them.
         let mut places = vec![
             Place::fresh(&home.temporary(), Path::new("/tmp")),
             Place::fresh(&home.temporary(), Path::new("/var/tmp")),

@@ -1,5 +1,4 @@
-//! A command in the sandbox of a step, for a person who wants to know why
-//! something fails there.
+//! A command in the sandbox of a step, to find out why it fails there.
 
 use super::{Host, PrivateHome, Scene, Search, connect, provide};
 use crate::environment;
@@ -20,7 +19,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
     /// The mode has no view that could be tried.
-    #[error("commands are confined by `{0}` here, and only `namespaces` can be tried")]
+    #[error("this machine confines commands by `{0}`; only `namespaces` can be tried")]
     Mode(SandboxMode),
     /// The private folders of the command cannot be made.
     #[error("cannot make the private folders of the command")]

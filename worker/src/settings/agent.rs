@@ -24,7 +24,7 @@ pub enum Adapter {
 }
 
 impl Adapter {
-    /// Returns the adapter's name, as it stands in configuration.
+    /// Returns the adapter's name, as it is stored in configuration.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Shell => "shell",
@@ -124,7 +124,7 @@ pub(super) struct AgentTable {
 }
 
 impl AgentTable {
-    /// Takes a key in; tells whether it is one of these.
+    /// Takes a key in; returns whether it is one of these.
     pub(super) fn set(
         &mut self,
         reader: &Reader<'_>,
@@ -159,7 +159,7 @@ impl AgentTable {
 }
 
 /// What the workforce is decided by.
-pub(super) struct Wish<'a> {
+pub(super) struct AgentSelection<'a> {
     pub(super) flags: &'a LoopFlags,
     pub(super) table: &'a AgentTable,
     /// Who takes the place of an agent whose provider refuses.
@@ -168,7 +168,7 @@ pub(super) struct Wish<'a> {
     pub(super) command: Option<&'a str>,
 }
 
-/// Where a value stands; the later one wins.
+/// The source of a value; a later one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Layer {
     File,
@@ -176,13 +176,13 @@ enum Layer {
     Flag,
 }
 
-impl Wish<'_> {
+impl AgentSelection<'_> {
     /// Puts together who works.
     ///
     /// # Errors
     ///
-    /// [`SettingsError`]: nobody is named, a name is unknown, or one command is
-    /// to be several agents'.
+    /// [`SettingsError`]: no agent is named, a name is unknown, or one command
+    /// is to be several agents'.
     pub(super) fn workforce(&self) -> Result<Workforce, SettingsError> {
         let of_file = self.command.map(str::to_owned);
         let command = layered(self.flags.work_cmd.clone(), "PREMATH_WORK_CMD", of_file);
@@ -209,8 +209,8 @@ impl Wish<'_> {
             (_, Some(_)) => {
                 return Err(SettingsError::Value {
                     name: "work_cmd",
-                    detail: "one command cannot be several agents'; give each its own under \
-                             [agent], as in codex_cmd"
+                    detail: "one command cannot serve several agents; set one per agent under \
+                             [agent], for example codex_cmd"
                         .to_owned(),
                 });
             }
@@ -224,7 +224,7 @@ impl Wish<'_> {
             .fallback()
             .iter()
             .map(|name| match (Agent::named(name), lanes.as_slice()) {
-                // One command, which is told by PREMATH_PROVIDER.
+                // One command, which reads PREMATH_PROVIDER.
                 (_, [work]) if agents.is_empty() => Ok(Work {
                     provider: name.clone(),
                     ..work.clone()
@@ -285,10 +285,13 @@ fn unknown(what: &str, name: &str) -> String {
             .collect(),
         _ => agents.collect(),
     };
-    format!("`{name}` is no {what}; known are {}", known.join(", "))
+    format!(
+        "unknown {what} `{name}`; expected one of {}",
+        known.join(", ")
+    )
 }
 
-/// Returns a value with the layer that it stands in; empty ones are none.
+/// Returns a value with the layer that it is in; empty ones are none.
 fn layered(flag: Option<String>, variable: &str, file: Option<String>) -> Option<(String, Layer)> {
     let layers = [
         (flag, Layer::Flag),
@@ -324,7 +327,7 @@ mod tests {
             adapter: None,
             commands: BTreeMap::from([(Agent::OpenCode, "mine".to_owned())]),
         };
-        Wish {
+        AgentSelection {
             flags,
             table: &table,
             bounds: &bounds("gemini"),
@@ -370,12 +373,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn what_cannot_be_is_reported() {
         let error = |agents: &[Agent], command, flags: &LoopFlags| {
             workforce(agents, command, flags).unwrap_err().to_string()
         };
         let none = LoopFlags::default();
-        assert_eq!(error(&[], None, &none), "there is no work command");
+        assert_eq!(error(&[], None, &none), "no work command");
         let several = [Agent::Codex, Agent::Claude];
         assert!(error(&several, Some("c"), &none).contains("codex_cmd"));
         let flags = LoopFlags {
@@ -386,7 +389,7 @@ mod tests {
             agents: vec![Agent::Codex],
             ..AgentTable::default()
         };
-        let wish = Wish {
+        let wish = AgentSelection {
             flags: &none,
             table: &table,
             bounds: &bounds("gemni"),
@@ -394,12 +397,12 @@ mod tests {
         };
         let said = wish.workforce().unwrap_err().to_string();
         assert!(
-            said.starts_with("h.toml:2: `fallback`: `gemni` is no agent"),
+            said.starts_with("h.toml:2: `fallback`: unknown agent `gemni`"),
             "{said}"
         );
         let said = error(&[], None, &flags);
         assert!(
-            said.contains("`codx` is no agent; known are claude, codex"),
+            said.contains("unknown agent `codx`; expected one of claude, codex"),
             "{said}"
         );
     }

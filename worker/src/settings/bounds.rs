@@ -40,7 +40,7 @@ pub struct Bounds {
 #[derive(Clone, Debug, Default)]
 pub(super) struct BoundsTable {
     fallback: Vec<String>,
-    /// Where that stands, for whoever finds that a name of it is none.
+    /// The place of that setting, for an error about an unknown name.
     fallback_at: Option<(PathBuf, usize)>,
     limit_pause: Option<Duration>,
     limit_lines: LimitLines,
@@ -53,7 +53,7 @@ pub(super) struct BoundsTable {
 }
 
 impl BoundsTable {
-    /// Takes a key in; tells whether it is one of these.
+    /// Takes a key in; returns whether it is one of these.
     pub(super) fn set(
         &mut self,
         reader: &Reader<'_>,
@@ -149,7 +149,7 @@ fn max_duration(text: &str) -> Result<Duration, SettingsError> {
     };
     let duration = humantime::parse_duration(text).map_err(|error| {
         wrong(format!(
-            "`{text}` is no duration such as 9h or 1h 30m: {error}"
+            "invalid duration `{text}`: expected for example 9h or 1h 30m: {error}"
         ))
     })?;
     if duration.is_zero() {
@@ -168,7 +168,7 @@ fn moment(stop_at: StopAt, now: jiff::Timestamp) -> Result<jiff::Timestamp, Sett
         StopAt::Moment(_) => TimeZone::UTC,
         StopAt::Clock(_) => TimeZone::try_system().map_err(|error| {
             wrong(format!(
-                "this machine's time zone is not known ({error}); give an RFC 3339 time, or set TZ"
+                "cannot determine the time zone ({error}); give an RFC 3339 time, or set TZ"
             ))
         })?,
     };
@@ -186,7 +186,7 @@ pub(super) fn size(
     match value.get_ref() {
         DeValue::Integer(_) => reader.number(key, value, u64::MAX).map(Size),
         DeValue::String(_) => reader.word(key, value),
-        _ => Err(reader.wrong(key, value, "a size such as \"1GiB\" or 0")),
+        _ => Err(reader.wrong(key, value, "a size, for example \"1GiB\" or 0")),
     }
 }
 
@@ -196,7 +196,7 @@ fn usd(reader: &Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Result<u
         DeValue::Integer(number) => number.as_str().replace('_', ""),
         DeValue::Float(number) => number.as_str().replace('_', ""),
         DeValue::String(text) => text.to_string(),
-        _ => return Err(reader.wrong(key, value, "a sum in dollars such as 25 or 0.50")),
+        _ => return Err(reader.wrong(key, value, "an amount in dollars, for example 25 or 0.50")),
     };
     let nano = nano_usd(&text)
         .map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))?;
@@ -221,7 +221,7 @@ mod tests {
 
     /// Puts keys and flags together where a command works.
     fn bounds(keys: BoundsTable, flags: &LoopFlags) -> Result<Bounds, SettingsError> {
-        let work = crate::settings::agent::Wish {
+        let work = crate::settings::agent::AgentSelection {
             flags,
             table: &Default::default(),
             bounds: &keys,
@@ -297,16 +297,17 @@ max_duration = "9h"
         for (text, said) in [
             (
                 "[supervision]\nfree_disk = \"much\"\n",
-                "`free_disk`: `much` is no size such as 20GiB, 500MB or 4096",
+                "`free_disk`: invalid size `much`: expected for example 20GiB, 500MB or 4096",
             ),
             (
                 "[budget]\nbatch_usd = -1\n",
-                "`batch_usd`: `-1` is no sum in dollars such as 25 or 0.50",
+                "`batch_usd`: invalid amount `-1`: expected dollars, for example 25 or 0.50",
             ),
             ("[budget]\nissue_usd = 0.0\n", "`issue_usd` must be above 0"),
             (
                 "[coordinator]\nstop_at = \"7am\"\n",
-                "`stop_at`: `7am` is neither a time of day such as 07:00 nor an RFC 3339 time",
+                "`stop_at`: invalid time `7am`: expected a time of day such as 07:00, or an RFC \
+                3339 time",
             ),
             (
                 "[breaker]\nfailurs = 3\n",
@@ -337,7 +338,11 @@ max_duration = "9h"
                 None,
                 "--stop-at: the time has passed",
             ),
-            (None, Some("long"), "--max-duration: `long` is no duration"),
+            (
+                None,
+                Some("long"),
+                "--max-duration: invalid duration `long`",
+            ),
             (None, Some("0s"), "--max-duration: it must be above 0"),
         ] {
             let error = bounds(BoundsTable::default(), &flags(stop_at, max_duration));

@@ -17,15 +17,13 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// A required command is missing.
-    #[error("there is no {name} command")]
+    #[error("no {name} command")]
     CommandMissing {
         /// `work` or `verify`.
         name: &'static str,
     },
     /// The program that a command begins with is not there.
-    #[error(
-        "{place}: the {name} command begins with `{program}`, and no folder of PATH has such a program"
-    )]
+    #[error("{place}: program `{program}` of the {name} command not found on PATH")]
     ProgramMissing {
         /// The flag, the variable, or file, line and key.
         place: String,
@@ -131,22 +129,24 @@ impl SettingsError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::CommandMissing { name } => Some(format!(
-                "give --{name}-cmd, set PREMATH_{}_CMD, or set {name}_cmd under [batch] in harness.toml; \
-                 nothing closes unverified by accident",
+                "give --{name}-cmd, or set PREMATH_{}_CMD or {name}_cmd under [batch] in \
+                 harness.toml",
                 name.to_uppercase()
             )),
             Self::ProgramMissing {
                 agent: Some(agent), ..
             } => Some(format!(
-                "`premath agents check` says which agents are here; npm install -g {} brings this one",
+                "install it with npm install -g {}; list installed agents with `premath agents \
+                check`",
                 agent.package()
             )),
             Self::ProgramMissing { .. } => Some(
-                "install it, or mend the command; commands get PATH as it is here, by the rules of [env]"
+                "install it or correct the command; commands inherit this PATH, subject to [env]"
                     .to_owned(),
             ),
             Self::Mode(ModeError::ReasonMissing) => Some(
-                "say why with --override-reason, or override_reason under [batch] in harness.toml"
+                "give a reason with --override-reason or override_reason under [batch] in \
+                harness.toml"
                     .to_owned(),
             ),
             Self::Instruction(error) => error.hint(),
@@ -156,14 +156,15 @@ impl SettingsError {
             Self::Signing(error) => error.hint(),
             Self::Untrusted(error) => error.hint(),
             Self::Sandbox(_) => Some(
-                "leave `--sandbox` and `mode` under [sandbox] away to take what works here; `none` runs commands unconfined"
+                "remove --sandbox and mode under [sandbox] to use the strongest mode that works; \
+                `none` runs commands unconfined"
                     .to_owned(),
             ),
             Self::Policy {
                 source: PolicyError::DigestMismatch { .. },
                 ..
             } => Some(
-                "the artifact was changed after it was approved; restore it, or put its new digest in"
+                "the artifact changed after its approval: restore it, or enter its new digest"
                     .to_owned(),
             ),
             _ => None,

@@ -218,7 +218,7 @@ impl FileSettings {
                 other => {
                     return Err(reader.at(
                         value.span().start,
-                        format!("`on_failure` is `continue` or `stop`, not `{other}`"),
+                        format!("invalid `on_failure` `{other}`: expected `continue` or `stop`"),
                     ));
                 }
             },
@@ -228,7 +228,7 @@ impl FileSettings {
                 other => {
                     return Err(reader.at(
                         value.span().start,
-                        format!("`on_no_change` is `allow` or `refuse`, not `{other}`"),
+                        format!("invalid `on_no_change` `{other}`: expected `allow` or `refuse`"),
                     ));
                 }
             },
@@ -281,7 +281,7 @@ impl FileSettings {
             ("landing", "mode") => self.landing.mode = Some(reader.word(key, value)?),
             ("landing", "target") => self.landing.target = Some(reader.text(key, value)?),
             ("landing", "strategy") => {
-                let detail = "`strategy` has no effect any more: work lands as one commit on the \
+                let detail = "`strategy` is no longer supported: work lands as one commit on the \
                               target's tip; delete the key";
                 return Err(reader.at(key_at, detail.to_owned()));
             }
@@ -319,8 +319,8 @@ impl FileSettings {
             ("worlds", name) => {
                 let path = reader.text(key, value)?;
                 if path.trim().is_empty() || name.trim() != name || name.is_empty() {
-                    let detail = "a world is a name and the path of a repository, such as \
-                                  docs = \"../docs\"";
+                    let detail = "a world is a name and a repository path, for example docs = \
+                                  \"../docs\"";
                     return Err(reader.at(key_at, detail.to_owned()));
                 }
                 self.worlds.insert(name.to_owned(), path.into());
@@ -361,7 +361,7 @@ mod tests {
             error("\n[supervison]\n"),
             "h.toml:2: unknown key `supervison`; did you mean `supervision`?"
         );
-        assert!(error("[env]\nfrobnicate = 1\n").contains("known here: drop, allow"));
+        assert!(error("[env]\nfrobnicate = 1\n").contains("expected one of drop, allow"));
     }
 
     #[test]
@@ -450,7 +450,7 @@ allow = ["PATH"]
                 "[landing]\ntarget = \"t\"\nstrategy = \"{word}\"\n"
             ));
             assert!(
-                error.starts_with("h.toml:3: `strategy` has no effect any more")
+                error.starts_with("h.toml:3: `strategy` is no longer supported")
                     && error.ends_with("delete the key"),
                 "{error}"
             );

@@ -1,7 +1,7 @@
 //! What a gated command is run with: flags over `harness.toml`.
 
 use super::governance;
-use super::instruction::Wish;
+use super::instruction::ModeSelection;
 use super::policy::{policy_in, policy_of};
 use super::{EnvironmentRules, FileSettings, Limits, LoopFlags, SettingsError, absolute, path_of};
 use premath_kernel::authority::MutationMode;
@@ -13,22 +13,33 @@ use std::path::{Path, PathBuf};
 /// Flags of `harness-worker gate` that settings are made of.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct GateFlags {
-    /// The retry policy [default: the one that harness.toml names, else policies/control/harness-retry-policy-v1.json where it is there, else the built-in one]
+    /// Set the retry policy
+    ///
+    /// [default: the one in harness.toml, else
+    /// policies/control/harness-retry-policy-v1.json if it exists, else the
+    /// built-in one]
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// A folder of the repository; its main worktree holds issue memory [default: .]
+    /// Use the repository that contains this folder [default: .]
     #[arg(long, value_name = "DIR")]
     pub repo_root: Option<PathBuf>,
-    /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the main worktree]
+    /// Set the issue store file
+    ///
+    /// [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the main
+    /// worktree]
     #[arg(long, value_name = "FILE")]
     pub issues_path: Option<PathBuf>,
-    /// The trajectory [default: .premath/harness_trajectory.jsonl of the main worktree]
+    /// Set the trajectory file
+    ///
+    /// [default: .premath/harness_trajectory.jsonl of the main worktree]
     #[arg(long, value_name = "FILE")]
     pub trajectory_path: Option<PathBuf>,
-    /// Why an escalation may change an issue [default: `override_reason` of harness.toml]
+    /// Give the reason for an escalation
+    ///
+    /// [default: `override_reason` of harness.toml]
     #[arg(long, value_name = "TEXT")]
     pub override_reason: Option<String>,
-    /// The configuration file [default: harness.toml of the main worktree, where there is one]
+    /// Set the configuration file [default: harness.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
@@ -81,7 +92,7 @@ impl GateSettings {
             override_reason: flags.override_reason.clone(),
             ..LoopFlags::default()
         };
-        let mode = Wish {
+        let mode = ModeSelection {
             flags: &named,
             file: &batch,
             repository: &roots.repository,

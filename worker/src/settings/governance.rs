@@ -17,18 +17,18 @@ pub(super) struct GovernanceTable {
     pub(super) expected_digest: Option<String>,
 }
 
-/// The governance profile is claimed and does not hold, or nobody can tell.
+/// The governance profile is claimed and does not hold, or cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum GovernanceError {
     /// The registry cannot be read.
     #[error(transparent)]
     Claim(#[from] ClaimError),
     /// The package is not pinned, or is another one.
-    #[error("the governance profile is claimed, and its policy package {detail}")]
+    #[error("the governance profile is claimed, but its policy package {detail}")]
     Refused {
         /// The class.
         class: FailureClass,
-        /// What stands against it.
+        /// Why it is refused.
         detail: String,
     },
     /// A file cannot be read.
@@ -49,8 +49,8 @@ impl GovernanceError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Refused { .. } => Some(
-                "name package and expected_digest (\"sha256:…\", as sha256sum says it) under \
-                 [governance] in harness.toml; a package that was changed needs a person's approval"
+                "set package and expected_digest (\"sha256:…\", from sha256sum) under [governance] \
+                 in harness.toml; a changed package requires a new approval"
                     .to_owned(),
             ),
             Self::Claim(_) => None,
@@ -93,7 +93,7 @@ pub(super) fn profile(
     }
 }
 
-/// Says what stands against a package.
+/// Returns why a package is refused.
 fn detail(class: FailureClass, table: &GovernanceTable, profile: &GovernanceProfile) -> String {
     let bound = profile.policy_provenance.as_ref();
     let bound = bound.and_then(|provenance| provenance.bound_digest.as_deref());
@@ -102,7 +102,7 @@ fn detail(class: FailureClass, table: &GovernanceTable, profile: &GovernanceProf
             "{} is `{bound}`, expected is `{expected}` ({class})",
             package.display()
         ),
-        (Some(package), None, _) => format!("{} is not there ({class})", package.display()),
+        (Some(package), None, _) => format!("{} does not exist ({class})", package.display()),
         _ => format!("is not pinned ({class})"),
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum InstructionError {
     /// None is named, and no person's reason is given.
-    #[error("no instruction is named, and changes of issues must rest on one")]
+    #[error("no instruction given, and changing issues requires one")]
     Missing,
     /// It or the active policy cannot be read.
     #[error(transparent)]
@@ -24,8 +24,8 @@ pub enum InstructionError {
     Refused(#[from] BindingError),
     /// It admits evidence of another normaliser than the batch's.
     #[error(
-        "instruction {reference} admits evidence normalised by `{admitted}`, and the adapter \
-         `{adapter}` gives `{given}`"
+        "instruction {reference} admits evidence normalised by `{admitted}`, but the adapter \
+         `{adapter}` produces `{given}`"
     )]
     Adapter {
         /// The instruction.
@@ -38,9 +38,7 @@ pub enum InstructionError {
         given: &'static str,
     },
     /// It requests a check that the batch has no command for.
-    #[error(
-        "instruction {reference} requests the check `{check}`, and there is no {check} command"
-    )]
+    #[error("instruction {reference} requests the check `{check}`, but no {check} command is set")]
     CheckUnbound {
         /// The instruction.
         reference: String,
@@ -98,20 +96,20 @@ impl InstructionError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Missing => Some(
-                "name one with --instruction, $PREMATH_INSTRUCTION, or instruction under [batch] \
-                 in harness.toml (`premath instruction new` makes one), or say why none is needed \
-                 with --override-reason"
+                "give one with --instruction, PREMATH_INSTRUCTION or instruction under [batch] in \
+                 harness.toml (create one with `premath instruction new`), or give a reason with \
+                 --override-reason"
                     .to_owned(),
             ),
             Self::File(error) => error.hint(),
             Self::Refused(_) => Some(
-                "`premath instruction check FILE` says the same; `premath instruction new` makes \
-                 one under the active policy"
+                "check it with `premath instruction check FILE`; create one under the active \
+                 policy with `premath instruction new`"
                     .to_owned(),
             ),
             Self::Adapter { given, .. } => Some(format!(
-                "`premath instruction new --normalizer {given} …` makes one for this adapter, \
-                 where the active policy allows it"
+                "create one for this adapter with `premath instruction new --normalizer {given} \
+                 …`, if the active policy allows it"
             )),
             Self::CheckUnbound { check, .. } => Some(format!(
                 "set {check}_cmd under [batch] in harness.toml, or PREMATH_{}_CMD",
@@ -139,7 +137,7 @@ pub(super) fn must_bind(mode: &MutationMode, work: &Workforce) -> Result<(), Ins
 }
 
 /// What the mode is decided by.
-pub(super) struct Wish<'a> {
+pub(super) struct ModeSelection<'a> {
     pub(super) flags: &'a LoopFlags,
     pub(super) file: &'a BatchTable,
     pub(super) repository: &'a Path,
@@ -154,7 +152,7 @@ enum ModeName {
     HumanOverride,
 }
 
-impl Wish<'_> {
+impl ModeSelection<'_> {
     /// Admits the mode that is asked for.
     pub(super) fn mode(&self) -> Result<MutationMode, SettingsError> {
         match self.name()? {
@@ -175,8 +173,8 @@ impl Wish<'_> {
             (Some(_), Some(_)) => {
                 return Err(SettingsError::Value {
                     name: "--mutation-mode",
-                    detail: "--instruction and --override-reason are both given; say which one \
-                             counts: `instruction-linked` or `human-override`"
+                    detail: "--instruction and --override-reason are mutually exclusive; choose \
+                             one with --mutation-mode instruction-linked or human-override"
                         .to_owned(),
                 });
             }
@@ -240,7 +238,10 @@ fn named(name: &str) -> Result<ModeName, SettingsError> {
         "human-override" => Ok(ModeName::HumanOverride),
         other => Err(SettingsError::Value {
             name: "--mutation-mode",
-            detail: format!("`{other}` is neither `instruction-linked` nor `human-override`"),
+            detail: format!(
+                "unknown mutation mode `{other}`; expected `instruction-linked` or \
+                            `human-override`"
+            ),
         }),
     }
 }
@@ -263,7 +264,7 @@ mod tests {
             override_reason: text(file[2]),
             ..BatchTable::default()
         };
-        let wish = Wish {
+        let wish = ModeSelection {
             flags: &flags,
             file: &file,
             repository: Path::new("."),

@@ -83,9 +83,9 @@ pub struct Limits {
     pub output_cap: u64,
     /// Bytes kept of an agent's event stream; one that is longer is refused.
     pub stream_cap: u64,
-    /// How long an agent may say nothing.
+    /// How long an agent may be silent.
     pub silence: SilenceLimits,
-    /// How long running steps may go on after the first interrupt.
+    /// How long running steps may continue after the first interrupt.
     pub drain_grace: Duration,
 }
 
@@ -153,9 +153,9 @@ pub struct Settings {
     pub environment: EnvironmentRules,
     /// The prompt's template, where it is not the built-in one.
     pub prompt_template: Option<String>,
-    /// What becomes of closed work.
+    /// What happens to closed work.
     pub landing: LandingRule,
-    /// Whether nobody said what becomes of closed work.
+    /// Whether the landing mode is not set.
     pub landing_is_default: bool,
     /// What makes a worktree ready to work in.
     pub setup: Option<Setup>,
@@ -215,7 +215,7 @@ impl Settings {
                 .flatten()
                 .find(|value| !value.trim().is_empty())
         };
-        let work = agent::Wish {
+        let work = agent::AgentSelection {
             flags,
             table: &file.agent,
             bounds: &file.bounds,
@@ -239,14 +239,14 @@ impl Settings {
             return Err(SettingsError::Value {
                 name: "--lease-ttl-seconds",
                 detail: format!(
-                    "{} s is not within {} to {} s",
+                    "{} s is out of range; expected {} to {} s",
                     lease_ttl.as_secs(),
                     TTL_MIN.as_secs(),
                     TTL_MAX.as_secs()
                 ),
             });
         }
-        let wish = instruction::Wish {
+        let wish = instruction::ModeSelection {
             flags,
             file: &batch,
             repository: &roots.repository,
@@ -266,7 +266,7 @@ impl Settings {
             Some(other) => {
                 return Err(SettingsError::Value {
                     name: "--host-action-transport",
-                    detail: format!("`{other}` is neither `mcp` nor `local-repl`"),
+                    detail: format!("unknown transport `{other}`; expected `mcp` or `local-repl`"),
                 });
             }
         };
@@ -392,9 +392,8 @@ impl Settings {
             if lanes > 1 && path.as_ref().is_some_and(|path| path.is_absolute()) {
                 return Err(SettingsError::Value {
                     name,
-                    detail:
-                        "several lanes cannot share one file; give a path relative to each worktree"
-                            .to_owned(),
+                    detail: "lanes cannot share one file; give a path relative to each worktree"
+                        .to_owned(),
                 });
             }
         }
@@ -434,8 +433,8 @@ impl Settings {
         }))
     }
 
-    /// Leaves a person's own checkout on its branch: where the main worktree
-    /// is a lane and nobody said what becomes of closed work, it does not land.
+    /// Leaves a person's own checkout on its branch: if the main worktree is a
+    /// lane and no landing mode is set, work does not land.
     ///
     /// # Errors
     ///
@@ -459,7 +458,7 @@ impl Settings {
     }
 }
 
-/// Tells whether the main worktree is among some.
+/// Returns whether the main worktree is among some.
 fn has_main_worktree(worktrees: &[PathBuf]) -> Result<bool, StoreError> {
     for worktree in worktrees {
         let here = std::fs::canonicalize(worktree).ok();

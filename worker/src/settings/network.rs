@@ -34,7 +34,7 @@ pub struct Network {
 }
 
 impl NetworkTable {
-    /// Takes a key in; tells whether it is one of these.
+    /// Takes a key in; returns whether it is one of these.
     pub(super) fn set(
         &mut self,
         reader: &Reader<'_>,
@@ -280,7 +280,8 @@ mod tests {
         let error = settled(Asked::default(), "verify = \"allow\"").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`verify` of [network]: the policy `allow` has no host; list hosts, or take `off` (`verify_allow`)"
+            "`verify` of [network]: the policy `allow` has no hosts; list some, or use `off` \
+            (`verify_allow`)"
         );
     }
 }

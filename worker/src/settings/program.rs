@@ -25,7 +25,7 @@ const OF_THE_SHELL: [&str; 69] = [
     "ulimit", "umask", "unalias", "unset", "until", "while",
 ];
 
-/// What is known of a batch's commands.
+/// What is known about a batch's commands.
 pub(super) struct Commands<'a> {
     pub(super) flags: &'a LoopFlags,
     pub(super) places: &'a Places,
@@ -40,8 +40,8 @@ pub(super) struct Commands<'a> {
 impl Commands<'_> {
     /// Refuses a command whose program is on none of the folders of `path`.
     ///
-    /// Only where that can be told: by folders that are the same in every
-    /// lane, and a first word that a shell takes as it stands.
+    /// Only where that can be determined: by folders that are the same in every
+    /// lane, and a first word that a shell takes as it is.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl Commands<'_> {
         Ok(())
     }
 
-    /// Says where somebody said that this is who works.
+    /// Returns the source of the agent setting.
     fn place_of_work(&self, provider: &str, command: &str) -> String {
         let agent = Agent::named(provider);
         let own = agent.and_then(|agent| self.agents.commands.get(&agent));
@@ -124,7 +124,8 @@ impl Commands<'_> {
         self.place(("--work-cmd", flag), "PREMATH_WORK_CMD", "batch.work_cmd")
     }
 
-    /// Says where a value stands: in a flag, a variable, or a line of the file.
+    /// Returns the source of a value: a flag, a variable, or a line of the
+    /// file.
     fn place(&self, flag: (&str, Option<&str>), variable: &str, key: &str) -> String {
         let is_set = |text: &str| !text.trim().is_empty();
         if flag.1.is_some_and(is_set) {
@@ -141,8 +142,8 @@ impl Commands<'_> {
     }
 }
 
-/// Returns the program that a command line begins with, where its first word
-/// says so by itself.
+/// Returns the program that a command line begins with, if its first word names
+/// it.
 ///
 /// A command with an `||` may well know what to do without it.
 fn first_word(command: &str) -> Option<&str> {
@@ -179,7 +180,7 @@ fn is_there(program: &str, folders: &[PathBuf]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::agent::Wish;
+    use crate::settings::agent::AgentSelection;
     use crate::settings::{FileSettings, SettingsError};
 
     #[test]
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_word_is_told_only_where_it_is_the_programs_name() {
+    fn a_first_word_is_reported_only_where_it_is_the_programs_name() {
         for (command, word) in [
             ("cargo test", Some("cargo")),
             ("  \n\tg++-12 x", Some("g++-12")),
@@ -234,14 +235,14 @@ mod tests {
         }
     }
 
-    struct Told {
+    struct TestSettings {
         text: String,
         agents: &'static [&'static str],
         flags: LoopFlags,
         path: &'static str,
     }
 
-    impl Told {
+    impl TestSettings {
         fn of(text: &str) -> Self {
             Self {
                 text: text.to_owned(),
@@ -251,7 +252,7 @@ mod tests {
             }
         }
 
-        /// What is said where PATH has `there` and the agents.
+        /// What is reported where PATH has `there` and the agents.
         fn error(&self) -> Option<SettingsError> {
             let folder = tempfile::tempdir().unwrap();
             for name in ["there"].iter().chain(self.agents) {
@@ -262,7 +263,7 @@ mod tests {
             fs::write(folder.path().join("no-program"), "").unwrap();
             fs::create_dir(folder.path().join("folder")).unwrap();
             let file = FileSettings::parse(&self.text, Path::new("h.toml")).unwrap();
-            let wish = Wish {
+            let wish = AgentSelection {
                 flags: &self.flags,
                 table: &file.agent,
                 bounds: &file.bounds,
@@ -295,39 +296,39 @@ mod tests {
         for (text, place) in [
             (
                 "[batch]\nwork_cmd = 'none x'",
-                "h.toml:2: `work_cmd`: the work command",
+                "h.toml:2: `work_cmd`: program `none` of the work command",
             ),
             (
                 "[batch]\nwork_cmd = 'there'\n\nverify_cmd = 'none'",
-                "h.toml:4: `verify_cmd`: the verification command",
+                "h.toml:4: `verify_cmd`: program `none` of the verification command",
             ),
             (
                 "[batch]\nwork_cmd = 'there'\nstartup_cmd = 'none'",
-                "h.toml:3: `startup_cmd`: the startup command",
+                "h.toml:3: `startup_cmd`: program `none` of the startup command",
             ),
             (
                 "[batch]\nwork_cmd = 'there'\n[landing]\ncheck_cmd = 'none'",
-                "h.toml:4: `check_cmd`: the landing check command",
+                "h.toml:4: `check_cmd`: program `none` of the landing check command",
             ),
             (
                 "[agent]\nuse = 'codex'\ncodex_cmd = 'none'",
-                "h.toml:3: `codex_cmd`: the work command",
+                "h.toml:3: `codex_cmd`: program `none` of the work command",
             ),
         ] {
-            let said = Told::of(text).said();
-            assert_eq!(
-                said,
-                format!("{place} begins with `none`, and no folder of PATH has such a program")
-            );
+            let said = TestSettings::of(text).said();
+            assert_eq!(said, format!("{place} not found on PATH"));
         }
         for program in ["no-program", "folder"] {
-            let told = Told::of(&format!("[batch]\nwork_cmd = '{program}'"));
+            let told = TestSettings::of(&format!("[batch]\nwork_cmd = '{program}'"));
             assert!(told.said().contains(program), "{program}");
         }
-        let mut told = Told::of("[batch]\nwork_cmd = 'there'");
+        let mut told = TestSettings::of("[batch]\nwork_cmd = 'there'");
         assert_eq!(told.said(), "");
         told.flags.work_cmd = Some("none".to_owned());
-        assert!(told.said().starts_with("--work-cmd: the work command"));
+        assert!(
+            told.said()
+                .starts_with("--work-cmd: program `none` of the work command")
+        );
         // Where it is looked for is another folder in each lane.
         told.path = ":bin";
         assert_eq!(told.said(), "");
@@ -335,11 +336,12 @@ mod tests {
 
     #[test]
     fn a_missing_agent_is_named_with_how_to_get_it() {
-        let mut told = Told::of("[agent]\nuse = [\"codex\", \"gemini\"]\nfallback = [\"claude\"]");
+        let mut told =
+            TestSettings::of("[agent]\nuse = [\"codex\", \"gemini\"]\nfallback = [\"claude\"]");
         told.agents = &["codex", "claude"];
         assert!(
             told.said()
-                .starts_with("h.toml:2: `use`: the work command begins with `gemini`")
+                .starts_with("h.toml:2: `use`: program `gemini` of the work command")
         );
         let hint = told.error().unwrap().hint().unwrap();
         assert!(hint.contains("premath agents check"), "{hint}");
@@ -349,7 +351,7 @@ mod tests {
         told.flags.agent = Some("opencode,claude".to_owned());
         assert!(
             told.said()
-                .starts_with("--agent: the work command begins with `opencode`")
+                .starts_with("--agent: program `opencode` of the work command")
         );
         told.agents = &["opencode", "claude"];
         assert_eq!(told.said(), "");

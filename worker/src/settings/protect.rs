@@ -11,7 +11,7 @@ use premath_worktree::governing;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What is protected, and what becomes of sensitive changes.
+/// What is protected, and what happens to sensitive changes.
 ///
 /// Patterns are as in `.gitignore`: one without a slash counts in every folder,
 /// and what a folder holds goes with it. Letter case does not count, for it does
@@ -25,7 +25,7 @@ pub struct Protect {
     sensitive: SensitiveRule,
 }
 
-/// What becomes of a step that changes sensitive files.
+/// What happens to a step that changes sensitive files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SensitiveRule {
     /// The report names them first.
@@ -36,7 +36,7 @@ pub enum SensitiveRule {
 }
 
 impl SensitiveRule {
-    /// Returns the text that stands in settings.
+    /// Returns the text used in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Report => "report",
@@ -45,9 +45,9 @@ impl SensitiveRule {
     }
 }
 
-/// A word is no rule for sensitive files.
+/// A word is not a rule for sensitive files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not `report` or `refuse`")]
+#[error("invalid value `{0}`: expected `report` or `refuse`")]
 pub struct UnknownRule(String);
 
 impl FromStr for SensitiveRule {
@@ -61,15 +61,15 @@ impl FromStr for SensitiveRule {
     }
 }
 
-/// A text is no pattern.
+/// A text is not a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{pattern}` is no pattern as in .gitignore: {detail}")]
+#[error("invalid .gitignore pattern `{pattern}`: {detail}")]
 pub struct PatternError {
     pattern: String,
     detail: String,
 }
 
-/// What a step's changes come to.
+/// The verdict on a step's changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
     /// The protected paths that it changed.
@@ -84,7 +84,7 @@ impl Judged {
     pub fn refusal(&self) -> Option<String> {
         if !self.protected.is_empty() {
             let paths = listed(&self.protected);
-            return Some(format!("the work changed protected files: {paths}"));
+            return Some(format!("the attempt changed protected files: {paths}"));
         }
         let changes = &self.sensitive.changes;
         if !self.refuses_sensitive || changes.is_empty() {
@@ -95,7 +95,7 @@ impl Judged {
             .map(|change| format!("{} ({})", change.path, change.category))
             .collect();
         Some(format!(
-            "the work changed sensitive files, which `sensitive` under [protect] refuses: {}",
+            "the attempt changed sensitive files, which `sensitive` under [protect] refuses: {}",
             listed(&items)
         ))
     }
@@ -162,7 +162,7 @@ impl Protect {
         Ok(())
     }
 
-    /// Says what becomes of sensitive changes.
+    /// Says what happens to sensitive changes.
     pub const fn set_sensitive(&mut self, rule: SensitiveRule) {
         self.sensitive = rule;
     }
@@ -192,7 +192,7 @@ impl Protect {
         patterns.chain(allowed).chain([rule]).collect()
     }
 
-    /// Judges the paths that a step changed. `exists` tells whether a file is
+    /// Judges the paths that a step changed. `exists` returns whether a file is
     /// in the tree that the step began at, and `verify` is its verification.
     pub fn judge(&self, paths: &[String], verify: &str, exists: impl Fn(&str) -> bool) -> Judged {
         if paths.is_empty() {
@@ -255,7 +255,7 @@ mod tests {
         }
         assert_eq!(
             of(&["[a"]).unwrap_err().to_string(),
-            "`[a` is no pattern as in .gitignore: unclosed character class; missing ']'"
+            "invalid .gitignore pattern `[a`: unclosed character class; missing ']'"
         );
     }
 

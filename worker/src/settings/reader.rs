@@ -36,7 +36,7 @@ impl Reader<'_> {
             .filter(|(distance, _)| *distance <= 3);
         let rest = match near {
             Some((_, name)) => format!("did you mean `{name}`?"),
-            None => format!("known here: {}", known.join(", ")),
+            None => format!("expected one of {}", known.join(", ")),
         };
         self.at(offset, format!("unknown key `{key}`; {rest}"))
     }

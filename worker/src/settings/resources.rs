@@ -25,7 +25,7 @@ pub(super) struct ResourcesTable {
     disk: Option<u64>,
 }
 
-/// What a command may use; no bound where absent.
+/// What a command may use; unlimited where absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resources {
     /// Bytes of memory, of all its processes together.
@@ -39,7 +39,7 @@ pub struct Resources {
 }
 
 impl ResourcesTable {
-    /// Takes a key in; tells whether it is one of these.
+    /// Takes a key in; returns whether it is one of these.
     pub(super) fn set(
         &mut self,
         reader: &Reader<'_>,
@@ -111,7 +111,7 @@ mod tests {
         let error = parse("[limits]\nmemory = \"much\"\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "h.toml:2: `memory`: `much` is no size such as 20GiB, 500MB or 4096"
+            "h.toml:2: `memory`: invalid size `much`: expected for example 20GiB, 500MB or 4096"
         );
     }
 }

@@ -51,7 +51,7 @@ impl Sandbox {
             let path = |text: &String| {
                 let path = expand(text, home.as_deref(), root).ok_or(SettingsError::Value {
                     name,
-                    detail: format!("`{text}` is below the home, and HOME is not set"),
+                    detail: format!("cannot resolve `{text}`: HOME is not set"),
                 })?;
                 Ok(std::fs::canonicalize(&path).unwrap_or(path))
             };
@@ -117,7 +117,8 @@ mod tests {
         let error = parse("[sandbox]\nmode = \"chroot\"\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "h.toml:2: `mode`: `chroot` is not `namespaces`, `landlock` or `none`"
+            "h.toml:2: `mode`: invalid sandbox mode `chroot`: expected `namespaces`, `landlock` or \
+            `none`"
         );
     }
 }

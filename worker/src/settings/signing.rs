@@ -34,7 +34,7 @@ impl SigningKeyError {
 }
 
 impl SigningTable {
-    /// Takes a key in; tells whether it is one of these.
+    /// Takes a key in; returns whether it is one of these.
     pub(super) fn set(
         &mut self,
         reader: &Reader<'_>,
@@ -138,7 +138,7 @@ mod tests {
         let error = refusal("[signing]\nuse_git = true\nkey = \"x\"\n", root);
         assert_eq!(
             error.to_string(),
-            "h.toml:3: [signing]: `key` and `use_git = true` exclude each other"
+            "h.toml:3: [signing]: `key` and `use_git = true` are mutually exclusive"
         );
         assert_eq!(error.exit_code(), crate::exit::USAGE);
         let parse = |text: &str| FileSettings::parse(text, Path::new("h.toml"));

@@ -1,5 +1,5 @@
-//! Other repositories that steps may work in, and what one of them says of the
-//! work that is done in it.
+//! Other repositories that steps may work in, and what one of them reports
+//! about the work that is done in it.
 
 use super::file::{ConfigError, FileSettings};
 use super::{Protect, Setup};

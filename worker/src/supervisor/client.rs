@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-/// How long a lane that lets go of its supervisor waits for its end.
+/// How long a lane that releases its supervisor waits for its end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Says what went wrong between a lane and its supervisor.
@@ -40,7 +40,7 @@ pub enum SupervisorError {
         source: io::Error,
     },
     /// The command could not be put into a request: it is far too long.
-    #[error("cannot hand the command to the lane's supervisor")]
+    #[error("cannot send the command to the lane's supervisor")]
     Request {
         /// What is wrong with it.
         source: io::Error,
@@ -81,8 +81,7 @@ impl SupervisorError {
 /// of its own; see the module on what is taken for an orphan.
 ///
 /// Dropping it ends the process, which kills what runs, and waits for that up
-/// to two seconds; one that a stop signal keeps from it is put down, which is
-/// bounded as well.
+/// to two seconds; a stopped one is killed, which is bounded as well.
 #[derive(Debug)]
 pub struct Supervisor {
     process: Child,
@@ -95,15 +94,15 @@ pub struct Supervisor {
     files: Vec<OwnedFd>,
     /// The number of the latest command.
     latest: u64,
-    /// Whether its exit has not been heard of yet.
+    /// Whether its exit has not been received yet.
     outstanding: bool,
     /// Its process group, while it exists.
     group: Option<Pid>,
     /// Its grace.
     grace: Duration,
-    /// When its exit must have been heard of; nothing is outstanding, or its
+    /// When its exit must have been received; nothing is outstanding, or its
     /// limit is beyond the clock's end, where there is none. Only ever moved
-    /// ahead, however often somebody waits anew.
+    /// ahead, however often it is waited for.
     backstop: Option<Instant>,
     lost: bool,
     survivors: u32,
@@ -117,7 +116,7 @@ enum Control {
     Closed,
 }
 
-// A supervisor that cannot end a process says so before it is given up.
+// A supervisor that cannot end a process reports that before it is abandoned.
 const _: () = assert!(Supervisor::PATIENCE.as_secs() > job::PATIENCE.as_secs() + 2);
 
 impl Supervisor {
@@ -131,11 +130,10 @@ impl Supervisor {
     ///
     /// `program` is the running executable itself, or another one of the same
     /// build whose `main` begins with [`hidden_mode`](super::hidden_mode()).
-    /// `/proc/self/exe` is it even after the file was
-    /// replaced by an update, where `current_exe` is not. `lock` is
-    /// the descriptor that holds the lane's worktree lock; the process keeps it
-    /// open until nothing it started is left, and this process lets go of it
-    /// here.
+    /// `/proc/self/exe` is it even after the file was replaced by an update,
+    /// where `current_exe` is not. `lock` is the descriptor that holds the
+    /// lane's worktree lock; the process keeps it open until nothing it started
+    /// is left, and this process releases it here.
     ///
     /// # Errors
     ///
@@ -192,9 +190,9 @@ impl Supervisor {
     /// program and with the same patience.
     ///
     /// Meant for one that is lost; any other is ended first, as by a drop.
-    /// `lock` is as for [`start`](Self::start). Where the loss told of
-    /// survivors, the worktree is not the lane's alone, and a restart does not
-    /// change that.
+    /// `lock` is as for [`start`](Self::start). If the loss reported survivors,
+    /// the worktree is not the lane's alone, and a restart does not change
+    /// that.
     ///
     /// # Errors
     ///
@@ -207,7 +205,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Tells whether the supervisor was found to be lost, so that every
+    /// Returns whether the supervisor was found to be lost, so that every
     /// [`begin`](Self::begin) fails until a [`restart`](Self::restart).
     pub const fn is_lost(&self) -> bool {
         self.lost
@@ -228,8 +226,8 @@ impl Supervisor {
     ///
     /// The command gets one variable more than the given ones, [`MARKER`].
     /// Waits first for the exit of an earlier command that was given up; that
-    /// one is killed. A command that cannot be started is no error here but an
-    /// [`Exit`] whose cause says so.
+    /// one is killed. A command that cannot be started is not an error here but
+    /// an [`Exit`] with that cause.
     ///
     /// # Errors
     ///
@@ -375,7 +373,7 @@ impl Supervisor {
             return heard;
         }
         // It may have been us who hung: a harness that was stopped wakes up
-        // late, to an exit that its runtime does not know of yet.
+        // late, to an exit that its runtime does not know about yet.
         self.drain();
         match self.take_in() {
             Ok(Some(exit)) => Ok(exit),
@@ -418,14 +416,14 @@ impl Supervisor {
                     self.backstop = None;
                     return Ok(Some(exit));
                 }
-                // Of a command before, which nobody waits for any more.
+                // Of an earlier command, which is not waited for any more.
                 Some(Report::Exited { .. }) => self.group = None,
                 None => return Ok(None),
             }
         }
     }
 
-    /// Reads what the socket has, whatever the runtime knows of it.
+    /// Reads what the socket has, whatever the runtime knows about it.
     fn drain(&mut self) {
         if let Control::Watched(stream) = &self.control {
             let mut bytes = [0; 4096];
@@ -460,8 +458,8 @@ impl Supervisor {
             return;
         }
         orphans::reap_inherited();
-        // It would not hear of the socket's end if somebody has stopped it.
-        // Not reaped, so the number is its own.
+        // It would not see the socket close if it was stopped by a signal. Not
+        // reaped, so the number is its own.
         let _ = kill_process(Pid::from_child(&self.process), Signal::CONT);
         if orphans::await_end(&mut self.process, FAREWELL) {
             return;
@@ -506,15 +504,15 @@ impl Running<'_> {
     /// for [`Exit::survivors`].
     ///
     /// Cancel-safe, and answers the same again once it has answered. Answers
-    /// within the command's limit, its grace and
-    /// [`Supervisor::PATIENCE`], whatever became of the supervisor, and counts
-    /// that from the command's begin however often the wait is cut short.
+    /// within the command's limit, its grace and [`Supervisor::PATIENCE`],
+    /// whatever happened to the supervisor, and counts that from the command's
+    /// begin however often the wait is cut short.
     ///
     /// # Errors
     ///
     /// [`SupervisorError::Lost`]; what is left of the command is killed then.
     /// Killing it may block the thread, for milliseconds as a rule and for
-    /// seconds if the kernel does not let go of a process.
+    /// seconds if the kernel does not release a process.
     pub async fn wait(&mut self) -> Result<Exit, SupervisorError> {
         if let Some(exit) = &self.exit {
             return Ok(exit.clone());
@@ -525,8 +523,8 @@ impl Running<'_> {
     }
 
     /// Asks for the command's end: its group gets TERM and its grace, or, with
-    /// `kill_now`, everything is killed. [`wait`](Self::wait) then tells how it
-    /// ended.
+    /// `kill_now`, everything is killed. [`wait`](Self::wait) then reports how
+    /// it ended.
     ///
     /// Does nothing for a command that is over, and may be called again.
     ///
@@ -573,12 +571,13 @@ async fn within<T>(until: Option<Instant>, future: impl Future<Output = T>) -> O
     }
 }
 
-/// Says why a supervisor that was waited for in vain is lost.
+/// Says why a supervisor that was waited for without success is lost.
 fn overdue() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "it does not answer")
 }
 
-/// Tells whether a call has to be made again, now or when the socket is ready.
+/// Returns whether a call has to be made again, now or when the socket is
+/// ready.
 fn retry(error: &io::Error) -> bool {
     matches!(
         error.kind(),

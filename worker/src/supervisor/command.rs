@@ -18,8 +18,8 @@ pub struct CommandSpec {
     pub env: Vec<(OsString, OsString)>,
     /// Its working directory, absolute.
     pub cwd: PathBuf,
-    /// How long it may run by the monotonic clock before its group is told to
-    /// end.
+    /// How long it may run by the monotonic clock before its group is
+    /// instructed to end.
     pub limit: Duration,
     /// How long its group may take to end before it is killed.
     pub grace: Duration,

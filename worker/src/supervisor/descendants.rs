@@ -15,8 +15,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// How long a sweep looks again without hearing of a death: a process that was
-/// forked while the list was made tells nobody.
+/// How long a sweep looks again without a SIGCHLD: a process that was forked
+/// while the list was made sends none.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What waiting for children has shown.
@@ -24,7 +24,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 pub(super) struct Reaped {
     /// How the awaited process ended, where it was among them.
     pub(super) main: Option<WaitStatus>,
-    /// Nobody is left, neither child nor any other descendant.
+    /// No child or other descendant is left.
     pub(super) alone: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Children {
 
 impl Children {
     /// Makes this process the one that inherits its orphaned descendants and
-    /// hears of every death.
+    /// receives of every death.
     ///
     /// A pidfd would tell of one process only, and orphans have to be reaped
     /// while a command runs, however long that is.
@@ -92,9 +92,9 @@ impl Children {
 
     /// Kills every descendant and reaps it, again until none is left.
     ///
-    /// `main` is the command's main process if nobody has reaped it yet. Gives
-    /// up on processes of another user at once, and after `patience` on those
-    /// that the kernel holds.
+    /// `main` is the command's main process if it is not reaped yet. Gives up
+    /// on processes of another user at once, and after `patience` on those that
+    /// the kernel holds.
     pub(super) fn sweep(&self, mut main: Option<Pid>, patience: Duration) -> Swept {
         let started = Instant::now();
         let mut killed = HashSet::new();
@@ -161,14 +161,14 @@ pub(super) struct Process {
     /// A signal has stopped it.
     pub(super) stopped: bool,
     /// When it was started, in the clock ticks of the system: with it, a number
-    /// that was given again is told from the one before.
+    /// that was given again is distinguished from the one before.
     pub(super) start: u64,
 }
 
 /// Returns the descendants of this process, parents before their children.
 ///
-/// The list is a moment's: whoever is missing in it, because its parent died
-/// while it was read, is in the next one.
+/// The list is a snapshot: a process that is missing because its parent died
+/// while it was read is in the next one.
 pub(super) fn living() -> Vec<Process> {
     below(getpid(), everybody())
 }
@@ -195,8 +195,8 @@ pub(super) fn processes_are_ours() -> io::Result<()> {
         return Ok(());
     }
     Err(io::Error::other(format!(
-        "/proc is of another namespace of processes: it shows this process as {}, and it is {}; \
-         mount it anew in this one",
+        "/proc belongs to another PID namespace: it shows this process as {}, but it is {}; \
+         remount /proc",
         shown.display(),
         getpid().as_raw_nonzero()
     )))
@@ -221,7 +221,7 @@ pub(super) fn below(root: Pid, everybody: impl Iterator<Item = Process>) -> Vec<
     let mut next = 0;
     while let Some(process) = found.get(next) {
         next += 1;
-        // Taken out, so that numbers reused while we read cannot form a circle.
+        // Taken out, so that numbers reused while we read cannot form a cycle.
         let more = children.remove(&process.pid.as_raw_nonzero().get());
         found.extend(more.into_iter().flatten());
     }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_parents_ends() {
+    fn a_cycle_of_parents_ends() {
         let root = Pid::from_raw(2).unwrap();
         assert_eq!(below(root, [some(3, 4), some(4, 3)].into_iter()), []);
         assert_eq!(below(root, [some(3, 2), some(2, 3)].into_iter()).len(), 2);

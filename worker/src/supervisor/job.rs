@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long what a finished command left may go on before it is killed: a
+/// How long what a finished command left may continue before it is killed: a
 /// `tee` behind it has its last lines to write, and a process that closed its
-/// pipes takes a moment to be dead. A command that leaves nobody waits for none
-/// of it.
+/// pipes takes a moment to be dead. A command that leaves no process does not
+/// wait.
 const SETTLE: Duration = Duration::from_millis(200);
 
 /// How long a sweep waits for a process that takes no kill. Less than the lane's
@@ -73,7 +73,7 @@ pub(super) fn run(
 enum Phase {
     /// Its main process runs, and may.
     Working,
-    /// Its group was told to end and has until then.
+    /// Its group was instructed to end and has until then.
     Ending { kill_at: Option<Instant> },
     /// Its main process is over; what it left may write its last until then.
     Settling { until: Instant },
@@ -101,7 +101,8 @@ struct Job {
     grace: Duration,
     /// Its standard output and its standard error.
     streams: [Stream; 2],
-    /// What the processes that confine it say of it, where there are some.
+    /// What the processes that confine it report about it, where there are
+    /// some.
     record: Option<Record>,
     usage: Usage,
 }
@@ -214,7 +215,7 @@ impl Job {
         now
     }
 
-    /// Tells the group to end. Only while working, so the main process is not
+    /// Signals the group to end. Only while working, so the main process is not
     /// reaped and the number is the group's.
     fn end(&mut self, cause: ExitCause, now: Instant) {
         self.cause = cause;
@@ -309,7 +310,7 @@ impl End {
             },
             None => Self::never(
                 SpawnFailure::Confinement,
-                "the process that confines it ended without a word".to_owned(),
+                "the process that confines it ended without a report".to_owned(),
             ),
         }
     }
@@ -337,7 +338,7 @@ fn reached(moment: Option<Instant>, now: Instant) -> bool {
 /// Starts a command's main process in a group of its own.
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the supervisor, the one place that starts commands"
+    reason = "only the supervisor starts commands"
 )]
 fn spawn(
     mut begin: Begin,

@@ -24,7 +24,7 @@ pub(super) const MAX_FRAME: usize = 32 << 20;
 /// How many descriptors come with a [`Request::Begin`]: stdout's and stderr's.
 pub(super) const STREAMS: usize = 2;
 
-/// What the lane tells its supervisor.
+/// A message from the lane to its supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
@@ -89,7 +89,7 @@ impl Begin {
     }
 }
 
-/// What the supervisor tells its lane.
+/// A message from the supervisor to its lane.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Report {
@@ -119,14 +119,14 @@ pub struct Exit {
     /// After a command that ended by itself these are the ones it leaked.
     pub leaked: u32,
     /// How many processes of the command could not be ended: they run as
-    /// another user, or the kernel does not let go of them. The lane's
-    /// worktree cannot be trusted while there are any.
+    /// another user, or the kernel does not release them. The lane's worktree
+    /// cannot be trusted while there are any.
     #[serde(default)]
     pub survivors: u32,
 }
 
 impl Exit {
-    /// Tells whether the command was not started because it could not be
+    /// Returns whether the command was not started because it could not be
     /// confined.
     pub const fn is_unconfined(&self) -> bool {
         matches!(
@@ -138,7 +138,7 @@ impl Exit {
         )
     }
 
-    /// Tells whether the main process ended by itself with code 0, within its
+    /// Returns whether the main process ended by itself with code 0, within its
     /// limit.
     pub fn succeeded(&self) -> bool {
         self.cause == ExitCause::Exited && self.code == Some(0)
@@ -159,14 +159,14 @@ pub enum ExitCause {
     Exceeded(Resource),
     /// It never ran.
     SpawnFailed {
-        /// What was in the way.
+        /// The cause.
         kind: SpawnFailure,
         /// The system's own words.
         message: String,
     },
 }
 
-/// Says of what a command used more than it may.
+/// Describes which limit a command exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
@@ -186,7 +186,7 @@ pub enum SpawnFailure {
     NotFound,
     /// The program may not be executed.
     PermissionDenied,
-    /// The working directory is missing or is no directory.
+    /// The working directory is missing or is not a directory.
     WorkingDirectory,
     /// The command could not be confined as asked for.
     Confinement,
@@ -218,7 +218,8 @@ impl StreamReport {
         }
     }
 
-    /// Tells whether the file lacks bytes because the stream went over its cap.
+    /// Returns whether the file lacks bytes because the stream went over its
+    /// cap.
     pub fn truncated(&self) -> bool {
         self.cut_bytes > 0
     }

@@ -2,13 +2,13 @@
 //!
 //! The lane holds a [`Supervisor`]; behind it runs [`hidden_mode`], of
 //! whichever of our binaries the harness is, in a process of its own. That
-//! process starts the commands, bounds and digests what they print, keeps
-//! their limits, and leaves nothing of them behind. Its end of the control
-//! socket is how it learns that the harness is gone, whatever the reason: it
-//! kills what runs, and only then lets go of the lane's worktree lock.
+//! process starts the commands, bounds and digests what they print, keeps their
+//! limits, and leaves nothing of them behind. Its end of the control socket is
+//! how it learns that the harness is gone, whatever the reason: it kills what
+//! runs, and only then releases the lane's worktree lock.
 //!
 //! A command has the rights to stop or kill its supervisor. The lane therefore
-//! keeps a clock of its own ([`Supervisor::PATIENCE`]), and puts down what a
+//! keeps a clock of its own ([`Supervisor::PATIENCE`]), and kills what a
 //! supervisor that hangs or has ended left behind.
 //!
 //! Invariants:

@@ -6,17 +6,17 @@
 //!
 //! - it was below it a moment before its end;
 //! - it is in its session;
-//! - its environment says so, by [`MARKER`];
+//! - its environment has [`MARKER`];
 //! - it is below such a process;
-//! - nobody else can have started it: it is the harness's own child, younger
-//!   than the supervisor, in a session that is not the harness's, and its
-//!   environment names no supervisor or cannot be read. The harness starts
+//! - no other program can have started it: it is the harness's own child,
+//!   younger than the supervisor, in a session that is not the harness's, and
+//!   its environment names no supervisor or cannot be read. The harness starts
 //!   nothing but supervisors, so it was inherited.
 //!
 //! A supervisor that lives and everything below it is left alone, and so is
 //! every child in the harness's own session, which no orphan of a supervisor
-//! can be in. That is also how an orphan is told from a child that somebody
-//! else in this process waits for.
+//! can be in. That is also how an orphan is distinguished from a child that
+//! another part of this process waits for.
 
 use super::descendants::{Process, below, everybody, look_up, processes_are_ours};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -36,7 +36,8 @@ use std::time::{Duration, Instant};
 /// `<process id of the supervisor>.<number of the command>`.
 pub const MARKER: &str = "PREMATH_SUPERVISOR";
 
-/// The marker of a supervisor process itself, which is no supervisor's command.
+/// The marker of a supervisor process itself, which is not a supervisor's
+/// command.
 pub(super) const MARKER_OF_SUPERVISOR: &str = "itself";
 
 /// How long a process that was killed is waited for.
@@ -48,8 +49,8 @@ const SWEEP: Duration = Duration::from_secs(5);
 /// How long a sweep sleeps between two looks.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
-/// How many looks in a row must find nobody: a list of processes is not a
-/// moment's, and one whose parent ended meanwhile may be missing in it.
+/// How many scans in a row must find none: a list of processes is not atomic,
+/// and one whose parent ended meanwhile may be missing in it.
 const CLEAN_LOOKS: u32 = 2;
 
 /// The supervisors of this process that were not reaped yet.
@@ -63,7 +64,7 @@ struct Household(BTreeMap<i32, Standing>);
 enum Standing {
     /// Its lane has the handle.
     Held,
-    /// Its lane is gone; whoever looks next reaps it.
+    /// Its lane is gone; the next scan reaps it.
     Left,
 }
 
@@ -84,7 +85,8 @@ pub(super) fn start(spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<Chi
     Ok(child)
 }
 
-/// Waits for a supervisor that was told to end. False if it has not by then.
+/// Waits for a supervisor that was instructed to end. False if it has not by
+/// then.
 pub(super) fn await_end(process: &mut Child, patience: Duration) -> bool {
     if ended(process, patience) {
         reap(process);
@@ -117,7 +119,7 @@ pub(super) fn put_down(process: &mut Child, group: Option<Pid>) -> u32 {
             .collect(),
     };
     // Before its children: it could start others. Until it is reaped, its
-    // number is nobody else's.
+    // number is not reused.
     let _ = process.kill();
     ended(process, KILLED);
     let survivors = lost.sweep();
@@ -127,14 +129,14 @@ pub(super) fn put_down(process: &mut Child, group: Option<Pid>) -> u32 {
     survivors
 }
 
-/// Tells whether a supervisor does not run because it was sent a stop.
+/// Returns whether a supervisor does not run because it was sent a stop.
 pub(super) fn is_stopped(process: &Child) -> bool {
     look_up(Pid::from_child(process)).is_some_and(|process| process.stopped)
 }
 
-/// Reaps what was inherited and has ended, as long as somebody has.
+/// Reaps inherited processes that have ended.
 ///
-/// Costs one system call where nobody has.
+/// Costs one system call if there is none.
 pub(super) fn reap_inherited() {
     let anybody = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     if !matches!(waitid(WaitId::All, anybody), Ok(Some(_))) {
@@ -159,7 +161,7 @@ pub(super) fn reap_inherited() {
     }
 }
 
-/// Tells whether a child has ended and nobody has reaped it.
+/// Returns whether a child has ended and is not reaped.
 fn is_dead(pid: i32) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     Pid::from_raw(pid).is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(Some(_))))
@@ -215,7 +217,7 @@ struct Lost {
     lineage: HashSet<(Pid, u64)>,
 }
 
-/// What an environment says of whose command a process is.
+/// What an environment reports about whose command a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     Ours,
@@ -224,7 +226,7 @@ enum Mark {
 }
 
 impl Lost {
-    /// Kills and reaps until nobody is left; returns how many are.
+    /// Kills and reaps until none is left; returns how many remain.
     fn sweep(&self) -> u32 {
         let until = Instant::now() + SWEEP;
         let mut clean = 0;
@@ -248,8 +250,8 @@ impl Lost {
         let mut house = household();
         house.reap_left();
         let doomed = self.doomed(&house);
-        // The group dies as one, so that it cannot outrun us by forking. That
-        // somebody of ours is in it keeps its number from being another's.
+        // The group dies as one, so that it cannot outrun us by forking. A
+        // member of ours in it keeps its number from being reused.
         if let Some(group) = self.group
             && doomed.iter().any(|process| process.group == raw(group))
         {
@@ -257,8 +259,8 @@ impl Lost {
         }
         let (mut left, mut immune) = (0, 0);
         for process in &doomed {
-            // First a hold on whoever has the number, then the look whether
-            // that is the one that was found.
+            // First a pidfd of the process with this number, then the check
+            // that it is the one that was found.
             let Ok(pidfd) = pidfd_open(process.pid, PidfdFlags::empty()) else {
                 continue;
             };
@@ -290,8 +292,8 @@ impl Lost {
         for process in below(me, everybody()) {
             let number = raw(process.pid);
             let own_child = process.parent == raw(me);
-            // A child of the harness's own session is somebody else's, or a
-            // supervisor that has not left it yet.
+            // A child in the harness's own session belongs to another part of
+            // the program, or is a supervisor that has not left it yet.
             if house.0.contains_key(&number)
                 || spared.contains(&process.parent)
                 || own_child && process.session == session
@@ -303,7 +305,8 @@ impl Lost {
                 || match self.mark(process.pid) {
                     Mark::Ours => true,
                     Mark::Others => false,
-                    // Whoever is the first process inherits from strangers.
+                    // The first process of a namespace inherits foreign
+                    // orphans.
                     Mark::None => own_child && raw(me) != 1 && process.start >= self.start,
                 }
             {
@@ -334,7 +337,7 @@ fn mark(environment: &[u8], supervisor: Pid) -> Mark {
 }
 
 /// Returns the session of this process. It is 0 where its leader is outside of
-/// this process's namespace, as in a container that somebody has entered.
+/// this process's namespace, as after entering a container.
 fn own_session() -> Option<i32> {
     look_up(getpid()).map(|process| process.session)
 }
@@ -348,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marker_is_told_from_one_that_looks_like_it() {
+    fn a_marker_is_distinguished_from_one_that_looks_like_it() {
         let twelve = Pid::from_raw(12).unwrap();
         for (environment, expected) in [
             (&b"A=1\0PREMATH_SUPERVISOR=12.7\0B=2\0"[..], Mark::Ours),

@@ -65,7 +65,7 @@ fn prepare() -> io::Result<(Children, Lane)> {
     rustix::thread::set_name(c"premath-lane")?;
 
     let control = io::stdin().as_fd().try_clone_to_owned()?;
-    // Fails on anything but a socket: somebody typed the hidden mode.
+    // Fails on anything but a socket: a user typed the hidden mode.
     rustix::net::sockopt::socket_type(&control)?;
     rustix::io::ioctl_fionbio(&control, true)?;
     Ok((
@@ -81,8 +81,8 @@ fn prepare() -> io::Result<(Children, Lane)> {
     ))
 }
 
-/// Closes everything that whoever started the harness left open, before it
-/// reaches a command: all but the three that a supervisor is started with.
+/// Closes every inherited descriptor, before it reaches a command: all but the
+/// three that a supervisor is started with.
 fn close_inherited() -> io::Result<()> {
     let own = std::fs::read_dir("/proc/self/fd")?;
     let numbers: Vec<i32> = own

@@ -16,8 +16,8 @@ pub(super) const CHUNK: usize = 64 << 10;
 /// that prints without end cannot keep the loop from its deadlines.
 const TURN: usize = 16;
 
-/// How much a last look may read. No pipe holds more unless root says so, and
-/// a writer that cannot be killed could go on for ever.
+/// How much a last look may read. No pipe holds more unless root raised the
+/// limit, and a writer that cannot be killed could continue for ever.
 const LAST_LOOK: usize = (16 << 20) / CHUNK;
 
 /// Which bytes of a stream that is longer than its cap are kept.
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_remembered_and_the_digest_goes_on() {
+    fn a_full_disk_is_remembered_and_the_digest_continues() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let mut sink = Sink::new(full, Keep::Ends(1024));
         sink.take(b"abc");

@@ -13,7 +13,7 @@ fn a_resolver_that_hangs_costs_its_connection_a_bounded_time() {
     let setting = Setting::with(NetworkWord::Allow, &entries, Box::new(Hanging), limits);
     let answer = setting.connect_answer("a.example:443");
     assert!(
-        answer.starts_with("HTTP/1.1 504 a.example was not resolved"),
+        answer.starts_with("HTTP/1.1 504 timed out resolving a.example"),
         "{answer}"
     );
     drop(setting.tunnel(&host.name()));
@@ -82,7 +82,7 @@ fn a_connection_too_many_waits_and_is_then_refused() {
     let second = setting.tunnel(&host.name());
     let mut third = setting.connect();
     assert!(read_all(&mut third).starts_with("HTTP/1.1 503 too many connections"));
-    // The end of one makes room again; until the proxy sees it, 503 goes on.
+    // The end of one makes room again; until the proxy sees it, 503 continues.
     drop(first);
     let until = Instant::now() + PATIENCE;
     loop {

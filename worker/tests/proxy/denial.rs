@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_denied_host_gets_403_with_the_key_and_the_proxy_goes_on() {
+fn a_denied_host_gets_403_with_the_key_and_the_proxy_continues() {
     let (host, other) = (Host::echo(), Host::new());
     let setting = Setting::new(NetworkWord::Allow, &[host.name()]);
     for _ in 0..3 {
@@ -11,8 +11,8 @@ fn a_denied_host_gets_403_with_the_key_and_the_proxy_goes_on() {
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let port = other.port;
         let reason = format!(
-            "denied by the network policy: port {port} of 127.0.0.1 is not admitted; \
-             `allow` under [network] in harness.toml admits it with \"127.0.0.1:{port}\""
+            "denied by the network policy: port {port} of 127.0.0.1 is not allowed; allow it with \
+             \"127.0.0.1:{port}\""
         );
         assert!(
             head.starts_with(&format!("HTTP/1.1 403 {reason}\r\n")),
@@ -131,7 +131,7 @@ fn a_host_that_is_not_listed_is_not_resolved() {
     assert!(secret.starts_with("HTTP/1.1 403 "), "{secret}");
     let port = setting.connect_answer("a.example:22");
     assert!(
-        port.contains("port 22 of a.example is not admitted"),
+        port.contains("port 22 of a.example is not allowed"),
         "{port}"
     );
     assert_eq!(asked.load(Ordering::SeqCst), 0);

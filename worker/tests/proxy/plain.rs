@@ -1,4 +1,4 @@
-//! Plain requests, and what is no request of a proxy.
+//! Plain requests, and what is not a request of a proxy.
 
 use super::*;
 

@@ -28,19 +28,19 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, Subcommand)]
 enum AgentsCommand {
-    /// Say which agents are installed and their version; with --try, whether they are logged in and their stream parses
+    /// List installed agents and versions; with --try, run each one once
     Check(CheckArgs),
 }
 
 #[derive(Debug, Args)]
 struct CheckArgs {
-    /// The agents to look at; one that is missing is a failure then [default: all]
+    /// Check these agents; a missing one is a failure [default: all]
     #[arg(value_name = "AGENT", value_parser = named)]
     agents: Vec<Agent>,
-    /// Run each that is installed once, on a prompt of a line, and read its event stream: this asks its provider
+    /// Run each agent once on a one-line prompt; this calls its provider
     #[arg(long = "try")]
     attempt: bool,
-    /// How long such a run may take
+    /// Set the time limit of such a run
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = humantime::parse_duration)]
     limit: Duration,
 }
@@ -48,8 +48,12 @@ struct CheckArgs {
 /// Returns the agent of a name.
 pub(crate) fn named(name: &str) -> Result<Agent, String> {
     let known: Vec<&str> = Agent::ALL.iter().map(|agent| agent.as_str()).collect();
-    Agent::named(name)
-        .ok_or_else(|| format!("`{name}` is no agent; known are {}", known.join(", ")))
+    Agent::named(name).ok_or_else(|| {
+        format!(
+            "unknown agent `{name}`; expected one of {}",
+            known.join(", ")
+        )
+    })
 }
 
 /// What `agents check` answers.
@@ -67,13 +71,13 @@ struct Found {
     agent: &'static str,
     /// Its program; null where PATH has none.
     program: Option<PathBuf>,
-    /// What it says of its version; null where it does not.
+    /// What it reports about its version; null where it does not.
     version: Option<String>,
     /// The command line that it would work by.
     command: &'static str,
     /// How its run went, where one was asked for.
     trial: Option<Trial>,
-    /// What stands against using it; empty where nothing does.
+    /// Why it cannot be used; empty if it can.
     missing: Vec<String>,
 }
 
@@ -119,7 +123,7 @@ impl CheckArgs {
         };
         let Some(program) = &found.program else {
             found.missing.push(format!(
-                "there is no `{}` on PATH: npm install -g {}",
+                "`{}` not found on PATH: npm install -g {}",
                 agent.program(),
                 agent.package()
             ));
@@ -165,7 +169,8 @@ fn told(agents: &[Found]) -> String {
             }
             None if found.program.is_some() => {
                 text.push_str(
-                    "          whether it is logged in and its event stream can be read was not looked at: --try runs it once\n",
+                    "          sign-in and event stream not checked: use --try to run it \
+                    once\n",
                 );
             }
             None => {}

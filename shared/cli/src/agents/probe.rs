@@ -51,7 +51,7 @@ pub(super) struct Ended {
 /// here, and only the programs that it was asked about.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the check of installed agents is the one place of the command that starts programs"
+    reason = "`premath agents check` is the only command that starts programs"
 )]
 pub(super) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     Command::new(program)
@@ -134,8 +134,8 @@ pub(super) fn version(program: &Path, limit: Duration) -> Result<String, String>
         text.lines().find(|line| !line.trim().is_empty()),
     ) {
         (Some(0), Some(line)) => Ok(line.trim().chars().take(100).collect()),
-        (Some(0), None) => Err("says nothing".to_owned()),
-        (Some(code), _) => Err(format!("ends with {code}")),
+        (Some(0), None) => Err("printed nothing".to_owned()),
+        (Some(code), _) => Err(format!("exited with {code}")),
         (None, _) => Err("was killed".to_owned()),
     }
 }
@@ -155,8 +155,8 @@ mod tests {
         };
         let ask = |path: &Path| version(path, Duration::from_secs(60));
         assert_eq!(ask(&script("a", "echo; echo ' v1.2 '")).unwrap(), "v1.2");
-        assert_eq!(ask(&script("b", "exit 3")).unwrap_err(), "ends with 3");
-        assert_eq!(ask(&script("c", "true")).unwrap_err(), "says nothing");
+        assert_eq!(ask(&script("b", "exit 3")).unwrap_err(), "exited with 3");
+        assert_eq!(ask(&script("c", "true")).unwrap_err(), "printed nothing");
         let hangs = script("d", "sleep 600 & sleep 600");
         let said = version(&hangs, Duration::from_millis(50));
         assert_eq!(said.unwrap_err(), "did not end");

@@ -23,9 +23,9 @@ pub(super) struct Trial {
     lines: u64,
     /// Its calls of tools.
     calls: u64,
-    /// The model that it works with, where it says so.
+    /// The model that it uses, if it reports one.
     model: Option<String>,
-    /// Events of types that nobody knows.
+    /// Events of unknown types.
     unknown_events: u64,
     /// What makes its stream no evidence.
     stream_faults: Vec<String>,
@@ -80,9 +80,9 @@ impl Trial {
         })
     }
 
-    /// Returns what stands against using the agent.
+    /// Returns why the agent cannot be used.
     pub(super) fn faults(&self) -> impl Iterator<Item = String> + use<'_> {
-        // What is not there cannot be read, and why is said.
+        // What is not there cannot be read, and why is reported.
         let stream = self.stream_faults.first().filter(|_| self.lines > 0);
         let stream = stream.map(|fault| format!("its event stream does not parse: {fault}"));
         self.failed.clone().into_iter().chain(stream)
@@ -106,7 +106,7 @@ impl Trial {
     }
 }
 
-/// Returns the last line that says something, cut short.
+/// Returns the last non-empty line, truncated.
 fn last_words(stderr: &[u8]) -> Option<String> {
     const MOST: usize = 300;
     let text = String::from_utf8_lossy(stderr);

@@ -56,7 +56,7 @@ fn state(issue: &premath_kernel::issue::Issue) -> IssueState {
     }
 }
 
-/// Returns the changes that came by no transaction; issue memory that cannot be
+/// Returns the changes made outside a transaction; issue memory that cannot be
 /// read is reported by its lines.
 fn outside(issues: &Path) -> Vec<OutsideChange> {
     let found = paths::open(issues, false).and_then(|memory| Ok(memory.look_for_foreign_rows()?));

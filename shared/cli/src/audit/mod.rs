@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `premath audit`.
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// A folder of the repository [default: here]
+    /// Use the repository that contains this folder [default: .]
     #[arg(long, value_name = "DIR")]
     repo_root: Option<PathBuf>,
     /// The keys that may sign, as for gpg.ssh.allowedSignersFile of git
@@ -41,7 +41,7 @@ pub(crate) struct AuditArgs {
 pub(crate) struct AuditAnswer {
     /// Whether nothing contradicts anything.
     result: Verdict,
-    /// How many lies there are.
+    /// How many false statements were found.
     lie_count: usize,
     /// The first lie, or all of them with `--all`.
     lies: Vec<LieItem>,
@@ -115,7 +115,7 @@ fn answer(facts: &Facts, report: &AuditReport, all: bool) -> Answer {
     let shown = if all { report.lies.len() } else { 1 };
     let mut text = String::new();
     for lie in report.lies.iter().take(shown) {
-        let _ = writeln!(text, "lie: {}", plain(&lie.to_string()));
+        let _ = writeln!(text, "false: {}", plain(&lie.to_string()));
     }
     let more = report.lies.len().saturating_sub(shown);
     if more > 0 {
@@ -124,7 +124,7 @@ fn answer(facts: &Facts, report: &AuditReport, all: bool) -> Answer {
     if report.lies.is_empty() {
         let _ = writeln!(
             text,
-            "all true: {} issue(s) closed by steps, {} landing commit(s), {} line(s) of the trajectory",
+            "consistent: {} issue(s) closed by steps, {} landing commit(s), {} trajectory row(s)",
             report.closed, report.landings, report.anchored_rows
         );
     }

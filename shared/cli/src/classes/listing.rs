@@ -7,8 +7,8 @@ use premath_kernel::failure::Family;
 use premath_kernel::policy::retry::RuleTerms;
 use std::fmt::Write;
 
-/// What stands in the place of a meaning for a word of the policy alone.
-const FOREIGN: &str = "No class of the harness's own; the retry policy names it.";
+/// The meaning of a class that only the policy names.
+const FOREIGN: &str = "Defined by the retry policy, not by the harness.";
 
 /// Returns classes in short, by family.
 pub(super) fn short(entries: &[Entry<'_>], active: Option<&ActivePolicy>) -> String {
@@ -21,7 +21,7 @@ pub(super) fn short(entries: &[Entry<'_>], active: Option<&ActivePolicy>) -> Str
         }
         let about = match family {
             Some(family) => format!("{}: {}", family.as_str().to_uppercase(), family.meaning()),
-            None => "OTHERS: words that the retry policy alone knows".to_owned(),
+            None => "OTHERS: classes that only the retry policy names".to_owned(),
         };
         if !text.is_empty() {
             text.push('\n');
@@ -134,7 +134,7 @@ mod tests {
 EXECUTION: what a command of the step did
 
 gate_timeout                                                                     contracts 7
-    The command ran over its time and was killed with its group.
+    The command exceeded its time limit and was killed with its process group.
     transient_retry: 3 attempts, backoff exponential_short, then issue_discover
 
 1 class

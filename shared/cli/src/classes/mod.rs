@@ -22,7 +22,7 @@ pub(crate) struct ClassesArgs {
     /// List one family
     #[arg(long, value_enum)]
     family: Option<FamilyArg>,
-    /// Print the documentation page, which speaks of the embedded policy
+    /// Print the documentation page, with the embedded policy
     #[arg(long, conflicts_with_all = ["classes", "family", "config"])]
     markdown: bool,
     /// The configuration that names the policy [default: harness.toml of the main worktree, where
@@ -77,7 +77,8 @@ impl ClassesArgs {
             let page = page::page(ActivePolicy::embedded()?.policy());
             return Ok(Answer::new(json!({"page": page}), page));
         }
-        // What a class means can be told whatever is wrong with the policy.
+        // What a class means can be determined whatever is wrong with the
+        // policy.
         let active = ActivePolicy::find(self.config.as_deref());
         let policy = active.as_ref().ok().map(ActivePolicy::policy);
         let family = self.family.map(FamilyArg::family);
@@ -106,7 +107,7 @@ impl ClassesArgs {
             Ok(_) => answer,
             Err(error) => answer
                 .note(format!("error: {}", error.chain()))
-                .note("hint: the loops refuse to run with it; what it says of a class is left out")
+                .note("hint: the loops refuse to run with this policy; its rules are not shown")
                 .refused(true),
         })
     }

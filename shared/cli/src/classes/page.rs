@@ -4,7 +4,7 @@ use premath_kernel::failure::Family;
 use premath_kernel::policy::retry::{DEFAULT_RULE_ID, RetryPolicy, RuleTerms};
 use std::fmt::Write;
 
-/// What stands before the tables.
+/// The text before the tables.
 const HEAD: &str = "\
 # Failure classes
 
@@ -15,8 +15,8 @@ rows, witnesses and answers under `failureClasses`. The retry policy has a rule 
 default rule applies. If a failure has several classes, the first one that a rule names decides. \
 The source is the section whose rule was broken.
 
-`premath classes` lists the same with the retry policy of your repository, `premath classes \
-CLASS` shows one class in full, and both take `--json`.
+`premath classes` lists the same with the retry policy of your repository, `premath classes CLASS` \
+shows one class in full, and both take `--json`.
 ";
 
 /// Returns the page, with the places that a policy gives.

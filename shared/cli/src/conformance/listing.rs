@@ -1,7 +1,7 @@
 //! Vectors, faults and slices as a person reads them in a terminal.
 
 use crate::terminal::{plain, table, wrapped};
-use premath_conformance::{Fault, FaultKind, Outcome, Report, SliceRow};
+use premath_conformance::{Fault, FaultKind, Report, SliceRow, VectorOutcome};
 use std::fmt::Write;
 
 /// Returns what failed, and at last what there is.
@@ -25,7 +25,7 @@ pub(super) fn report(report: &Report) -> String {
     text
 }
 
-fn vector(outcome: &Outcome) -> String {
+fn vector(outcome: &VectorOutcome) -> String {
     let mut text = format!("FAILED {}\n", plain(&outcome.id));
     text.push_str(&wrapped(&outcome.says, 2));
     for difference in &outcome.differences {
@@ -53,7 +53,7 @@ const fn heading(kind: FaultKind) -> &'static str {
     if kind.is_coverage() { "LACKS" } else { "FAULT" }
 }
 
-/// Returns the slices, one a line, with what they came to.
+/// Returns the slices, one a line, with their outcomes.
 pub(super) fn slices(rows: &[SliceRow]) -> String {
     let lines: Vec<[String; 5]> = rows
         .iter()

@@ -7,7 +7,7 @@ mod source;
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use clap::{Args, Subcommand, ValueEnum};
-use premath_conformance::{Outcome, Report, Suite};
+use premath_conformance::{Report, Suite, VectorOutcome};
 use premath_kernel::json::canonical::value_of;
 use serde_json::{Value, json};
 use source::Source;
@@ -23,12 +23,11 @@ pub(crate) struct ConformanceArgs {
 
 #[derive(Debug, Subcommand)]
 enum ConformanceCommand {
-    /// Judge the gate by every vector, and the suite by what it must hold; exit 1 where anything
-    /// failed
+    /// Run every vector and check the suite; exit 1 on any failure
     Run(RunArgs),
-    /// Map the slices of the typestate to the rules and the vectors that they became
+    /// List the typestate slices with their rules and vectors
     Slices(SlicesArgs),
-    /// Write the documents of the vectors as inputs of harness-join-check, a file each
+    /// Write each vector's document as a harness-join-check input file
     Documents(DocumentsArgs),
 }
 
@@ -124,7 +123,7 @@ impl RunArgs {
     }
 }
 
-fn outcome(outcome: &Outcome) -> Value {
+fn outcome(outcome: &VectorOutcome) -> Value {
     let mut document = value_of(outcome);
     document["passed"] = outcome.passed().into();
     document

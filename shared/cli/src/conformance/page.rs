@@ -4,7 +4,7 @@ use premath_conformance::{SliceRow, SliceVector};
 use premath_kernel::turn::{RuleNote, Stage};
 use std::fmt::Write;
 
-/// What stands before the tables.
+/// The text before the tables.
 const HEAD: &str = "\
 # Slices of the typestate
 
@@ -13,9 +13,9 @@ const HEAD: &str = "\
 TOOL-CALLING-HARNESS-TYPESTATE 8 suggests to build the typestate in eighteen slices. This page \
 lists for each slice the rules of the gate and the vectors that test them. A turn that breaks \
 a rule has the rule's class; a derived class follows from others. The rule `tool::result_missing` \
-is the function `result_missing` in `shared/kernel/src/turn/gate/tool.rs`. A rule keeps a turn from \
-being joined, or from changing an issue; what it asks of this very step is asked when the change \
-is admitted, and is beyond vectors. The vector `golden/x` is the file \
+is the function `result_missing` in `shared/kernel/src/turn/gate/tool.rs`. A rule keeps a turn \
+from being joined, or from changing an issue; what it asks of this very step is asked when the \
+change is admitted, and is beyond vectors. The vector `golden/x` is the file \
 `tests/conformance/harness-typestate/golden/x.json`.
 
 `premath conformance slices` counts them, and `premath conformance run` judges the gate by every \

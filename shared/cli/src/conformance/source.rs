@@ -69,7 +69,7 @@ fn unpack(dir: &Dir<'_>, files: &mut Files) {
     dir.dirs().for_each(|dir| unpack(dir, files));
 }
 
-/// Reads what lies in a folder; links to folders are not followed.
+/// Reads what is in a folder; links to folders are not followed.
 fn load(folder: &Path, prefix: &str, files: &mut Files) -> Result<(), CliError> {
     let failed = |path: &Path, source: io::Error| CliError::File {
         operation: "read",

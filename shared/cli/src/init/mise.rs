@@ -19,12 +19,12 @@ pub(super) const FILES: [&str; 6] = [
 const TASKS: [(&str, &str, &str); 2] = [
     (
         "harness-coordinator-loop",
-        "Work through the ready issues, one lane a worktree",
+        "Run a batch over the ready issues, one lane per worktree",
         "harness-coordinator",
     ),
     (
         "harness-worker-loop",
-        "Work on ready issues in this worktree alone",
+        "Work on ready issues in this worktree only",
         "harness-worker",
     ),
 ];
@@ -40,11 +40,11 @@ pub(super) enum Plan {
     LeaveAlone(String),
 }
 
-/// Tells what the text of a mise file lacks; an empty text is a new file.
+/// Reports what the text of a mise file lacks; an empty text is a new file.
 pub(super) fn plan(text: &str) -> Plan {
     let table = match text.parse::<toml::Table>() {
         Ok(table) => table,
-        Err(_) => return Plan::LeaveAlone("it is no TOML that can be read".to_owned()),
+        Err(_) => return Plan::LeaveAlone("it is not TOML that can be read".to_owned()),
     };
     let has = |name: &str| {
         let tasks = table.get("tasks").and_then(toml::Value::as_table);
@@ -68,7 +68,7 @@ pub(super) fn plan(text: &str) -> Plan {
     // An inline `tasks = { … }` cannot be added to from below.
     if format!("{text}{added}").parse::<toml::Table>().is_err() {
         return Plan::LeaveAlone(format!(
-            "nothing can be added to its tasks from below; they would be: {}",
+            "its [tasks] table cannot be extended automatically; add: {}",
             TASKS
                 .map(|(name, _, run)| format!("{name} = \"{run}\""))
                 .join(", ")

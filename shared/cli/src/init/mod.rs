@@ -1,4 +1,4 @@
-//! `premath init`: lays out a repository, and overwrites nothing.
+//! `premath init`: creates a repository, and overwrites nothing.
 
 mod mise;
 
@@ -26,10 +26,10 @@ const CONFIG: &str = include_str!("harness.toml");
 /// The configuration's name below the root.
 const CONFIG_NAME: &str = "harness.toml";
 
-/// What stands in the configuration's place of the first instruction.
+/// What is in the configuration's place of the first instruction.
 const FIRST_INSTRUCTION: &str = "instructions/FIRST.json";
 
-/// What stands in the configuration's place of the agent.
+/// What is in the configuration's place of the agent.
 const NO_AGENT: &str = "#use = \"codex\"";
 
 /// Arguments of `premath init`.
@@ -58,7 +58,7 @@ pub(crate) struct InitAnswer {
     wrote: Vec<String>,
     /// The files that were left as they are.
     left: Vec<LeftFile>,
-    /// Whether git status passes over what the harness keeps.
+    /// Whether git status skips what the harness keeps.
     git_exclude: bool,
 }
 
@@ -126,7 +126,7 @@ fn lay_out(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
     let answer = Answer::new(document, text).refused(unset.is_some());
     let answer = unaccepted.into_iter().fold(answer, |answer, error| {
         answer.note(format!(
-            "warning: the files are not recorded as accepted: {error}"
+            "warning: cannot record the files as accepted: {error}"
         ))
     });
     let answer = match unset {
@@ -138,7 +138,7 @@ fn lay_out(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
         answer
     } else {
         answer.note(format!(
-            "note: the repository's root is {}, and the harness lives there",
+            "note: using the repository root {}",
             root.display()
         ))
     })
@@ -164,15 +164,18 @@ fn unset(root: &Path, instruction: &str, agent: Agent, report: &Report) -> Optio
     if named {
         return None;
     }
-    let told = format!("the agent was not set: {CONFIG_NAME} was there and is left as it is");
-    let mut hint = format!("hint: set use = \"{}\" under [agent] in it", agent.as_str());
+    let told = format!("agent not set: {CONFIG_NAME} already exists");
+    let mut hint = format!(
+        "hint: set use = \"{}\" under [agent] in that file",
+        agent.as_str()
+    );
     let envelope = fs::read(root.join(instruction)).unwrap_or_default();
     let envelope: Value = serde_json::from_slice(&envelope).unwrap_or_default();
     if envelope["normalizerId"] != AGENT_NORMALIZER {
         let _ = write!(
             hint,
-            ", and as its instruction one that admits the evidence of agents: \
-             `premath instruction new --normalizer {AGENT_NORMALIZER}` writes one"
+            ", and an instruction that accepts agent evidence: create one with `premath \
+             instruction new --normalizer {AGENT_NORMALIZER}`"
         );
     }
     Some([told, hint])
@@ -187,9 +190,12 @@ fn text(root: &Path, report: &Report, agent: Option<Agent>, is_git: bool, is_new
         let _ = writeln!(text, "  left   {name}: {}", plain(reason));
     }
     if is_git {
-        text.push_str("git status passes over sessions, locks and streams of the harness\n");
+        text.push_str("added session, lock and stream files to .git/info/exclude\n");
     } else {
-        text.push_str("this is no git repository yet; lanes are git worktrees\n");
+        text.push_str(
+            "warning: not a git repository; lanes are git worktrees, so create one \
+                      first\n",
+        );
     }
     if report.wrote.iter().any(|name| name == CONFIG_NAME) {
         let commands = match agent {
@@ -198,19 +204,17 @@ fn text(root: &Path, report: &Report, agent: Option<Agent>, is_git: bool, is_new
         };
         let _ = writeln!(
             text,
-            "next: set {commands} in harness.toml, file issues with `premath issue add`,"
+            "next: set {commands} in harness.toml, add issues with `premath issue add`,"
         );
         if is_git {
-            text.push_str(
-                "commit what was written here, for lanes are checkouts of what is committed",
-            );
+            text.push_str("commit these files (lanes are checkouts of committed files)");
             text.push_str(if is_new {
-                "\n(this repository has no commit yet, and lanes begin at one: it needs a first),\n"
+                "\n(this repository has no commit yet; lanes need one),\n"
             } else {
                 ",\n"
             });
         }
-        text.push_str("then `mise run harness-coordinator-loop`, or plain `harness-coordinator`\n");
+        text.push_str("then run `harness-coordinator` or `mise run harness-coordinator-loop`\n");
     }
     text
 }
@@ -241,7 +245,7 @@ fn write_authority(
     write_new(root, INSTRUCTION_POLICY_FILE, text, report)?;
     if let Some(name) = last_envelope(&root.join("instructions")) {
         let name = format!("instructions/{name}");
-        report.leave(&name, "it is there");
+        report.leave(&name, "already exists");
         return Ok(name);
     }
     let active = ActivePolicy::find(None, root)?;
@@ -264,7 +268,7 @@ fn last_envelope(folder: &Path) -> Option<String> {
         .max()
 }
 
-/// Tells whether a byte stands for itself in a text of the configuration.
+/// Returns whether a byte represents itself in a text of the configuration.
 const fn is_bare(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'%')
 }
@@ -283,7 +287,7 @@ fn write_new(root: &Path, name: &str, text: &str, report: &mut Report) -> Result
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            report.leave(name, "it is there");
+            report.leave(name, "already exists");
             Ok(())
         }
         Err(error) => Err(failed("create", &path)(error)),
@@ -294,7 +298,7 @@ fn make_issue_memory(root: &Path, report: &mut Report) -> Result<(), CliError> {
     let path = MemoryRoots::at(root).issues;
     let name = ".premath/issues.jsonl";
     if fs::symlink_metadata(&path).is_ok() {
-        report.leave(name, "it is there");
+        report.leave(name, "already exists");
         return Ok(());
     }
     paths::open(&path, true)?;
@@ -312,7 +316,7 @@ fn add_tasks(root: &Path, report: &mut Report) -> Result<(), CliError> {
         None => String::new(),
     };
     match mise::plan(&text) {
-        mise::Plan::Complete => report.leave(name, "it has the tasks"),
+        mise::Plan::Complete => report.leave(name, "already has the tasks"),
         mise::Plan::LeaveAlone(reason) => report.leave(name, reason),
         mise::Plan::Append(added) => {
             let mut file = OpenOptions::new()

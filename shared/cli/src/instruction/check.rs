@@ -20,7 +20,7 @@ pub(crate) struct InstructionCheckAnswer {
     result: Verdict,
     /// The classes of the faults, each once.
     failure_classes: Vec<FailureClass>,
-    /// What stands against it.
+    /// Why it is refused.
     errors: Vec<Fault>,
     /// What sessions, rows and witnesses name it by.
     instruction_ref: String,
@@ -32,11 +32,11 @@ pub(crate) struct InstructionCheckAnswer {
     policy_path: Option<String>,
     /// The kinds of change that its claims cover, as in `issue_update`.
     covers: Vec<&'static str>,
-    /// Claims that speak of changes and cover none that there is.
+    /// Claims that refer to changes and cover none that there is.
     covers_nothing: Vec<String>,
 }
 
-/// A thing that stands against an instruction.
+/// A reason to refuse an instruction.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Fault {
@@ -109,7 +109,11 @@ fn text_of(answer: &InstructionCheckAnswer, active: &ActivePolicy) -> String {
         let _ = writeln!(text, "  {name:<8} {}", plain(&value));
     }
     for claim in &answer.covers_nothing {
-        let _ = writeln!(text, "  warning  `{}` covers nothing", plain(claim));
+        let _ = writeln!(
+            text,
+            "    warning  `{}` matches no capability",
+            plain(claim)
+        );
     }
     for error in &answer.errors {
         let _ = writeln!(text, "  {}: {}", error.failure_class, plain(&error.detail));

@@ -29,11 +29,11 @@ pub(crate) struct InstructionArgs {
 
 #[derive(Debug, Subcommand)]
 enum InstructionCommand {
-    /// Write an envelope into instructions/, bound to the active policy
+    /// Write an instruction bound to the active policy into instructions/
     New(new::NewArgs),
-    /// Check an envelope against the active policy, and say which changes it covers
+    /// Check an instruction against the active policy and list what it covers
     Check(FileArgs),
-    /// Show what an envelope says, its digest, and how it is classified
+    /// Show an instruction, its digest and its classification
     Show(FileArgs),
 }
 

@@ -115,10 +115,10 @@ impl NewArgs {
         };
         let answer = Answer::new(document, text);
         let answer = unaccepted.into_iter().fold(answer, |answer, error| {
-            answer.note(format!("warning: it is not recorded as accepted: {error}"))
+            answer.note(format!("warning: cannot record it as accepted: {error}"))
         });
         Ok(faults.into_iter().fold(answer, |answer, fault| {
-            answer.note(format!("warning: it is refused as it is: {fault}"))
+            answer.note(format!("warning: it is invalid: {fault}"))
         }))
     }
 }

@@ -50,10 +50,10 @@ pub(super) fn perform(path: &Path, active: &ActivePolicy) -> Result<Answer, CliE
         (
             "policy",
             if policy_is_active {
-                format!("{}, the active one", envelope.policy_digest)
+                format!("{} (active)", envelope.policy_digest)
             } else {
                 format!(
-                    "{}, but active is {}",
+                    "{} (not the active policy {})",
                     envelope.policy_digest,
                     policy_text(active)
                 )

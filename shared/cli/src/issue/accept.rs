@@ -1,5 +1,5 @@
-//! `premath issue accept-changes`: the operator accepts rows that came by no
-//! transaction.
+//! `premath issue accept-changes`: the operator accepts rows that changed
+//! outside a transaction.
 
 use crate::answer::Answer;
 use crate::error::CliError;
@@ -21,7 +21,7 @@ pub(super) struct AcceptArgs {
     /// Issues whose rows are accepted as they are now
     #[arg(value_name = "ID", required_unless_present = "all")]
     ids: Vec<String>,
-    /// Accept every row that came by no transaction
+    /// Accept every row that changed outside a transaction
     #[arg(long, conflicts_with = "ids")]
     all: bool,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(crate) struct AcceptAnswer {
     accepted: Vec<AcceptedChange>,
 }
 
-/// A row that came by no transaction.
+/// A row that changed outside a transaction.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct AcceptedChange {
@@ -55,7 +55,7 @@ impl AcceptArgs {
         let authority = self.reason.authority()?;
         if authority.reason().is_none() {
             return Err(CliError::Usage(
-                "say why the changes are accepted, with --override-reason TEXT".to_owned(),
+                "give a reason for accepting the changes with --override-reason TEXT".to_owned(),
             ));
         }
         let which = if self.all {
@@ -116,7 +116,7 @@ fn answer(rows: &[ForeignRow]) -> Answer {
         );
     }
     if rows.is_empty() {
-        text.push_str("nothing to accept: every row came by a transaction\n");
+        text.push_str("nothing to accept: no row changed outside a transaction\n");
     }
     let accepted = rows
         .iter()

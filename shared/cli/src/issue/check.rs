@@ -48,7 +48,7 @@ impl CheckArgs {
 struct Finding {
     /// What is wrong or odd.
     class: FailureClass,
-    /// The issue at fault; of a circle, its smallest.
+    /// The issue at fault; of a cycle, its smallest.
     issue_id: String,
     /// What is wrong, in a few words.
     message: String,
@@ -119,12 +119,12 @@ fn errors(diagnosis: &Diagnosis) -> Vec<Finding> {
             "waits for itself".to_owned(),
         ));
     }
-    // A circle of one is a self-loop, and named as such.
+    // A cycle of one is a self-loop, and named as such.
     for cycle in diagnosis.cycles.iter().filter(|cycle| cycle.len() > 1) {
         errors.push(Finding::new(
             FailureClass::DependencyCycle,
             &cycle[0],
-            format!("wait for each other: {}", cycle.join(", ")),
+            format!("depend on each other: {}", cycle.join(", ")),
         ));
     }
     errors
@@ -139,7 +139,7 @@ fn refuse(row: &IssueRow, found: &mut Vec<Finding>) {
     if contract::is_titled_epic(&title) && !issue.issue_type.eq_ignore_ascii_case("epic") {
         refuse(
             FailureClass::IssueGraphEpicMismatch,
-            "is titled [EPIC]; its issue_type must be `epic`",
+            "the title begins with [EPIC], but issue_type is not `epic`",
         );
     }
     if !matches!(issue.status, Status::Open | Status::InProgress) || row.is_set("ephemeral") {
@@ -150,7 +150,7 @@ fn refuse(row: &IssueRow, found: &mut Vec<Finding>) {
     if acceptance.trim().is_empty() && !contract::has_acceptance_section(&description) {
         refuse(
             FailureClass::IssueGraphAcceptanceMissing,
-            "has no acceptance_criteria, and its description no `Acceptance:` section",
+            "no acceptance_criteria and no `Acceptance:` section in the description",
         );
     }
     if ![&description, &notes, &acceptance]
@@ -159,7 +159,7 @@ fn refuse(row: &IssueRow, found: &mut Vec<Finding>) {
     {
         refuse(
             FailureClass::IssueGraphVerificationCommandMissing,
-            "names no command that verifies it, as in `cargo test`",
+            "no command that verifies it, for example `cargo test`",
         );
     }
 }
@@ -172,32 +172,32 @@ fn warn(row: &IssueRow, threshold: usize, seen: &Observation<'_>, found: &mut Ve
     if length > threshold {
         warn(
             FailureClass::IssueGraphNotesLarge,
-            format!("notes have {length} characters, more than {threshold}"),
+            format!("notes are {length} characters long, over the threshold of {threshold}"),
         );
     }
     if let Status::Other(word) = &issue.status {
         warn(
             FailureClass::IssueGraphStatusUnknown,
-            format!("no rule knows the status `{word}`: the issue is never ready"),
+            format!("unknown status `{word}`: the issue is never ready"),
         );
     }
     let until = issue.lease.as_ref().map_or("", |lease| &lease.expires_at);
     match lease::state(Some(issue), seen) {
         LeaseState::Unleased if issue.status == Status::InProgress => warn(
             FailureClass::LeaseMissing,
-            "in progress without a lease: nobody can claim it".to_owned(),
+            "in progress without a lease: it cannot be claimed".to_owned(),
         ),
         LeaseState::Stale => warn(
             FailureClass::LeaseStale,
-            format!("the lease is over (it was good until {until})"),
+            format!("the lease expired at {until}"),
         ),
         LeaseState::InvalidExpiresAt => warn(
             FailureClass::LeaseInvalidExpiresAt,
-            format!("the lease's expiry `{until}` is no time: nobody can claim the issue"),
+            format!("the lease has an invalid expiry `{until}`: the issue cannot be claimed"),
         ),
         LeaseState::Contended => warn(
             FailureClass::LeaseContentionActive,
-            "the lease does not fit the issue's status and assignee".to_owned(),
+            "the lease contradicts the issue's status or assignee".to_owned(),
         ),
         // No rule looks at the lease of a closed issue.
         LeaseState::ClosedWithLease

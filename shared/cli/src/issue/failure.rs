@@ -66,15 +66,15 @@ impl LastFailure {
         };
         let _ = write!(text, "\nstep {}, ended {}", self.step_id, self.finished_at);
         if let Some(output) = &self.output {
-            let _ = write!(text, "\nits output is in {output}");
+            let _ = write!(text, "\noutput: {output}");
         } else if let Some(turn) = &self.turn {
             let _ = write!(
                 text,
-                "\nhow it was judged: premath harness-join-check --explain --input {turn}"
+                "\nverdict: premath harness-join-check --explain --input {turn}"
             );
         }
         if let Some(branch) = &self.salvage {
-            let _ = write!(text, "\nwhat it left is on {branch}");
+            let _ = write!(text, "\nsaved work: {branch}");
         }
         text
     }
@@ -93,7 +93,7 @@ impl LastFailure {
                     Some(place) => format!("{} {place}", known.meaning()),
                     None => known.meaning().to_owned(),
                 },
-                Err(_) => "no more was said of it".to_owned(),
+                Err(_) => "no details recorded".to_owned(),
             });
         Some(Self {
             step_id: row.step_id.clone(),
@@ -143,7 +143,7 @@ fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<PathBuf> {
             Some(witness) => witness["failureClasses"]
                 .as_array()
                 .is_some_and(|classes| classes.iter().any(|one| one.as_str() == Some(class))),
-            // What the harness itself says of a landing has no witness.
+            // What the harness itself reports about a landing has no witness.
             None => said_by_name(&streams(phase)[0], class).is_some(),
         };
         failed.then(|| streams(phase).into_iter().find(is_written))?

@@ -1,9 +1,9 @@
-//! Commands by which a person holds and gives back leases.
+//! Commands by which a person holds and releases leases.
 //!
 //! Such a lease ends by time: the claiming process is gone when its lease
 //! begins, so it names no holder (`contracts.md` 4).
 
-use super::view::{Item, item, lease_text, line};
+use super::view::{IssueView, item, lease_text, line};
 use super::write::{IssueAnswer, words};
 use crate::answer::Answer;
 use crate::error::CliError;
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Who claims, and for how long.
 #[derive(Debug, Args)]
-struct Wish {
+struct ClaimSelection {
     /// Who claims: the lease's owner, and the issue's assignee from then on
     #[arg(long, value_name = "NAME")]
     assignee: String,
@@ -30,7 +30,7 @@ struct Wish {
     lease_id: Option<String>,
     #[command(flatten)]
     ttl: Ttl,
-    /// Take issues that are assigned to somebody else too
+    /// Also claim issues that are assigned to another name
     #[arg(long)]
     any_assignee: bool,
 }
@@ -48,7 +48,7 @@ impl Ttl {
     }
 }
 
-impl Wish {
+impl ClaimSelection {
     fn request(self) -> ClaimRequest {
         ClaimRequest {
             claimant: self.assignee.trim().to_owned(),
@@ -71,7 +71,7 @@ pub(super) struct ClaimArgs {
     /// The issue
     id: String,
     #[command(flatten)]
-    wish: Wish,
+    wish: ClaimSelection,
 }
 
 impl ClaimArgs {
@@ -87,7 +87,7 @@ impl ClaimArgs {
 #[derive(Debug, Args)]
 pub(super) struct ClaimNextArgs {
     #[command(flatten)]
-    wish: Wish,
+    wish: ClaimSelection,
     /// Only issues of these types, separated by commas; `all` for every type
     #[arg(
         long,
@@ -144,7 +144,7 @@ pub(crate) struct ClaimAnswer<'a> {
     /// Whether an issue was claimed.
     claimed: bool,
     /// The issue, null where nothing could be claimed.
-    issue: Option<Item<'a>>,
+    issue: Option<IssueView<'a>>,
     /// The lease that was over and that this one took the place of.
     #[serde(skip_serializing_if = "Option::is_none")]
     taken_over: Option<TakenOver>,
@@ -191,7 +191,7 @@ fn with_lease(verb: &str, row: &IssueRow) -> String {
     text
 }
 
-/// What is known of the lease; what is not given is not compared.
+/// What is known about the lease; what is not given is not compared.
 #[derive(Debug, Args)]
 struct Key {
     /// The issue
@@ -237,7 +237,7 @@ impl RenewArgs {
     }
 }
 
-/// The lease to give back.
+/// The lease to release.
 #[derive(Debug, Args)]
 pub(super) struct ReleaseArgs {
     #[command(flatten)]

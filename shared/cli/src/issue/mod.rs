@@ -42,15 +42,15 @@ enum IssueCommand {
     Add(write::AddArgs),
     /// List issues by id, closed ones included
     List(query::ListArgs),
-    /// Show one issue with all that holds it
+    /// Show one issue and its blockers
     Show(query::ShowArgs),
-    /// List the issues that can be worked on now, soonest first
+    /// List ready issues by priority, then id
     Ready,
-    /// List the issues that something holds, and what it is
+    /// List blocked issues and their blockers
     Blocked,
-    /// Check issue memory: cycles, dangling edges, stale leases, and that active issues say when they are done
+    /// Check the issue store: cycles, edges, leases, acceptance criteria
     Check(check::CheckArgs),
-    /// Set fields of an issue; an empty text clears one
+    /// Set fields of an issue; an empty text clears a field
     Update(write::UpdateArgs),
     /// Lease an issue to work on it
     Claim(lease::ClaimArgs),
@@ -58,15 +58,15 @@ enum IssueCommand {
     ClaimNext(lease::ClaimNextArgs),
     /// Move a lease's expiry
     Renew(lease::RenewArgs),
-    /// Give a lease back; the issue is open again
+    /// Release a lease and reopen its issue
     Release(lease::ReleaseArgs),
-    /// File an issue that was found while working on another
+    /// File an issue discovered from another
     ///
     /// Inside a step the request goes to the step's outbox and is filed when its turn passes the gate.
     Discover(write::DiscoverArgs),
-    /// Write issue memory anew: sorted, one row an issue
+    /// Rewrite the issue store sorted, one row per issue
     Compact,
-    /// Accept rows that came by no transaction, such as an edit in an editor
+    /// Accept rows that changed outside a transaction
     ///
     /// Such rows are reported by every batch and by `premath doctor` until then. The trajectory
     /// records who accepted them and why.
@@ -126,7 +126,7 @@ impl IssueCommand {
             }
             Self::Blocked => {
                 let memory = paths::open(path, false)?;
-                let none = || Ok("no issues are held".to_owned());
+                let none = || Ok("no blocked issues".to_owned());
                 query::with_notes(query::blocked(&memory)?, &memory, json, none)
             }
             Self::Check(args) => args.perform(path),

@@ -58,7 +58,7 @@ pub(super) fn request(
     ] {
         if given {
             return Err(CliError::Usage(format!(
-                "{flag} cannot be given inside a step: the request has no place for it"
+                "{flag} is not supported inside a step"
             )));
         }
     }
@@ -90,7 +90,7 @@ pub(crate) fn queue(outbox: &Path, step: &str, request: OutboxRequest) -> Result
         .map_err(|fault| CliError::Usage(fault.to_string()))?;
     artifact::append_line(outbox, &canonical(&request))?;
     let text = format!(
-        "queued {}: it is filed when the step's turn passes the gate\n",
+        "queued {}: filed when the step's turn passes the gate\n",
         plain(&request.title)
     );
     let queued = QueuedRequest {

@@ -2,7 +2,7 @@
 
 use super::failure::LastFailure;
 use super::view::{
-    EdgeItem, HoldItem, Item, edge_item, hold_item, holds_text, issue_table, item, lease_text,
+    EdgeItem, HoldItem, IssueView, edge_item, hold_item, holds_text, issue_table, item, lease_text,
 };
 use crate::answer::Answer;
 use crate::error::CliError;
@@ -27,7 +27,7 @@ pub(crate) struct ListArgs {
     /// Only those of this status
     #[arg(long)]
     status: Option<String>,
-    /// Only those assigned to this name; "" for nobody
+    /// Only issues assigned to this name; "" for unassigned ones
     #[arg(long, value_name = "NAME")]
     assignee: Option<String>,
     /// Only those of this type
@@ -62,8 +62,8 @@ pub(crate) fn ready(memory: &IssueMemory, json: bool) -> Result<Answer, CliError
     listed(memory, json, |view| view.ready().collect())
 }
 
-/// Adds what stands beside a list: that it is empty, where that would be
-/// silence, and that the last line was not read.
+/// Adds what is next to a list: that it is empty, where that would be silence,
+/// and that the last line was not read.
 pub(super) fn with_notes(
     answer: Answer,
     memory: &IssueMemory,
@@ -81,7 +81,8 @@ pub(super) fn with_notes(
 fn with_cut_note(answer: Answer, memory: &IssueMemory) -> Answer {
     match memory.cut_line() {
         Some(line) => answer.note(format!(
-            "warning: {}:{line}: the last line is cut, and not read; the next change puts it in a file beside",
+            "warning: {}:{line}: the last line is incomplete and was skipped; the next change \
+            moves it to a separate file",
             memory.path().display()
         )),
         None => answer,
@@ -97,9 +98,9 @@ pub(super) fn none_ready(memory: &IssueMemory) -> Result<String, CliError> {
         .filter_map(|(name, count)| Some(format!("{} {name}", count?)))
         .collect();
     Ok(if rest.is_empty() {
-        "no issues are ready".to_owned()
+        "no ready issues".to_owned()
     } else {
-        format!("no issues are ready: {}", rest.join(", "))
+        format!("no ready issues: {}", rest.join(", "))
     })
 }
 
@@ -139,7 +140,7 @@ pub(crate) fn blocked(memory: &IssueMemory) -> Result<Answer, CliError> {
                 row.issue.status.as_str().to_owned(),
                 row.text_of("title"),
                 match holds_text(view.graph(), &row.issue.id) {
-                    text if text.is_empty() => "(set aside by its status)".to_owned(),
+                    text if text.is_empty() => "(not ready by its status)".to_owned(),
                     text => text,
                 },
             ]);
@@ -148,7 +149,7 @@ pub(crate) fn blocked(memory: &IssueMemory) -> Result<Answer, CliError> {
         let text = if lines.is_empty() {
             String::new()
         } else {
-            table(["ID", "PRIO", "STATUS", "TITLE", "HELD BY"], &lines)
+            table(["ID", "PRIO", "STATUS", "TITLE", "BLOCKED BY"], &lines)
         };
         let document = BlockedAnswer {
             count: items.len(),
@@ -164,7 +165,7 @@ pub(crate) struct IssuesAnswer<'a> {
     /// How many issues are listed.
     count: usize,
     /// The issues: a list by id, what is ready by priority, then id.
-    items: Vec<Item<'a>>,
+    items: Vec<IssueView<'a>>,
 }
 
 /// What `issue blocked` answers.
@@ -181,7 +182,7 @@ pub(crate) struct BlockedAnswer<'a> {
 #[serde(rename_all = "camelCase")]
 struct BlockedItem<'a> {
     #[serde(flatten)]
-    item: Item<'a>,
+    item: IssueView<'a>,
     /// Whether its status sets it aside.
     manual_blocked: bool,
     /// Everything that holds it.
@@ -196,7 +197,7 @@ struct BlockedItem<'a> {
 struct Blocker<'a> {
     #[serde(flatten)]
     edge: EdgeItem<'a>,
-    /// Where the target stands; null where it does not exist.
+    /// The target's status; null if it does not exist.
     blocker_status: Option<String>,
     /// Whether the target does not exist.
     blocker_missing: bool,
@@ -207,7 +208,7 @@ struct Blocker<'a> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ShowAnswer<'a> {
     /// The issue.
-    issue: Item<'a>,
+    issue: IssueView<'a>,
     /// The state of its lease.
     #[schemars(with = "LeaseState")]
     lease_state: &'static str,
@@ -276,7 +277,7 @@ impl ShowArgs {
                 Ok(failure) => shown(row, &view, failure),
                 // The issue is shown all the same.
                 Err(error) => shown(row, &view, None).note(format!(
-                    "why it did not close is not known: {}",
+                    "cannot determine why it did not close: {}",
                     error.chain()
                 )),
             }),
@@ -294,7 +295,7 @@ fn last_failure(id: &str) -> Result<Option<LastFailure>, CliError> {
 pub(crate) fn no_such(id: &str) -> LeaseRefusal {
     LeaseRefusal {
         class: FailureClass::LeaseNotFound,
-        detail: format!("there is no issue {id}"),
+        detail: format!("no issue {id}"),
     }
 }
 
@@ -328,7 +329,7 @@ fn shown(row: &IssueRow, view: &View<'_>, last_failure: Option<LastFailure>) -> 
         ("owner", row.text_of("owner")),
         ("labels", issue.labels.join(", ")),
         ("lease", lease),
-        ("held by", holds_text(view.graph(), &issue.id)),
+        ("blocked by", holds_text(view.graph(), &issue.id)),
         ("retry at", row.text_of("retry_at")),
         ("closed by", row.text_of("closed_by_step")),
         ("created", row.text_of("created_at")),

@@ -8,24 +8,24 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// An issue as it stands in JSON answers.
+/// An issue as it appears in JSON answers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "IssueItem")]
-pub(crate) struct Item<'a> {
+pub(crate) struct IssueView<'a> {
     /// The issue's id.
     id: &'a str,
     /// What it is about, in a line.
     title: String,
-    /// Where it stands.
+    /// Its status.
     status: &'a str,
     /// Smaller is sooner.
     priority: i64,
     /// Its type, any word.
     issue_type: &'a str,
-    /// Who it is assigned to; empty where nobody.
+    /// The assignee; empty if unassigned.
     assignee: &'a str,
-    /// Who answers for it; empty where nobody.
+    /// The owner; empty if there is none.
     owner: String,
     /// Its labels.
     labels: &'a [Box<str>],
@@ -56,7 +56,7 @@ pub(crate) struct Item<'a> {
     /// The step that closed it.
     #[serde(skip_serializing_if = "String::is_empty")]
     closed_by_step: String,
-    /// The lease that stands in its row, in force or not.
+    /// The lease that is in its row, in force or not.
     #[serde(skip_serializing_if = "Option::is_none")]
     lease: Option<LeaseItem<'a>>,
     /// The generation of its newest lease; absent where it never had one.
@@ -102,7 +102,7 @@ struct DiscoveredItem {
     generation: u64,
 }
 
-/// A lease as it stands in JSON answers.
+/// A lease as it appears in JSON answers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct LeaseItem<'a> {
@@ -132,7 +132,7 @@ struct HolderItem<'a> {
     pid: u32,
 }
 
-/// An edge as it stands in JSON answers.
+/// An edge as it appears in JSON answers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EdgeItem<'a> {
@@ -148,14 +148,14 @@ pub(crate) struct EdgeItem<'a> {
     created_by: Option<String>,
 }
 
-/// What holds an issue, as it stands in JSON answers.
+/// What holds an issue, as it appears in JSON answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HoldItem {
     /// The issue that holds it.
     id: String,
     /// By what it does.
     kind: HoldWord,
-    /// Where that issue stands; absent where it does not exist.
+    /// The status of that issue; absent if it does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<String>,
 }
@@ -185,8 +185,8 @@ impl HoldWord {
     }
 }
 
-/// Returns an issue as it stands in JSON answers.
-pub(crate) fn item(row: &IssueRow) -> Item<'_> {
+/// Returns an issue as it appears in JSON answers.
+pub(crate) fn item(row: &IssueRow) -> IssueView<'_> {
     let issue = &row.issue;
     let fields = row.value();
     let text = |name: &str| {
@@ -194,7 +194,7 @@ pub(crate) fn item(row: &IssueRow) -> Item<'_> {
         text.unwrap_or_default().to_owned()
     };
     let edges = fields.get("dependencies").and_then(Value::as_array);
-    Item {
+    IssueView {
         id: &issue.id,
         title: text("title"),
         status: issue.status.as_str(),
@@ -266,7 +266,7 @@ fn lease_item(lease: &Lease) -> LeaseItem<'_> {
     }
 }
 
-/// Returns an edge as it stands in JSON answers.
+/// Returns an edge as it appears in JSON answers.
 pub(crate) fn edge_item<'a>(
     issue_id: &'a str,
     depends_on_id: &'a str,
@@ -281,7 +281,7 @@ pub(crate) fn edge_item<'a>(
     }
 }
 
-/// Returns what holds an issue, as it stands in JSON answers.
+/// Returns what holds an issue, as it appears in JSON answers.
 pub(crate) fn hold_item(hold: &Hold, view: &View<'_>) -> HoldItem {
     let (id, kind) = parts(hold);
     HoldItem {

@@ -2,7 +2,7 @@
 
 use super::outbox;
 use super::outbox::QueuedRequest;
-use super::view::{EdgeItem, Item, edge_item, item, line};
+use super::view::{EdgeItem, IssueView, edge_item, item, line};
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::operator::{Reason, step_id};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct AddArgs {
     /// What the issue is about, in a line
     title: String,
-    /// Where it stands
+    /// The status
     #[arg(long, default_value = "open")]
     status: String,
     #[command(flatten)]
@@ -64,7 +64,7 @@ pub(super) struct NewFields {
     /// Who it is assigned to
     #[arg(long, default_value = "", value_name = "NAME")]
     pub(super) assignee: String,
-    /// Who answers for it
+    /// The owner
     #[arg(long, default_value = "", value_name = "NAME")]
     pub(super) owner: String,
 }
@@ -96,26 +96,27 @@ pub(crate) fn words(given: Vec<String>) -> Vec<String> {
 /// Refuses a blank title.
 pub(crate) fn titled(title: &str) -> Result<(), CliError> {
     if title.trim().is_empty() {
-        return Err(CliError::Usage("the title must not be empty".to_owned()));
+        return Err(CliError::Usage("the title is empty".to_owned()));
     }
     Ok(())
 }
 
-/// Tells of a status word that nothing acts on: it may be a slip.
+/// Warns about an unknown status word, which may be a typo.
 fn with_status_note(answer: Answer, status: Option<&str>) -> Answer {
     match status.map(Status::parse) {
         Some(Status::Other(word)) => answer.note(format!(
-            "warning: no rule knows the status `{word}`: it is kept, and the issue is never ready"
+            "warning: unknown status \"{word}\"; expected one of open, in_progress, blocked, closed: \
+            it is stored, and the issue is never ready"
         )),
         _ => answer,
     }
 }
 
-/// Tells where a last line went that was no whole row.
+/// Warns about an incomplete last line, with the file that it was moved to.
 fn with_aside_note(answer: Answer, memory: &IssueMemory) -> Answer {
     match memory.set_aside() {
         Some(aside) => answer.note(format!(
-            "warning: the last line of {} was cut; what there was of it is in {}",
+            "warning: the last line of {} was incomplete; it was moved to {}",
             memory.path().display(),
             aside.display()
         )),
@@ -126,8 +127,8 @@ fn with_aside_note(answer: Answer, memory: &IssueMemory) -> Answer {
 /// What a command answers that changed one issue.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct IssueAnswer<'a> {
-    /// The issue as it stands now.
-    pub(super) issue: Item<'a>,
+    /// The issue in its current state.
+    pub(super) issue: IssueView<'a>,
 }
 
 impl AddArgs {
@@ -177,7 +178,7 @@ pub(crate) struct FiledIssue<'a> {
     #[schemars(extend("const" = false))]
     queued: bool,
     /// The new issue.
-    issue: Item<'a>,
+    issue: IssueView<'a>,
     /// Its edge to the issue that was being worked on.
     dependency: EdgeItem<'a>,
 }
@@ -233,7 +234,7 @@ pub(super) struct UpdateArgs {
     /// Notes from a file; `-` reads stdin
     #[arg(long, value_name = "FILE", conflicts_with = "notes")]
     notes_file: Option<PathBuf>,
-    /// Where it stands: any status but in_progress clears the lease
+    /// The new status; any other than in_progress clears the lease
     #[arg(long)]
     status: Option<String>,
     /// Smaller is sooner
@@ -242,7 +243,7 @@ pub(super) struct UpdateArgs {
     /// Who it is assigned to
     #[arg(long, value_name = "NAME")]
     assignee: Option<String>,
-    /// Who answers for it
+    /// The owner
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
     #[command(flatten)]
@@ -266,7 +267,7 @@ impl UpdateArgs {
             owner: self.owner,
         };
         if edit == IssueEdit::default() {
-            return Err(CliError::Usage("no field to set was given".to_owned()));
+            return Err(CliError::Usage("no field given".to_owned()));
         }
         let memory = paths::open(path, false)?;
         let update = IssueChange::Update { id: self.id, edit };
@@ -306,9 +307,9 @@ pub(super) fn compact(path: &Path) -> Result<Answer, CliError> {
     Ok(Answer::new(
         CompactAnswer { changed, count },
         if changed {
-            format!("compacted: {count} issues, one row each\n")
+            format!("compacted: {count} issues\n")
         } else {
-            format!("nothing to compact: {count} issues, one row each\n")
+            format!("already compact: {count} issues\n")
         },
     ))
 }

@@ -39,6 +39,6 @@ fn too_large(what: &str) -> io::Error {
     let most = MOST / (1024 * 1024);
     io::Error::new(
         io::ErrorKind::FileTooLarge,
-        format!("{what} more than {most} MiB, the most that is read of one turn"),
+        format!("{what} over the limit of {most} MiB for one turn"),
     )
 }

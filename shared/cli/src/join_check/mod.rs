@@ -37,7 +37,7 @@ pub(crate) struct JoinCheckArgs {
 enum RequireArg {
     /// The join is closed
     Accepted,
-    /// The join is closed and nothing stands against a change
+    /// The join is closed and the turn may change issues
     MutationReady,
 }
 
@@ -69,7 +69,7 @@ impl JoinCheckArgs {
 
 /// A document that was judged.
 pub(crate) struct Judged {
-    /// What is said of it.
+    /// What is reported about it.
     pub(crate) answer: Answer,
     ready: Readiness,
 }
@@ -152,7 +152,7 @@ struct Explanation {
     classes: BTreeMap<&'static str, &'static str>,
     /// The rules that the turn breaks, with the places.
     rules: Vec<BrokenRule>,
-    /// Fields that nobody knows.
+    /// Unknown fields.
     ignored_fields: BTreeSet<String>,
 }
 

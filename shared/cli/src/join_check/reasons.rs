@@ -6,8 +6,8 @@ use premath_kernel::turn::{Breach, BrokenRule};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Tells of each class what it means, where it was found, and what the rule
-/// asks; classes that merely follow from others come last, in a line each.
+/// Prints, for each class, its meaning, the place where it was found, and what
+/// the rule requires. Derived classes come last, one line each.
 pub(super) fn text(broken: &[BrokenRule], ignored: &BTreeSet<String>) -> String {
     let mut text = String::new();
     let roots: BTreeSet<FailureClass> = classes(broken, false);
@@ -25,11 +25,11 @@ pub(super) fn text(broken: &[BrokenRule], ignored: &BTreeSet<String>) -> String 
             if rule.more > 0 {
                 let _ = writeln!(text, "  - and {} more", rule.more);
             }
-            let _ = write!(text, "  asked: {}", wrapped(rule.asks, 9).trim_start());
+            let _ = write!(text, "  required: {}", wrapped(rule.asks, 12).trim_start());
         }
     }
     for class in classes(broken, true).difference(&roots) {
-        let _ = writeln!(text, "\n{class} follows from the above.");
+        let _ = writeln!(text, "\n{class} is implied by the above.");
     }
     if !ignored.is_empty() {
         text.push('\n');

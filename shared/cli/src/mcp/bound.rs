@@ -1,5 +1,5 @@
-//! A server that serves one step: the agent in a lane reads what it needs,
-//! asks for follow-up work, and touches nobody's issue (`contracts.md` 8).
+//! A server bound to one step: the agent reads issues and queues follow-up
+//! work, and cannot change issues (`contracts.md` 8).
 
 use super::tool::{Arguments, DiscoverInput};
 use crate::answer::Answer;
@@ -61,7 +61,7 @@ impl BoundLease {
                 };
                 if same(&given) != same(&step) {
                     return Err(CliError::Usage(format!(
-                        "--lease names {given}, and the step runs under {step}"
+                        "--lease is {given}, but the step runs under {step}"
                     )));
                 }
                 Some(Self {
@@ -74,8 +74,8 @@ impl BoundLease {
         // Some clients keep the environment from the servers that they start.
         if bound.is_none() && step_runs()? {
             return Err(CliError::Usage(
-                "a step runs in this worktree, and the environment does not say which: pass its \
-                 PREMATH_ variables on to the server, or name its lease with --lease"
+                "a step runs in this worktree, but its PREMATH_ variables are not set: pass them \
+                 to the server, or name the lease with --lease"
                     .to_owned(),
             ));
         }
@@ -89,7 +89,7 @@ impl BoundLease {
         let needed = |name: &str| {
             text(name).ok_or_else(|| {
                 CliError::Usage(format!(
-                    "a step is running (PREMATH_STEP_ID is set), and {name} does not say its lease"
+                    "PREMATH_STEP_ID is set, but {name} is not: the step's lease is unknown"
                 ))
             })
         };
@@ -99,7 +99,7 @@ impl BoundLease {
             lease_id: needed("PREMATH_LEASE_ID")?,
             generation: generation.parse().map_err(|_| {
                 CliError::Usage(format!(
-                    "PREMATH_LEASE_GENERATION is `{generation}`, and must be a whole number"
+                    "invalid PREMATH_LEASE_GENERATION `{generation}`: expected a whole number"
                 ))
             })?,
             owner: None,
@@ -112,8 +112,8 @@ impl BoundLease {
         let parts: Option<Vec<String>> = text.split(':').map(decode).collect();
         let wrong = || {
             CliError::Usage(format!(
-                "--lease `{text}` must be ISSUE:LEASE_ID:GENERATION:OWNER, a `:` within a part \
-                 written %3A"
+                "invalid --lease `{text}`: expected ISSUE:LEASE_ID:GENERATION:OWNER, with `:` in a \
+                 part written as %3A"
             ))
         };
         match parts.as_deref() {
@@ -161,9 +161,7 @@ impl BoundLease {
         if let Some(name) = input.beyond_a_request() {
             return Err(CliError::Arguments {
                 tool,
-                detail: format!(
-                    "`{name}` cannot be given inside a step: the request has no place for it"
-                ),
+                detail: format!("`{name}` is not supported inside a step"),
             });
         }
         issue::titled(&input.title)?;

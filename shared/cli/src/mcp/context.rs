@@ -1,7 +1,7 @@
 //! What a server serves, and what changes that are asked of it rest on.
 
 use super::bound::BoundLease;
-use super::tool::{Arguments, Perform, Place, Tool};
+use super::tool::{Arguments, Perform, Resource, Tool};
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::paths;
@@ -30,14 +30,14 @@ impl Context {
     /// Returns what the server does, in a line for the person who started it.
     pub(super) fn told(&self) -> String {
         let changes = match (&self.bound, &self.instruction) {
-            (Some(bound), _) => format!("bound to {bound}; follow-up work goes to its outbox"),
-            (None, Some(path)) => format!("changes rest on {}", path.display()),
-            (None, None) => "no instruction is named, so it only reads".to_owned(),
+            (Some(bound), _) => format!("bound to {bound}; follow-up issues go to its outbox"),
+            (None, Some(path)) => format!("changes are authorised by {}", path.display()),
+            (None, None) => "read-only, because no instruction is given".to_owned(),
         };
         format!("premath mcp-serve: {}; {changes}", self.issues.display())
     }
 
-    /// Performs a tool; `Err` is a refusal, with all that is said of it.
+    /// Performs a tool; `Err` is a refusal, with all that is reported about it.
     pub(super) fn call(
         &self,
         tool: &'static Tool,
@@ -105,7 +105,7 @@ impl Context {
     }
 }
 
-impl Place {
+impl Resource {
     /// Returns the file that a tool works on, under its name in answers.
     fn of(self, context: &Context) -> Option<(&'static str, PathBuf)> {
         match self {

@@ -1,5 +1,4 @@
-//! The server over HTTP: on this machine alone, and for whoever bears the
-//! token.
+//! The server over HTTP: on loopback only, with a bearer token.
 
 use super::failed;
 use super::server::Server;
@@ -31,7 +30,7 @@ const SESSION_ID: &str = "mcp-session-id";
 /// The most clients that are served at a time; one that is silent for five
 /// minutes is one no more.
 const SESSIONS_MOST: usize = 64;
-/// How long a client may take to say what it wants.
+/// How long a client may take to send its request.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
 
 type Service = StreamableHttpService<Server, LocalSessionManager>;
@@ -51,8 +50,8 @@ impl Endpoint {
     pub(super) fn new(address: SocketAddr, token_file: Option<&Path>) -> Result<Self, CliError> {
         if !address.ip().is_loopback() {
             return Err(CliError::Usage(format!(
-                "--http {address} can be reached from other machines; the server listens on a \
-                 loopback address alone, such as 127.0.0.1:{}",
+                "--http {address} is reachable from other machines; use a loopback address, for \
+                 example 127.0.0.1:{}",
                 address.port()
             )));
         }
@@ -135,8 +134,7 @@ impl Served {
         let Some(_opening) = self.sessions.open().await else {
             let mut full = said(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "as many clients as this server takes are there; one that is silent for five \
-                 minutes makes room\n",
+                "too many clients; a client that is idle for five minutes is disconnected\n",
             );
             let later = HeaderValue::from_static("60");
             full.headers_mut().insert(RETRY_AFTER, later);

@@ -1,10 +1,10 @@
 //! `premath mcp-serve`: issue memory for agents and editors, by the Model
 //! Context Protocol.
 //!
-//! Every tool is an operation of the one table; what a tool answers is what
-//! its command answers with `--json`. Reads are free. A change rests on an
-//! instruction that claims it, or goes to a step's outbox; a person's override
-//! is not to be had here. tokio is inside this module and nowhere else in the
+//! Every tool is an operation of the one table; what a tool answers is what its
+//! command answers with `--json`. Reads are free. A change rests on an
+//! instruction that claims it, or goes to a step's outbox; an operator override
+//! is not available here. tokio is inside this module and nowhere else in the
 //! command.
 
 mod bound;

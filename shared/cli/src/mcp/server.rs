@@ -14,10 +14,10 @@ use serde_json::Value;
 use std::io;
 use std::sync::Arc;
 
-/// What a client is told about the server.
-const ABOUT: &str = "Issue memory of Premath Harness. issue_ready lists what can be worked on; \
-    issue_claim leases it; issue_discover files what was found on the way. Changes rest on the \
-    instruction that the server was started with. A refusal has the field failureClasses.";
+/// The server's description for clients.
+const ABOUT: &str = "Issue memory of Premath Harness. issue_ready lists ready issues; issue_claim \
+    leases one; issue_discover files a follow-up. Changes are authorised by the instruction that \
+    the server was started with. A refusal carries failureClasses.";
 
 /// The most characters of a client's name that are recorded.
 const NAME_MOST: usize = 64;
@@ -37,13 +37,13 @@ impl Server {
     pub(super) async fn serve_stdio(self) -> Result<(), CliError> {
         let running = match self.serve(rmcp::transport::stdio()).await {
             Ok(running) => running,
-            // Nobody came.
+            // No client connected.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(super::failed("begin")(io::Error::other(error.to_string()))),
         };
         match running.waiting().await {
             Ok(_) => Ok(()),
-            Err(error) => Err(super::failed("go on")(io::Error::other(error))),
+            Err(error) => Err(super::failed("continue")(io::Error::other(error))),
         }
     }
 }
@@ -76,7 +76,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = tool::named(&request.name) else {
-            let text = format!("there is no tool {}", plain(&request.name));
+            let text = format!("unknown tool {}", plain(&request.name));
             return Err(ErrorData::invalid_params(text, None));
         };
         let arguments = Value::Object(request.arguments.unwrap_or_default());

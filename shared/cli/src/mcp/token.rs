@@ -85,12 +85,12 @@ impl Token {
             Ok(Self(token.to_owned()))
         } else {
             Err(CliError::Usage(format!(
-                "the token in {from} must be {TOKEN_LEAST} or more visible ASCII characters"
+                "the token in {from} must have at least {TOKEN_LEAST} visible ASCII characters"
             )))
         }
     }
 
-    /// Tells whether a request bears the token, in a time that does not say
+    /// Returns whether a request bears the token, in a time that does not say
     /// where another one differs.
     pub(super) fn borne(&self, headers: &HeaderMap) -> bool {
         let mut given = headers.get_all(AUTHORIZATION).iter();
@@ -106,8 +106,7 @@ impl Token {
     }
 }
 
-/// Reads a file that its owner alone may read and that lies where no step
-/// reads.
+/// Reads a file that only its owner may read and that no step can read.
 fn read_private(path: &Path) -> Result<String, CliError> {
     // Where the file lies counts, not the link to it.
     let path = &std::fs::canonicalize(path).map_err(CliError::file("read", path))?;
@@ -116,8 +115,7 @@ fn read_private(path: &Path) -> Result<String, CliError> {
     let mode = meta.permissions().mode();
     if mode & OTHERS != 0 {
         return Err(CliError::Usage(format!(
-            "others than its owner have rights to {} (mode {:03o}), and it holds the token; \
-             `chmod 600` it",
+            "the token file {} is accessible to other users (mode {:03o}); run `chmod 600` on it",
             path.display(),
             mode & 0o777
         )));
@@ -126,7 +124,7 @@ fn read_private(path: &Path) -> Result<String, CliError> {
     let folders = Folders::now()?;
     if let Some(place) = folders.holding(path, private.path()) {
         return Err(CliError::Usage(format!(
-            "steps can read the token file {}: it lies in {place}; move it to {}/",
+            "the token file {} is readable by steps, because it is in {place}; move it to {}/",
             path.display(),
             private.path().display()
         )));
@@ -147,7 +145,7 @@ impl Folders {
             .into_iter()
             .map(|folder| (folder, "a worktree of the repository"))
             .collect();
-        // The checkouts that verifications run in lie beside the repository.
+        // The checkouts that verifications run in are next to the repository.
         let repository = paths::repository()?;
         let name = repository.file_name().unwrap_or_default().to_string_lossy();
         let checkouts = repository.with_file_name(format!("{name}-verify"));

@@ -26,9 +26,9 @@ pub(crate) struct SandboxArgs {
 
 #[derive(Debug, Subcommand)]
 enum SandboxCommand {
-    /// List what a command of a step may read, write and reach, and why
+    /// List what a step's command may read, write and reach, and why
     Explain(ExplainArgs),
-    /// Run a command as a step would, on the files of the main worktree's HEAD
+    /// Run a command in a step's sandbox, on the files of HEAD
     ///
     /// Its exit code is that of the command. Nothing that it does is kept.
     Try(TryArgs),
@@ -36,10 +36,11 @@ enum SandboxCommand {
 
 #[derive(Debug, Args)]
 struct Common {
-    /// A folder of the repository [default: here]
+    /// Use the repository that contains this folder [default: .]
     #[arg(long, value_name = "DIR")]
     repo_root: Option<PathBuf>,
-    /// How commands are confined: namespaces, landlock or none [default: as in a batch]
+    /// Confine commands by namespaces, landlock or none [default: as in a
+    /// batch]
     #[arg(long, value_name = "MODE")]
     sandbox: Option<String>,
 }
@@ -54,7 +55,7 @@ struct ExplainArgs {
 struct TryArgs {
     #[command(flatten)]
     common: Common,
-    /// With the network and the variables of a verification, not of the work
+    /// Use the network policy and variables of a verification
     #[arg(long)]
     verify: bool,
     /// The command with its arguments [default: a shell]

@@ -24,9 +24,10 @@ pub(super) fn text(explanation: &Explanation) -> String {
     let limits = &explanation.limits;
     let size = |bytes: Option<u64>| match bytes {
         Some(bytes) => format!("{:.1} GiB", bytes as f64 / GIB),
-        None => "no bound".to_owned(),
+        None => "unlimited".to_owned(),
     };
-    let count = |count: Option<u64>| count.map_or("no bound".to_owned(), |count| count.to_string());
+    let count =
+        |count: Option<u64>| count.map_or("unlimited".to_owned(), |count| count.to_string());
     let _ = writeln!(
         text,
         "\nlimits: memory {}, disk {}, processes {}, open files {}",

@@ -13,7 +13,7 @@ use std::path::Path;
 /// What the names of schema files end in.
 const SUFFIX: &str = ".schema.json";
 
-/// Writes every schema; what else lies in the folder stays.
+/// Writes every schema; what else is in the folder stays.
 pub(super) fn write(dir: &Path) -> Result<Answer, CliError> {
     fs::create_dir_all(dir).map_err(CliError::file("make", dir))?;
     let mut files = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn check(dir: &Path) -> Result<Answer, CliError> {
     let mut answer = Answer::new(document, text).refused(!faults.is_empty());
     if !faults.is_empty() {
         answer = answer.note(format!(
-            "hint: `premath schema --dir {}` writes them anew",
+            "hint: regenerate them with `premath schema --dir {}`",
             dir.display()
         ));
     }

@@ -127,7 +127,7 @@ pub(super) const KINDS: &[Kind] = &[
     ),
     kind(
         "witness-refusal",
-        "artifacts/ciwitness/<row>.refusal.json of a batch that did not begin",
+        "artifacts/ciwitness/<row>.refusal.json of a batch refused at the start",
         written::<RefusalWitness>,
     ),
     kind(
@@ -140,29 +140,25 @@ pub(super) const KINDS: &[Kind] = &[
         "harness-worker --json",
         written::<WorkerReport<'_>>,
     ),
-    kind(
-        "failure-class",
-        "A failure class, wherever one stands",
-        written::<FailureClass>,
-    ),
+    kind("failure-class", "A failure class", written::<FailureClass>),
     kind(
         "trajectory-projection",
-        "What a query of the trajectory finds",
+        "The result of a trajectory query",
         written::<Projection<'_>>,
     ),
     kind(
         "throughput",
-        "What the trajectory says of running several lanes",
+        "Throughput of the lanes, from the trajectory",
         written::<Throughput>,
     ),
     kind(
         "bootstrap",
-        "How the next session goes on",
+        "How the next session continues",
         written::<Bootstrap>,
     ),
     kind(
         "answer-refusal",
-        "premath … --json where a command is refused or fails",
+        "premath … --json when a command is refused or fails",
         written::<Refusal>,
     ),
     kind("answer-init", "premath init --json", || {
@@ -379,7 +375,7 @@ impl Kind {
         schema
     }
 
-    /// Returns its schema as it stands in its file.
+    /// Returns its schema as it is stored in its file.
     pub(super) fn text(&self) -> String {
         format!("{:#}\n", self.schema().to_value())
     }

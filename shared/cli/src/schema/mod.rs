@@ -22,7 +22,7 @@ pub(crate) struct SchemaArgs {
     /// Write every schema into this folder, each as KIND.schema.json
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kind", "check"])]
     dir: Option<PathBuf>,
-    /// Check that this folder holds every schema as it is now, and no other
+    /// Check that this folder holds exactly the current schemas
     #[arg(long, value_name = "DIR", conflicts_with = "kind")]
     check: Option<PathBuf>,
 }
@@ -64,7 +64,7 @@ fn list() -> Answer {
 fn show(name: &str) -> Result<Answer, CliError> {
     // The command line admits names of kinds only.
     let kind = Kind::named(name)
-        .ok_or_else(|| CliError::Usage(format!("there is no kind of document `{name}`")))?;
+        .ok_or_else(|| CliError::Usage(format!("unknown kind of document `{name}`")))?;
     Ok(Answer::new(
         json!({"kind": kind.name, "title": kind.title, "schema": kind.schema().to_value()}),
         kind.text(),

@@ -24,16 +24,16 @@ use std::path::{Path, PathBuf};
 /// Arguments of `premath trust`.
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
-    /// A folder of the repository [default: here]
+    /// Use the repository that contains this folder [default: .]
     #[arg(long, value_name = "DIR")]
     repo_root: Option<PathBuf>,
-    /// Fail where the files are not those that were accepted, and change nothing
+    /// Exit 1 if the files are not accepted, and change nothing
     #[arg(long, conflicts_with_all = ["yes", "trust"])]
     check: bool,
-    /// Accept them without a question
+    /// Accept without asking
     #[arg(long)]
     yes: bool,
-    /// Accept them where this is their digest
+    /// Accept if the files have this digest
     #[arg(long, value_name = "DIGEST")]
     trust: Option<String>,
 }
@@ -116,7 +116,7 @@ impl TrustArgs {
             (false, true) => true,
             (false, false) if json => false,
             (false, false) => {
-                let question = "accept these files as what governs batches here?";
+                let question = "accept these files as the governing files of this repository?";
                 state.ask(question)
             }
         };

@@ -29,7 +29,7 @@ pub(super) fn difference(
     let diff = governing::difference(path, &before.unwrap_or_default(), &after);
     let mut text = String::new();
     if is_unknown {
-        text.push_str("the accepted content was never committed; this is the file as it is\n");
+        text.push_str("the accepted content was never committed; showing the current file\n");
     }
     let lines = diff.lines().count();
     for line in diff.lines().take(LINES_MAX) {
@@ -45,7 +45,7 @@ pub(super) fn difference(
 pub(super) fn text(record: Option<&TrustRecord>, now: &Survey, changes: &[ShownChange]) -> String {
     let mut text = String::new();
     let Some(record) = record else {
-        text.push_str("nothing is accepted yet; these files govern batches here:\n");
+        text.push_str("no files are accepted yet; these files govern batches here:\n");
         for path in now.files.0.keys() {
             let _ = writeln!(text, "  {}", plain(path));
         }
@@ -60,12 +60,12 @@ pub(super) fn text(record: Option<&TrustRecord>, now: &Survey, changes: &[ShownC
         plain(record.digest()),
     );
     if changes.is_empty() {
-        text.push_str("they are as they were accepted\n");
+        text.push_str("unchanged since then\n");
         return text;
     }
     for change in changes {
         let origin = match change.landed {
-            true => ", by the work of a step",
+            true => ", changed by a step",
             false => "",
         };
         let path = plain(&change.path);

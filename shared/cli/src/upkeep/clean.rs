@@ -1,4 +1,4 @@
-//! `premath clean`: takes away what nothing needs any more.
+//! `premath clean`: removes what nothing needs any more.
 
 use super::name;
 use super::survey::{Survey, roots};
@@ -8,7 +8,7 @@ use crate::operator;
 use crate::terminal::plain;
 use clap::Args;
 use premath_kernel::json::size::Size;
-use premath_kernel::policy::inventory::{Item, Kind, Standing, Terms, Thing, excess};
+use premath_kernel::policy::inventory::{InventoryItem, Kind, Standing, Terms, Thing, excess};
 use premath_memory::clock;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,27 +19,30 @@ use std::time::Duration;
 /// Arguments of `premath clean`.
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// A folder of the repository [default: here]
+    /// Use the repository that contains this folder [default: .]
     #[arg(long, value_name = "DIR")]
     repo_root: Option<PathBuf>,
-    /// Say what would go, and change nothing
+    /// Print what would be removed without removing it
     #[arg(long)]
     dry_run: bool,
-    /// How old step output, torn lines, temporary files and salvage must be
+    /// Remove only output, temporary files and salvage older than this
     #[arg(long, value_name = "AGE", default_value = "14d", value_parser = age)]
     older_than: Duration,
-    /// Take salvage away too: branches and folders that keep what failed steps left
+    /// Also remove salvage branches and folders of failed steps
     #[arg(long)]
     salvage: bool,
-    /// Leave old step output where artifacts, worktrees that the harness made and salvage
-    /// folders take no more than this, as in 20GiB
+    /// Keep old output while everything fits in this size, for example 20GiB
     #[arg(long, value_name = "SIZE")]
     disk_budget: Option<Size>,
 }
 
 fn age(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|error| format!("`{text}` is no age such as 14d, 36h or 0s: {error}"))
+    humantime::parse_duration(text).map_err(|error| {
+        format!(
+            "invalid age `{text}`: expected for example 14d, 36h or 0s: \
+                                 {error}"
+        )
+    })
 }
 
 /// What `clean` answers.
@@ -56,12 +59,12 @@ pub(crate) struct CleanAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     over_budget: Option<u64>,
     /// What went, or would go.
-    items: Vec<Item>,
+    items: Vec<InventoryItem>,
     /// What should have gone, and did not.
     failed: Vec<Failed>,
 }
 
-/// A thing that could not be taken away.
+/// A thing that could not be removed.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Failed {
@@ -81,7 +84,8 @@ impl CleanArgs {
         };
         let root = roots.repository.clone();
         Finished::on("clean", "repository", Ok(root), |_| {
-            // A step's command is no person, and its harness cleans up after it.
+            // A step's command is not a person, and its harness cleans up after
+            // it.
             if operator::is_inside_step() && !self.dry_run {
                 return Err(CliError::CleanInsideStep);
             }
@@ -105,7 +109,7 @@ impl CleanArgs {
             above
         });
         items.retain(|item| item.standing == Standing::Removable);
-        let order = |item: &Item| match item.thing {
+        let order = |item: &InventoryItem| match item.thing {
             // A branch that is checked out there goes only after it.
             Some(Thing::Registration(_)) => 0,
             _ => 1,
@@ -130,28 +134,28 @@ impl CleanArgs {
     fn answer(
         self,
         survey: &Survey,
-        items: Vec<Item>,
+        items: Vec<InventoryItem>,
         failed: Vec<Failed>,
         over_budget: Option<u64>,
     ) -> Answer {
         let bytes = items.iter().filter_map(|item| item.bytes).sum();
         let mut text = listing(&survey.roots.repository, &items);
         let _ = match (items.len(), self.dry_run) {
-            (0, _) => writeln!(text, "nothing to take away"),
+            (0, _) => writeln!(text, "nothing to remove"),
             (count, true) => writeln!(
                 text,
-                "{count} would go, {}; nothing was changed",
+                "{count} would be removed, {}; dry run, nothing changed",
                 Size(bytes)
             ),
-            (count, false) => writeln!(text, "{count} taken away, {}", Size(bytes)),
+            (count, false) => writeln!(text, "{count} removed, {}", Size(bytes)),
         };
         let notes: Vec<String> = failed
             .iter()
-            .map(|failed| format!("error: {} stays: {}", failed.name, failed.error))
+            .map(|failed| format!("error: cannot remove {}: {}", failed.name, failed.error))
             .chain(over_budget.map(|over| {
                 format!(
-                    "hint: still {} above the budget; a shorter --older-than, --salvage or fewer \
-                     worktrees make room",
+                    "hint: still {} over the budget; use a shorter --older-than, --salvage or \
+                     fewer worktrees",
                     Size(over)
                 )
             }))
@@ -170,17 +174,17 @@ impl CleanArgs {
     }
 }
 
-/// Tells whether an item may be many files that no lane uses.
-fn is_large(item: &Item) -> bool {
+/// Returns whether an item may be many files that no lane uses.
+fn is_large(item: &InventoryItem) -> bool {
     matches!(item.kind, Kind::SalvageFolder | Kind::StepOutput)
 }
 
 /// Removes the items that are asked for; one that stays moves to `failed`.
 fn remove(
     survey: &Survey,
-    items: &mut Vec<Item>,
+    items: &mut Vec<InventoryItem>,
     failed: &mut Vec<Failed>,
-    which: impl Fn(&Item) -> bool,
+    which: impl Fn(&InventoryItem) -> bool,
 ) {
     items.retain(|item| {
         let Some(thing) = item.thing.as_ref().filter(|_| which(item)) else {
@@ -200,7 +204,7 @@ fn remove(
     });
 }
 
-fn listing(root: &Path, items: &[Item]) -> String {
+fn listing(root: &Path, items: &[InventoryItem]) -> String {
     let columns: Vec<[String; 3]> = items
         .iter()
         .map(|item| {

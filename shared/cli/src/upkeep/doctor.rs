@@ -8,7 +8,7 @@ use crate::terminal::plain;
 use clap::Args;
 use harness_worker::supervisor::confine::works;
 use premath_kernel::json::size::Size;
-use premath_kernel::policy::inventory::{Item, Kind, Standing, Terms};
+use premath_kernel::policy::inventory::{InventoryItem, Kind, Standing, Terms};
 use premath_kernel::policy::sandbox::{SandboxMode, choose};
 use premath_memory::{clock, repair_issues};
 use schemars::JsonSchema;
@@ -20,10 +20,10 @@ use std::path::{Path, PathBuf};
 /// Arguments of `premath doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// A folder of the repository [default: here]
+    /// Use the repository that contains this folder [default: .]
     #[arg(long, value_name = "DIR")]
     repo_root: Option<PathBuf>,
-    /// Write the rows of issue memory that can be read into this new file
+    /// Write the readable rows of the issue store into this new file
     #[arg(long, value_name = "FILE")]
     repair_into: Option<PathBuf>,
 }
@@ -37,10 +37,10 @@ pub(crate) struct DoctorAnswer {
     /// How many items are findings: `removable` ones but old step output, and
     /// those with the standing `finding`.
     finding_count: usize,
-    /// How many of them `premath clean` takes away.
+    /// How many of them `premath clean` removes.
     removable_count: usize,
     /// Everything that the harness has in the repository, and why.
-    items: Vec<Item>,
+    items: Vec<InventoryItem>,
     /// How commands would be confined here, and what keeps a stronger way from
     /// working.
     sandbox: SandboxCheck,
@@ -118,7 +118,7 @@ fn repair_into(issues: &Path, new: &Path) -> Result<Repair, CliError> {
 
 fn report(
     root: &Path,
-    items: Vec<Item>,
+    items: Vec<InventoryItem>,
     landed: &BTreeMap<&str, usize>,
     repair: Option<Repair>,
 ) -> Answer {
@@ -128,7 +128,7 @@ fn report(
     let removable_count = removable.count();
     let mut text = String::new();
     for (title, kinds) in GROUPS {
-        let of_group: Vec<&Item> = items
+        let of_group: Vec<&InventoryItem> = items
             .iter()
             .filter(|item| kinds.contains(&item.kind))
             .collect();
@@ -152,11 +152,11 @@ fn report(
         } else {
             "findings"
         };
-        format!("{finding_count} {findings}; nothing goes until every line can be read\n")
+        format!("{finding_count} {findings}; nothing is removed until every line can be read\n")
     });
     let note = repair.as_ref().map(|repair| {
         format!(
-            "wrote {} rows to {}; lines left out: {}",
+            "wrote {} rows to {}; skipped lines: {}",
             repair.row_count,
             repair.path,
             repair.left_out.len()
@@ -178,7 +178,7 @@ fn report(
     }
 }
 
-/// What stands under which title.
+/// What is under which title.
 const GROUPS: &[(&str, &[Kind])] = &[
     ("issues", &[Kind::Memory, Kind::Issue, Kind::Batch]),
     ("landing", &[Kind::Target, Kind::Mark]),
@@ -191,11 +191,11 @@ const GROUPS: &[(&str, &[Kind])] = &[
     ("files", &[Kind::SalvageFolder, Kind::Torn, Kind::Temporary]),
 ];
 
-/// How many lines things of one kind that are no findings get, before they
-/// are counted.
+/// How many lines things of one kind that are not findings get, before they are
+/// counted.
 const SHOWN: usize = 6;
 
-fn lines(root: &Path, items: &[&Item]) -> Vec<String> {
+fn lines(root: &Path, items: &[&InventoryItem]) -> Vec<String> {
     let mut lines = Vec::new();
     let width = items
         .iter()
@@ -242,7 +242,7 @@ fn lines(root: &Path, items: &[&Item]) -> Vec<String> {
     lines
 }
 
-fn word(item: &Item) -> &'static str {
+fn word(item: &InventoryItem) -> &'static str {
     if item.is_finding() {
         "finding"
     } else {
@@ -260,19 +260,20 @@ const fn standing_word(standing: Standing) -> &'static str {
     }
 }
 
-fn advice(item: &Item) -> Option<String> {
+fn advice(item: &InventoryItem) -> Option<String> {
     match item.standing {
-        Standing::Removable => Some("`premath clean` takes it away".to_owned()),
+        Standing::Removable => Some("remove it with `premath clean`".to_owned()),
         Standing::Finding => item.advice.clone(),
         Standing::InOrder | Standing::InUse | Standing::Kept => None,
     }
 }
 
 /// Says in a line what commands printed.
-fn printed(items: &[Item]) -> Option<String> {
+fn printed(items: &[InventoryItem]) -> Option<String> {
     let outputs = || items.iter().filter(|item| item.kind == Kind::StepOutput);
-    let bytes =
-        |items: &mut dyn Iterator<Item = &Item>| Size(items.filter_map(|item| item.bytes).sum());
+    let bytes = |items: &mut dyn Iterator<Item = &InventoryItem>| {
+        Size(items.filter_map(|item| item.bytes).sum())
+    };
     let count = outputs().count();
     if count == 0 {
         return None;
@@ -286,7 +287,7 @@ fn printed(items: &[Item]) -> Option<String> {
     if old().count() > 0 {
         let _ = write!(
             line,
-            "; `premath clean` takes {} old one(s) away, {}",
+            "; {} old one(s) can be removed with `premath clean`, {}",
             old().count(),
             bytes(&mut old())
         );
@@ -307,16 +308,16 @@ fn verdict(landed: &BTreeMap<&str, usize>, findings: usize, removable: usize) ->
         })
         .collect();
     match (findings, removable) {
-        (0, _) if landed.is_empty() => "all in order\n".to_owned(),
-        (0, _) => format!("all in order: {}\n", landed.join(", ")),
+        (0, _) if landed.is_empty() => "no findings\n".to_owned(),
+        (0, _) => format!("no findings: {}\n", landed.join(", ")),
         (1, 0) => "1 finding\n".to_owned(),
-        (1, _) => "1 finding; `premath clean` takes it away\n".to_owned(),
+        (1, _) => "1 finding; remove it with `premath clean`\n".to_owned(),
         (_, 0) => format!("{findings} findings\n"),
         (_, removable) if removable == findings => {
-            format!("{findings} findings; `premath clean` takes them away\n")
+            format!("{findings} findings; remove them with `premath clean`\n")
         }
         (_, removable) => {
-            format!("{findings} findings; `premath clean` takes {removable} of them away\n")
+            format!("{findings} findings; remove {removable} of them with `premath clean`\n")
         }
     }
 }

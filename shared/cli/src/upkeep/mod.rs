@@ -6,7 +6,7 @@ mod doctor;
 mod survey;
 
 use crate::terminal::plain;
-use premath_kernel::policy::inventory::Item;
+use premath_kernel::policy::inventory::InventoryItem;
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(crate) use doctor::{DoctorAnswer, DoctorArgs};
 
 /// Returns an item's name for a person: a path within the repository is shown
 /// from there.
-fn name<'a>(item: &'a Item, repository: &Path) -> Cow<'a, str> {
+fn name<'a>(item: &'a InventoryItem, repository: &Path) -> Cow<'a, str> {
     let within = Path::new(&item.name).strip_prefix(repository);
     match within.ok().and_then(Path::to_str) {
         Some(within) if !within.is_empty() => plain(within),

@@ -4,8 +4,8 @@ use crate::error::CliError;
 use crate::paths;
 use premath_kernel::issue::lease::{self, LeaseState, Observation};
 use premath_kernel::policy::inventory::{
-    Batch, ForeignChange, Found, IssueFacts, Item, Known, Lane, LeaseLook, Place, Terms,
-    Unreadable, account,
+    Batch, ForeignChange, Found, InventoryItem, IssueFacts, Known, LandedPlace, Lane, LeaseLook,
+    Terms, Unreadable, account,
 };
 use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::record::trajectory::{BatchHistory, StepRow, action};
@@ -40,7 +40,7 @@ pub(super) fn roots(given: Option<&Path>) -> Result<MemoryRoots, CliError> {
     Ok(roots)
 }
 
-/// Adds what lies in folders of the lanes and of the harness.
+/// Adds what is in folders of the lanes and of the harness.
 fn add_files(roots: &MemoryRoots, inventory: &Inventory, found: &mut Found) {
     let lanes: Vec<LaneFolder<'_>> = found
         .worktrees
@@ -136,12 +136,13 @@ impl Survey {
         })
     }
 
-    /// Refuses what was not read as a whole: nothing goes on a guess.
+    /// Refuses a survey that could not read everything: nothing is removed on a
+    /// guess.
     pub(super) fn whole(&mut self) -> Result<(), CliError> {
         self.corrupt.take().map_or(Ok(()), Err)
     }
 
-    pub(super) fn account(&self, terms: &Terms) -> Vec<Item> {
+    pub(super) fn account(&self, terms: &Terms) -> Vec<InventoryItem> {
         account(&self.found, &self.known, terms)
     }
 
@@ -157,7 +158,7 @@ impl Survey {
     pub(super) fn landed(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
         for landed in &self.found.landings {
-            if landed.place == Place::Target {
+            if landed.place == LandedPlace::Target {
                 *counts.entry(landed.record.target.as_str()).or_insert(0) += 1;
             }
         }
@@ -198,7 +199,7 @@ fn facts(row: &IssueRow, steps: &BTreeMap<&str, &StepRow>, seen: &Observation<'_
     let issue = &row.issue;
     let lease = match (lease::state(Some(issue), seen), &issue.lease) {
         (LeaseState::Stale, Some(lease)) => LeaseLook::Over(lease.owner.to_string()),
-        // One that cannot be read may be somebody's.
+        // An unreadable one may belong to a running batch.
         (
             LeaseState::Active | LeaseState::Contended | LeaseState::InvalidExpiresAt,
             Some(lease),
@@ -218,8 +219,8 @@ fn facts(row: &IssueRow, steps: &BTreeMap<&str, &StepRow>, seen: &Observation<'_
     }
 }
 
-/// Returns the rows that came by no transaction. Issue memory that is missing
-/// or cannot be read is reported as such elsewhere.
+/// Returns the rows that changed outside a transaction. Issue memory that is
+/// missing or cannot be read is reported as such elsewhere.
 fn foreign(issues: &Path) -> Vec<ForeignChange> {
     let found = paths::open(issues, false).and_then(|memory| Ok(memory.look_for_foreign_rows()?));
     let change = |row: premath_memory::ForeignRow| ForeignChange {

@@ -22,7 +22,7 @@ pub(crate) struct WorldArgs {
 
 #[derive(Debug, Subcommand)]
 enum WorldCommand {
-    /// Hand a step's turn to another repository, whose own gate and policy admit or refuse it
+    /// Submit a step's turn to the gate of another repository
     Submit(submit::SubmitArgs),
 }
 

@@ -25,13 +25,13 @@ use std::path::{Path, PathBuf};
 /// What is handed to whom.
 #[derive(Debug, Args)]
 pub(super) struct SubmitArgs {
-    /// The other repository, or any folder in it
+    /// Submit to the repository that contains this folder
     #[arg(long, value_name = "DIR")]
     world: PathBuf,
-    /// The witness of the step's turn, artifacts/ciwitness/STEP.turn.json
+    /// Submit this turn witness, artifacts/ciwitness/STEP.turn.json
     #[arg(long, value_name = "FILE")]
     turn: PathBuf,
-    /// Exit 1 where the crossing falls short of this
+    /// Exit 1 unless the crossing reaches this
     #[arg(long, value_enum)]
     require: Option<RequireArg>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct CrossingAnswer<'a> {
     gate: Option<&'a GateWitness>,
     /// The witnesses of the crossing, as the row names them.
     witness_refs: &'a RefSet,
-    /// The row that tells of it.
+    /// Its trajectory row.
     step_id: &'a str,
 }
 
@@ -81,7 +81,7 @@ impl SubmitArgs {
         let crossing = cross_to(context, &from, &to);
         let mut witnesses: RefSet = [turn_ref].into_iter().collect();
         lineage.extend(&crossing.transport.mapped_context_ref);
-        // What has no world of its own to be kept in stands in the answer.
+        // What has no world of its own to be kept in is in the answer.
         witnesses.extend(&keep_crossing(&crossing, &from, &to)?);
         let there = crossing.transport.to_world.as_deref().unwrap_or("unknown");
         let row_id = format!("{step}.world.{there}");
@@ -134,7 +134,7 @@ fn context(file: &Path, journal: &Trajectory) -> Result<WorkContext, CliError> {
     WorkContext::compute(witness, row).map_err(|error| wrong(error.to_string()))
 }
 
-/// Adds the crossing to the worktree's session, unless somebody works in it.
+/// Adds the crossing to the worktree's session, unless the session is active.
 fn record_in_session(
     issue: Option<&str>,
     witnesses: &RefSet,

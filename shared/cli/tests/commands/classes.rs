@@ -131,7 +131,8 @@ fn an_unknown_class_is_a_usage_error_that_names_the_nearest() {
     assert_eq!(
         answer.stderr.lines().next(),
         Some(
-            "error: `tool.use_mising\\u{1b}` is no failure class; the nearest is `tool.use_missing`"
+            "error: unknown failure class `tool.use_mising\\u{1b}`; did you mean \
+            `tool.use_missing`?"
         )
     );
     assert_eq!(answer.json()["action"], "classes");

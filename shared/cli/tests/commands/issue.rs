@@ -97,7 +97,7 @@ fn an_issue_goes_from_filed_to_closed() {
 }
 
 #[test]
-fn a_lease_is_refused_renewed_and_given_back() {
+fn a_lease_is_refused_renewed_and_released() {
     let scratch = Scratch::with(&row("a", &[]));
     scratch.json(&[
         "issue",
@@ -150,7 +150,7 @@ fn a_lease_is_refused_renewed_and_given_back() {
 }
 
 #[test]
-fn an_edge_that_closes_a_circle_is_refused() {
+fn an_edge_that_closes_a_cycle_is_refused() {
     let scratch = Scratch::with(&(row("a", &["b"]) + &row("b", &[])));
     let before = fs::read(scratch.issues()).unwrap();
     let refused = scratch.run(&["dep", "add", "b", "a", "--json"]);
@@ -177,7 +177,7 @@ fn an_edge_that_closes_a_circle_is_refused() {
 }
 
 #[test]
-fn diagnostics_name_a_circle_that_stands_in_the_file() {
+fn diagnostics_name_a_cycle_that_is_in_the_file() {
     let closed = "{\"id\":\"z\",\"title\":\"z\",\"status\":\"closed\"}\n";
     let scratch =
         Scratch::with(&(row("a", &["b"]) + &row("b", &["a"]) + &row("c", &["a", "x"]) + closed));

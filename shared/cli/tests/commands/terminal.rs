@@ -40,7 +40,7 @@ fn usage_errors_and_missing_files_are_2() {
     assert_eq!(updated["issue"]["notes"], "from a file\n");
     let odd = scratch.run(&["issue", "update", "a", "--status", "done"]);
     assert_eq!(odd.code, 0);
-    assert!(odd.stderr.contains("`done`"));
+    assert!(odd.stderr.contains("\"done\""));
 }
 
 #[test]
@@ -48,14 +48,14 @@ fn a_last_line_that_is_cut_is_named_and_so_is_where_it_goes() {
     let scratch = Scratch::with(&format!("{}{{\"id\":\"b\",\"ti", row("a", &[])));
     for args in [&["list"][..], &["ready"], &["show", "a"], &["blocked"]] {
         let answer = scratch.run(&[&["issue"], args].concat());
-        let said = "issues.jsonl:2: the last line is cut, and not read";
+        let said = "issues.jsonl:2: the last line is incomplete and was skipped";
         assert_eq!(answer.code, 0, "{args:?}");
         assert!(answer.stderr.contains(said), "{args:?}: {}", answer.stderr);
     }
     let added = scratch.run(&["issue", "add", "c"]);
     let (_, aside) = added
         .stderr
-        .split_once("what there was of it is in ")
+        .split_once("was incomplete; it was moved to ")
         .unwrap();
     assert_eq!(
         fs::read_to_string(aside.trim()).unwrap(),
@@ -67,11 +67,11 @@ fn a_last_line_that_is_cut_is_named_and_so_is_where_it_goes() {
 }
 
 #[test]
-fn a_list_of_nothing_says_so_beside_the_data() {
+fn a_list_of_nothing_reports_it_beside_the_data() {
     let scratch = Scratch::with(&row("a", &["b"]));
     for (args, said) in [
         (&["list", "--status", "closed"][..], "no issues\n"),
-        (&["ready"], "no issues are ready: 1 waiting\n"),
+        (&["ready"], "no ready issues: 1 waiting\n"),
     ] {
         let answer = scratch.run(&[&["issue"], args].concat());
         assert_eq!(
@@ -90,7 +90,7 @@ fn init_says_that_an_agent_was_not_set_where_it_overwrites_nothing() {
     let answer = scratch.run(&["init", "--agent", "codex"]);
     assert_eq!(answer.code, 1, "{}", answer.stdout);
     for said in [
-        "the agent was not set",
+        "agent not set",
         "use = \"codex\" under [agent]",
         "premath instruction new --normalizer premath.harness.agent.v1",
     ] {
@@ -119,14 +119,14 @@ fn init_says_what_is_to_be_committed() {
     fs::create_dir(scratch.folder.join("project")).unwrap();
     git(&["init", "-q"]);
     let answer = scratch.run(&["init", "project"]);
-    let said = "this repository has no commit yet, and lanes begin at one";
+    let said = "this repository has no commit yet; lanes need one";
     assert!(answer.stdout.contains(said), "{}", answer.stdout);
     git(&["commit", "-q", "--allow-empty", "-m", "first"]);
     fs::remove_file(scratch.folder.join("project/harness.toml")).unwrap();
     let answer = scratch.run(&["init", "project"]);
     assert!(!answer.stdout.contains(said), "{}", answer.stdout);
     assert!(
-        answer.stdout.contains("commit what was written"),
+        answer.stdout.contains("commit these files"),
         "{}",
         answer.stdout
     );

@@ -52,7 +52,7 @@ fn a_step_reads_asks_for_follow_up_work_and_changes_nothing() {
         ("issue_update", json!({"id": "b", "title": "Mine"})),
     ] {
         let refused = client.refused(tool, arguments, "mutation.use_evidence_missing");
-        assert!(refused["error"].as_str().unwrap().contains("another's"));
+        assert!(refused["error"].as_str().unwrap().contains("not of"));
     }
     assert_eq!(before, project.bytes());
     let again = fs::read_to_string(project.root.join("outbox.jsonl")).unwrap();
@@ -91,7 +91,7 @@ fn a_step_is_bound_to_its_own_lease_or_not_served() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
-    // A client that keeps the environment from its servers unbinds nobody.
+    // A client that clears its servers' environment does not lift the binding.
     let step = project.root.join(".premath/step");
     fs::create_dir(&step).unwrap();
     let output = project.premath(&["mcp-serve"]);
@@ -108,5 +108,5 @@ fn a_step_is_bound_to_its_own_lease_or_not_served() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("--lease names"), "{said}");
+    assert!(said.contains("--lease is"), "{said}");
 }

@@ -110,7 +110,7 @@ fn a_lease_says_in_the_row_which_instruction_it_was_asked_for_under() {
 }
 
 #[test]
-fn an_issue_under_a_lease_is_changed_by_whoever_names_the_lease_whole() {
+fn a_leased_issue_is_changed_only_with_its_whole_lease() {
     let project = Project::claiming(&["all"]);
     let mut client = project.serve(&[]);
     let claimed = client.accepted("issue_claim", json!({"id": "a", "assignee": "w"}));

@@ -27,7 +27,7 @@ const ROWS: &str = r#"{"id":"a","title":"First","status":"open","priority":1}
 {"id":"d","title":"Done","status":"closed"}
 "#;
 
-/// A folder that was laid out, with issues in it.
+/// A folder that was created, with issues in it.
 pub(crate) struct Project {
     _guard: tempfile::TempDir,
     pub(crate) root: PathBuf,

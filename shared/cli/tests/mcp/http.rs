@@ -100,7 +100,7 @@ fn message(body: &str) -> Value {
 }
 
 #[test]
-fn whoever_bears_the_token_is_served_and_nobody_else() {
+fn only_a_client_with_the_token_is_served() {
     let project = Project::claiming(&["all"]);
     let server = Http::start(&project);
     let bearer = format!("Authorization: Bearer {TOKEN}");
@@ -134,7 +134,7 @@ fn whoever_bears_the_token_is_served_and_nobody_else() {
     assert_eq!(status, 200);
     let answer = message(&body);
     assert_eq!(answer["result"]["structuredContent"]["claimed"], true);
-    // A session is no token.
+    // A session is not a token.
     let (status, ..) = server.ask("/mcp", &[&session], &request(3, "tools/call", call));
     assert_eq!(status, 401);
 }
@@ -160,7 +160,7 @@ fn a_server_that_others_could_reach_or_that_asks_for_no_token_does_not_start() {
                 "--token-file",
                 ".premath/private/short",
             ],
-            "16 or more",
+            "at least 16",
         ),
         (
             &["--http", "127.0.0.1:0", "--token-file", "none"],
@@ -194,7 +194,7 @@ fn a_token_that_others_may_read_is_refused_with_what_mends_it() {
         let output = project.premath(&args);
         assert_eq!(output.status.code(), Some(2), "{mode:o}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains("`chmod 600` it"), "{said}");
+        assert!(said.contains("run `chmod 600` on it"), "{said}");
         assert!(said.contains(&format!("mode {mode:03o}")), "{said}");
     }
 }
@@ -223,7 +223,7 @@ fn a_token_file_where_steps_read_is_refused_with_the_place_to_keep_it() {
         let output = project.premath(&["mcp-serve", "--http", "127.0.0.1:0", "--token-file", file]);
         assert_eq!(output.status.code(), Some(2), "{file}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains("steps can read"), "{said}");
+        assert!(said.contains("is readable by steps"), "{said}");
         assert!(said.contains(PRIVATE), "{said}");
     }
 }

@@ -13,7 +13,7 @@ fn a_repository_in_order_says_what_landed() {
     let last = said.lines().last().unwrap();
     assert_eq!(
         last,
-        "all in order: 1 closed issue is on harness/integration"
+        "no findings: 1 closed issue is on harness/integration"
     );
     assert_eq!(scratch.clean(&[]), [""; 0]);
     let document = scratch.run(&["doctor", "--json"]).json();
@@ -58,6 +58,6 @@ fn a_steps_command_cleans_nothing_up() {
     let command = command.args(["clean"]).current_dir(&scratch.root);
     let answer = Answer::of(command.env("PREMATH_STEP_ID", "w.a.1").output().unwrap());
     assert_eq!(answer.code, 1);
-    assert!(answer.stderr.contains("cleaning up is a person's"));
+    assert!(answer.stderr.contains("only an operator may"));
     assert!(scratch.root.join(".premath/issues.jsonl.torn-1").exists());
 }

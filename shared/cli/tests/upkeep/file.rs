@@ -38,13 +38,16 @@ fn step_output_goes_by_age_and_the_budget() {
     output("w.c.1", 20);
     output("w.d.1", 1);
     let said = scratch.doctor_is_content();
-    assert!(said.contains("takes 3 old one(s) away, 2.9 KiB"), "{said}");
+    assert!(
+        said.contains("3 old one(s) can be removed with `premath clean`, 2.9 KiB"),
+        "{said}"
+    );
     assert_eq!(scratch.clean(&["--disk-budget", "4000"]), [""; 0]);
     assert_eq!(scratch.clean(&["--disk-budget", "3.9kB"]), ["w.a.1"]);
     let tight = scratch.run(&["clean", "--dry-run", "--disk-budget", "0", "--json"]);
     assert_eq!(tight.json()["overBudget"], 1000);
     assert!(
-        tight.stderr.contains("still 1000 B above"),
+        tight.stderr.contains("still 1000 B over"),
         "{}",
         tight.stderr
     );

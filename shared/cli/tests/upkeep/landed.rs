@@ -134,7 +134,7 @@ fn a_mark_of_a_closed_issue_goes_and_one_of_an_open_issue_stays() {
 }
 
 #[test]
-fn a_ref_lock_that_nobody_holds_goes() {
+fn a_stale_ref_lock_is_removed() {
     let scratch = Scratch::new();
     scratch.lane("l1");
     let planted = [
@@ -151,7 +151,7 @@ fn a_ref_lock_that_nobody_holds_goes() {
         assert_eq!(scratch.clean(&[]), [path]);
         scratch.doctor_is_content();
     }
-    // In the main worktree, where no lane ever was, it is somebody's own.
+    // In the main worktree, which is not a lane, it belongs to the user.
     scratch.file(".git/index.lock", "", 1);
     assert!(!scratch.doctor_is_content().contains("index.lock"));
 }

@@ -26,8 +26,8 @@ fn a_batch_that_can_be_resumed_is_no_fault_and_its_leases_wait_for_it() {
         "batch": {"settingsDigest": "s", "holder": {"host": host, "bootId": format!("not {boot}"),
             "pid": 1, "started": 1}}})]);
     let said = scratch.doctor_is_content();
-    assert!(said.contains("the same command goes on with it"), "{said}");
-    assert!(said.contains("the lease of w is over"), "{said}");
+    assert!(said.contains("the same command resumes it"), "{said}");
+    assert!(said.contains("the lease of w expired"), "{said}");
     assert!(said.contains("w.b.1 has no row"), "{said}");
 }
 
@@ -44,7 +44,10 @@ fn a_last_line_that_is_cut_is_found_and_keeps_nothing_from_going() {
     let memory = scratch.root.join(".premath/issues.jsonl");
     fs::write(&memory, "{\"id\":\"a\",\"title\":\"a\"}\n{\"id\":").unwrap();
     let finding = scratch.doctor_finds("torn", "issues.jsonl:2");
-    assert_eq!(finding["reason"], "the last line is cut, and not read");
+    assert_eq!(
+        finding["reason"],
+        "the last line is incomplete and was skipped"
+    );
     assert_eq!(scratch.run(&["clean"]).code, 0);
     assert!(fs::read_to_string(&memory).unwrap().ends_with("{\"id\":"));
 }

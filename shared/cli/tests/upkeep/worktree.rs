@@ -1,4 +1,4 @@
-//! Worktrees, lanes and what lies in them.
+//! Worktrees, lanes and what is in them.
 
 use crate::scratch::{Scratch, age, commit};
 use git2::Repository;
@@ -55,7 +55,7 @@ fn commits_of_a_worktree_that_is_gone_are_not_lost() {
 }
 
 #[test]
-fn a_broken_worktree_is_told_apart_from_one_that_is_gone() {
+fn a_broken_worktree_is_distinguished_from_one_that_is_gone() {
     let scratch = Scratch::new();
     let lane = scratch.lane("l1");
     fs::write(scratch.root.join(".git/worktrees/l1/HEAD"), "nonsense\n").unwrap();
@@ -85,7 +85,7 @@ fn changes_in_a_worktree_that_the_harness_made_are_a_finding() {
     let lane = scratch.lane("l1");
     fs::write(lane.join("new"), "x").unwrap();
     let said = scratch.doctor_is_content();
-    assert!(said.contains("1 changed path that no step left"), "{said}");
+    assert!(said.contains("1 changed path not made by a step"), "{said}");
     fs::write(
         scratch.root.join(".git/worktrees/l1/premath-provisioned"),
         "",
@@ -99,7 +99,7 @@ fn changes_in_a_worktree_that_the_harness_made_are_a_finding() {
 }
 
 #[test]
-fn salvage_keeps_the_registration_that_it_lies_in() {
+fn salvage_keeps_the_registration_that_it_is_in() {
     let scratch = Scratch::new();
     let lane = scratch.lane("l1");
     let place = ".git/worktrees/l1/premath-salvage/a/1";

@@ -36,7 +36,7 @@ fn a_suite_without_a_readable_manifest_is_no_suite() {
 }
 
 #[test]
-fn a_field_that_nobody_knows_is_named_with_its_file() {
+fn a_field_that_is_unknown_is_named_with_its_file() {
     for (id, place, field) in [
         (GOLDEN, "", "root"),
         (GOLDEN, "/expect", "failureClasses"),

@@ -1,6 +1,6 @@
 //! The shipped suite: the gate judged by its vectors.
 
-use crate::{Fault, Files, Outcome, Report, run};
+use crate::{Fault, Files, Report, VectorOutcome, run};
 use include_dir::{Dir, include_dir};
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ fn shipped() -> Report {
     run(&files)
 }
 
-fn told<'a>(outcomes: &[Outcome], faults: impl Iterator<Item = &'a Fault>) -> String {
+fn told<'a>(outcomes: &[VectorOutcome], faults: impl Iterator<Item = &'a Fault>) -> String {
     let mut text = String::new();
     for outcome in outcomes {
         for difference in &outcome.differences {

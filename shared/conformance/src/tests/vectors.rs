@@ -135,7 +135,7 @@ fn a_pair_is_two_documents() {
 }
 
 #[test]
-fn a_text_is_read_as_it_stands() {
+fn a_text_is_read_unchanged() {
     let mut suite = Small::new();
     let spaced = String::from_utf8(suite.files["bases/closed.json"].clone()).unwrap();
     suite.edit_vector(INVARIANCE, |vector| {
@@ -144,7 +144,7 @@ fn a_text_is_read_as_it_stands() {
     assert!(suite.run().outcomes.iter().all(|o| o.passed()));
     suite.edit_vector(REFUSAL, |vector| {
         vector["document"] = json!({"text": "{\"evidence\": {}, \"evidence\": {}}"});
-        vector["expect"]["error"] = json!("the field \"evidence\" stands twice");
+        vector["expect"]["error"] = json!("the field \"evidence\" appears twice");
     });
     assert!(suite.run().outcomes.iter().all(|o| o.passed()));
 }

@@ -47,7 +47,7 @@ pub(super) fn read(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         "result" => result(line, out),
         "rate_limit_event" => limit(line, out),
         // Pieces of messages that come whole as well, and progress of calls
-        // whose request and result come by themselves.
+        // whose request and result are separate events.
         "stream_event" | "tool_progress" => Ok(()),
         other => unknown(other, line, out),
     }
@@ -125,7 +125,7 @@ fn user(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         caller: line.optional_name("parent_tool_use_id")?.map(Arc::from),
         round: None,
     };
-    // A prompt is a text; what it says is no evidence.
+    // A prompt is a text; what it says is not evidence.
     if message.is_text("content")? {
         return Ok(());
     }

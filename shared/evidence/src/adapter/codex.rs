@@ -1,7 +1,7 @@
 //! Codex's `exec --json`.
 //!
 //! Items begin, change and end. A command that was abandoned at the end of the
-//! turn is said to be completed, without an exit code. File changes and
+//! turn is reported to be completed, without an exit code. File changes and
 //! searches of some versions are only said to be over. A `web_search` line may
 //! have two ids, of which the first is the item's. Plans are one item for the
 //! whole turn, and each change of it is a call. Usage is a running total, an
@@ -136,7 +136,7 @@ impl Codex {
                 self.call(Call::of(id, "command_execution", input), &item, phase, out)
             }
             "file_change" => {
-                // What is changed may be told only when it is done.
+                // What is changed may be reported only when it is done.
                 let call = Call {
                     may_end_only: true,
                     input_again: None,
@@ -184,7 +184,7 @@ impl Codex {
                 out(call.request(false));
                 return Ok(());
             }
-            // Some file changes begin with what is known of them so far.
+            // Some file changes begin with what is known about them so far.
             Phase::Updated if !known && call.may_end_only => {
                 self.open(&call.id)?;
                 out(call.request(false));
@@ -253,7 +253,7 @@ struct Call<'a> {
     id: Cow<'a, str>,
     tool: Cow<'a, str>,
     input: Sum,
-    /// The input as the end of the call tells it, where both ends tell it.
+    /// The input in the end event of the call, if both events carry it.
     input_again: Option<Sum>,
     /// Some versions say only that it is over.
     may_end_only: bool,
@@ -287,7 +287,7 @@ impl<'a> Call<'a> {
         match status.as_deref() {
             Some("declined") => return Ok(failed("declined", said_in("aggregated_output")?)),
             Some("failed") | Some("completed") => {}
-            // A search has no status: it is over when it is said to be.
+            // A search has no status: it is over when it is reported to be.
             None if &*self.tool == "web_search" => return Ok(CallEnd::Ok),
             _ => return Err(Flaw::Abandoned(self.id.to_string())),
         }
@@ -333,7 +333,7 @@ fn limit() -> EventKind<'static> {
     })
 }
 
-/// Returns the attempt of `Reconnecting... 2/5`, which is no failure.
+/// Returns the attempt of `Reconnecting... 2/5`, which is not a failure.
 fn reconnecting(message: &str) -> Option<Option<u64>> {
     let rest = message.trim_start().get(.."reconnecting".len())?;
     if !rest.eq_ignore_ascii_case("reconnecting") {

@@ -1,9 +1,10 @@
 //! Gemini CLI's `stream-json`.
 //!
 //! Requests of one answer come before their results. A call that was cancelled
-//! is said to be a success, and may bear its error all the same. So is a command
-//! that failed: only one that printed nothing says so, in words. A run that the
-//! agent stopped itself (a loop, the turns) ends as a success after an `error`.
+//! is reported to be a success, and may bear its error all the same. So is a
+//! command that failed: only one that printed nothing is marked as failed, in
+//! words. A run that the agent stopped itself (a loop, the turns) ends as a
+//! success after an `error`.
 
 use super::{Out, speaks_of_limit, unknown};
 use crate::call::CallEnd;
@@ -20,7 +21,8 @@ use std::sync::Arc;
 /// The tool that runs commands.
 const SHELL: &str = "run_shell_command";
 
-/// What is said of a loop, which is no failure where the agent goes on.
+/// What is reported about a loop, which is not a failure where the agent
+/// continues.
 const LOOP: &str = "Loop detected, stopping execution";
 
 /// Which answer of the model it is, and what is open.
@@ -32,7 +34,7 @@ pub(crate) struct Gemini {
     answered: bool,
     /// Commands that run.
     commands: BTreeSet<Arc<str>>,
-    /// Why the agent stops, where it said so and did nothing since.
+    /// Why the agent stops, if it reported a reason and did nothing since.
     stopped: Option<Stop>,
 }
 
@@ -162,7 +164,7 @@ impl Gemini {
             ("error", stopped) => {
                 let (kind, message) = match line.object("error")? {
                     Some(error) => (error.excerpt("type")?, error.excerpt("message")?),
-                    // What was said before is all there is.
+                    // What was reported before is all there is.
                     None => {
                         let said = stopped.map(|stopped| stopped.message);
                         (String::new(), said.unwrap_or_default())
@@ -203,7 +205,8 @@ fn end(line: &Object<'_>) -> Result<CallEnd, Flaw> {
     Ok(CallEnd::failed(&said("type")?, said("message")?))
 }
 
-/// Tells whether a command's output is what the agent says of one that failed.
+/// Returns whether a command's output is what the agent reports about one that
+/// failed.
 fn command_failed(output: &str) -> bool {
     let number = |saying| {
         let rest = output.strip_prefix(saying);

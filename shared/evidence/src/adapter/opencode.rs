@@ -1,9 +1,10 @@
 //! OpenCode's `run --format json`.
 //!
-//! A call is told once, when it is over, within the step that made it: its
-//! request is made up from it. There is no terminal event but the step that does
-//! not end by tool calls. What a sub-agent does is not told: its session is
-//! another one. Nor is what the provider refuses, as long as it is asked again.
+//! A call is reported once, when it is over, within the step that made it: its
+//! request is made up from it. There is no terminal event but the step that
+//! does not end by tool calls. What a sub-agent does is not reported: its
+//! session is another one. Nor is what the provider refuses, as long as it is
+//! asked again.
 
 use super::{Out, speaks_of_limit, unknown};
 use crate::call::CallEnd;
@@ -16,8 +17,8 @@ use crate::json::{Object, Shape, digest_of};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The tool in whose place a call stands that could not be made; it is said to
-/// have gone well.
+/// The tool that replaces a call that could not be made; it is reported as a
+/// success.
 const INVALID: &str = "invalid";
 
 /// A part has a state.

@@ -1,4 +1,4 @@
-//! One call, as the stream told it.
+//! One call, as the stream reports it.
 
 use super::word;
 use crate::call::CallEnd;
@@ -7,7 +7,7 @@ use premath_kernel::json::canonical::Sum;
 use premath_kernel::turn::word::TransportEvent;
 use std::sync::Arc;
 
-/// The counts that stand before a shared text, in bytes.
+/// The counts that are before a shared text, in bytes.
 const COUNTS: usize = 16;
 
 /// One call.
@@ -32,7 +32,7 @@ pub struct RequestRecord {
     pub speaker: Speaker,
     /// Whether it was made up from the result.
     pub synthesized: bool,
-    /// The line that said so.
+    /// The line that reported it.
     pub source: Source,
 }
 
@@ -47,7 +47,7 @@ pub struct ResultRecord {
     pub digest: Sum,
     /// How many bytes that is.
     pub bytes: u64,
-    /// The line that said so.
+    /// The line that reported it.
     pub source: Source,
     /// The first thing that the model said after it could have read it.
     pub read_at: Option<Source>,
@@ -58,8 +58,8 @@ impl CallRecord {
     pub(super) const PLACE: usize = size_of::<(u64, Arc<str>, Box<Self>)>() + size_of::<usize>();
 
     /// What a call costs in bytes, without what its names and excerpts hold:
-    /// its record, its place and what tells the order of calls and outputs, of
-    /// all of which half may be room for more.
+    /// its record, its place and the order of calls and outputs, of all of
+    /// which half may be room for more.
     pub(super) const COST: usize =
         size_of::<Self>() + COUNTS + 2 * (Self::PLACE + 2 * size_of::<(TransportEvent, u32)>());
 

@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How many messages are held open: those of the agent and its sub-agents that
-/// are told at the same time.
+/// are reported at the same time.
 const OPEN_MESSAGES: usize = 64;
 
 /// What a run spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// The tokens, where any were told.
+    /// The tokens, where any were reported.
     pub tokens: Option<Tokens>,
-    /// The cost in billionths of a dollar, where it was told. Claude's is that
-    /// of its whole session: of a session that is resumed, what it had cost
-    /// before is in it.
+    /// The cost in billionths of a dollar, where it was reported. Claude's is
+    /// that of its whole session: of a session that is resumed, what it had
+    /// cost before is in it.
     pub cost_nano_usd: Option<u64>,
 }
 
@@ -38,7 +38,8 @@ impl Spent {
 pub(super) struct UsageFold {
     /// What is over and counted.
     settled: Tokens,
-    /// The messages of the turn that were told, each by what was said of it last.
+    /// The messages of the turn that were reported, each by what was reported
+    /// about it last.
     open: BTreeMap<Arc<str>, Tokens>,
     /// Messages of the turn that are no longer open.
     closed: Tokens,

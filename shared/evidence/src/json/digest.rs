@@ -1,4 +1,4 @@
-//! The digest of a value, from its JSON as it stands.
+//! The digest of a value, from its JSON as it is.
 
 use super::{read_text, value};
 use memchr::memchr2;
@@ -30,7 +30,7 @@ pub(crate) fn digest_of(raw: Option<&RawValue>) -> Sum {
     raw.map_or_else(|| Sum::of(b"null"), digest)
 }
 
-/// Tells whether a value's JSON is canonical as it stands, as most is: then its
+/// Returns whether a value's JSON is canonical as it is, as most is: then its
 /// bytes are what is digested. It must be JSON; no is always a right answer.
 fn is_canonical(json: &str) -> bool {
     Canonical(json.as_bytes()).value(MAX_DEPTH) == Some(())
@@ -61,7 +61,7 @@ impl<'a> Canonical<'a> {
         let mut before: Option<&[u8]> = None;
         loop {
             let name = self.text()?;
-            // An escaped name stands elsewhere in the order than its bytes do.
+            // An escaped name is elsewhere in the order than its bytes do.
             let rises = before.is_none_or(|before| before < name);
             if !rises || name.contains(&b'\\') || !self.take(b':') {
                 return None;
@@ -89,7 +89,7 @@ impl<'a> Canonical<'a> {
         }
     }
 
-    /// Passes over a whole number of a size that is written as it stands.
+    /// Skips a whole number of a size that is written as it is.
     fn number(&mut self) -> Option<()> {
         const MAX_DIGITS: usize = 18;
         let negative = self.take(b'-');
@@ -101,8 +101,8 @@ impl<'a> Canonical<'a> {
         (digits <= MAX_DIGITS && !fraction && !(negative && zero)).then_some(())
     }
 
-    /// Passes over a text that is escaped as canonical JSON escapes it; returns
-    /// what stands between its quotes.
+    /// Skips a text that is escaped as canonical JSON escapes it; returns what
+    /// is between its quotes.
     fn text(&mut self) -> Option<&'a [u8]> {
         self.take(b'"').then_some(())?;
         let begin = self.0;

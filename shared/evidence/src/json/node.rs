@@ -34,7 +34,7 @@ pub(super) use scalars;
 const MEMBERS: usize = 8;
 
 /// Which members of an object are read into, each with the shape of the objects
-/// within it, or within the list that it is; the others stay as they stand.
+/// within it, or within the list that it is; the others stay as they are.
 #[derive(Debug)]
 pub(crate) struct Shape(pub(crate) &'static [(&'static str, Self)]);
 
@@ -57,7 +57,7 @@ pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, Node<'a>)>);
 /// A value.
 #[derive(Clone, Debug)]
 pub(super) enum Node<'a> {
-    /// As it stands.
+    /// Unescaped.
     Raw(&'a RawValue),
     /// One that was read into, as are the others.
     Object(Object<'a>),
@@ -82,7 +82,7 @@ impl<'a> Object<'a> {
             Ok(object) => Ok(object),
             Err(_) if parts.are_too_many() => Err(Flaw::TooManyParts),
             // Some texts are JSON and cannot be read into, such as one that was
-            // cut within a character; as they stand they can.
+            // cut within a character; as they are they can.
             Err(_) if !shape.0.is_empty() => Self::read(text, &Shape::FLAT),
             Err(_) => Err(Flaw::NotJson),
         }
@@ -128,8 +128,8 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Two values are the same where they stand the same, and two objects that were
-/// read into where their members do. Of what was not kept that cannot be told.
+/// Two values are equal if their texts are, and two objects that were parsed if
+/// their members are. Of what was not kept that cannot be determined.
 impl PartialEq for Node<'_> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

@@ -1,4 +1,4 @@
-//! Traces of a call in what nobody knows.
+//! Traces of a call in an unknown event.
 
 use super::node::{Name, Node, scalars};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -21,12 +21,12 @@ const NAMES: [&str; 13] = [
     "exit_code",
 ];
 
-/// Tells whether a name is one that calls bear.
+/// Returns whether a name is one that calls bear.
 pub(super) fn is_trace(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
-/// Tells whether any name in a value, at any depth, is one that calls bear.
+/// Returns whether any name in a value, at any depth, is one that calls bear.
 /// What cannot be read may bear one.
 pub(super) fn is_in(node: &Node<'_>) -> bool {
     match node {
@@ -99,7 +99,7 @@ mod tests {
             ("{\"a\": [{\"b\": {\"call_id\": 1}}]}", true),
             ("{\"a\": 1, \"st\\u0061tus\": {}}", true),
             ("{\"ids\": \"status\"}", false),
-            // Cannot be looked into.
+            // Cannot be inspected.
             (&deep, true),
         ] {
             let raw: &RawValue = serde_json::from_str(json).unwrap();

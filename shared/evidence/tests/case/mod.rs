@@ -50,7 +50,7 @@ pub(crate) fn own(phase: &'static str) -> ShellCall {
     }
 }
 
-/// Tells whether the gate grants the right to close, and why not.
+/// Returns whether the gate grants the right to close, and why not.
 pub(crate) fn verdict(input: &JoinCheckInput) -> Result<(), BTreeSet<FailureClass>> {
     let verification = Some(format!("{}/verify", step().step_id()));
     let binding = MutationBinding::of_mode(step(), &mode(), verification);

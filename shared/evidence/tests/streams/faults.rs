@@ -113,7 +113,7 @@ fn of_claude() {
                 AgentStreamInvalid,
             ),
             (
-                "an id stands twice in a result",
+                "an id appears twice in a result",
                 Replace(
                     r#""tool_use_id":"toolu_4","#,
                     r#""tool_use_id":"toolu_4","tool_use_id":"toolu_1","#,
@@ -126,7 +126,7 @@ fn of_claude() {
                 ToolProgrammaticCallerEdgeInvalid,
             ),
             (
-                "the agent goes on after its terminal event",
+                "the agent continues after its terminal event",
                 Move(r#""type":"result""#, r#""id":"m3""#),
                 AgentStreamInvalid,
             ),
@@ -221,7 +221,7 @@ fn of_codex() {
                 ToolResultMissing,
             ),
             (
-                "an abandoned command is said to be completed",
+                "an abandoned command is reported to be completed",
                 Replace(
                     r#""exit_code":0,"status":"completed""#,
                     r#""exit_code":null,"status":"completed""#,
@@ -261,7 +261,7 @@ fn of_codex() {
                 AgentStreamInvalid,
             ),
             (
-                "the agent goes on after its terminal event",
+                "the agent continues after its terminal event",
                 Move("turn.completed", r#""id":"item_8""#),
                 AgentStreamInvalid,
             ),
@@ -355,7 +355,7 @@ fn of_gemini() {
                 AgentStreamInvalid,
             ),
             (
-                "the agent goes on after its terminal event",
+                "the agent continues after its terminal event",
                 Move(r#""type":"result""#, r#""Done.""#),
                 AgentStreamInvalid,
             ),
@@ -440,7 +440,7 @@ fn of_opencode() {
                 AgentStreamInvalid,
             ),
             (
-                "the agent goes on after its terminal event",
+                "the agent continues after its terminal event",
                 Before(
                     r#"{"type":"step_finish","sessionID":"o-1","part":{"reason":"stop"}}"#,
                     r#""timestamp":2,"#,
@@ -486,7 +486,7 @@ fn what_no_agent_prints_is_refused_in_every_format() {
         let mut broken = good(agent).as_bytes().to_vec();
         broken[40] = 0xff;
         assert!(refusal(agent, broken).contains(&AgentStreamInvalid));
-        // A type that is no call is passed over and counted.
+        // A type that is not a call is skipped and counted.
         let grown = format!("{{\"type\":\"news\",\"text\":\"x\"}}\n{}", good(agent));
         let stream = fold(agent, &grown);
         assert_eq!(stream.unknown_events(), 1);

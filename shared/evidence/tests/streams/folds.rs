@@ -1,5 +1,5 @@
 //! Views and reductions: the same on every run, and other ones where anything
-//! that they speak of is another.
+//! that they refer to is another.
 
 use crate::judge::{evidence, fold, good};
 use premath_evidence::{Agent, Event, StreamFold, StreamReader};

@@ -47,7 +47,7 @@ pub(crate) fn gate(input: &JoinCheckInput) -> BTreeSet<FailureClass> {
 pub(crate) fn refusal(agent: Agent, bytes: impl AsRef<[u8]>) -> BTreeSet<FailureClass> {
     let stream = fold(agent, bytes);
     let gate = gate(&evidence(&stream));
-    // Whoever forgets to ask the stream is told by the gate.
+    // The gate refuses a turn whose stream classes were not read.
     assert!(
         !gate.is_empty() || stream.classes().is_empty(),
         "the gate admits a stream that is invalid: {:?}",

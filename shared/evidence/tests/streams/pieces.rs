@@ -11,9 +11,12 @@ use premath_kernel::turn::normalize;
 use proptest::prelude::*;
 
 /// An event as text, and the line and flaw that it is.
-type Told = (String, Option<(u64, Flaw)>);
+type ReadEvents = (String, Option<(u64, Flaw)>);
 
-fn read<'a>(agent: Agent, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Told>, StreamLog) {
+fn read<'a>(
+    agent: Agent,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<ReadEvents>, StreamLog) {
     let mut events = Vec::new();
     let mut each = |event: Event<'_>| {
         let text = format!("{event:?}");
@@ -103,7 +106,7 @@ fn single_bytes_are_the_same_stream() {
 }
 
 #[test]
-fn a_line_over_the_bound_is_passed_over_and_refused() {
+fn a_line_over_the_bound_is_skipped_and_refused() {
     let agent = Agent::Gemini;
     let begin = r#"{"type":"message","role":"assistant","content":""#;
     let line = |length: usize| format!("{begin}{}\"}}\n", "x".repeat(length - begin.len() - 2));
@@ -166,7 +169,7 @@ fn what_is_held_grows_with_calls_and_not_with_what_they_gave() {
 }
 
 /// An agent that calls and calls: what is kept of it has a bound, whatever it
-/// tells most of, and a stream of which not everything is kept is no evidence.
+/// tells most of, and a stream of which not everything is kept is not evidence.
 #[test]
 fn what_is_held_has_a_bound_however_many_calls_there_are() {
     fn name(number: u32) -> String {

@@ -6,7 +6,7 @@ pub(crate) enum Plant {
     Drop(&'static str),
     /// The line with this text comes twice.
     Twice(&'static str),
-    /// The two texts stand for each other, everywhere.
+    /// The two texts represent each other, everywhere.
     Swap(&'static str, &'static str),
     /// The first text is replaced by the second, once.
     Replace(&'static str, &'static str),

@@ -58,7 +58,7 @@ fn blocks_of_one_claude_message_are_calls_of_one_group() {
 }
 
 #[test]
-fn what_stands_in_one_claude_message_has_not_read_its_own_results() {
+fn what_is_in_one_claude_message_has_not_read_its_own_results() {
     let lines = [
         r#"{"type":"system","subtype":"init","session_id":"s"}"#,
         r#"{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"a","name":"Bash","input":{}}]}}"#,
@@ -183,7 +183,7 @@ fn an_allowed_limit_is_routine_and_a_rejected_one_parks_the_provider() {
         stream.classes(),
         [FailureClass::UsageLimit, FailureClass::AgentStreamInvalid]
     );
-    // Work that went on after it makes it history.
+    // Work that continued after it makes it history.
     let stream = fold(Agent::Claude, whole.replace("\"allowed\"", "\"rejected\""));
     assert_eq!(stream.classes(), []);
     assert!(stream.rejected().is_none());
@@ -292,12 +292,12 @@ fn a_codex_that_never_launched_printed_nothing() {
     assert_eq!(stream.classes(), [FailureClass::AgentStreamInvalid]);
     assert_eq!(
         stream.faults()[0].to_string(),
-        "the stream is empty: the agent was not up"
+        "the stream is empty: the agent did not start"
     );
 }
 
 #[test]
-fn a_codex_or_gemini_usage_limit_is_told_in_words() {
+fn a_codex_or_gemini_usage_limit_is_reported_in_words() {
     let said = "You've hit your usage limit. Try again later.";
     let codex = good(Agent::Codex)
         .rsplit_once("{\"type\":\"turn.completed")
@@ -412,7 +412,7 @@ fn a_gemini_run_that_was_stopped_is_no_success() {
             _ => None,
         };
         assert_eq!(failed, reason, "{message}");
-        // An agent that goes on was not stopped.
+        // An agent that continues was not stopped.
         let stream = fold(Agent::Gemini, format!("{said}\n{}", good(Agent::Gemini)));
         assert_eq!(gate(&evidence(&stream)), [].into(), "{message}");
     }
@@ -486,7 +486,7 @@ fn an_opencode_call_is_made_up_from_its_end_and_marked_so() {
 }
 
 #[test]
-fn an_opencode_stream_that_stops_for_length_says_so() {
+fn an_opencode_stream_that_stops_for_length_reports_it() {
     let stream = good(Agent::OpenCode).replace(r#""reason":"stop""#, r#""reason":"length""#);
     let input = evidence(&fold(Agent::OpenCode, stream));
     assert_eq!(input.evidence.protocol_state.stop_reason, "max_tokens");

@@ -1,4 +1,5 @@
-//! Claims: which changes of issue memory somebody may make (`contracts.md` 8).
+//! Claims: which changes of issue memory an instruction permits (`contracts.md`
+//! 8).
 
 use std::collections::BTreeSet;
 
@@ -63,7 +64,7 @@ enum Claims {
 }
 
 impl ClaimSet {
-    /// Covers every change: a person answers for it under
+    /// Covers every change, under
     /// [`MutationMode::HumanOverride`](crate::authority::MutationMode::HumanOverride).
     pub const fn operator_override() -> Self {
         Self(Claims::All)
@@ -79,7 +80,7 @@ impl ClaimSet {
         ))
     }
 
-    /// Tells whether a claim is covered (`contracts.md` 8).
+    /// Returns whether a claim is covered (`contracts.md` 8).
     pub fn covers(&self, claim: &str) -> bool {
         match &self.0 {
             Claims::All => true,
@@ -100,8 +101,8 @@ impl ClaimSet {
     }
 }
 
-/// Returns whether a claim speaks of changes of issue memory and covers none
-/// that there is: a slip of whoever wrote it.
+/// Returns whether a claim refers to changes of issue memory and covers none
+/// that there is: an error of its author.
 pub fn covers_nothing(claim: &str) -> bool {
     claim.starts_with(&format!("{EVERY_CHANGE}."))
         && ClaimSet::named([claim]).covered().next().is_none()

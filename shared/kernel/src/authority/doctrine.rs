@@ -70,7 +70,7 @@ pub struct DoctrineFault {
 pub enum DoctrineRule {
     /// An id has the form `op/<surface>.<name>`.
     IdMalformed,
-    /// An id stands once, so that an operation has one route.
+    /// An id appears once, so that an operation has one route.
     IdTwice,
     /// A command, tool or action leads to one operation.
     TwoOperations,
@@ -99,7 +99,7 @@ pub enum DoctrineRule {
 }
 
 impl DoctrineRule {
-    /// Returns the text that stands in answers.
+    /// Returns the text used in answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::IdMalformed => "id_malformed",
@@ -158,7 +158,7 @@ impl Faults {
             }
             if let Some(first) = ids.insert(id, operation) {
                 let detail = format!(
-                    "it stands there by {} and by {}",
+                    "it is there as {} and as {}",
                     first.route.id(),
                     operation.route.id()
                 );

@@ -1,9 +1,9 @@
 //! Who may change an issue (`contracts.md` 8).
 //!
 //! Four values exist, and no fifth: a `MutationReady` for a worker's change, a
-//! [`LeaseAuthority`] for lease operations, an [`OperatorOverride`] for a person
-//! at the keyboard, an [`InstructedChange`] for one change that somebody asks
-//! for under an instruction.
+//! [`LeaseAuthority`] for lease operations, an [`OperatorOverride`] for a
+//! person at the keyboard, an [`InstructedChange`] for one change under an
+//! instruction.
 
 pub mod claim;
 pub mod doctrine;

@@ -33,13 +33,13 @@ pub struct HumanOverride {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModeError {
     /// The override has no reason.
-    #[error("human override needs a reason")]
+    #[error("a human override requires a reason")]
     ReasonMissing,
     /// The epoch is not `YYYY-MM`.
-    #[error("epoch `{0}` is not of the form YYYY-MM")]
+    #[error("invalid epoch `{0}`: expected YYYY-MM")]
     EpochInvalid(String),
     /// The epoch is over.
-    #[error("the override was good until {support_until}, and it is {active_epoch}")]
+    #[error("the override expired after {support_until}; it is {active_epoch}")]
     EpochPassed {
         /// The last month in which it was good.
         support_until: String,
@@ -186,7 +186,7 @@ impl MutationMode {
             ),
             Self::HumanOverride(over) => {
                 let until = match &over.support_until {
-                    Some(epoch) => format!(", good until {epoch}"),
+                    Some(epoch) => format!(", valid until {epoch}"),
                     None => String::new(),
                 };
                 format!(
@@ -197,8 +197,8 @@ impl MutationMode {
         }
     }
 
-    /// Grants lease operations to whoever acts under this mode; an instruction
-    /// has claimed them, or there would be no mode.
+    /// Grants lease operations to a caller in this mode; the instruction has
+    /// claimed them, or the mode could not be built.
     pub fn lease_authority(&self) -> LeaseAuthority {
         LeaseAuthority::all()
     }

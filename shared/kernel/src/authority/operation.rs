@@ -2,7 +2,7 @@
 //!
 //! Commands, MCP tools and dispatch are ways to reach an operation; each has
 //! one id, one route and one world, whichever way it is reached. The table
-//! says so, and [`doctrine`](crate::authority::doctrine) proves it.
+//! states this, and [`doctrine`](crate::authority::doctrine) proves it.
 
 mod table;
 
@@ -40,7 +40,7 @@ impl Operation {
 
 macro_rules! routes {
     ($( $(#[$doc:meta])* $variant:ident = $id:literal, $world:literal; )+) => {
-        /// A family of routes, which lies in one world.
+        /// A family of routes, which is in one world.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum RouteFamily { $( $(#[$doc])* $variant, )+ }
 
@@ -53,7 +53,7 @@ macro_rules! routes {
                 match self { $( Self::$variant => $id, )+ }
             }
 
-            /// Returns the world that the family lies in.
+            /// Returns the world that the family is in.
             pub const fn world(self) -> &'static str {
                 match self { $( Self::$variant => $world, )+ }
             }
@@ -74,7 +74,7 @@ routes! {
     InstructionExecution = "route.instruction_execution", "world.instruction.v1";
     /// The dispatch of actions that others name.
     TransportDispatch = "route.transport.dispatch", "world.transport.v1";
-    /// What a person looks up or lays out, and no loop asks for.
+    /// What a person looks up or creates, and no loop asks for.
     OperatorSurface = "route.operator_surface", "world.operator.v1";
 }
 

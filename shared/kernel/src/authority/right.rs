@@ -1,5 +1,5 @@
 //! The rights to change an issue without a turn: of a lease's holder, of an
-//! operator, and of whoever acts under an instruction.
+//! operator, and of a caller under an instruction.
 
 mod surface;
 
@@ -22,14 +22,14 @@ impl LeaseAuthority {
         Self { only: None }
     }
 
-    /// Tells whether an operation is covered.
+    /// Returns whether an operation is covered.
     pub fn covers(&self, operation: LeaseOperation) -> bool {
         let only = self.only.as_ref();
         only.is_none_or(|(only, _)| *only == operation)
     }
 
-    /// Returns what the row says of the operation, where it was asked for under
-    /// an instruction.
+    /// Returns what the row reports about the operation, where it was asked for
+    /// under an instruction.
     pub fn record(&self) -> Option<&InstructedRecord> {
         self.only.as_ref().map(|(_, record)| record)
     }

@@ -1,5 +1,5 @@
-//! Lease actions that somebody else dispatches: names, digests, and the payload
-//! as a request (`contracts.md` 9).
+//! Lease actions that another program dispatches: names, digests, and the
+//! payload as a request (`contracts.md` 9).
 
 mod payload;
 
@@ -65,7 +65,7 @@ impl TransportAction {
         }
     }
 
-    /// Tells whether the action needs the MCP transport (`contracts.md` 4).
+    /// Returns whether the action needs the MCP transport (`contracts.md` 4).
     pub const fn needs_mcp(self) -> bool {
         matches!(self, Self::IssueLeaseRenew | Self::IssueLeaseRelease)
     }
@@ -82,20 +82,20 @@ impl TransportAction {
     }
 }
 
-/// What became of a lease action that went through dispatch, as it ends a
+/// The outcome of a lease action that went through dispatch, as it ends a
 /// step's result class (`contracts.md` 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transported {
     /// It was carried out.
     Dispatched,
-    /// Issue memory's rules stood against it.
+    /// Refused by the rules of issue memory.
     Rejected,
     /// Issue memory could not be used.
     Error,
 }
 
 impl Transported {
-    /// Returns a result class with what became of the action.
+    /// Returns a result class with the outcome of the action.
     pub fn ends(self, result_class: &str) -> String {
         let end = match self {
             Self::Dispatched => "dispatched",
@@ -109,7 +109,8 @@ impl Transported {
 /// No action bears this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no action `{0}`; there are issue.claim, issue.claim_next, issue.lease_renew and issue.lease_release"
+    "unknown action `{0}`; expected issue.claim, issue.claim_next, issue.lease_renew or \
+    issue.lease_release"
 )]
 pub struct UnknownTransportAction(pub String);
 
@@ -130,7 +131,7 @@ pub struct WorldBinding {
     pub operation_id: &'static str,
     /// Its family of routes.
     pub route_family_id: &'static str,
-    /// The world that this lies in.
+    /// The world that this is in.
     pub world_id: &'static str,
     /// The row of morphisms.
     pub morphism_row_id: &'static str,
@@ -155,7 +156,7 @@ mod tests {
     use sha2::{Digest, Sha256};
 
     #[test]
-    fn a_result_class_ends_in_what_became_of_its_action() {
+    fn a_result_class_ends_in_the_outcome_of_its_action() {
         for (transported, expected) in [
             (Transported::Dispatched, "c_transport_dispatched"),
             (Transported::Rejected, "c_transport_rejected"),

@@ -1,5 +1,5 @@
-//! What an issue must say before somebody works on it: when it counts as
-//! done, and which command shows that (HARNESS-RUNTIME 9, `issue-graph-check`).
+//! What an issue must state before it is worked on: when it counts as done, and
+//! which command shows that (HARNESS-RUNTIME 9, `issue-graph-check`).
 
 /// Words that a verification command begins with.
 const COMMANDS: [&str; 18] = [
@@ -26,12 +26,12 @@ const COMMANDS: [&str; 18] = [
 /// How the title of an epic begins.
 const EPIC: &str = "[EPIC]";
 
-/// Tells whether a title says that the issue is an epic.
+/// Returns whether a title says that the issue is an epic.
 pub fn is_titled_epic(title: &str) -> bool {
     title.trim().starts_with(EPIC)
 }
 
-/// Tells whether a text has a line that begins an acceptance section:
+/// Returns whether a text has a line that begins an acceptance section:
 /// `Acceptance:` or `Acceptance criteria:`, in any letter case. A heading of
 /// Markdown counts too.
 pub fn has_acceptance_section(text: &str) -> bool {
@@ -48,7 +48,7 @@ pub fn has_acceptance_section(text: &str) -> bool {
     })
 }
 
-/// Tells whether a text names a command that verifies: a line that is one,
+/// Returns whether a text names a command that verifies: a line that is one,
 /// perhaps in a list, or one between backticks.
 pub fn has_verification_command(text: &str) -> bool {
     text.lines().any(|line| {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verification_command_is_a_line_or_stands_between_backticks() {
+    fn a_verification_command_is_a_line_or_is_between_backticks() {
         for (text, expected) in [
             ("cargo test", true),
             ("- `mise run test`", true),

@@ -18,7 +18,7 @@ pub const UNTOUCHED_WAIT_MAX: Duration = Duration::from_secs(86_400);
 /// The word of the edge to the issue that another was found at.
 const DISCOVERED_FROM: &str = "discovered-from";
 
-/// Tells whether an issue is what an escalation filed.
+/// Returns whether an issue is what an escalation filed.
 pub fn is_follow_up(issue: &Issue) -> bool {
     issue.labels.iter().any(|label| **label == *FOLLOW_UP_LABEL)
 }
@@ -88,9 +88,9 @@ impl Discoveries {
     }
 }
 
-/// Returns from when a ready issue may be claimed, where nothing but its retry
-/// time stands against that and the batch waits so long: for an issue that it
-/// has not `touched`, [`UNTOUCHED_WAIT_MAX`] at most.
+/// Returns from when a ready issue may be claimed, if only its retry time
+/// prevents it and the batch waits that long: for an issue that it has not
+/// `touched`, [`UNTOUCHED_WAIT_MAX`] at most.
 pub fn awaited_retry(
     issue: &Issue,
     touched: bool,

@@ -1,7 +1,7 @@
 //! What a stop makes of the state that it finds (`contracts.md` 4,
 //! HARNESS-RUNTIME 3.3).
 //!
-//! Issue memory decides, and nothing else: not what the worker believes.
+//! Issue memory decides, and nothing else: not what the worker assumes.
 
 use crate::issue::Issue;
 use crate::issue::lease::{self, Claim, LeaseState, Observation};
@@ -26,7 +26,7 @@ pub struct Handoff {
     pub result_class: &'static str,
 }
 
-/// Tells whether the lease in the row is the claimed one.
+/// Returns whether the lease in the row is the claimed one.
 pub fn is_ours(issue: &Issue, claim: &Claim) -> bool {
     issue.lease.as_ref().is_some_and(|lease| {
         *lease.lease_id == *claim.lease_id

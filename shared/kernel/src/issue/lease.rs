@@ -20,7 +20,7 @@ use crate::failure::FailureClass;
 use crate::issue::Holder;
 use crate::json::time::Moment;
 
-/// What can be said of a holder's process.
+/// What is known about a holder's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     /// It runs.
@@ -37,7 +37,7 @@ pub struct Observation<'a> {
     pub moment: Moment,
     /// The id of this host's boot.
     pub boot_id: &'a str,
-    /// Tells whether a holder's process runs.
+    /// Returns whether a holder's process runs.
     pub life: &'a dyn Fn(&Holder) -> Life,
 }
 
@@ -47,7 +47,7 @@ pub struct Observation<'a> {
 pub struct LeaseRefusal {
     /// The failure class.
     pub class: FailureClass,
-    /// What stands against it, for a person.
+    /// Why it was refused, for display.
     pub detail: String,
 }
 

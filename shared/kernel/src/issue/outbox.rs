@@ -24,8 +24,8 @@ pub struct OutboxRequest {
     /// Its labels.
     #[serde(default)]
     pub labels: Option<Vec<String>>,
-    /// The issue that was being worked on, as the command was told; the new
-    /// one is linked to the step's own issue whatever stands here.
+    /// The issue in progress, as the command received it; the new one is linked
+    /// to the step's own issue regardless of this field.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -60,7 +60,7 @@ pub enum RequestFault {
     #[error("`title` must not be empty")]
     TitleMissing,
     /// A text is too long.
-    #[error("`{field}` has {length} {unit}, and may have {most}")]
+    #[error("`{field}` has {length} {unit}; the limit is {most}")]
     TooLong {
         /// The field.
         field: &'static str,
@@ -72,7 +72,7 @@ pub enum RequestFault {
         most: usize,
     },
     /// There are too many labels.
-    #[error("there are {0} labels, and {LABELS_MAX} are allowed")]
+    #[error("there are {0} labels; the limit is {LABELS_MAX}")]
     TooManyLabels(usize),
     /// The priority is sooner than anything a step may ask for.
     #[error("`priority` is {0}, and must not be negative")]

@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Where an issue stands.
+/// The status of an issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Free to be worked on once nothing holds it.
     Open,
-    /// Somebody works on it.
+    /// In progress.
     InProgress,
     /// Set aside until a person looks.
     Blocked,
@@ -48,7 +48,7 @@ impl Status {
         }
     }
 
-    /// Returns the word that stands in the row.
+    /// Returns the word used in the row.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Open => "open",
@@ -60,12 +60,12 @@ impl Status {
         }
     }
 
-    /// Tells whether the issue is over: what waits for it need not wait.
+    /// Returns whether the issue is over: what waits for it need not wait.
     pub const fn is_terminal(&self) -> bool {
         matches!(self, Self::Closed | Self::Tombstone)
     }
 
-    /// Tells whether only the gate's evidence or the operator may set it.
+    /// Returns whether only the gate's evidence or the operator may set it.
     pub const fn needs_evidence(&self) -> bool {
         self.is_terminal() || matches!(self, Self::Blocked)
     }
@@ -105,7 +105,7 @@ impl EdgeKind {
         }
     }
 
-    /// Returns the word that stands in the row.
+    /// Returns the word used in the row.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Holds(HoldKind::Blocks) => "blocks",
@@ -131,17 +131,17 @@ pub struct Dependency {
 pub struct Issue {
     /// The issue's id, never empty.
     pub id: Arc<str>,
-    /// Where it stands.
+    /// Its status.
     pub status: Status,
     /// Smaller is sooner.
     pub priority: i64,
     /// Its type, as the row says it.
     pub issue_type: Box<str>,
-    /// Who it is assigned to; empty where nobody.
+    /// The assignee; empty if unassigned.
     pub assignee: Box<str>,
     /// Its labels, in the row's order.
     pub labels: Box<[Box<str>]>,
-    /// The lease that stands in the row.
+    /// The lease that is in the row.
     pub lease: Option<Box<Lease>>,
     /// The generation of its newest lease; 0 where it never had one.
     pub lease_generation: u64,
@@ -161,7 +161,7 @@ struct Wire<'a> {
     #[serde(borrow)]
     #[schemars(regex(pattern = r"\S"))]
     id: Cow<'a, str>,
-    /// Where it stands: `open`, which is also what a missing one reads as,
+    /// The status: `open`, which is also what a missing one reads as,
     /// `in_progress`, `blocked`, `closed`, `tombstone`, or a word of another
     /// tracker, which is never ready.
     #[serde(default, borrow)]
@@ -214,7 +214,7 @@ struct WireDependency<'a> {
     dep_type: Option<Text<'a>>,
 }
 
-/// A text that is not copied where it stands in the row as it is; serde's own
+/// A text that is not copied where it is in the row as it is; serde's own
 /// copies always behind an `Option`.
 #[derive(JsonSchema)]
 #[schemars(inline, with = "String", description = "")]
@@ -311,7 +311,7 @@ pub const DEFAULT_PRIORITY: i64 = 2;
 /// The type of a row that names none.
 pub const DEFAULT_TYPE: &str = "task";
 
-/// Types that a loop leaves alone unless told otherwise (`contracts.md` 9).
+/// Types that a loop skips by default (`contracts.md` 9).
 pub const TYPES_NOT_WORKED_ON: [&str; 9] = [
     "epic",
     "gate",
@@ -324,7 +324,7 @@ pub const TYPES_NOT_WORKED_ON: [&str; 9] = [
     "merge-request",
 ];
 
-/// What changes in a row: fields to set, and fields to take away.
+/// What changes in a row: fields to set, and fields to remove.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowChange {
     fields: BTreeMap<&'static str, Option<Value>>,
@@ -349,7 +349,7 @@ impl RowChange {
         self
     }
 
-    /// Returns the fields in order of name; `None` is one to take away.
+    /// Returns the fields in order of name; `None` is one to remove.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, Option<&Value>)> {
         self.fields
             .iter()
@@ -418,7 +418,7 @@ impl Selection {
         }
     }
 
-    /// Tells whether the issue is among those to work on.
+    /// Returns whether the issue is among those to work on.
     pub fn admits(&self, issue: &Issue) -> bool {
         let by_type = match &self.types {
             TypeSelection::All => true,

@@ -15,7 +15,7 @@ const SHOWN_CHARS: usize = 80;
 /// A document that does not have the shape that its kind demands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// The bytes are no JSON.
+    /// The bytes are not JSON.
     #[error("no JSON at line {line}, column {column}: {message}")]
     Syntax {
         /// The line, from 1.
@@ -30,7 +30,7 @@ pub enum FieldError {
     NotAnObject {
         /// The path of the value, `document` for the whole.
         field: String,
-        /// The beginning of what stands there.
+        /// The beginning of what is there.
         found: String,
     },
     /// A required field is absent, null or blank.
@@ -48,7 +48,7 @@ pub enum FieldError {
         field: String,
         /// What would be right.
         expected: String,
-        /// The beginning of what stands there.
+        /// The beginning of what is there.
         found: String,
     },
 }
@@ -62,7 +62,8 @@ impl FieldError {
         }
     }
 
-    /// Returns the path of the field at fault, `None` where the text is no JSON.
+    /// Returns the path of the field at fault, `None` where the text is not
+    /// JSON.
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Syntax { .. } => None,
@@ -73,21 +74,21 @@ impl FieldError {
     }
 }
 
-/// The fields of one object that nobody has taken yet.
+/// The fields of one object that are not read yet.
 #[derive(Debug)]
-pub(crate) struct Fields {
+pub(crate) struct ObjectFields {
     map: Map<String, Value>,
     path: String,
 }
 
-impl Fields {
+impl ObjectFields {
     /// Reads bytes as one JSON object.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, FieldError> {
         let value: Value = serde_json::from_slice(bytes).map_err(FieldError::syntax)?;
         Self::of(value, String::new())
     }
 
-    /// Reads bytes as one JSON object in which no name stands twice.
+    /// Reads bytes as one JSON object in which no name appears twice.
     pub(crate) fn parse_strict(bytes: &[u8]) -> Result<Self, FieldError> {
         let value = strict::parse(bytes).map_err(FieldError::syntax)?;
         Self::of(value, String::new())
@@ -123,7 +124,7 @@ impl Fields {
     }
 
     /// Takes a field where it has the expected shape and leaves it otherwise,
-    /// to be kept with what nobody knows.
+    /// to be kept with the unknown fields.
     pub(crate) fn take_if<T>(
         &mut self,
         name: &str,
@@ -187,7 +188,7 @@ impl Fields {
             .ok_or_else(|| self.missing(name, "text that is not blank"))
     }
 
-    /// Takes a text as it stands; absent reads as empty.
+    /// Takes a text as it is; absent reads as empty.
     pub(crate) fn raw_text(&mut self, name: &str) -> Result<String, FieldError> {
         match self.take(name) {
             None => Ok(String::new()),
@@ -229,7 +230,7 @@ impl Fields {
         }
     }
 
-    /// Takes a list of texts as they stand; absent reads as empty.
+    /// Takes a list of texts as they are; absent reads as empty.
     pub(crate) fn texts(&mut self, name: &str) -> Result<Vec<String>, FieldError> {
         let items = self.list(name)?;
         let mut texts = Vec::with_capacity(items.len());
@@ -293,7 +294,8 @@ mod tests {
 
     #[test]
     fn errors_name_the_path_and_what_would_be_right() {
-        let mut fields = Fields::of(json!({"a": {"b": 7}, "c": ["x", 1]}), String::new()).unwrap();
+        let mut fields =
+            ObjectFields::of(json!({"a": {"b": 7}, "c": ["x", 1]}), String::new()).unwrap();
         let mut inner = fields.object_opt("a").unwrap().unwrap();
         assert_eq!(
             inner.text("b").unwrap_err().to_string(),

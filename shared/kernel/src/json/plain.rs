@@ -42,9 +42,9 @@ pub fn plain_json(json: &str) -> Cow<'_, str> {
 }
 
 /// Returns a text without what a reader does not see: control characters other
-/// than line ends and tabs, marks that turn the direction of writing, characters
-/// without a width, tags and variation selectors. A text of more than `most`
-/// characters is cut, and says so.
+/// than line ends and tabs, marks that turn the direction of writing,
+/// characters without a width, tags and variation selectors. A text of more
+/// than `most` characters is truncated, with a mark.
 pub fn visible(text: &str, most: usize) -> String {
     let shown = |c: &char| matches!(c, '\n' | '\t') || !(is_active(*c) || is_selector(*c));
     let mut characters = text.chars().filter(shown);
@@ -87,7 +87,7 @@ pub fn cut_at(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// Tells whether a text is one that [`cut`] made shorter.
+/// Returns whether a text is one that [`cut`] made shorter.
 pub fn is_cut(text: &str) -> bool {
     text.len() > SHOWN - 3 && text.ends_with('…')
 }
@@ -103,7 +103,8 @@ pub fn listed<P: AsRef<str>>(paths: &[P]) -> String {
     }
 }
 
-/// Tells whether a character does something to a terminal, or hides in a text.
+/// Returns whether a character does something to a terminal, or hides in a
+/// text.
 fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -126,7 +127,7 @@ fn is_active(c: char) -> bool {
         )
 }
 
-/// Tells whether a character picks the form of the one before it; a row of
+/// Returns whether a character picks the form of the one before it; a row of
 /// them can carry a text of its own.
 const fn is_selector(c: char) -> bool {
     matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{180b}'..='\u{180d}' | '\u{180f}')

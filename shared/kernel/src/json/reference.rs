@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// The witness prefix where none is configured.
 pub const DEFAULT_WITNESS_PREFIX: &str = "worker://loop";
 
-/// What a stop or handoff witness says of the lease that it found.
+/// What a stop or handoff witness reports about the lease that it found.
 ///
 /// Which id and owner go in is decided by the handoff table
 /// (`contracts.md` 5): the claimed ones after success, the row's otherwise,

@@ -20,9 +20,9 @@ const UNITS: [(&str, u64); 9] = [
     ("B", 1),
 ];
 
-/// A text is no size.
+/// A text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no size such as 20GiB, 500MB or 4096")]
+#[error("invalid size `{0}`: expected for example 20GiB, 500MB or 4096")]
 pub struct NoSize(pub String);
 
 impl FromStr for Size {

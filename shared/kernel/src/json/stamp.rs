@@ -1,4 +1,4 @@
-//! Times as they stand in files.
+//! Times as they are stored in files.
 
 use crate::json::time;
 use jiff::Timestamp;
@@ -7,9 +7,9 @@ use serde::{Serialize, Serializer};
 
 /// A time and the text that it was read from or is written as.
 ///
-/// A time that somebody else wrote is written again as it stood; one of ours
-/// has microseconds and ends in `Z` (`contracts.md` 6). Compare
-/// [`Stamp::time`], never the text.
+/// A time from another program is rewritten unchanged; one of ours has
+/// microseconds and ends in `Z` (`contracts.md` 6). Compare [`Stamp::time`],
+/// never the text.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(
     inline,

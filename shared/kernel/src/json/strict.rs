@@ -1,4 +1,4 @@
-//! Parses a document, and refuses names that stand twice.
+//! Parses a document, and refuses names that appear twice.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ const FREE: &[&str] = &["payload", "rawError"];
 /// The field whose keys are names of the contract, and whose values are free.
 const FREE_BELOW: &str = "toolExamples";
 
-/// Parses one JSON document and refuses a key that stands twice in an object
+/// Parses one JSON document and refuses a key that appears twice in an object
 /// of the contract: two readers would see two different turns.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
@@ -26,7 +26,7 @@ struct Strict {
     free_below: bool,
 }
 
-/// Reads what lies in a document by the contract.
+/// Reads what is in a document by the contract.
 const STRICT: Strict = Strict { free_below: false };
 
 impl<'de> DeserializeSeed<'de> for Strict {
@@ -91,7 +91,7 @@ impl<'de> Visitor<'de> for Strict {
             };
             if map.contains_key(&name) {
                 return Err(A::Error::custom(format_args!(
-                    "the field {} stands twice in one object",
+                    "the field {} appears twice in one object",
                     excerpt(&name)
                 )));
             }

@@ -51,8 +51,8 @@ pub fn encode_branch(name: &str) -> String {
     text
 }
 
-/// Returns the name that a spelling of [`encode`] or [`encode_branch`] stands
-/// for; `None` where it stands for none.
+/// Returns the name that a spelling of [`encode`] or [`encode_branch`]
+/// represents; `None` where it represents none.
 pub fn decode(spelling: &str) -> Option<String> {
     let name = percent_decode_str(spelling).decode_utf8().ok()?;
     (!name.is_empty()).then(|| name.into_owned())

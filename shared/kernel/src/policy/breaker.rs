@@ -26,21 +26,21 @@ impl Default for BreakerRule {
     }
 }
 
-/// What a step's end says of everything but its issue.
+/// What the end of a step shows about its environment, not its issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Blame {
     /// It ended well, or failed by something of the issue's own.
     Issue,
     /// It failed the verification, which may fail without any work as well.
     Check,
-    /// It failed by a class that says nothing of the issue.
+    /// It failed with a class that does not blame the issue.
     Surroundings(String),
     /// Nothing: it did not begin, or was cut by us.
     Nobody,
 }
 
-/// Tells what a failed attempt's classes blame: a class that the policy blocks
-/// the issue for says something of the issue itself.
+/// Returns what a failed attempt's classes blame: a class for which the policy
+/// blocks the issue blames the issue.
 pub fn blame(policy: &RetryPolicy, classes: &[String]) -> Blame {
     let class = decide(policy, classes, 1).class;
     if class == FailureClass::CheckFailed.as_str() {
@@ -79,7 +79,7 @@ pub enum BreakerChange {
         /// When one step is let through.
         until: Timestamp,
     },
-    /// Dispatch goes on.
+    /// Dispatch continues.
     Closed,
 }
 
@@ -92,11 +92,12 @@ impl fmt::Display for BreakerChange {
                 until,
             } => write!(
                 f,
-                "BREAKER OPEN: {class} on {} issues in a row ({}); dispatch pauses, one step asks at {until:.0}",
+                "BREAKER OPEN: {class} on {} issues in a row ({}); dispatch pauses, one probe at \
+                {until:.0}",
                 issues.len(),
                 issues.join(", ")
             ),
-            Self::Closed => f.write_str("breaker closed: dispatch goes on"),
+            Self::Closed => f.write_str("breaker closed: dispatch resumes"),
         }
     }
 }
@@ -123,7 +124,7 @@ pub struct Breaker {
     issues: BTreeSet<String>,
     /// The issues in a row that failed the verification.
     checks: BTreeSet<String>,
-    /// Set where a step passed the verification while it was said to fail
+    /// Set where a step passed the verification while it was reported to fail
     /// without any work: it is not asked again.
     is_refuted: bool,
 }
@@ -153,15 +154,15 @@ impl Breaker {
         }
     }
 
-    /// Takes note that a worker begins a step.
+    /// Records that a worker begins a step.
     pub fn take(&mut self, worker: &str) {
         if let State::Open { probe, .. } = &mut self.state {
             *probe = Some(worker.to_owned());
         }
     }
 
-    /// Takes note that a worker finds out whether the verification passes
-    /// without any work.
+    /// Records that a worker finds out whether the verification passes without
+    /// any work.
     pub fn ask(&mut self, worker: &str) {
         self.state = State::Asking(worker.to_owned());
     }
@@ -205,7 +206,7 @@ impl Breaker {
         }
         if let State::Open { class, probe, .. } = &mut self.state {
             if probe.as_deref() != Some(worker) {
-                // A step that began before says nothing of now.
+                // A step that began earlier carries no information about now.
                 return None;
             }
             *probe = None;
@@ -287,7 +288,8 @@ mod tests {
         })
     }
 
-    /// Ends steps, each as `issue class`: `ok` ended well, `-` says nothing.
+    /// Ends steps, each as `issue class`: `ok` ended well, `-` carries no
+    /// information.
     fn end(breaker: &mut Breaker, steps: &[&str]) -> Vec<bool> {
         let ended = steps.iter().map(|step| {
             let (issue, class) = step.split_once(' ').unwrap();
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn one_step_asks_after_the_pause_and_says_whether_dispatch_goes_on() {
+    fn one_step_asks_after_the_pause_and_says_whether_dispatch_continues() {
         let mut breaker = breaker(2);
         end(&mut breaker, &["a x"]);
         let opened = breaker.ended("w", "b", Blame::Surroundings("x".into()), at(10));
@@ -335,7 +337,8 @@ mod tests {
         );
         assert_eq!(
             opened.unwrap().to_string(),
-            "BREAKER OPEN: x on 2 issues in a row (a, b); dispatch pauses, one step asks at 1970-01-01T00:05:10Z"
+            "BREAKER OPEN: x on 2 issues in a row (a, b); dispatch pauses, one probe at \
+            1970-01-01T00:05:10Z"
         );
         assert_eq!(breaker.passage(at(309)), Passage::NoneUntil(at(310)));
         // What began before the pause changes nothing.
@@ -394,13 +397,13 @@ mod tests {
         breaker.take("v");
         let closed = breaker.ended("v", "d", Blame::Issue, at(700));
         assert_eq!(closed, Some(BreakerChange::Closed));
-        // It passes with work: what it does without says nothing here.
+        // It passes with work: what it does without is irrelevant here.
         end(&mut breaker, &["a check", "b check", "c check"]);
         assert_eq!(breaker.passage(at(700)), Passage::All);
     }
 
     #[test]
-    fn a_class_that_blocks_its_issue_says_something_of_it() {
+    fn a_class_that_blocks_its_issue_blames_it() {
         let policy = RetryPolicy::embedded().unwrap();
         for (class, blames) in [
             ("landing_conflict", false),

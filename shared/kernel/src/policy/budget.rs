@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What was used, as far as it is told.
+/// What was used, as far as it is reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Tokens, read and written.
@@ -28,13 +28,13 @@ impl Spent {
 }
 
 impl fmt::Display for Spent {
-    /// Writes what is told, as in `1200 tokens, 0.35 USD`.
+    /// Writes what is reported, as in `1200 tokens, 0.35 USD`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tokens = self.tokens.map(|tokens| format!("{tokens} tokens"));
         let money = self.cost_nano_usd.map(|nano| usd(nano) + " USD");
         let told: Vec<String> = tokens.into_iter().chain(money).collect();
         if told.is_empty() {
-            return f.write_str("nothing told");
+            return f.write_str("nothing reported");
         }
         f.write_str(&told.join(", "))
     }
@@ -52,7 +52,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Tells whether a bound is reached.
+    /// Returns whether a bound is reached.
     pub fn is_used_up(&self, spent: Spent, time: Duration) -> bool {
         let reached = |used: Option<u64>, bound: Option<u64>| {
             bound.is_some_and(|bound| used.unwrap_or(0) >= bound)
@@ -101,9 +101,9 @@ fn shown(duration: Duration) -> String {
     }
 }
 
-/// A text is no sum of money.
+/// A text is not a sum of money.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no sum in dollars such as 25 or 0.50")]
+#[error("invalid amount `{0}`: expected dollars, for example 25 or 0.50")]
 pub struct NoSum(pub String);
 
 /// Reads a sum in dollars, with nine digits after the point at most, as
@@ -200,7 +200,7 @@ mod tests {
         );
         assert_eq!(left.cost_nano_usd, Some(750_000_000));
         assert_eq!(spent.to_string(), "120 tokens, 0.25 USD");
-        assert_eq!(Spent::default().to_string(), "nothing told");
+        assert_eq!(Spent::default().to_string(), "nothing reported");
     }
 
     proptest! {

@@ -14,9 +14,9 @@ pub enum StopAt {
     Moment(Timestamp),
 }
 
-/// A text is no such time.
+/// A text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is neither a time of day such as 07:00 nor an RFC 3339 time")]
+#[error("invalid time `{0}`: expected a time of day such as 07:00, or an RFC 3339 time")]
 pub struct NoTime(pub String);
 
 impl FromStr for StopAt {
@@ -63,7 +63,7 @@ impl StopAt {
 pub struct Deadline {
     /// When it is to end.
     pub stop_at: Option<Timestamp>,
-    /// How long it may go on.
+    /// How long it may continue.
     pub max_duration: Option<Duration>,
 }
 
@@ -77,7 +77,7 @@ pub enum Reached {
 }
 
 impl Deadline {
-    /// Tells whether a bound is reached, after a batch has run so long.
+    /// Returns whether a bound is reached, after a batch has run so long.
     pub fn reached(&self, now: Timestamp, ran: Duration) -> Option<Reached> {
         if self.stop_at.is_some_and(|at| now >= at) {
             return Some(Reached::StopAt);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_said_with_its_day_and_its_zone() {
+    fn an_end_is_reported_with_its_day_and_its_zone() {
         let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         for (at, said) in [
             ("2026-11-23T06:00:00Z", "Mon 2026-11-23 07:00 CET"),

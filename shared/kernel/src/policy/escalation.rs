@@ -7,7 +7,7 @@
 
 use crate::failure::FailureClass;
 use crate::json::reference::RefSet;
-use crate::policy::retry::{Decision, Outcome};
+use crate::policy::retry::{Decision, RetryOutcome};
 use crate::turn::{Block, Discover, MutationReady};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -77,12 +77,14 @@ pub struct IssueContext {
 pub enum ContextError {
     /// No source names an issue.
     #[error(
-        "cannot tell which issue to escalate: no variable, no session and no ready issue names one"
+        "cannot determine which issue to escalate: no variable, no session and no ready issue \
+        names one"
     )]
     Unbound,
     /// The two variables name different issues.
     #[error(
-        "cannot tell which issue to escalate: PREMATH_ACTIVE_ISSUE_ID says `{active}`, PREMATH_ISSUE_ID says `{other}`"
+        "cannot determine which issue to escalate: PREMATH_ACTIVE_ISSUE_ID is `{active}`, but \
+        PREMATH_ISSUE_ID is `{other}`"
     )]
     Disagree {
         /// What `PREMATH_ACTIVE_ISSUE_ID` says.
@@ -91,19 +93,19 @@ pub enum ContextError {
         other: String,
     },
     /// Nothing but the ready frontier could say, and it has several rows.
-    #[error("cannot tell which issue to escalate: {count} issues are ready")]
+    #[error("cannot determine which issue to escalate: {count} issues are ready")]
     ManyReady {
         /// How many.
         count: usize,
     },
     /// The session is broken.
-    #[error("cannot tell which issue to escalate: the session is invalid: {reason}")]
+    #[error("cannot determine which issue to escalate: the session is invalid: {reason}")]
     SessionInvalid {
         /// What is wrong with it.
         reason: String,
     },
     /// The session cannot be read.
-    #[error("cannot tell which issue to escalate: the session cannot be read: {reason}")]
+    #[error("cannot determine which issue to escalate: the session cannot be read: {reason}")]
     SessionReadFailed {
         /// What the system says.
         reason: String,
@@ -126,8 +128,8 @@ impl ContextError {
 
 /// Returns which issue an escalation is about.
 ///
-/// Blank reads as absent. A later source is looked at only where the earlier
-/// ones say nothing, so a broken session matters only without a variable.
+/// Blank reads as absent. A later source is read only if the earlier ones are
+/// empty, so a broken session matters only without a variable.
 ///
 /// # Errors
 ///
@@ -248,12 +250,14 @@ pub fn follow_up(report: &EscalationReport<'_>) -> FollowUp {
     let class = plain(&report.decision.class);
     let attempts = attempts(report.decision);
     let mut description = format!(
-        "Work on {issue_id} ({}) failed with {class} after {attempts}. Find the cause and mend it; then {issue_id} can be worked on again.\n",
+        "Work on {issue_id} ({}) failed with {class} after {attempts}. Find and fix the cause, so \
+        that {issue_id} can be retried.\n",
         plain(report.issue_title)
     );
     description.push_str(&facts(report));
     description.push_str(&format!(
-        "\nAcceptance: the cause is mended, and what is left to do for {issue_id} stands in it.\n- `premath issue show {issue_id}`\n"
+        "\nAcceptance: the cause is fixed, and the remaining work for {issue_id} is described \
+        there.\n- `premath issue show {issue_id}`\n"
     ));
     FollowUp {
         title: format!("Follow up on {issue_id}: {class} after {attempts}"),
@@ -285,8 +289,8 @@ fn attempts(decision: &Decision) -> String {
 fn facts(report: &EscalationReport<'_>) -> String {
     let decision = report.decision;
     let action = match decision.outcome {
-        Outcome::Retry => "retry",
-        Outcome::Escalate(action) => action.as_str(),
+        RetryOutcome::Retry => "retry",
+        RetryOutcome::Escalate(action) => action.as_str(),
     };
     let mut text = format!(
         "Step: {}\nWorker: {}\nRule: {} ({action})\n",
@@ -338,7 +342,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
-    fn the_first_source_that_says_something_decides() {
+    fn the_first_source_that_has_a_value_decides() {
         use ContextSource::{ActiveEnv, Env, ReadyFrontier, Session};
         let broken = SessionSource::Invalid { reason: "x".into() };
         let unread = SessionSource::ReadFailed { reason: "x".into() };

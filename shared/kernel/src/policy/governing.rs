@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 /// Where a protected name counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum PatternPlace {
     /// At the root of the repository alone.
     Root,
     /// In every folder: what reads it looks there too.
@@ -32,37 +32,37 @@ const OWN: [&str; 2] = [".premath", "artifacts"];
 /// A name counts in every folder where its reader looks in every folder: git
 /// for attributes, cargo, npm and direnv for their settings, agents for their
 /// instructions.
-const DEFAULTS: &[(Place, &str)] = &[
-    (Place::Root, "harness.toml"),
-    (Place::Root, "mise.toml"),
-    (Place::Root, ".mise.toml"),
-    (Place::Root, ".mise/"),
-    (Place::Root, ".config/mise.toml"),
-    (Place::Root, ".config/mise/"),
-    (Place::Root, "policies/"),
-    (Place::Root, "instructions/"),
-    (Place::Root, ".premath/"),
-    (Place::Root, "artifacts/"),
-    (Place::Anywhere, ".gitattributes"),
-    (Place::Root, ".gitmodules"),
-    (Place::Root, ".githooks/"),
-    (Place::Root, ".git-hooks/"),
-    (Place::Root, ".husky/"),
-    (Place::Anywhere, "AGENTS.md"),
-    (Place::Anywhere, "AGENTS.override.md"),
-    (Place::Anywhere, "CLAUDE.md"),
-    (Place::Anywhere, "GEMINI.md"),
-    (Place::Anywhere, ".claude/"),
-    (Place::Anywhere, ".codex/"),
-    (Place::Anywhere, ".gemini/"),
-    (Place::Anywhere, ".opencode/"),
-    (Place::Anywhere, "opencode.json"),
-    (Place::Anywhere, "opencode.jsonc"),
-    (Place::Anywhere, ".mcp.json"),
-    (Place::Anywhere, ".cargo/config"),
-    (Place::Anywhere, ".cargo/config.toml"),
-    (Place::Anywhere, ".npmrc"),
-    (Place::Anywhere, ".envrc"),
+const DEFAULTS: &[(PatternPlace, &str)] = &[
+    (PatternPlace::Root, "harness.toml"),
+    (PatternPlace::Root, "mise.toml"),
+    (PatternPlace::Root, ".mise.toml"),
+    (PatternPlace::Root, ".mise/"),
+    (PatternPlace::Root, ".config/mise.toml"),
+    (PatternPlace::Root, ".config/mise/"),
+    (PatternPlace::Root, "policies/"),
+    (PatternPlace::Root, "instructions/"),
+    (PatternPlace::Root, ".premath/"),
+    (PatternPlace::Root, "artifacts/"),
+    (PatternPlace::Anywhere, ".gitattributes"),
+    (PatternPlace::Root, ".gitmodules"),
+    (PatternPlace::Root, ".githooks/"),
+    (PatternPlace::Root, ".git-hooks/"),
+    (PatternPlace::Root, ".husky/"),
+    (PatternPlace::Anywhere, "AGENTS.md"),
+    (PatternPlace::Anywhere, "AGENTS.override.md"),
+    (PatternPlace::Anywhere, "CLAUDE.md"),
+    (PatternPlace::Anywhere, "GEMINI.md"),
+    (PatternPlace::Anywhere, ".claude/"),
+    (PatternPlace::Anywhere, ".codex/"),
+    (PatternPlace::Anywhere, ".gemini/"),
+    (PatternPlace::Anywhere, ".opencode/"),
+    (PatternPlace::Anywhere, "opencode.json"),
+    (PatternPlace::Anywhere, "opencode.jsonc"),
+    (PatternPlace::Anywhere, ".mcp.json"),
+    (PatternPlace::Anywhere, ".cargo/config"),
+    (PatternPlace::Anywhere, ".cargo/config.toml"),
+    (PatternPlace::Anywhere, ".npmrc"),
+    (PatternPlace::Anywhere, ".envrc"),
 ];
 
 /// Returns the default patterns as `.gitignore` has them: one that counts at
@@ -71,12 +71,12 @@ pub fn defaults() -> impl Iterator<Item = String> {
     DEFAULTS.iter().map(|(place, name)| pattern(*place, name))
 }
 
-fn pattern(place: Place, name: &str) -> String {
+fn pattern(place: PatternPlace, name: &str) -> String {
     match place {
-        Place::Root => format!("/{name}"),
+        PatternPlace::Root => format!("/{name}"),
         // A slash within a pattern ties it to the root.
-        Place::Anywhere if name.trim_end_matches('/').contains('/') => format!("**/{name}"),
-        Place::Anywhere => name.to_owned(),
+        PatternPlace::Anywhere if name.trim_end_matches('/').contains('/') => format!("**/{name}"),
+        PatternPlace::Anywhere => name.to_owned(),
     }
 }
 
@@ -99,7 +99,7 @@ fn listed() -> String {
     patterns.join(", ")
 }
 
-/// Tells which paths of a repository govern batches in it.
+/// Reports which paths of a repository govern batches in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Governing {
     allowed: BTreeSet<&'static str>,
@@ -112,7 +112,7 @@ pub struct Governing {
 /// A protected name, in the form in which paths are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
-    place: Place,
+    place: PatternPlace,
     parts: Vec<String>,
     is_allowed: bool,
 }
@@ -171,7 +171,7 @@ impl Governing {
             }
             self.starts.extend(parts.first().cloned());
             self.rules.push(Rule {
-                place: Place::Root,
+                place: PatternPlace::Root,
                 parts,
                 is_allowed: false,
             });
@@ -190,7 +190,7 @@ impl Governing {
         self.named.iter().map(String::as_str)
     }
 
-    /// Tells whether a step must leave a path alone.
+    /// Returns whether a step must leave a path alone.
     ///
     /// A path matches in every spelling that is the same file in some checkout:
     /// letter case, ignorable characters and short names of other file systems
@@ -200,7 +200,7 @@ impl Governing {
         self.matches(path, false)
     }
 
-    /// Tells whether a path's content governs batches: what is protected, and
+    /// Returns whether a path's content governs batches: what is protected, and
     /// the defaults that were taken out, without the harness's own state.
     pub fn governs(&self, path: &str) -> bool {
         let is_own = || {
@@ -234,15 +234,15 @@ impl Default for Governing {
 impl Rule {
     fn matches(&self, path: &[String]) -> bool {
         let starts = match self.place {
-            Place::Root => 0..1,
-            Place::Anywhere => 0..path.len().max(1),
+            PatternPlace::Root => 0..1,
+            PatternPlace::Anywhere => 0..path.len().max(1),
         };
         starts
             .into_iter()
             .any(|start| self.begins(path.get(start..).unwrap_or_default()))
     }
 
-    /// Tells whether a path is the protected one, below it, or a leaf in the
+    /// Returns whether a path is the protected one, below it, or a leaf in the
     /// place of a folder above it.
     fn begins(&self, path: &[String]) -> bool {
         !path.is_empty()

@@ -1,7 +1,7 @@
 //! What the harness has in a repository: what each thing is for, and what may
-//! be taken away (HARNESS-RUNTIME 3.2).
+//! be removed (HARNESS-RUNTIME 3.2).
 //!
-//! The shell finds things, [`account`] says of each why it is there. `premath
+//! The shell finds things, [`account`] explains why each is there. `premath
 //! doctor` shows that, `premath clean` takes the removable away.
 //!
 //! Invariant: nothing that a live lane, batch or step may use is removable,
@@ -16,8 +16,8 @@ mod worktree;
 
 pub use found::{
     Batch, Branch, CheckedOut, CutStep, ForeignChange, Found, Head, IssueFacts, Known, Landed,
-    Lane, LeaseLook, Left, LeftFile, LockFile, Loss, Mark, Place, SalvageFolder, Stand, StepOutput,
-    Unreadable, Worktree,
+    LandedPlace, Lane, LeaseLook, Left, LeftFile, LockFile, Loss, Mark, SalvageFolder, Stand,
+    StepOutput, Unreadable, Worktree,
 };
 pub use name::{Role, marked_issue, role};
 
@@ -29,10 +29,10 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How old a left thing must be where nothing else is said.
+/// How old a left thing must be where nothing else is reported.
 pub const AGE_DEFAULT: Duration = Duration::from_secs(14 * 86_400);
 
-/// What a clean-up may take away.
+/// What a clean-up may remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Now, by the wall clock.
@@ -47,7 +47,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Returns what a clean-up goes by where nothing else is said.
+    /// Returns what a clean-up goes by where nothing else is reported.
     pub const fn at(now: Timestamp) -> Self {
         Self {
             now,
@@ -91,7 +91,7 @@ pub enum Kind {
     Worktree,
     /// A step's branch.
     StepBranch,
-    /// A branch that keeps what a step left, or what stood in a lane's way.
+    /// A branch that keeps what a step left, or a branch that blocked a lane.
     SalvageBranch,
     /// A branch under a name of the harness's that is none of its making.
     Branch,
@@ -109,7 +109,7 @@ pub enum Kind {
     StepOutput,
 }
 
-/// How an item stands.
+/// The standing of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -125,7 +125,7 @@ pub enum Standing {
     Finding,
 }
 
-/// What a clean-up takes away.
+/// What a clean-up removes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Thing {
     /// A branch, if it still is at that commit.
@@ -144,7 +144,7 @@ pub enum Thing {
     },
     /// The registration of a worktree whose folder is gone.
     Registration(String),
-    /// A lock file of git's, if nobody touched it since.
+    /// A git lock file, if it was not touched since.
     Lock(LockFile),
     /// A salvage folder.
     Salvage(PathBuf),
@@ -155,12 +155,12 @@ pub enum Thing {
 /// One thing that the harness has in a repository, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Item {
+pub struct InventoryItem {
     /// What it is.
     pub kind: Kind,
     /// Its name: a branch, a path, an issue's id.
     pub name: String,
-    /// How it stands.
+    /// Its standing.
     pub standing: Standing,
     /// Why.
     pub reason: String,
@@ -173,12 +173,12 @@ pub struct Item {
     /// Its size in bytes, where it has one of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// What a clean-up takes away.
+    /// What a clean-up removes.
     #[serde(skip)]
     pub thing: Option<Thing>,
 }
 
-impl Item {
+impl InventoryItem {
     fn new(
         kind: Kind,
         name: impl Into<String>,
@@ -218,7 +218,7 @@ impl Item {
         self
     }
 
-    /// Tells whether the repository is out of order because of it: what steps
+    /// Returns whether the repository is out of order because of it: what steps
     /// printed only grows old.
     pub fn is_finding(&self) -> bool {
         match self.standing {
@@ -234,8 +234,8 @@ impl Item {
     }
 }
 
-/// Says of everything that was found why it is there, sorted.
-pub fn account(found: &Found, known: &Known, terms: &Terms) -> Vec<Item> {
+/// Explains why each thing that was found is there, sorted.
+pub fn account(found: &Found, known: &Known, terms: &Terms) -> Vec<InventoryItem> {
     let scene = Scene {
         found,
         known,
@@ -254,7 +254,7 @@ pub fn account(found: &Found, known: &Known, terms: &Terms) -> Vec<Item> {
 
 /// Returns how many bytes of step output are too many: what is used above a
 /// budget, when everything else that is removable is gone.
-pub fn excess(used: u64, budget: u64, items: &[Item]) -> u64 {
+pub fn excess(used: u64, budget: u64, items: &[InventoryItem]) -> u64 {
     let going: u64 = items
         .iter()
         .filter(|item| item.standing == Standing::Removable && item.kind == Kind::SalvageFolder)

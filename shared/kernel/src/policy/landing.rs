@@ -15,12 +15,12 @@ use std::str::FromStr;
 pub const DEFAULT_TARGET: &str = "harness/integration";
 
 /// The rounds of a landing, by the names of their outputs and witnesses: it
-/// begins again where somebody else moved the target, and no more often.
+/// restarts if another process moved the target, up to this bound.
 pub const ROUNDS: [&str; 8] = [
     "land", "land-2", "land-3", "land-4", "land-5", "land-6", "land-7", "land-8",
 ];
 
-/// Where a step works, and what becomes of its commit.
+/// Where a step works, and what happens to its commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LandingMode {
     /// On a branch of its own from the target's tip; it lands before its issue
@@ -34,7 +34,7 @@ pub enum LandingMode {
 }
 
 impl LandingMode {
-    /// Returns the text that stands in settings.
+    /// Returns the text used in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Merge => "merge",
@@ -50,9 +50,9 @@ impl fmt::Display for LandingMode {
     }
 }
 
-/// A word is no landing mode.
+/// A word is not a landing mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not `merge`, `branch` or `none`")]
+#[error("invalid value `{0}`: expected `merge`, `branch` or `none`")]
 pub struct UnknownMode(pub String);
 
 impl FromStr for LandingMode {
@@ -114,7 +114,7 @@ impl LandingRecord {
 
 /// Returns the names that a step's branch may have, the first that is free
 /// counts: `harness/<issue>/<generation>` without `refs/heads/`, or one beside
-/// it where that would stand in the way of other branches of the harness.
+/// it if that would conflict with other branches of the harness.
 pub fn step_branches(issue_id: &str, generation: u64) -> Vec<String> {
     let part = token::encode_branch(issue_id);
     let mut stems = Vec::new();
@@ -125,8 +125,8 @@ pub fn step_branches(issue_id: &str, generation: u64) -> Vec<String> {
     stems
 }
 
-/// Tells whether a branch is one that [`step_branches`] names for a step, with
-/// whatever number at its end.
+/// Returns whether a branch is one that [`step_branches`] names for a step,
+/// with whatever number at its end.
 pub fn is_step_branch(branch: &str, issue_id: &str, generation: u64) -> bool {
     step_branches(issue_id, generation).iter().any(|stem| {
         branch.strip_prefix(stem.as_str()).is_some_and(|rest| {
@@ -149,12 +149,12 @@ mod tests {
         }
         assert_eq!(
             "marge".parse::<LandingMode>().unwrap_err().to_string(),
-            "`marge` is not `merge`, `branch` or `none`"
+            "invalid value `marge`: expected `merge`, `branch` or `none`"
         );
     }
 
     #[test]
-    fn a_steps_branch_never_stands_in_the_way_of_the_harness() {
+    fn a_steps_branch_never_blocks_the_harness() {
         assert_eq!(step_branches("a/b", 2)[0], "harness/a%2Fb/2");
         for reserved in ["salvage", "moved", "integration"] {
             assert_eq!(

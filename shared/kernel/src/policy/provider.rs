@@ -1,5 +1,5 @@
 //! The providers of the agents' models: which of them a lane works with, and
-//! what becomes of one that refuses more work (`agents.md`, "Supervision").
+//! what happens to one that refuses more work (`agents.md`, "Supervision").
 //!
 //! A usage limit parks the provider and never the issue: for minutes at first,
 //! and up to the stated reset only when probes are refused too. When its time
@@ -13,11 +13,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A stated reset that is further away is no reset: no limit is longer than a
-/// week.
+/// A stated reset that is further away is not a reset: no limit is longer than
+/// a week.
 const STATED_MAX: Duration = Duration::from_secs(8 * 86_400);
 
-/// How long a provider is parked at first, whatever was said: the text that
+/// How long a provider is parked at first, whatever was reported: the text that
 /// says it comes through a step. Each refused probe doubles it.
 const FIRST_PARK: Duration = Duration::from_secs(300);
 
@@ -27,13 +27,13 @@ const JITTERED_MAX: Duration = Duration::from_secs(3_600);
 /// A provider refused more work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UsageLimit {
-    /// When the limit resets, where that is said.
+    /// When the limit resets, where that is reported.
     pub resets_at: Option<Timestamp>,
 }
 
 impl UsageLimit {
-    /// Reads what a command said of its limit: `resets at` and a time, RFC 3339
-    /// or seconds since 1970, in the text after the class word.
+    /// Reads what a command reported about its limit: `resets at` and a time,
+    /// RFC 3339 or seconds since 1970, in the text after the class word.
     pub fn said(text: &str) -> Self {
         const WORDS: &str = "resets at ";
         let at = text.find(WORDS).and_then(|at| {
@@ -67,7 +67,7 @@ pub enum LimitLines {
 
 /// A word that names no way to treat such a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` must be `ignore` or `park`")]
+#[error("invalid value `{0}`: expected `ignore` or `park`")]
 pub struct UnknownLimitLines(String);
 
 impl FromStr for LimitLines {
@@ -111,7 +111,7 @@ pub enum Answer {
     Refused(UsageLimit),
     /// It did not refuse.
     Answered,
-    /// The step says nothing: it did not begin, or was cut by us.
+    /// No information: the step did not start, or was cancelled.
     Unknown,
 }
 
@@ -137,9 +137,9 @@ impl fmt::Display for ProviderChange {
         match self {
             Self::Parked { provider, until } => write!(
                 f,
-                "PROVIDER PARKED: {provider} refuses more work; one step asks again at {until:.0}"
+                "PROVIDER PARKED: {provider} refused work; one probe at {until:.0}"
             ),
-            Self::Resumed { provider } => write!(f, "provider {provider} answers again"),
+            Self::Resumed { provider } => write!(f, "provider {provider} is available again"),
         }
     }
 }
@@ -260,7 +260,7 @@ impl ProviderDesk {
             .min()
     }
 
-    /// Takes note that a worker begins a step.
+    /// Records that a worker begins a step.
     pub fn take(&mut self, worker: &str, seat: Seat) {
         if seat.probe
             && let Some(parked) = self.parked.get_mut(&seat.provider)
@@ -288,7 +288,7 @@ impl ProviderDesk {
                 self.parked.remove(&provider);
                 Some(ProviderChange::Resumed { provider })
             }
-            // A step that began before says nothing of now.
+            // A step that began earlier carries no information about now.
             Answer::Answered => None,
             Answer::Unknown => {
                 if asks && let Some(parked) = parked {
@@ -326,7 +326,7 @@ impl ProviderDesk {
             && !asked
             && known.until > now
         {
-            // What others that ran were told at the same time.
+            // What others that ran were reported at the same time.
             let keeps = match (known.stated, stated.is_some()) {
                 (true, false) => true,
                 (false, true) => false,

@@ -1,4 +1,4 @@
-//! Retry and escalation: what becomes of a step that failed (`contracts.md` 7,
+//! Retry and escalation: what happens to a step that failed (`contracts.md` 7,
 //! TUSK-HARNESS-CONTRACT 5).
 //!
 //! The rules are a policy artifact bound by its digest; none is written in
@@ -26,14 +26,14 @@ pub const DEFAULT_RULE_ID: &str = "default";
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RetryOutcome {
     /// Try again, after the backoff.
     Retry,
     /// The attempts are used up.
     Escalate(EscalationAction),
 }
 
-/// What the policy says of one failure.
+/// What the policy reports about one failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The rule that decides, [`DEFAULT_RULE_ID`] where none names a class.
@@ -47,13 +47,13 @@ pub struct Decision {
     /// The rule's backoff class.
     pub backoff_class: String,
     /// What to do next.
-    pub outcome: Outcome,
+    pub outcome: RetryOutcome,
 }
 
 impl Decision {
     /// Returns whether the attempts are used up.
     pub const fn is_escalation(&self) -> bool {
-        matches!(self.outcome, Outcome::Escalate(_))
+        matches!(self.outcome, RetryOutcome::Escalate(_))
     }
 }
 
@@ -102,9 +102,9 @@ pub fn decide_within(
         max_attempts,
         backoff_class: terms.backoff_class.clone(),
         outcome: if attempt < max_attempts {
-            Outcome::Retry
+            RetryOutcome::Retry
         } else {
-            Outcome::Escalate(terms.escalation_action)
+            RetryOutcome::Escalate(terms.escalation_action)
         },
     }
 }
@@ -132,7 +132,7 @@ mod tests {
     #[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
     fn the_table_of_the_contract_decides() {
         use EscalationAction::{IssueDiscover, MarkBlocked, Stop};
-        use Outcome::{Escalate, Retry};
+        use RetryOutcome::{Escalate, Retry};
         for (classes, attempt, rule, class, outcome) in [
             (
                 vec!["gate_timeout"],

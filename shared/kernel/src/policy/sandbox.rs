@@ -22,10 +22,10 @@ pub enum SandboxMode {
 }
 
 impl SandboxMode {
-    /// What is tried where nobody asked for one, the strongest first.
+    /// The modes tried by default, the strongest first.
     pub const BY_STRENGTH: [Self; 2] = [Self::Namespaces, Self::Landlock];
 
-    /// Returns the text that stands in settings.
+    /// Returns the text used in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Namespaces => "namespaces",
@@ -41,9 +41,9 @@ impl fmt::Display for SandboxMode {
     }
 }
 
-/// A word is no way of confining.
+/// A word is not a sandbox mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not `namespaces`, `landlock` or `none`")]
+#[error("invalid sandbox mode `{0}`: expected `namespaces`, `landlock` or `none`")]
 pub struct UnknownSandbox(pub String);
 
 impl FromStr for SandboxMode {
@@ -67,7 +67,7 @@ impl FromStr for SandboxMode {
 pub struct SandboxUnavailable {
     /// What was asked for.
     pub mode: SandboxMode,
-    /// What is in its way.
+    /// Why it does not work.
     pub why: String,
 }
 
@@ -83,7 +83,7 @@ impl SandboxUnavailable {
 pub struct SandboxChoice {
     /// The way.
     pub mode: SandboxMode,
-    /// What was tried before it, with what was in its way.
+    /// The modes tried before it, each with the reason why it does not work.
     pub missing: Vec<SandboxUnavailable>,
 }
 
@@ -92,13 +92,16 @@ impl SandboxChoice {
     pub fn told(&self) -> String {
         let what = match self.mode {
             SandboxMode::Namespaces => {
-                "commands are confined by namespaces: they see the system, their worktree and a home of their own"
+                "commands are confined by namespaces: system, worktree and a private home are \
+                visible"
             }
             SandboxMode::Landlock => {
-                "commands are confined by landlock: they see the system, their worktree and a home of their own; they reach what you do"
+                "commands are confined by landlock: system, worktree and a private home are \
+                readable; the network is open"
             }
             SandboxMode::None => {
-                "commands are not confined, as asked for; a change of issue memory by one is detected and reported"
+                "commands are not confined, as requested; changes of the issue store are detected \
+                and reported"
             }
         };
         let missing = self.missing.iter();
@@ -109,14 +112,14 @@ impl SandboxChoice {
     }
 }
 
-/// Takes the way that was asked for, or the strongest that works; `works` says
-/// what is in the way of one, and is asked no more often than needed.
+/// Takes the way that was asked for, or the strongest that works; `works`
+/// returns why one does not work, and is called no more often than needed.
 ///
 /// # Errors
 ///
 /// [`SandboxUnavailable`] where one was asked for that does not work: it is
-/// never exchanged for a weaker one. The same where none works and nobody asked
-/// for none.
+/// never exchanged for a weaker one. The same if none works and `none` was not
+/// requested.
 pub fn choose(
     asked: Option<SandboxMode>,
     mut works: impl FnMut(SandboxMode) -> Result<(), String>,
@@ -150,7 +153,7 @@ pub fn choose(
 }
 
 /// Keeps of the paths that are wanted beside a lane's own those that neither
-/// hold nor lie in anything closed: the narrower denial wins, and a list of
+/// hold nor are in anything closed: the narrower denial wins, and a list of
 /// what is open cannot say "but not this".
 pub fn admitted(
     wanted: impl IntoIterator<Item = PathBuf>,
@@ -164,10 +167,10 @@ pub fn admitted(
     wanted.into_iter().filter(|path| !meets(path)).collect()
 }
 
-/// Leaves out what lies below another path of the list: it is open with it,
-/// and a command could put a link in its place.
+/// Leaves out what is below another path of the list: it is open with it, and a
+/// command could put a link in its place.
 pub fn outermost(paths: impl IntoIterator<Item = PathBuf>) -> BTreeSet<PathBuf> {
-    // In this order a folder comes just before all that lies below it.
+    // In this order a folder comes just before all that is below it.
     let sorted: BTreeSet<PathBuf> = paths.into_iter().collect();
     let mut kept: Vec<PathBuf> = Vec::new();
     for path in sorted {
@@ -178,7 +181,7 @@ pub fn outermost(paths: impl IntoIterator<Item = PathBuf>) -> BTreeSet<PathBuf> 
     kept.into_iter().collect()
 }
 
-/// Returns what is closed and yet lies in a path that is open.
+/// Returns what is closed and yet is in a path that is open.
 pub fn exposed<'a>(open: &[PathBuf], closed: &'a [PathBuf]) -> Vec<&'a Path> {
     closed
         .iter()
@@ -196,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_strongest_that_works_is_taken_where_nobody_asked() {
+    fn the_strongest_that_works_is_taken_by_default() {
         let all = choose(None, |_| Ok(())).unwrap();
         assert_eq!(all.mode, SandboxMode::Namespaces);
         let second = choose(None, |mode| match mode {
@@ -238,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_holds_or_lies_in_what_is_closed_is_not_admitted() {
+    fn a_path_that_holds_or_is_in_what_is_closed_is_not_admitted() {
         let closed = paths(&["/h/u/.cache/work/repo", "/h/u/lanes/b"]);
         let wanted = paths(&[
             "/h/u/.cache",

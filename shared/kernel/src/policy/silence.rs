@@ -1,4 +1,4 @@
-//! How long an agent may say nothing (`agents.md`, "Supervision").
+//! How long an agent may be silent (`agents.md`, "Supervision").
 //!
 //! Two minutes of silence is a model that thinks; what is too long depends on
 //! what the agent does meanwhile.
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// What an agent does, as far as its events say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentPhase {
-    /// It has said nothing yet.
+    /// It has printed nothing yet.
     Starting,
     /// A tool call of it runs.
     Calling,
@@ -20,8 +20,8 @@ pub enum AgentPhase {
 
 /// Why an agent is ended before its own end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overdue {
-    /// It said nothing for so long.
+pub enum AgentTimeout {
+    /// It was silent for this long.
     Silent(AgentPhase, Duration),
     /// It said that it is done and does not end.
     Lingering,
@@ -31,7 +31,7 @@ pub enum Overdue {
     OverBudget,
 }
 
-/// How long an agent may say nothing, by what it does.
+/// How long an agent may be silent, by what it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SilenceLimits {
     /// Before its first event.
@@ -56,7 +56,7 @@ impl Default for SilenceLimits {
 }
 
 impl SilenceLimits {
-    /// Returns how long an agent may say nothing in a phase.
+    /// Returns how long an agent may be silent in a phase.
     pub const fn of(&self, phase: AgentPhase) -> Duration {
         match phase {
             AgentPhase::Starting => self.first_event,
@@ -66,7 +66,7 @@ impl SilenceLimits {
         }
     }
 
-    /// Tells whether a silence is too long.
+    /// Returns whether a silence is too long.
     pub fn is_over(&self, phase: AgentPhase, silent: Duration) -> bool {
         silent >= self.of(phase)
     }

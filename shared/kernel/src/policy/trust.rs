@@ -68,7 +68,7 @@ pub enum ChangeKind {
 }
 
 impl ChangeKind {
-    /// Returns the text that stands in reports.
+    /// Returns the text used in reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -99,7 +99,7 @@ pub fn listed(changes: &[FileChange]) -> String {
     items.join(", ")
 }
 
-/// How governing files came to be accepted.
+/// How governing files were accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Acceptance {
@@ -107,7 +107,7 @@ pub enum Acceptance {
     FirstUse,
     /// A batch found changes that no work of a step brought.
     LocalChange,
-    /// A person said so, by `premath trust`.
+    /// The operator, with `premath trust`.
     Operator,
     /// The digest was given, by `--trust`.
     Digest,
@@ -178,7 +178,7 @@ impl TrustRecord {
         let record: Self =
             serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
         if record.schema != 1 || record.kind != TRUST_KIND {
-            return Err(wrong(format!("it is no document of kind {TRUST_KIND}")));
+            return Err(wrong(format!("it is not a document of kind {TRUST_KIND}")));
         }
         if record.digest != record.files.digest() {
             return Err(wrong("its digest is not that of its files".to_owned()));
@@ -186,7 +186,7 @@ impl TrustRecord {
         Ok(record)
     }
 
-    /// Returns the record as it stands in its file.
+    /// Returns the record as it is stored in its file.
     pub fn text(&self) -> String {
         let value: Value = canonical::value_of(self);
         format!("{value:#}\n")
@@ -223,7 +223,7 @@ impl TrustRecord {
 pub enum Verdict {
     /// They are those that were accepted.
     Unchanged,
-    /// They are accepted and to be recorded; the changes are to be said.
+    /// They are accepted and to be recorded; the changes are to be reported.
     Accept(Acceptance, Vec<FileChange>),
 }
 
@@ -231,14 +231,14 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
     /// The record cannot be read.
-    #[error(".premath/trust.json cannot be read: {detail}")]
+    #[error("cannot read .premath/trust.json: {detail}")]
     Record {
         /// What is wrong.
         detail: String,
     },
     /// Files changed by work of steps.
     #[error(
-        "governing files changed by the work of steps since they were accepted: {}",
+        "governing files changed by steps since they were accepted: {}",
         listed(changes)
     )]
     Landed {
@@ -248,7 +248,7 @@ pub enum TrustError {
         digest: String,
     },
     /// The digest that was given is not that of the files.
-    #[error("the governing files have the digest {digest}, not {wanted}")]
+    #[error("wrong digest of the governing files: expected {wanted}, found {digest}")]
     Digest {
         /// The digest that was given.
         wanted: String,
@@ -267,11 +267,11 @@ impl TrustError {
     pub fn hint(&self) -> String {
         match self {
             Self::Landed { digest, .. } | Self::Digest { digest, .. } => format!(
-                "`premath trust` shows the changes and accepts them; where nobody can answer, \
-                 review them and give `--trust {digest}`"
+                "show and accept the changes with `premath trust`; without a terminal, review them \
+                 and give `--trust {digest}`"
             ),
             Self::Record { .. } => {
-                "`premath trust` writes it anew, with the files as they are now".to_owned()
+                "rewrite it for the current files with `premath trust`".to_owned()
             }
         }
     }
@@ -279,8 +279,8 @@ impl TrustError {
 
 /// Judges the governing files that are there.
 ///
-/// `has_landed` tells whether a change came with work of a step. A digest that
-/// was `wanted` decides alone.
+/// `has_landed` returns whether a change came with work of a step. A digest
+/// that was `wanted` decides alone.
 ///
 /// # Errors
 ///

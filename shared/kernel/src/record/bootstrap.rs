@@ -18,11 +18,11 @@ pub const BOOTSTRAP_KIND: &str = "premath.harness.bootstrap.v1";
 pub enum BootstrapMode {
     /// Takes up what was handed off.
     Resume,
-    /// Joins what somebody is in, or died in.
+    /// Attaches to a session that is active, or that died.
     Attach,
 }
 
-/// What a fresh worker needs to go on, `premath.harness.bootstrap.v1`.
+/// What a fresh worker needs to continue, `premath.harness.bootstrap.v1`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Bootstrap {
@@ -36,7 +36,7 @@ pub struct Bootstrap {
     pub session_id: SessionId,
     /// The session's state.
     pub session_state: SessionState,
-    /// The issue to go on with.
+    /// The issue to continue with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_issue_id: Option<String>,
     /// What comes next.

@@ -1,6 +1,6 @@
-//! What a batch tells a program while it runs: the lines that
-//! `harness-coordinator --json` prints, and the document of
-//! `harness-worker --json` (`contracts.md` 9).
+//! What a batch reports to a program while it runs: the lines that
+//! `harness-coordinator --json` prints, and the document of `harness-worker
+//! --json` (`contracts.md` 9).
 
 use crate::authority::MutationMode;
 use crate::failure::FailureClass;
@@ -17,7 +17,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What became of a step's issue.
+/// The outcome of a step's issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -31,7 +31,7 @@ pub enum Ending {
     Discovered,
     /// Nothing was changed, and it is not tried again.
     Stopped,
-    /// Somebody else has its lease.
+    /// Another owner has its lease.
     LeaseLost,
     /// The step was cut by a person's wish, or a bound of the batch.
     Interrupted,
@@ -41,7 +41,7 @@ pub enum Ending {
     NotBegun,
 }
 
-/// What a step came to, as both programs tell it.
+/// The outcome of a step, as both programs report it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepOutcome<'a> {
@@ -71,20 +71,20 @@ pub struct StepOutcome<'a> {
     pub duration_ms: u64,
 }
 
-/// What a step came to, as the coordinator tells it.
+/// The outcome of a step, as the coordinator reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EndedStep<'a> {
     /// The lane's worker.
     pub worker_id: &'a str,
-    /// What it came to.
+    /// Its outcome.
     #[serde(flatten)]
     pub outcome: StepOutcome<'a>,
     /// The issue's title.
     pub title: &'a str,
     /// The lease's generation.
     pub generation: u64,
-    /// What became of the issue.
+    /// The outcome of the issue.
     pub ending: Ending,
     /// When, or as what; null where the ending says it all.
     pub ending_detail: Option<String>,
@@ -152,7 +152,7 @@ impl From<&MutationMode> for ActsUnder {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all_fields = "camelCase")]
 pub enum Event<'a> {
-    /// The batch began or goes on.
+    /// The batch began or continues.
     #[serde(rename = "batch.started")]
     BatchStarted {
         /// The batch.
@@ -166,17 +166,17 @@ pub enum Event<'a> {
         acts_under: ActsUnder,
         /// Issue memory.
         issues_path: String,
-        /// What becomes of closed work, as in `merge`; null for `none`.
+        /// What happens to closed work, as in `merge`; null for `none`.
         landing_mode: Option<&'a str>,
         /// The branch that steps begin at; null where they begin where their
         /// lane is.
         landing_target: Option<&'a str>,
-        /// When no new work begins any more; null where nobody said.
+        /// When no new work starts any more; null if not set.
         ends_at: Option<Stamp>,
         /// How commands are confined.
         sandbox: SandboxMode,
     },
-    /// The landing target was made, or went on to what the main worktree has
+    /// The landing target was created, or moved to what the main worktree has
     /// checked out.
     #[serde(rename = "landing.target")]
     LandingTarget {
@@ -204,7 +204,7 @@ pub enum Event<'a> {
         witness_count: usize,
         /// Whether `artifacts/observation/latest.json` is there.
         observation: bool,
-        /// What a person should know of the worktree.
+        /// What a person should know about the worktree.
         warnings: &'a [String],
     },
     /// A lane gets no more work.
@@ -236,14 +236,14 @@ pub enum Event<'a> {
     /// A step is over.
     #[serde(rename = "step.ended")]
     StepEnded {
-        /// What it came to.
+        /// Its outcome.
         #[serde(flatten)]
         step: EndedStep<'a>,
     },
-    /// A circle appeared; its members are held.
+    /// A cycle appeared; its members are held.
     #[serde(rename = "graph.cycle")]
     GraphCycle {
-        /// The circle, the first id again at the end.
+        /// The cycle, the first id again at the end.
         cycle_path: &'a [String],
     },
     /// Nothing runs until an issue may be tried again.
@@ -276,7 +276,7 @@ pub enum Event<'a> {
         /// When one step finds out whether things are better.
         until: Stamp,
     },
-    /// Dispatch goes on.
+    /// Dispatch continues.
     #[serde(rename = "breaker.closed")]
     BreakerClosed,
     /// One issue after the other failed the verification; a lane found out
@@ -301,7 +301,7 @@ pub enum Event<'a> {
     /// The machine has enough again.
     #[serde(rename = "room.enough")]
     RoomEnough,
-    /// What a person should know of the batch.
+    /// What a person should know about the batch.
     #[serde(rename = "batch.warning")]
     BatchWarning {
         /// What it is.
@@ -329,7 +329,8 @@ pub enum Event<'a> {
         failure_class: FailureClass,
         /// What was found, for a person.
         detail: String,
-        /// How many issues are there that were not, as far as it could be told.
+        /// How many issues are there that were not, as far as it could be
+        /// determined.
         added: usize,
         /// How many have another row.
         altered: usize,
@@ -360,7 +361,7 @@ pub enum Event<'a> {
         issues: Vec<EndedIssue<'a>>,
         /// How many lanes had to be given up.
         lanes_lost: usize,
-        /// A circle among the active issues, where there is one.
+        /// A cycle among the active issues, where there is one.
         cycle_path: Option<&'a [String]>,
         /// All issues of memory, by what they are.
         counts: &'a BTreeMap<&'static str, usize>,
@@ -368,19 +369,19 @@ pub enum Event<'a> {
         landing: Option<LandingCheck>,
         /// Why the last push of what landed failed; null where none did.
         push_failure: Option<&'a PushFailure>,
-        /// What the verifications of last commits without build state came to;
-        /// empty where none was due.
+        /// The outcomes of the verifications of last commits without build
+        /// state; empty if none was due.
         tip_checks: &'a [TipCheck],
         /// The bound of its own that ended it; null where none did.
         ended_by: Option<EndedBy>,
-        /// What it had of each provider that is told of, by name.
+        /// Its usage of each reported provider, by name.
         providers: Vec<ProviderUse<'a>>,
         /// How often dispatch paused for what failed alike.
         breaker_openings: u64,
         /// How often issue memory was found changed by no transaction.
         memory_changes: usize,
-        /// The issues whose rows came by no transaction and are not accepted;
-        /// an empty text where it is unknown which.
+        /// The issues whose rows were changed outside a transaction and are not
+        /// accepted; an empty text where it is unknown which.
         unaccepted_changes: Vec<&'a str>,
     },
 }
@@ -395,7 +396,7 @@ pub enum EndedBy {
     MaxDuration,
     /// The tokens or the money that it may use.
     Budget,
-    /// The machine's free disk or memory, waited for in vain.
+    /// The machine's free disk or memory, waited for without success.
     Room,
 }
 
@@ -428,9 +429,9 @@ pub struct ProviderUse<'a> {
     pub provider: &'a str,
     /// Steps that its agent worked in.
     pub steps: u64,
-    /// What its model counted; null where it is not told.
+    /// What its model counted; null where it is not reported.
     pub tokens: Option<TokenCounts>,
-    /// What it cost, in billionths of a dollar; null where it is not told.
+    /// What it cost, in billionths of a dollar; null where it is not reported.
     pub cost_nano_usd: Option<u64>,
     /// How often it was parked.
     pub parkings: u64,
@@ -439,7 +440,7 @@ pub struct ProviderUse<'a> {
 }
 
 impl<'a> ProviderUse<'a> {
-    /// Tells what a batch had of each provider by now, by name.
+    /// Reports what a batch had of each provider by now, by name.
     pub fn all(account: &'a Account, now: Timestamp) -> Vec<Self> {
         let of = |(name, account): (&'a String, &'a ProviderAccount)| Self {
             provider: name,
@@ -462,7 +463,7 @@ pub struct LandingCheck {
     pub target: String,
     /// The commit that it is at; null where it is gone.
     pub tip: Option<String>,
-    /// How many closed issues have a commit that the tip goes on from.
+    /// How many closed issues have a commit that the tip continues from.
     pub landed: usize,
     /// Closed issues that have none.
     pub missing: Vec<String>,
@@ -480,7 +481,7 @@ pub struct PushFailure {
     pub reason: String,
 }
 
-/// What the verification of the last commit that landed came to, in a fresh
+/// The outcome of the verification of the last landed commit, in a fresh
 /// checkout and without the build state that the verifications of steps began
 /// with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -560,12 +561,12 @@ pub struct WorkerReport<'a> {
     pub handoff: Option<&'a Bootstrap>,
     /// The bound of its own that ended it; null where none did.
     pub ended_by: Option<EndedBy>,
-    /// What it had of each provider that is told of, by name.
+    /// Its usage of each reported provider, by name.
     pub providers: Vec<ProviderUse<'a>>,
     /// How often work paused for what failed alike.
     pub breaker_openings: u64,
-    /// What the verification of the last commit without build state came to;
-    /// empty where none was due.
+    /// The outcome of the verification of the last commit without build state;
+    /// empty if none was due.
     pub tip_checks: &'a [TipCheck],
     /// The exit code.
     pub exit_code: u8,

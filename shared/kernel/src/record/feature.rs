@@ -1,10 +1,10 @@
 //! The feature ledger: what a worktree's worker is at (HARNESS-RUNTIME 5).
 //!
-//! Reading is lenient, writing records what it is told; it is
+//! Reading is lenient, writing records its input; it is
 //! [`FeatureLedger::check`] that reports what is wrong.
 
 use crate::failure::FailureClass;
-use crate::json::field::{FieldError, Fields, some_text};
+use crate::json::field::{FieldError, ObjectFields, some_text};
 use crate::json::reference::RefSet;
 use crate::json::time;
 use jiff::Timestamp;
@@ -21,9 +21,9 @@ pub const LEDGER_KIND: &str = "premath.harness.feature_ledger.v1";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureStatus {
-    /// Nobody began.
+    /// Not started.
     Pending,
-    /// Somebody is at it.
+    /// In progress.
     InProgress,
     /// It waits for something.
     Blocked,
@@ -32,7 +32,7 @@ pub enum FeatureStatus {
 }
 
 impl FeatureStatus {
-    /// Returns the text that stands in files.
+    /// Returns the text used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -45,7 +45,7 @@ impl FeatureStatus {
 
 /// No feature status bears this text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no feature status: pending, in_progress, blocked or completed")]
+#[error("unknown feature status `{0}`; expected pending, in_progress, blocked or completed")]
 pub struct UnknownStatus(pub String);
 
 impl FromStr for FeatureStatus {
@@ -62,13 +62,13 @@ impl FromStr for FeatureStatus {
     }
 }
 
-/// One feature, as its row stands: nothing in it is proven to be right.
+/// One feature, as its row has it: its content is not verified.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feature {
     /// The feature's id.
     pub feature_id: String,
-    /// The status as it stands; [`Feature::known_status`] reads it.
+    /// The status as it is; [`Feature::known_status`] reads it.
     #[schemars(
         description = "How far it is: `pending`, `in_progress`, `blocked` or `completed`; the ledger's check reports any other word."
     )]
@@ -103,7 +103,7 @@ impl Feature {
         self.verification_refs.iter().any(|r| !r.trim().is_empty())
     }
 
-    fn read(mut fields: Fields) -> Result<Self, FieldError> {
+    fn read(mut fields: ObjectFields) -> Result<Self, FieldError> {
         Ok(Self {
             feature_id: fields.raw_text("featureId")?.trim().to_owned(),
             status: fields.raw_text("status")?,
@@ -200,7 +200,7 @@ pub struct LedgerFinding {
     pub class: FailureClass,
     /// The feature at fault, `None` where it is the ledger.
     pub feature_id: Option<String>,
-    /// What stands there, in a few words.
+    /// What is there, in a few words.
     pub detail: String,
 }
 
@@ -211,16 +211,16 @@ impl FeatureLedger {
     ///
     /// A wrong kind, or a field of the wrong JSON type.
     pub fn parse(bytes: &[u8]) -> Result<Self, LedgerError> {
-        Ok(Self::read(Fields::parse(bytes)?)?)
+        Ok(Self::read(ObjectFields::parse(bytes)?)?)
     }
 
-    fn read(mut fields: Fields) -> Result<Self, FieldError> {
+    fn read(mut fields: ObjectFields) -> Result<Self, FieldError> {
         fields.schema()?;
         fields.literal("ledgerKind", LEDGER_KIND)?;
         let mut features = Vec::new();
         for (index, row) in fields.list("features")?.into_iter().enumerate() {
             let path = fields.path(&format!("features[{index}]"));
-            features.push(Feature::read(Fields::of(row, path)?)?);
+            features.push(Feature::read(ObjectFields::of(row, path)?)?);
         }
         Ok(Self {
             schema: 1,

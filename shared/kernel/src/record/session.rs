@@ -1,7 +1,7 @@
 //! The session: what the next session starts from (HARNESS-RUNTIME 4).
 
 use crate::failure::FailureClass;
-use crate::json::field::{FieldError, Fields, shown, some_text};
+use crate::json::field::{FieldError, ObjectFields, shown, some_text};
 use crate::json::id::{IssueId, LeaseId, SessionId, StepId};
 use crate::json::reference::RefSet;
 use crate::json::stamp::{Stamp, compact};
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 /// The kind of a session document.
 pub const SESSION_KIND: &str = "premath.harness.session.v1";
 
-/// Whether somebody works in a session.
+/// Whether a session is active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionState {
@@ -26,7 +26,7 @@ pub enum SessionState {
 }
 
 impl SessionState {
-    /// Returns the text that stands in files.
+    /// Returns the text used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -69,7 +69,7 @@ pub struct SessionStep {
     pub lease_id: LeaseId,
     /// The lease's owner.
     pub lease_owner: String,
-    /// The commit that the worktree stood at.
+    /// The commit that the worktree was at.
     pub base_commit: String,
     /// The branch that the worktree was on, `None` where HEAD was detached.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,7 @@ pub struct Session {
     /// The session's id; kept by every update that does not override it.
     #[schemars(regex(pattern = r"\S"))]
     pub session_id: SessionId,
-    /// Whether somebody works in it.
+    /// Whether it is active.
     pub state: SessionState,
     /// The issue that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,10 +176,10 @@ impl Session {
     ///
     /// The first field that does not fit, and what would be right.
     pub fn parse(bytes: &[u8]) -> Result<Self, SessionError> {
-        Ok(Self::read(Fields::parse(bytes)?)?)
+        Ok(Self::read(ObjectFields::parse(bytes)?)?)
     }
 
-    fn read(mut fields: Fields) -> Result<Self, FieldError> {
+    fn read(mut fields: ObjectFields) -> Result<Self, FieldError> {
         fields.schema()?;
         fields.literal("sessionKind", SESSION_KIND)?;
         let session_id = SessionId::from(fields.text("sessionId")?);
@@ -217,7 +217,7 @@ impl Session {
     }
 }
 
-fn read_step(mut fields: Fields) -> Result<SessionStep, FieldError> {
+fn read_step(mut fields: ObjectFields) -> Result<SessionStep, FieldError> {
     Ok(SessionStep {
         step_id: fields.text("stepId")?.into(),
         issue_id: fields.text("issueId")?.into(),
@@ -272,7 +272,7 @@ pub struct SessionWrite {
     pub lineage_refs: Option<RefSet>,
     /// Issue memory's path.
     pub issues_path: Option<String>,
-    /// Issue memory's digest; give `Some("")` where it is not taken anew, for
+    /// Issue memory's digest; give `Some("")` where it is not taken again, for
     /// an old one would lie.
     pub issues_snapshot_ref: Option<String>,
     /// The worker in it.
@@ -337,7 +337,7 @@ pub fn write(prior: Option<Session>, write: SessionWrite, now: Timestamp) -> Ses
     session
 }
 
-/// Returns a new session that says nothing yet.
+/// Returns a new, empty session.
 fn begun(session_id: SessionId, state: SessionState, at: Stamp) -> Session {
     Session {
         schema: 1,

@@ -26,7 +26,7 @@ const TITLE_MAX: usize = 200;
 /// How much of a wrong text an error shows.
 const SHOWN_CHARS: usize = 80;
 
-/// What a landing commit says of itself.
+/// What a landing commit reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LandingTrailers {
     /// The issue.
@@ -54,8 +54,8 @@ pub enum TrailerError {
     /// A trailer that the harness always writes is absent.
     #[error("the trailer `{0}` is missing")]
     Missing(&'static str),
-    /// A line of the last paragraph is no trailer of the harness.
-    #[error("`{0}` is no trailer of the harness")]
+    /// A line of the last paragraph is not a trailer of the harness.
+    #[error("`{0}` is not a trailer of the harness")]
     Unknown(String),
     /// The trailers are in another order.
     #[error("the trailer `{0}` is out of order")]
@@ -163,7 +163,7 @@ fn last_paragraph(message: &str) -> Option<&str> {
     text.rsplit_once("\n\n").map(|(_, block)| block)
 }
 
-/// Tells whether a line is a `Step` trailer for git, which ignores case and
+/// Returns whether a line is a `Step` trailer for git, which ignores case and
 /// white space before the colon.
 fn claims_step(line: &str) -> bool {
     line.split_once(':')
@@ -234,7 +234,7 @@ fn unescape(text: &str) -> Option<String> {
     (escape(&value) == text).then_some(value)
 }
 
-/// Tells whether a character could end a line, hide or reorder text, or be
+/// Returns whether a character could end a line, hide or reorder text, or be
 /// read as an escape.
 fn must_escape(c: char) -> bool {
     c.is_control()
@@ -341,15 +341,15 @@ mod tests {
             ),
             (
                 with("Step: ", "step: "),
-                "`step: w.bd-1.2` is no trailer of the harness",
+                "`step: w.bd-1.2` is not a trailer of the harness",
             ),
             (
                 with("Step: ", "Step : "),
-                "`Step : w.bd-1.2` is no trailer of the harness",
+                "`Step : w.bd-1.2` is not a trailer of the harness",
             ),
             (
                 format!("{good}Signed-off-by: a\n"),
-                "`Signed-off-by: a` is no trailer of the harness",
+                "`Signed-off-by: a` is not a trailer of the harness",
             ),
             (
                 format!(

@@ -35,7 +35,7 @@ pub use row::{RetryRecord, STEP_KIND, StepRow, TrajectoryError, Verification};
 pub use series::{CommandSeries, NextAct, gate_attempt_row, gate_begin_row, gate_take_over_row};
 pub use supervision::{SupervisionRecord, breaker_row, budget_row, provider_row, room_row};
 
-/// What a row speaks of, by its `action`.
+/// What a row refers to, by its `action`.
 pub mod action {
     /// One step of a worker.
     pub const WORKER_LOOP: &str = "worker.loop";
@@ -45,7 +45,7 @@ pub mod action {
     pub const BATCH_RESUME: &str = "coordinator.batch_resume";
     /// A batch is over.
     pub const BATCH_END: &str = "coordinator.batch_end";
-    /// A step was cut by the death of its harness, and somebody found it.
+    /// A step was interrupted by the death of its harness, and recovered.
     pub const TAKE_OVER: &str = "coordinator.take_over";
     /// What a cut step, or a person, left in a lane was put aside.
     pub const SALVAGE: &str = "worker.salvage";
@@ -57,13 +57,15 @@ pub mod action {
     pub const GATE_BEGIN: &str = "gate.begin";
     /// A gated command ended.
     pub const GATE_ATTEMPT: &str = "gate.attempt";
-    /// A gated command was cut by the death of its harness, and somebody found it.
+    /// A gated command was interrupted by the death of its harness, and
+    /// recovered.
     pub const GATE_TAKE_OVER: &str = "gate.take_over";
     /// A step's turn was handed to another world.
     pub const WORLD_SUBMIT: &str = "world.submit";
     /// Issue memory was changed by no transaction while a batch ran.
     pub const MEMORY_CHANGED: &str = "coordinator.memory_changed";
-    /// The operator accepted a row of issue memory that came by no transaction.
+    /// The operator accepted a row of issue memory that changed outside a
+    /// transaction.
     pub const CHANGES_ACCEPTED: &str = "operator.changes_accepted";
     /// The last commit that landed was verified without build state.
     pub const TIP_VERIFIED: &str = "coordinator.tip_verified";
@@ -75,11 +77,11 @@ pub mod action {
     pub const PROVIDER_RESUMED: &str = "coordinator.provider_resumed";
     /// Issues failed alike in a row, and dispatch pauses.
     pub const BREAKER_OPEN: &str = "coordinator.breaker_open";
-    /// Dispatch goes on.
+    /// Dispatch continues.
     pub const BREAKER_CLOSED: &str = "coordinator.breaker_closed";
     /// The batch used up what it may.
     pub const BUDGET_EXCEEDED: &str = "coordinator.budget_exceeded";
-    /// The batch waited in vain for free disk or memory.
+    /// The batch waited without success for free disk or memory.
     pub const ROOM_SHORT: &str = "coordinator.room_short";
 }
 
@@ -105,7 +107,7 @@ pub fn is_retry_needed(result_class: &str) -> bool {
     MARKS.iter().any(|mark| class.contains(mark))
 }
 
-/// Returns the highest generation that rows know of an issue; 0 without one.
+/// Returns the highest generation that rows know about an issue; 0 without one.
 ///
 /// Issue memory may have been taken back to an older version, and a step id
 /// must not come again.

@@ -1,7 +1,7 @@
 //! Witness documents: what a command, a turn or a change was
 //! (HARNESS-RUNTIME 3.2).
 //!
-//! They lie in `artifacts/ciwitness`, and rows refer to them by their digest.
+//! They are in `artifacts/ciwitness`, and rows refer to them by their digest.
 
 use crate::authority::instruction::Classification;
 use crate::failure::FailureClass;
@@ -131,7 +131,7 @@ pub struct AgentFacts {
     pub calls: u64,
     /// How often the model spoke.
     pub messages: u64,
-    /// Events of types that nobody knows, which were passed over.
+    /// Events of unknown types, which were skipped.
     pub unknown_events: u64,
     /// How often the agent asked its provider again.
     pub retries: u64,
@@ -139,13 +139,13 @@ pub struct AgentFacts {
     pub faults: Vec<String>,
     /// How many faults there were.
     pub fault_count: u64,
-    /// How the agent ended, in its own word; null where it did not say so.
+    /// How the agent ended, in its own word; null if it reported none.
     pub ended: Option<String>,
     /// The digest over the digests of all lines.
     pub log_digest: String,
-    /// Tokens, where they were told.
+    /// Tokens, where they were reported.
     pub tokens: Option<TokenCounts>,
-    /// Billionths of a dollar, where they were told.
+    /// Billionths of a dollar, where they were reported.
     pub cost_nano_usd: Option<u64>,
     /// When the limit resets that the provider refuses work by, in seconds
     /// since 1970; null where it refuses none, or does not say.
@@ -175,7 +175,7 @@ pub struct TurnWitness<'a> {
     input: &'a JoinCheckInput,
     /// The verdict over it.
     join_check: &'a JoinCheck,
-    /// What stands against closing the issue; empty where nothing does.
+    /// Why the issue may not close; empty if it may.
     close_failure_classes: &'a BTreeSet<FailureClass>,
 }
 
@@ -206,11 +206,11 @@ pub struct RefusalWitness {
     schema: u8,
     #[schemars(extend("const" = REFUSAL_KIND))]
     witness_kind: &'static str,
-    /// The row that tells of it.
+    /// Its trajectory row.
     pub step_id: String,
     /// The classes, in the order in which they were found.
     pub failure_classes: Vec<FailureClass>,
-    /// What stands against it, for a person.
+    /// Why it was refused, for display.
     pub detail: String,
     /// The instruction that was refused; null where none could be read.
     pub instruction_ref: Option<String>,
@@ -245,7 +245,7 @@ impl RefusalWitness {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundIssue {
-    /// Where the issue stood.
+    /// The status of the issue.
     pub status: String,
     /// Whether it had a lease.
     pub leased: bool,

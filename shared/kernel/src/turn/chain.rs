@@ -8,7 +8,7 @@ use super::evidence::{CallSpecRow, RequestRow, UseRow};
 use super::gate::{self, BrokenRule};
 use super::input::JoinCheckInput;
 use super::join_check::JoinCheck;
-use super::mutation::{Change, MutationBinding, MutationReady};
+use super::mutation::{MutationBinding, MutationKind, MutationReady};
 use super::normal::{Digests, NormalResult, Normalized, normalize};
 use super::path::EvidenceError;
 use crate::failure::FailureClass;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 /// A turn's evidence, normalised once at the head of the chain.
 #[derive(Debug)]
-struct Turn {
+struct RawTurn {
     normal: Normalized,
     constraints: Constraints,
 }
@@ -24,39 +24,39 @@ struct Turn {
 /// A turn that is bound to its policies (`HARNESS-TYPESTATE 3.1`).
 #[derive(Debug)]
 #[must_use = "a turn that is not walked to its end changes nothing"]
-pub struct CallSpec(Box<Turn>);
+pub struct CallSpec(Box<RawTurn>);
 
 /// A turn whose requested tool calls are known.
 #[derive(Debug)]
 #[must_use = "a turn that is not walked to its end changes nothing"]
-pub struct ToolRequests(Box<Turn>);
+pub struct ToolRequests(Box<RawTurn>);
 
 /// A turn whose tool calls' ends are known.
 #[derive(Debug)]
 #[must_use = "a turn that is not walked to its end changes nothing"]
-pub struct ToolResults(Box<Turn>);
+pub struct ToolResults(Box<RawTurn>);
 
-/// A turn of which it is known what became of every result.
+/// A turn of which it is known the outcome of every result.
 #[derive(Debug)]
 #[must_use = "a turn that is not joined changes nothing"]
-pub struct ToolUse(Box<Turn>);
+pub struct ToolUse(Box<RawTurn>);
 
 /// A turn that is closed over its evidence (`HARNESS-TYPESTATE 5`).
 ///
 /// Not yet a right to change anything: that is [`JoinClosed::admit`]'s to give.
 #[derive(Debug)]
 #[must_use = "a closed turn changes nothing until it is admitted"]
-pub struct JoinClosed(Box<Turn>);
+pub struct JoinClosed(Box<RawTurn>);
 
 impl CallSpec {
     /// Brings evidence into its normal form and begins the chain.
     ///
     /// # Errors
     ///
-    /// Evidence that cannot be read ([`normalize`]). This is no verdict: what
-    /// can be read is judged later, all at once.
+    /// Evidence that cannot be read ([`normalize`]). This is not a verdict:
+    /// what can be read is judged later, all at once.
     pub fn bind(input: &JoinCheckInput) -> Result<Self, EvidenceError> {
-        Ok(Self(Box::new(Turn {
+        Ok(Self(Box::new(RawTurn {
             normal: normalize(input.evidence.clone())?,
             constraints: input.constraints.clone(),
         })))
@@ -67,7 +67,7 @@ impl CallSpec {
         &self.0.normal.call_spec
     }
 
-    /// Goes on to the requested calls.
+    /// Continues to the requested calls.
     pub fn requests(self) -> ToolRequests {
         ToolRequests(self.0)
     }
@@ -79,7 +79,7 @@ impl ToolRequests {
         &self.0.normal.tool_requests
     }
 
-    /// Goes on to their ends.
+    /// Continues to their ends.
     pub fn results(self) -> ToolResults {
         ToolResults(self.0)
     }
@@ -91,7 +91,7 @@ impl ToolResults {
         &self.0.normal.tool_results
     }
 
-    /// Goes on to what became of them.
+    /// Continues to their outcomes.
     pub fn tool_use(self) -> ToolUse {
         ToolUse(self.0)
     }
@@ -154,12 +154,12 @@ impl JoinClosed {
     ///
     /// # Errors
     ///
-    /// The state itself, with every class that stands against the change:
-    /// another policy than the active one, a missing claim, no linkage to this
-    /// step's witnesses, incomplete use evidence, decomposition or handoff
-    /// that nothing constrains and, for [`Close`](super::mutation::Close), no
+    /// The state itself, with every class that refuses the change: another
+    /// policy than the active one, a missing claim, no linkage to this step's
+    /// witnesses, incomplete use evidence, decomposition or handoff that
+    /// nothing constrains and, for [`Close`](super::mutation::Close), no
     /// verification that passed.
-    pub fn admit<C: Change>(
+    pub fn admit<C: MutationKind>(
         self,
         binding: &MutationBinding,
     ) -> Result<MutationReady<C>, Refused<Self>> {

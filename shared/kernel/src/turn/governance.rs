@@ -4,30 +4,31 @@ use super::GOVERNANCE_CLAIM;
 use crate::json::field::FieldError;
 use serde_json::Value;
 
-/// Where a repository's capability registry stands, the first one counts.
+/// Possible locations of a repository's capability registry; the first that
+/// exists counts.
 pub const REGISTRY_PATHS: [&str; 2] = [
     "draft/CAPABILITY-REGISTRY.json",
     "specs/premath/draft/CAPABILITY-REGISTRY.json",
 ];
 
-/// The registry cannot be read, so that nobody knows what is claimed.
+/// The registry cannot be read, so the claims are unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// It is no JSON.
-    #[error("it is no JSON: {0}")]
+    /// It is not JSON.
+    #[error("it is not JSON: {0}")]
     Json(String),
     /// A field does not fit.
     #[error("`profileOverlayClaims` must be a list of texts, each not empty; found {found}")]
     Claims {
-        /// What stands there.
+        /// What is there.
         found: String,
     },
-    /// It is no object.
+    /// It is not an object.
     #[error(transparent)]
     Shape(#[from] FieldError),
 }
 
-/// Tells whether a registry claims the governance profile.
+/// Returns whether a registry claims the governance profile.
 ///
 /// # Errors
 ///

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 /// A verdict on a turn, with everything that it was read from.
 ///
-/// A report: it gives nobody the right to change anything.
+/// A report: it grants no right to change anything.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinCheck {
@@ -25,10 +25,10 @@ pub struct JoinCheck {
     pub failure_classes: BTreeSet<FailureClass>,
     /// Whether the result is accepted.
     pub join_closed: bool,
-    /// Whether the join is closed and nothing stands against a change, as far
-    /// as it can be told without the step (ours).
+    /// Whether the join is closed and the turn may change issues, as far as it
+    /// can be determined without the step (ours).
     pub mutation_ready: bool,
-    /// What stands against a change beside the join's own classes (ours).
+    /// The classes that refuse a change, without the join's own (ours).
     pub mutation_failure_classes: BTreeSet<FailureClass>,
     /// What the verdict rests on.
     pub witness: JoinWitness,
@@ -65,7 +65,7 @@ pub struct JoinWitness {
 /// The facts that the join was judged by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "each stands under its name in the normal form")]
+#[expect(missing_docs, reason = "each is under its name in the normal form")]
 pub struct JoinInput {
     pub request_set_digest: String,
     pub result_set_digest: String,
@@ -90,7 +90,7 @@ pub struct JoinInput {
 /// The facts that a change was judged by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "each stands under its name in the normal form")]
+#[expect(missing_docs, reason = "each is under its name in the normal form")]
 pub struct MutationInput {
     pub continuation_allowed: bool,
     pub mutation_policy_digest: String,
@@ -107,7 +107,7 @@ pub struct MutationInput {
 /// The facts that both were judged by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "each stands under its name in the normal form")]
+#[expect(missing_docs, reason = "each is under its name in the normal form")]
 pub struct SharedState {
     pub join_closed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -233,8 +233,8 @@ fn shared_state(turn: &Normalized) -> SharedState {
 }
 
 /// Returns where the turn of a step's witness first breaks the rule of a class,
-/// and what stands there; `None` where it breaks no such rule, or where the
-/// witness cannot be read.
+/// and what is there; `None` where it breaks no such rule, or where the witness
+/// cannot be read.
 pub fn broken_at(mut witness: Value, class: FailureClass) -> Option<String> {
     let input = ParsedInput::from_value(witness.get_mut("input")?.take()).ok()?;
     let normal = normalize(input.input.evidence).ok()?;

@@ -49,7 +49,7 @@ pub use gate::{
 pub use input::{JoinCheckInput, ParsedInput};
 pub use join_check::{JoinCheck, broken_at, join_check};
 pub use mutation::{
-    Block, Change, ClaimSet, Close, Discover, MutationBinding, MutationReady, MutationWitness,
+    Block, ClaimSet, Close, Discover, MutationBinding, MutationKind, MutationReady, MutationWitness,
 };
 pub use normal::{Digests, Normalized, normalize};
 pub use path::EvidenceError;

@@ -16,7 +16,7 @@ mod sealed {
 
 /// A kind of change to an issue. Sealed: there are [`Close`], [`Block`] and
 /// [`Discover`].
-pub trait Change: sealed::Sealed + std::fmt::Debug {
+pub trait MutationKind: sealed::Sealed + std::fmt::Debug {
     /// The kind's name, as in `mutation-ready://<issue>/<name>/…`.
     const NAME: &'static str;
     /// The claim that an instruction must make for it (`contracts.md` 8).
@@ -41,19 +41,19 @@ impl sealed::Sealed for Close {}
 impl sealed::Sealed for Block {}
 impl sealed::Sealed for Discover {}
 
-impl Change for Close {
+impl MutationKind for Close {
     const NAME: &'static str = "close";
     const CLAIM: &'static str = ChangeMorphism::IssueUpdate.claim();
     const NEEDS_VERIFICATION: bool = true;
 }
 
-impl Change for Block {
+impl MutationKind for Block {
     const NAME: &'static str = "block";
     const CLAIM: &'static str = ChangeMorphism::IssueUpdate.claim();
     const NEEDS_VERIFICATION: bool = false;
 }
 
-impl Change for Discover {
+impl MutationKind for Discover {
     const NAME: &'static str = "discover";
     const CLAIM: &'static str = ChangeMorphism::IssueDiscover.claim();
     const NEEDS_VERIFICATION: bool = false;
@@ -123,12 +123,12 @@ pub fn trajectory_ref(step: &StepIdentity) -> String {
 /// The right to change the issue of one step in one way, once.
 ///
 /// Minted by [`JoinClosed::admit`](super::chain::JoinClosed::admit) alone and
-/// used up by whoever writes the change. It cannot be
-/// copied, defaulted, read from a file or used for another kind of change;
-/// `tests/tests/compile_fail` proves it.
+/// consumed by writing the change. It cannot be copied, defaulted, read from a
+/// file or used for another kind of change; `tests/tests/compile_fail` proves
+/// it.
 #[derive(Debug)]
 #[must_use = "a right that is not used changes nothing"]
-pub struct MutationReady<C: Change> {
+pub struct MutationReady<C: MutationKind> {
     step: StepIdentity,
     witness: MutationWitness,
     change: PhantomData<fn() -> C>,
@@ -141,7 +141,7 @@ pub struct MutationReady<C: Change> {
 pub struct MutationWitness {
     /// `mutation-ready`.
     pub kind: &'static str,
-    /// [`Change::NAME`].
+    /// [`MutationKind::NAME`].
     pub change: &'static str,
     /// The issue.
     pub issue_id: IssueId,
@@ -169,7 +169,7 @@ pub struct MutationWitness {
     pub instruction_ref: Option<String>,
 }
 
-impl<C: Change> MutationReady<C> {
+impl<C: MutationKind> MutationReady<C> {
     /// Mints the right. Only the chain calls it, after the gate found nothing.
     pub(super) fn mint(turn: &Normalized, binding: &MutationBinding) -> Self {
         let step = &binding.step;

@@ -1,4 +1,4 @@
-//! Where in the input something stands, and what is wrong with it there.
+//! A place in the input, and what is wrong there.
 
 use crate::failure::FailureClass;
 use std::fmt;

@@ -8,17 +8,17 @@ use serde_json::{Map, Number, Value};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The fields of one object; what nobody takes is unknown.
-pub(super) struct Fields<'p> {
+/// The fields of one object; a field that is not read is unknown.
+pub(super) struct BlockFields<'p> {
     path: &'p Path<'p>,
     map: Map<String, Value>,
     unknown: &'p Unknown,
 }
 
-/// The paths of the fields that nobody took, gathered from every depth.
+/// The paths of the unread fields, from every depth.
 pub(super) type Unknown = RefCell<BTreeSet<String>>;
 
-impl<'p> Fields<'p> {
+impl<'p> BlockFields<'p> {
     fn open(value: Value, path: &'p Path<'p>, unknown: &'p Unknown) -> Result<Self, EvidenceError> {
         match value {
             Value::Object(map) => Ok(Self { path, map, unknown }),
@@ -26,7 +26,7 @@ impl<'p> Fields<'p> {
         }
     }
 
-    /// Takes a required string as it stands; normalisation looks into it.
+    /// Takes a required string as it is; normalisation inspects it.
     pub(super) fn string(&mut self, name: &str) -> Result<String, EvidenceError> {
         match self.map.remove(name) {
             Some(Value::String(text)) => Ok(text),
@@ -123,7 +123,7 @@ impl<'p> Fields<'p> {
     pub(super) fn rows<T>(
         &mut self,
         name: &str,
-        row: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+        row: impl Fn(&mut BlockFields<'_>) -> Result<T, EvidenceError>,
     ) -> Result<Vec<T>, EvidenceError> {
         let path = self.path.field(name);
         self.list(name)?
@@ -139,7 +139,7 @@ impl<'p> Fields<'p> {
         name: &str,
         key: &str,
         key_of: impl Fn(&T) -> &String,
-        row: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+        row: impl Fn(&mut BlockFields<'_>) -> Result<T, EvidenceError>,
     ) -> Result<Vec<T>, EvidenceError> {
         let rows = self.rows(name, row)?;
         let path = self.path.field(name);
@@ -159,7 +159,7 @@ impl<'p> Fields<'p> {
     pub(super) fn object<T>(
         &mut self,
         name: &str,
-        object: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+        object: impl Fn(&mut BlockFields<'_>) -> Result<T, EvidenceError>,
     ) -> Result<T, EvidenceError> {
         match self.map.remove(name) {
             Some(value @ Value::Object(_)) => {
@@ -173,7 +173,7 @@ impl<'p> Fields<'p> {
     pub(super) fn optional_object<T>(
         &mut self,
         name: &str,
-        object: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+        object: impl Fn(&mut BlockFields<'_>) -> Result<T, EvidenceError>,
     ) -> Result<Option<T>, EvidenceError> {
         match self.map.remove(name) {
             None | Some(Value::Null) => Ok(None),
@@ -318,7 +318,7 @@ impl<'p> Fields<'p> {
     pub(super) fn policy<T>(
         &mut self,
         name: &str,
-        content: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+        content: impl Fn(&mut BlockFields<'_>) -> Result<T, EvidenceError>,
     ) -> Result<Option<Policy<T>>, EvidenceError> {
         match self.map.remove(name) {
             None | Some(Value::Null) => Ok(None),
@@ -339,7 +339,7 @@ impl<'p> Fields<'p> {
     pub(super) fn map<T>(
         &mut self,
         name: &str,
-        value: impl Fn(&mut Fields<'_>, &str) -> Result<T, EvidenceError>,
+        value: impl Fn(&mut BlockFields<'_>, &str) -> Result<T, EvidenceError>,
     ) -> Result<BTreeMap<String, T>, EvidenceError> {
         Ok(self.optional_map(name, value)?.unwrap_or_default())
     }
@@ -349,7 +349,7 @@ impl<'p> Fields<'p> {
     pub(super) fn optional_map<T>(
         &mut self,
         name: &str,
-        value: impl Fn(&mut Fields<'_>, &str) -> Result<T, EvidenceError>,
+        value: impl Fn(&mut BlockFields<'_>, &str) -> Result<T, EvidenceError>,
     ) -> Result<Option<BTreeMap<String, T>>, EvidenceError> {
         let key = |key: &str| trimmed(key.to_owned()).ok_or("must be a non-empty name");
         self.optional_object(name, |fields| fields.entries(key, &value))
@@ -359,7 +359,7 @@ impl<'p> Fields<'p> {
     pub(super) fn word_map<W: Word + Ord, T>(
         &mut self,
         name: &str,
-        value: impl Fn(&mut Fields<'_>, &str) -> Result<T, EvidenceError>,
+        value: impl Fn(&mut BlockFields<'_>, &str) -> Result<T, EvidenceError>,
     ) -> Result<BTreeMap<W, T>, EvidenceError> {
         let expected = format!("must be one of {}", W::ADMITTED);
         let key = |key: &str| W::read(&key.trim().to_ascii_lowercase()).ok_or(expected.as_str());
@@ -370,7 +370,7 @@ impl<'p> Fields<'p> {
     fn entries<'e, K: Ord, T>(
         &mut self,
         key: impl Fn(&str) -> Result<K, &'e str>,
-        value: impl Fn(&mut Fields<'_>, &str) -> Result<T, EvidenceError>,
+        value: impl Fn(&mut BlockFields<'_>, &str) -> Result<T, EvidenceError>,
     ) -> Result<BTreeMap<K, T>, EvidenceError> {
         let names: Vec<String> = self.map.keys().cloned().collect();
         let mut entries = BTreeMap::new();
@@ -379,7 +379,7 @@ impl<'p> Fields<'p> {
             let key = key(name).map_err(fault)?;
             let value = value(self, name)?;
             if entries.insert(key, value).is_some() {
-                let expected = "reads like another name beside it; each may stand once";
+                let expected = "duplicates another name after normalisation";
                 return Err(self.path.field(name).error(expected));
             }
         }
@@ -402,9 +402,9 @@ fn trimmed(text: String) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Says what is wrong with a row whose key stood before with another content.
+/// Describes a row whose key appeared before with different content.
 pub(super) fn disagreement(key: &str) -> String {
-    format!("{key} stands in an earlier row with another content; rows of one key must agree")
+    format!("{key} repeats an earlier row with different content")
 }
 
 /// Reads one object and notes the fields that were left.
@@ -412,9 +412,9 @@ pub(super) fn read<T>(
     value: Value,
     path: &Path<'_>,
     unknown: &Unknown,
-    object: impl Fn(&mut Fields<'_>) -> Result<T, EvidenceError>,
+    object: impl Fn(&mut BlockFields<'_>) -> Result<T, EvidenceError>,
 ) -> Result<T, EvidenceError> {
-    let mut fields = Fields::open(value, path, unknown)?;
+    let mut fields = BlockFields::open(value, path, unknown)?;
     let read = object(&mut fields)?;
     unknown
         .borrow_mut()

@@ -45,7 +45,7 @@ macro_rules! words {
             /// Every word, in the order of the specification.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
-            /// Returns the word as it stands in the normal form.
+            /// Returns the word as it is stored in the normal form.
             pub const fn as_str(self) -> &'static str {
                 match self { $( Self::$variant => $text, )+ }
             }
@@ -116,7 +116,7 @@ words! {
 }
 
 impl ExecutionPattern {
-    /// Tells whether the pattern splits the turn up (`HARNESS-TYPESTATE 5`).
+    /// Returns whether the pattern splits the turn up (`HARNESS-TYPESTATE 5`).
     pub const fn decomposes(self) -> bool {
         matches!(self, Self::Parallel | Self::OrchestratorWorkers)
     }
@@ -127,13 +127,13 @@ words! {
     ResultStatus admits "ok, error" {
         /// It did what it should.
         Ok = "ok",
-        /// It failed, and says so in an error envelope.
+        /// It failed, with an error envelope.
         Error = "error",
     }
 }
 
 words! {
-    /// What became of a result (`contracts.md` 2).
+    /// The outcome of a result (`contracts.md` 2).
     Disposition admits
         "consumed, observed (or observed_only), discarded (or discarded_with_reason), retry_scheduled" {
         /// Something was built on it; needs a provenance.
@@ -199,7 +199,7 @@ words! {
 }
 
 words! {
-    /// The role of whoever acts.
+    /// The role of the agent.
     OrchestrationRole admits "orchestrator, specialist" {
         /// Hands work out and gathers it.
         Orchestrator = "orchestrator",

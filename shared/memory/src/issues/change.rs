@@ -46,7 +46,7 @@ pub struct ClaimScope {
     clippy::large_enum_variant,
     reason = "a change is made, decided and dropped; it is never kept in numbers"
 )]
-pub(super) enum Change {
+pub(super) enum PendingChange {
     ClaimNext {
         request: ClaimRequest,
         scope: ClaimScope,
@@ -89,16 +89,16 @@ pub(super) enum Change {
     },
 }
 
-/// What a change came to.
+/// The outcome of a change.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum ChangeOutcome {
     Claimed(Option<Box<Claimed>>),
     Changed(Box<IssueRow>),
 }
 
-pub(super) type Decided = Result<(Vec<IssueRow>, Outcome), ChangeError>;
+pub(super) type Decided = Result<(Vec<IssueRow>, ChangeOutcome), ChangeError>;
 
-impl Change {
+impl PendingChange {
     /// Decides the change on what is there now.
     pub(super) fn decide(&self, state: &mut State, seen: &Observation<'_>) -> Decided {
         match self {
@@ -179,7 +179,7 @@ fn discover(
     lease::fence(&row.issue, &key_of(step), seen)?;
     // A crash between filing and closing files once more.
     if let Some(filed) = filed_already(state, &step.issue_id, &new.title) {
-        return Ok((Vec::new(), Outcome::Changed(Box::new(filed.clone()))));
+        return Ok((Vec::new(), ChangeOutcome::Changed(Box::new(filed.clone()))));
     }
     let by = format!("{} (step {})", step.worker_id, step.step_id());
     let priority = discovered_priority(new.priority, row.issue.priority);
@@ -205,7 +205,7 @@ fn signed(
 }
 
 /// Marks an issue with the step that filed it and the lease it ran under.
-fn marked((rows, _): (Vec<IssueRow>, Outcome), step: &StepIdentity) -> Decided {
+fn marked((rows, _): (Vec<IssueRow>, ChangeOutcome), step: &StepIdentity) -> Decided {
     let mut change = RowChange::new();
     change.set(
         "discovered_by",
@@ -240,7 +240,7 @@ fn readable(row: &IssueRow, field: &str) -> Result<String, ChangeError> {
 
 pub(super) fn unreadable(row: &IssueRow, field: &str) -> ChangeError {
     ChangeError::Invalid(format!(
-        "field `{field}` of issue {} cannot be read, and is not written over; mend the row first",
+        "cannot change issue {}: its field `{field}` is invalid; repair the row first",
         row.issue.id
     ))
 }
@@ -249,7 +249,7 @@ pub(super) fn find<'a>(state: &'a State, id: &str) -> Result<&'a IssueRow, Chang
     state.get(id).ok_or_else(|| {
         ChangeError::Refused(LeaseRefusal {
             class: FailureClass::LeaseNotFound,
-            detail: format!("there is no issue {id}"),
+            detail: format!("no issue {id}"),
         })
     })
 }
@@ -261,12 +261,12 @@ pub(super) fn edited(row: &IssueRow, change: &RowChange) -> Result<IssueRow, Cha
 
 pub(super) fn changed(row: &IssueRow, change: &RowChange) -> Decided {
     let row = edited(row, change)?;
-    Ok((vec![row.clone()], Outcome::Changed(Box::new(row))))
+    Ok((vec![row.clone()], ChangeOutcome::Changed(Box::new(row))))
 }
 
 fn claimed(row: &IssueRow, change: &RowChange, claim: Claim) -> Decided {
     let row = edited(row, change)?;
-    let outcome = Outcome::Claimed(Some(Box::new(Claimed {
+    let outcome = ChangeOutcome::Claimed(Some(Box::new(Claimed {
         claim,
         row: row.clone(),
     })));
@@ -315,7 +315,7 @@ fn claim_next(
         .chain(stale)
         .min_by_key(|row| (row.issue.priority, row.issue.id.clone()));
     match next {
-        None => Ok((Vec::new(), Outcome::Claimed(None))),
+        None => Ok((Vec::new(), ChangeOutcome::Claimed(None))),
         Some(row) => {
             let id = &row.issue.id;
             let floor = scope.generation_floors.get(&**id).copied().unwrap_or(0);

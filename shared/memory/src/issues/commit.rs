@@ -2,15 +2,15 @@
 //! time share one lock, one write and one sync, in the order of asking.
 
 use super::IssueMemory;
-use super::change::{Change, Outcome};
+use super::change::{ChangeOutcome, PendingChange};
 use crate::clock;
 use crate::error::{ChangeError, StoreError};
 use crate::journal::Tail;
 use crate::row::IssueRow;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// How often a transaction is decided anew because the file was replaced
-/// under it; somebody who replaces it more often than that is in a loop.
+/// How often a transaction is decided again because the file was replaced under
+/// it; a process that replaces it more often is in a loop.
 const REDECIDE_MAX: usize = 8;
 
 /// The changes that wait for a leader.
@@ -26,16 +26,16 @@ struct Waiting {
     led: bool,
 }
 
-/// The changes of one caller, and what became of them.
+/// The changes of one caller, and their outcomes.
 #[derive(Debug)]
 struct Ticket {
     size: usize,
-    changes: Mutex<Option<Vec<Change>>>,
-    outcomes: Mutex<Option<Vec<Result<Outcome, ChangeError>>>>,
+    changes: Mutex<Option<Vec<PendingChange>>>,
+    outcomes: Mutex<Option<Vec<Result<ChangeOutcome, ChangeError>>>>,
 }
 
 /// Gives the lead back. A transaction that panicked has no outcomes: its
-/// callers are told, and what the process knew of the file is forgotten.
+/// callers get an error, and what the process knew of the file is forgotten.
 struct Lead<'a> {
     memory: &'a IssueMemory,
     group: Vec<Arc<Ticket>>,
@@ -64,7 +64,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl IssueMemory {
     /// Commits changes, together with those of other threads.
-    pub(super) fn commit(&self, changes: Vec<Change>) -> Vec<Result<Outcome, ChangeError>> {
+    pub(super) fn commit(
+        &self,
+        changes: Vec<PendingChange>,
+    ) -> Vec<Result<ChangeOutcome, ChangeError>> {
         let ticket = Arc::new(Ticket {
             size: changes.len(),
             changes: Mutex::new(Some(changes)),
@@ -109,7 +112,7 @@ impl IssueMemory {
     }
 
     /// One transaction over all changes: `storage.md`, "A transaction".
-    fn transact(&self, changes: &[Change]) -> Vec<Result<Outcome, ChangeError>> {
+    fn transact(&self, changes: &[PendingChange]) -> Vec<Result<ChangeOutcome, ChangeError>> {
         // The lock first: who only looks does not wait with us.
         let held = match self.lock.acquire(self.lock_wait) {
             Ok(held) => held,
@@ -160,7 +163,7 @@ impl IssueMemory {
             StoreError::Io {
                 operation: "keep hold of",
                 path: self.path.clone(),
-                source: std::io::Error::other("the file is replaced again and again"),
+                source: std::io::Error::other("the file is being replaced repeatedly"),
             },
         )
     }
@@ -172,8 +175,8 @@ fn write_line(lines: &mut Vec<u8>, row: &IssueRow) {
 }
 
 /// Tells every caller of a group the one cause.
-fn all_failed(count: usize, error: StoreError) -> Vec<Result<Outcome, ChangeError>> {
-    let mut failed: Vec<Result<Outcome, ChangeError>> = (1..count)
+fn all_failed(count: usize, error: StoreError) -> Vec<Result<ChangeOutcome, ChangeError>> {
+    let mut failed: Vec<Result<ChangeOutcome, ChangeError>> = (1..count)
         .map(|_| Err(ChangeError::Store(repeated(&error))))
         .collect();
     failed.push(Err(ChangeError::Store(error)));

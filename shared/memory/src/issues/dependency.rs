@@ -37,7 +37,7 @@ pub enum DependencyEdit {
     },
 }
 
-/// The issue's edges after an edit, as they stand in the row.
+/// The issue's edges after an edit, as they are stored in the row.
 pub(super) fn edges(
     state: &State,
     row: &IssueRow,
@@ -69,7 +69,7 @@ pub(super) fn edges(
             }
             find(state, depends_on)?;
             if at(&edges, kind).is_some() {
-                return invalid(format!("issue {id} has this edge to {depends_on} already"));
+                return invalid(format!("issue {id} already has this edge to {depends_on}"));
             }
             let created_by = created_by.as_deref().unwrap_or_default();
             edges.push(new_edge(id, depends_on, kind, created_by, now));
@@ -88,7 +88,7 @@ pub(super) fn edges(
             };
             if at(&edges, to).is_some_and(|other| other != index) {
                 return invalid(format!(
-                    "issue {id} has a {to} edge to {depends_on} already"
+                    "issue {id} already has a {to} edge to {depends_on}"
                 ));
             }
             if let Some(edge) = edges[index].as_object_mut() {
@@ -122,7 +122,7 @@ fn new_edge(
     edge
 }
 
-/// Refuses an edge that closes a circle among active issues.
+/// Refuses an edge that closes a cycle among active issues.
 pub(super) fn refuse_new_cycle(
     state: &mut State,
     old: &IssueRow,
@@ -132,8 +132,8 @@ pub(super) fn refuse_new_cycle(
     state.graph_mut().upsert(&new.issue);
     let after = state.graph().diagnose(Scope::Active);
     state.graph_mut().upsert(&old.issue);
-    // A circle that was there, or what is left of one, is no reason to refuse
-    // what may be its repair.
+    // An existing cycle does not refuse the edge, which may be part of its
+    // repair.
     let made = after.cycles.iter().find(|cycle| {
         cycle.contains(&new.issue.id)
             && !before
@@ -149,6 +149,6 @@ pub(super) fn refuse_new_cycle(
     };
     Err(ChangeError::Refused(LeaseRefusal {
         class: FailureClass::DependencyCycle,
-        detail: format!("the edge closes a circle: {path}"),
+        detail: format!("the edge closes a cycle: {path}"),
     }))
 }

@@ -1,7 +1,7 @@
 //! Changes of issue memory beside the gate, signed with what they rest on: a
 //! person's decision, or an instruction that claims them.
 
-use super::change::{Decided, Outcome, changed, edited, find};
+use super::change::{ChangeOutcome, Decided, changed, edited, find};
 use super::dependency::{DependencyEdit, edges, refuse_new_cycle};
 use super::new_issue::{NewIssue, add};
 use super::state::State;
@@ -138,8 +138,8 @@ impl Signer<'_> {
     }
 }
 
-/// Makes a change that an instruction claims. A row under a lease is changed by
-/// whoever names that lease whole, and by nobody else (`contracts.md` 4).
+/// Makes a change that an instruction claims. A leased row is changed only if
+/// the request names the lease's id, owner and generation (`contracts.md` 4).
 pub(super) fn instruct(
     state: &mut State,
     authority: &InstructedChange,
@@ -151,7 +151,7 @@ pub(super) fn instruct(
         return Err(ChangeError::Refused(LeaseRefusal {
             class: FailureClass::MutationCapabilityClaimMissing,
             detail: format!(
-                "`{}` was authorised, and `{}` is asked for",
+                "`{}` was authorised, but `{}` is requested",
                 authority.kind().claim(),
                 edit.kind().claim()
             ),
@@ -161,7 +161,7 @@ pub(super) fn instruct(
         return Err(ChangeError::Refused(LeaseRefusal {
             class: FailureClass::MutationUseEvidenceMissing,
             detail: format!(
-                "status `{}` needs the evidence of a turn, and an instruction alone brings none",
+                "status `{}` requires the evidence of a turn, not only an instruction",
                 status.as_str()
             ),
         }));
@@ -182,8 +182,8 @@ pub(super) fn instruct(
             return Err(ChangeError::Refused(LeaseRefusal {
                 class: FailureClass::LeaseContentionActive,
                 detail: format!(
-                    "issue {id} is leased to {owner}; whoever changes it names the lease with id, \
-                     owner and generation"
+                    "issue {id} is leased to {owner}; a change must give the lease's id, owner and \
+                     generation"
                 ),
             }));
         }
@@ -235,7 +235,7 @@ fn edit_by(
             if !matches!(edit, DependencyEdit::Remove { .. }) {
                 refuse_new_cycle(state, &row.clone(), &new)?;
             }
-            Ok((vec![new.clone()], Outcome::Changed(Box::new(new))))
+            Ok((vec![new.clone()], ChangeOutcome::Changed(Box::new(new))))
         }
     }
 }
@@ -251,9 +251,7 @@ fn update(
         .as_deref()
         .is_some_and(|title| title.trim().is_empty())
     {
-        return Err(ChangeError::Invalid(
-            "the title must not be empty".to_owned(),
-        ));
+        return Err(ChangeError::Invalid("the title is empty".to_owned()));
     }
     let mut text = |field: &'static str, value: &Option<String>| match value.as_deref() {
         None => {}

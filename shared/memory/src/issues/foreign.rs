@@ -1,4 +1,5 @@
-//! Rows that came by no transaction: looked at, and accepted by the operator.
+//! Rows that changed outside a transaction: looked at, and accepted by the
+//! operator.
 
 use super::IssueMemory;
 use super::seal::{Acceptance, ForeignRow};
@@ -8,15 +9,15 @@ use crate::journal::Tail;
 use premath_kernel::authority::OperatorOverride;
 
 impl IssueMemory {
-    /// Returns the rows that came by no transaction and that the operator has
-    /// not accepted, as of this process's last transaction, by id.
+    /// Returns the rows that changed outside a transaction and that the
+    /// operator has not accepted, as of this process's last transaction, by id.
     pub fn foreign_rows(&self) -> Vec<ForeignRow> {
         self.state().seal.foreign()
     }
 
-    /// Looks for rows that came by no transaction, and writes nothing; returns
-    /// those that are not accepted, by id. Issue memory that no transaction
-    /// ever sealed has none.
+    /// Looks for rows that changed outside a transaction, and writes nothing;
+    /// returns those that are not accepted, by id. Issue memory that no
+    /// transaction ever sealed has none.
     ///
     /// # Errors
     ///
@@ -32,8 +33,9 @@ impl IssueMemory {
         Ok(state.seal.foreign())
     }
 
-    /// Accepts rows that came by no transaction, as they are now. `record` is
-    /// called with them under the lock; where it fails, nothing is accepted.
+    /// Accepts rows that changed outside a transaction, as they are now.
+    /// `record` is called with them under the lock; where it fails, nothing is
+    /// accepted.
     ///
     /// # Errors
     ///
@@ -47,7 +49,7 @@ impl IssueMemory {
         record: impl FnOnce(&[ForeignRow]) -> Result<(), E>,
     ) -> Result<Vec<ForeignRow>, E> {
         if authority.reason().is_none() {
-            let detail = "accepting changes needs a reason".to_owned();
+            let detail = "accepting changes requires a reason".to_owned();
             return Err(ChangeError::Invalid(detail).into());
         }
         let store = |error: StoreError| ChangeError::Store(error);
@@ -61,7 +63,7 @@ impl IssueMemory {
             Err(missing) => {
                 state.end_seal(sum);
                 return Err(ChangeError::Invalid(format!(
-                    "no change to accept on {}: every row came by a transaction",
+                    "nothing to accept on {}: no row changed outside a transaction",
                     missing.join(", ")
                 ))
                 .into());

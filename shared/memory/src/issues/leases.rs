@@ -21,7 +21,7 @@ pub(super) struct Leases {
     by_holder: BTreeMap<Process, Held>,
 }
 
-/// Where a lease stands in the orders.
+/// Where a lease is in the orders.
 #[derive(Debug)]
 struct Entry {
     expires_at: Option<Timestamp>,

@@ -32,7 +32,7 @@ use crate::error::{ChangeError, StoreError};
 use crate::journal::{FileState, Journal, Tail};
 use crate::lock::{LOCK_WAIT, LockFile, refuse_network_filesystem};
 use crate::row::IssueRow;
-use change::{Change, Outcome};
+use change::{ChangeOutcome, PendingChange};
 use commit::Queue;
 use premath_kernel::authority::{
     InstructedChange, LeaseAuthority, LeaseOperation, OperatorOverride,
@@ -97,8 +97,8 @@ impl IssueMemory {
         if options.create {
             Journal::new(path).create()?;
         }
-        // Whoever comes by a link must find the same lock, and a compaction
-        // must not put a file in the link's place.
+        // A process that opens the file by a symlink must find the same lock,
+        // and a compaction must not replace the symlink.
         let path = std::fs::canonicalize(path).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => StoreError::Missing {
                 path: path.to_path_buf(),
@@ -177,7 +177,7 @@ impl IssueMemory {
         granted(authority, LeaseOperation::Claim)?;
         let changes = wishes
             .into_iter()
-            .map(|request| Change::ClaimNext {
+            .map(|request| PendingChange::ClaimNext {
                 request,
                 scope: scope.clone(),
                 asked: authority.record().cloned(),
@@ -187,8 +187,8 @@ impl IssueMemory {
             .into_iter()
             .map(|outcome| {
                 outcome.map(|outcome| match outcome {
-                    Outcome::Claimed(claimed) => claimed.map(|claimed| *claimed),
-                    Outcome::Changed(_) => None,
+                    ChangeOutcome::Claimed(claimed) => claimed.map(|claimed| *claimed),
+                    ChangeOutcome::Changed(_) => None,
                 })
             })
             .collect()
@@ -207,14 +207,14 @@ impl IssueMemory {
         request: ClaimRequest,
     ) -> Result<Claimed, ChangeError> {
         granted(authority, LeaseOperation::Claim)?;
-        let change = Change::Claim {
+        let change = PendingChange::Claim {
             issue_id: issue_id.to_owned(),
             request,
             asked: authority.record().cloned(),
         };
         match self.commit_one(change)? {
-            Outcome::Claimed(Some(claimed)) => Ok(*claimed),
-            Outcome::Claimed(None) | Outcome::Changed(_) => {
+            ChangeOutcome::Claimed(Some(claimed)) => Ok(*claimed),
+            ChangeOutcome::Claimed(None) | ChangeOutcome::Changed(_) => {
                 Err(ChangeError::Invalid("the claim had no outcome".to_owned()))
             }
         }
@@ -233,7 +233,7 @@ impl IssueMemory {
         term: Term,
     ) -> Result<IssueRow, ChangeError> {
         granted(authority, LeaseOperation::Renew)?;
-        self.change_one(Change::Renew {
+        self.change_one(PendingChange::Renew {
             issue_id: issue_id.to_owned(),
             key,
             term,
@@ -254,7 +254,7 @@ impl IssueMemory {
         retry_at: Option<jiff::Timestamp>,
     ) -> Result<IssueRow, ChangeError> {
         granted(authority, LeaseOperation::Release)?;
-        self.change_one(Change::Release {
+        self.change_one(PendingChange::Release {
             issue_id: issue_id.to_owned(),
             key,
             retry_at,
@@ -268,7 +268,7 @@ impl IssueMemory {
     ///
     /// The refusals of [`premath_kernel::issue::lease::fence`], or [`ChangeError::Store`].
     pub fn close(&self, ready: MutationReady<Close>) -> Result<IssueRow, ChangeError> {
-        self.change_one(Change::Close(ready))
+        self.change_one(PendingChange::Close(ready))
     }
 
     /// Blocks the issue of an escalation, with notes added to its own.
@@ -281,7 +281,7 @@ impl IssueMemory {
         ready: MutationReady<Block>,
         notes: String,
     ) -> Result<IssueRow, ChangeError> {
-        self.change_one(Change::Block { ready, notes })
+        self.change_one(PendingChange::Block { ready, notes })
     }
 
     /// Files an issue that a step or its escalation discovered.
@@ -296,7 +296,7 @@ impl IssueMemory {
         ready: MutationReady<Discover>,
         new: NewIssue,
     ) -> Result<IssueRow, ChangeError> {
-        self.change_one(Change::Discover { ready, new })
+        self.change_one(PendingChange::Discover { ready, new })
     }
 
     /// Makes a person's change.
@@ -310,43 +310,45 @@ impl IssueMemory {
         authority: OperatorOverride,
         edit: IssueChange,
     ) -> Result<IssueRow, ChangeError> {
-        self.change_one(Change::Operate { authority, edit })
+        self.change_one(PendingChange::Operate { authority, edit })
     }
 
-    /// Makes a change that an instruction claims. A row under a lease is changed
-    /// only by whoever names the lease in `key`: id, owner and generation.
+    /// Makes a change that an instruction claims. A leased row is changed only
+    /// if `key` names the lease: id, owner and generation.
     ///
     /// # Errors
     ///
     /// As [`IssueMemory::operate`]; refused where the authority is for another
-    /// kind of change, or somebody else's lease stands.
+    /// kind of change, or another owner holds the lease.
     pub fn instruct(
         &self,
         authority: InstructedChange,
         edit: IssueChange,
         key: LeaseKey,
     ) -> Result<IssueRow, ChangeError> {
-        self.change_one(Change::Instruct {
+        self.change_one(PendingChange::Instruct {
             authority,
             edit,
             key,
         })
     }
 
-    fn change_one(&self, change: Change) -> Result<IssueRow, ChangeError> {
+    fn change_one(&self, change: PendingChange) -> Result<IssueRow, ChangeError> {
         match self.commit_one(change)? {
-            Outcome::Changed(row) => Ok(*row),
-            Outcome::Claimed(_) => Err(ChangeError::Invalid("the change had no row".to_owned())),
+            ChangeOutcome::Changed(row) => Ok(*row),
+            ChangeOutcome::Claimed(_) => {
+                Err(ChangeError::Invalid("the change had no row".to_owned()))
+            }
         }
     }
 
-    fn commit_one(&self, change: Change) -> Result<Outcome, ChangeError> {
+    fn commit_one(&self, change: PendingChange) -> Result<ChangeOutcome, ChangeError> {
         self.commit(vec![change])
             .pop()
             .unwrap_or_else(|| Err(ChangeError::Invalid("nothing was committed".to_owned())))
     }
 
-    /// Writes the file anew: sorted, one row an issue, comments first.
+    /// Writes the file again: sorted, one row an issue, comments first.
     ///
     /// Returns whether the file changed.
     ///
@@ -357,8 +359,8 @@ impl IssueMemory {
         let _held = self.lock.acquire(self.lock_wait)?;
         let mut state = self.state();
         if when == Compaction::Now {
-            // What is written anew is what stands there now, also where
-            // somebody edited in place what this process had read.
+            // What is rewritten is what is there now, also if another program
+            // edited the file in place.
             state.journal.forget();
         }
         state.refresh(Tail::Repair)?;
@@ -372,8 +374,8 @@ impl IssueMemory {
         compacted
     }
 
-    /// Looks, in a transaction that changes nothing, for changes that came by
-    /// none.
+    /// Looks, in a transaction that changes nothing, for changes made outside
+    /// one.
     ///
     /// # Errors
     ///
@@ -388,8 +390,8 @@ impl IssueMemory {
         Ok(())
     }
 
-    /// Returns what transactions of this process or another found since the
-    /// last call that had come by none, after this process's first one.
+    /// Returns the changes made outside a transaction that were found since the
+    /// last call, after this process's first one.
     pub fn take_outside_changes(&self) -> Vec<OutsideChange> {
         self.state().seal.take_found()
     }

@@ -1,6 +1,6 @@
 //! Issues that are filed: by a person, or by a step that came upon them.
 
-use super::change::{Decided, Outcome, edited};
+use super::change::{ChangeOutcome, Decided, edited};
 use super::edit::Signer;
 use super::state::State;
 use crate::error::ChangeError;
@@ -31,7 +31,7 @@ pub struct NewIssue {
     pub issue_type: Option<String>,
     /// Who it is assigned to.
     pub assignee: String,
-    /// Who answers for it.
+    /// The owner.
     pub owner: String,
     /// Its labels.
     pub labels: Vec<String>,
@@ -65,18 +65,14 @@ pub(super) fn add(
 ) -> Decided {
     let now = time::micros(seen.moment.wall);
     if new.title.trim().is_empty() {
-        return Err(ChangeError::Invalid(
-            "the title must not be empty".to_owned(),
-        ));
+        return Err(ChangeError::Invalid("the title is empty".to_owned()));
     }
     let id = match new.id.as_deref().map(str::trim).filter(|id| !id.is_empty()) {
         Some(id) => id.to_owned(),
         None => next_id(state),
     };
     if state.get(&id).is_some() {
-        return Err(ChangeError::Invalid(format!(
-            "there is an issue {id} already"
-        )));
+        return Err(ChangeError::Invalid(format!("issue {id} already exists")));
     }
     let row = row_of(new, &id, discovered_from, &now);
     let text = Value::Object(row).to_string();
@@ -87,7 +83,7 @@ pub(super) fn add(
         signer.sign(&mut change, seen.moment.wall);
         row = edited(&row, &change)?;
     }
-    Ok((vec![row.clone()], Outcome::Changed(Box::new(row))))
+    Ok((vec![row.clone()], ChangeOutcome::Changed(Box::new(row))))
 }
 
 /// Makes the fields of a new issue's row; `discovered_from` is an issue and who

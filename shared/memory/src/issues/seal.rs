@@ -1,13 +1,14 @@
 //! The seal: what issue memory was when the last transaction ended, in a file
 //! beside it. A transaction that finds other rows than the seal says was
 //! preceded by a change that was none: an editor's, git's, or that of a command
-//! that went past the harness. It is told and not refused, for a person may.
+//! that went past the harness. It is reported and not refused, for a person
+//! may.
 //!
 //! The seal holds a sum over the rows and the file's state. Where the state is
 //! the same, nothing is read; where it is another, the sum decides, so that a
-//! compaction, a copy or a touch is no change. Both the rows before and those
-//! after are written before they are appended: a process that is killed in
-//! between leaves one or the other.
+//! compaction, a copy or a touch is not a change. Both the rows before and
+//! those after are written before they are appended: a process that is killed
+//! in between leaves one or the other.
 //!
 //! A changed row is compared with the copy of what transactions left
 //! ([`base`]) and stays on the list of foreign rows ([`foreign`]) until the
@@ -40,7 +41,7 @@ use std::path::{Path, PathBuf};
 const KEPT: usize = 8;
 
 /// A sum over rows, the same in any order: each row's digest, added bit by bit
-/// without carry. An id stands once in it.
+/// without carry. An id appears once in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum([u8; 32]);
 
@@ -90,8 +91,7 @@ struct Record {
     found: u64,
     /// The latest of them.
     latest: Vec<OutsideChange>,
-    /// The length of the copy of the rows; absent while it has to be written
-    /// anew.
+    /// The length of the copy of the rows; absent while it has to be rewritten.
     #[serde(default)]
     base: Option<u64>,
     /// How many foreign rows are not accepted.
@@ -112,7 +112,7 @@ pub(super) struct Seal {
     record: Record,
     /// The sum of the rows, once it was checked.
     sum: Sum,
-    /// The number of the last finding that this process told of.
+    /// The number of the last finding that this process reported.
     told: Option<u64>,
 }
 
@@ -131,7 +131,7 @@ impl Seal {
         }
     }
 
-    /// Tells whether a transaction ever sealed.
+    /// Returns whether a transaction ever sealed.
     pub(super) fn is_there(&self) -> bool {
         self.file.path().exists() || self.base.length().is_some()
     }
@@ -290,7 +290,7 @@ impl Seal {
         }
     }
 
-    /// Has the copy of the rows written anew.
+    /// Has the copy of the rows rewritten.
     pub(super) fn renew(&mut self) {
         self.record.base = None;
     }
@@ -300,7 +300,7 @@ impl Seal {
         self.sum
     }
 
-    /// Tells whether there is something that the file does not say yet.
+    /// Returns whether there is something that the file does not say yet.
     pub(super) fn is_open(&self) -> bool {
         self.record.file.is_none() || self.record.base.is_none()
     }
@@ -315,7 +315,7 @@ impl Seal {
         self.told_of(written);
     }
 
-    /// Says that the rows of this sum stand in the file, which is in `state`.
+    /// Says that the rows of this sum are in the file, which is in `state`.
     pub(super) fn end<'a>(
         &mut self,
         sum: Sum,

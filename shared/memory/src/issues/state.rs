@@ -1,11 +1,11 @@
-//! What a process knows of issue memory: every issue's last row, the graph
+//! What a process knows about issue memory: every issue's last row, the graph
 //! over them, and how much of the file is superseded.
 
 use super::Compaction;
 use super::leases::Leases;
 use super::seal::{Seal, Sum};
 use crate::error::StoreError;
-use crate::journal::{FileState, Journal, Line, Refreshed, Tail};
+use crate::journal::{FileState, Journal, JournalLine, Refreshed, Tail};
 use crate::row::IssueRow;
 use crate::snapshot;
 use premath_kernel::issue::graph::{Diagnosis, IssueGraph, Scope};
@@ -22,7 +22,7 @@ const COMPACTION_MIN: u64 = 1 << 20;
 type Rows = BTreeMap<Arc<str>, Box<IssueRow>>;
 
 /// More changed issues than this are not entered into the graph one by one: a
-/// change of the tree costs a pass over all.
+/// change of the tree visits every issue.
 const REBUILD_ABOVE: usize = 64;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct State {
     rows: Rows,
     graph: IssueGraph,
     leases: Leases,
-    /// By line, so that one that is read twice stands once.
+    /// By line, so that one that is read twice appears once.
     comments: BTreeMap<u64, Box<[u8]>>,
     /// Bytes of the rows that count, newlines included.
     live: u64,
@@ -118,20 +118,20 @@ impl State {
     }
 
     /// Compares what was just read under the lock with what the last
-    /// transaction left, and takes note of what came by none.
+    /// transaction left, and records changes made outside a transaction.
     pub(super) fn check_seal(&mut self, now: jiff::Timestamp) {
         let rows = &self.rows;
         let all = || rows.values().map(|row| &**row);
         self.seal.check(self.journal.state(), all, now);
     }
 
-    /// Seals the file as it was left by whoever holds the lock.
+    /// Seals the file in the state that the lock's holder left.
     pub(super) fn end_seal(&mut self, sum: Sum) {
         let rows = self.rows.values().map(|row| &**row);
         self.seal.end(sum, self.journal.state(), rows);
     }
 
-    /// Seals a file that was just written anew.
+    /// Seals a file that was just rewritten.
     pub(super) fn end_seal_of(&mut self, sum: Sum, state: Option<&FileState>) {
         let rows = self.rows.values().map(|row| &**row);
         self.seal.renew();
@@ -220,7 +220,7 @@ fn insert(rows: &mut Rows, leases: &mut Leases, live: &mut u64, row: IssueRow) {
 /// Reads one line: a row, or nothing for a blank one and a comment.
 fn read_line(
     path: &Path,
-    line: &Line<'_>,
+    line: &JournalLine<'_>,
     comments: &mut BTreeMap<u64, Box<[u8]>>,
 ) -> Result<Option<IssueRow>, StoreError> {
     let bytes = line.bytes.trim_ascii();
@@ -235,14 +235,14 @@ fn read_line(
 }
 
 /// Reads a line that is neither blank nor a comment.
-pub(crate) fn read_row(path: &Path, line: &Line<'_>) -> Result<IssueRow, StoreError> {
+pub(crate) fn read_row(path: &Path, line: &JournalLine<'_>) -> Result<IssueRow, StoreError> {
     let corrupt = |column: usize, detail: String| StoreError::Corrupt {
         path: path.to_path_buf(),
         line: line.number,
         column: column.max(1) as u64,
         detail,
     };
-    // Fields that no rule looks at are passed over by the parser: check them here.
+    // Fields that no rule looks at are skipped by the parser: check them here.
     let text = std::str::from_utf8(line.bytes).map_err(|error| {
         corrupt(
             error.valid_up_to() + 1,
@@ -305,7 +305,7 @@ impl<'a> View<'a> {
         state.graph().frontier().filter_map(|id| state.get(id))
     }
 
-    /// Counts the issues by where they stand, for reports.
+    /// Counts the issues by state, for reports.
     pub fn counts(&self) -> BTreeMap<&'static str, usize> {
         let mut counts = BTreeMap::new();
         for row in self.rows() {
@@ -322,8 +322,8 @@ impl<'a> View<'a> {
         counts
     }
 
-    /// Computes the issues snapshot ref (`contracts.md` 1); it costs a pass
-    /// over all issues.
+    /// Computes the issues snapshot ref (`contracts.md` 1); it visits every
+    /// issue.
     pub fn snapshot_ref(&self) -> String {
         snapshot::snapshot_ref(self.state.rows())
     }

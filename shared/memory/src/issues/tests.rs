@@ -172,7 +172,7 @@ fn compaction_sorts_keeps_comments_and_leaves_rows_to_the_letter() {
     );
     assert!(!a.compact(Compaction::Now).unwrap());
     assert!(!a.compact(Compaction::WhereItPays).unwrap());
-    // The other process notices the new file and goes on with it.
+    // The other process detects the new file and uses it.
     assert_eq!(claim_one(&b, "b").unwrap().claim.issue_id, "a");
     assert_eq!(claim_one(&a, "a").unwrap().claim.issue_id, "b");
 }
@@ -200,7 +200,7 @@ fn a_torn_row_is_cut_off_by_the_next_holder_and_every_whole_row_stays() {
 }
 
 #[test]
-fn an_operators_edge_that_closes_a_circle_is_refused() {
+fn an_operators_edge_that_closes_a_cycle_is_refused() {
     let scratch = Scratch::new(&rows(2));
     let memory = scratch.open();
     let edit = |id: &str, on: &str| IssueChange::Dependency {
@@ -211,7 +211,7 @@ fn an_operators_edge_that_closes_a_circle_is_refused() {
             created_by: None,
         },
     };
-    #[expect(clippy::disallowed_methods, reason = "a test of the operator's way in")]
+    #[expect(clippy::disallowed_methods, reason = "a test of operator overrides")]
     let operator = || OperatorOverride::new("ann", Some("because".into()));
     memory
         .operate(operator(), edit("x-0000", "x-0001"))
@@ -241,7 +241,7 @@ fn a_new_issue_gets_the_number_behind_the_highest_of_the_usual_prefix() {
         "{\"id\":\"bd-9\",\"title\":\"t\"}\n{\"id\":\"bd-12\",\"title\":\"t\"}\n{\"id\":\"wk-99\",\"title\":\"t\"}\n",
     );
     let memory = scratch.open();
-    #[expect(clippy::disallowed_methods, reason = "a test of the operator's way in")]
+    #[expect(clippy::disallowed_methods, reason = "a test of operator overrides")]
     let operator = OperatorOverride::new("ann", None);
     let row = memory
         .operate(
@@ -271,7 +271,7 @@ fn a_transaction_that_panics_fails_its_callers_and_the_next_one_goes_through() {
         claim_one(&memory, "a")
     }));
     assert!(panicked.is_err());
-    #[expect(clippy::disallowed_methods, reason = "a test of the operator's way in")]
+    #[expect(clippy::disallowed_methods, reason = "a test of operator overrides")]
     let operator = OperatorOverride::new("ann", None);
     assert!(memory.operate(operator, change()).is_err());
     assert_eq!(claim_one(&memory, "a").unwrap().claim.issue_id, "x-0000");
@@ -329,13 +329,13 @@ fn an_edit_in_place_of_the_same_length_is_noticed() {
 }
 
 #[test]
-fn an_edge_may_be_taken_out_of_a_circle_by_another_word() {
+fn an_edge_may_be_taken_out_of_a_cycle_by_another_word() {
     let scratch = Scratch::new(concat!(
         "{\"id\":\"a\",\"dependencies\":[{\"depends_on_id\":\"b\"}]}\n",
         "{\"id\":\"b\",\"dependencies\":[{\"depends_on_id\":\"a\"}]}\n"
     ));
     let memory = scratch.open();
-    #[expect(clippy::disallowed_methods, reason = "a test of the operator's way in")]
+    #[expect(clippy::disallowed_methods, reason = "a test of operator overrides")]
     let operator = OperatorOverride::new("ann", None);
     let edit = IssueChange::Dependency {
         id: "a".into(),

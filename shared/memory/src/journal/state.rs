@@ -1,11 +1,11 @@
-//! What a file is, told without a look into it.
+//! The identity of a file, from its metadata only.
 
 use serde::{Deserialize, Serialize};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Equal states are of one file that nobody wrote to in between.
+/// Equal states mean the same file without a write in between.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FileState {

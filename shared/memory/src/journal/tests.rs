@@ -90,7 +90,7 @@ fn another_inode_a_shorter_file_or_a_rewrite_in_place_is_read_anew() {
     assert_eq!(read(&mut j, Tail::Peek).0, Refreshed::Anew);
 }
 
-/// A disk that fails where it is told to.
+/// A disk that fails where it is instructed to.
 #[derive(Debug)]
 pub(crate) struct Faulty {
     /// Bytes after which it is full.

@@ -1,5 +1,4 @@
-//! A look at a lock: whether somebody holds it, without taking it for longer
-//! than the look.
+//! Probes a lock: reports whether it is held, and takes it only for the probe.
 
 use super::{LANDING, LANE, StoreError, holder_of, signature};
 use fs2::FileExt;
@@ -10,11 +9,11 @@ use std::path::{Path, PathBuf};
 /// What a look at a lock shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// There is no lock file: nobody ever held it.
+    /// There is no lock file: the lock was never taken.
     Never,
-    /// Nobody holds it.
+    /// It is free.
     Free,
-    /// A living process does; with what it wrote of itself.
+    /// A living process holds it; with its identity.
     Held(String),
 }
 

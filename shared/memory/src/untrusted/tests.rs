@@ -34,7 +34,7 @@ impl Scratch {
     }
 }
 
-/// What stands in the place of a file, made without a file of its own.
+/// What replaces a file, made without a file of its own.
 fn node(path: &Path, kind: FileType) {
     mknodat(CWD, path, kind, Mode::from_raw_mode(0o600), 0).unwrap();
 }

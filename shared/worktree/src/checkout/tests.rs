@@ -300,7 +300,7 @@ fn the_times_of_files_follow_from_their_content() {
             .date(&base.to_string(), newest, &[])
             .unwrap()
     };
-    // The changed file lies there from before the layer was made.
+    // The changed file is older than the layer.
     go(&checkout, changed);
     let newest = modified("src/base") + 1_000;
     date(newest);
@@ -337,7 +337,7 @@ fn the_times_of_files_follow_from_their_content() {
     assert_eq!(modified("src/base"), settled);
 }
 
-/// No other process writes there, so it is no object of one that still runs.
+/// No other process writes there, so the object belongs to no running process.
 #[test]
 fn an_object_that_a_killed_harness_left_half_written_is_removed() {
     let scratch = Scratch::new();

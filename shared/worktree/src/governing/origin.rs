@@ -113,7 +113,7 @@ fn walk(
     Ok((found.len() <= COMMITS_MAX).then_some(found))
 }
 
-/// Tells whether a commit's message bears the trailer of a step.
+/// Returns whether a commit's message bears the trailer of a step.
 fn has_step(commit: &Commit<'_>) -> bool {
     let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
     message
@@ -121,7 +121,7 @@ fn has_step(commit: &Commit<'_>) -> bool {
         .any(|line| line.trim_start().starts_with("Step: "))
 }
 
-/// Tells whether a commit changed a path against its first parent.
+/// Returns whether a commit changed a path against its first parent.
 fn touches(commit: &Commit<'_>, path: &str) -> bool {
     let before = commit.parent(0).ok();
     let before = before.and_then(|parent| entry(&parent, path));
@@ -133,8 +133,8 @@ fn entry(commit: &Commit<'_>, path: &str) -> Option<Oid> {
     tree.get_path(Path::new(path)).ok().map(|entry| entry.id())
 }
 
-/// Tells whether the checkout has at a path what a branch of the harness brought
-/// in there, as after a squash or a copy.
+/// Returns whether the checkout has at a path what a branch of the harness
+/// brought in there, as after a squash or a copy.
 fn is_copy(
     git: &Repository,
     root: &Path,

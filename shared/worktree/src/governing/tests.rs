@@ -138,7 +138,7 @@ fn a_commit_of_a_step_landed_wherever_it_is_reached() {
     site.commit(&[("AGENTS.md", "b")], "a: b\n\nStep: w.a.1");
     site.commit(&[("mise.toml", "b")], "mine");
     assert_eq!(site.landed_since(&before), ["AGENTS.md"]);
-    // A file that a step took away counts too.
+    // A file that a step removed counts too.
     fs::remove_file(site.root().join("mise.toml")).unwrap();
     site.commit(&[], "a: c\n\nStep: w.a.2");
     assert_eq!(site.landed_since(&before), ["AGENTS.md", "mise.toml"]);

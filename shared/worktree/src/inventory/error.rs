@@ -1,4 +1,4 @@
-//! Why a repository's things cannot be listed or taken away.
+//! Why a repository's things cannot be listed or removed.
 
 use crate::removal::RemovalError;
 use premath_kernel::failure::FailureClass;
@@ -6,7 +6,7 @@ use premath_memory::StoreError;
 use std::io;
 use std::path::PathBuf;
 
-/// A repository's things cannot be listed, or one cannot be taken away.
+/// A repository's things cannot be listed, or one cannot be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum InventoryError {
     /// Git refused something.

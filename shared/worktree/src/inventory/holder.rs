@@ -1,5 +1,5 @@
-//! What holds commits: refs that no clean-up takes away because of commits
-//! that are elsewhere too.
+//! What holds commits: refs that no clean-up removes because of commits that
+//! are elsewhere too.
 
 use super::{InventoryError, Targets};
 use git2::{Oid, Repository};

@@ -1,5 +1,5 @@
-//! Git's lock files where the harness works: it holds one by its existence,
-//! so one that a killed process left stands in the way for ever.
+//! Git's lock files where the harness works: their existence is the lock, so a
+//! file that a killed process left blocks every later command.
 
 use super::Targets;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ const OURS: [&str; 4] = [
 ];
 /// What a worktree's own git folder is locked by.
 const OWN: [&str; 2] = ["index.lock", "HEAD.lock"];
-/// The lock on all packed references, whoever writes them.
+/// The lock on all packed references.
 const PACKED: &str = "packed-refs.lock";
 
 pub(super) fn find(common: &Path, targets: &Targets, worktrees: &[Worktree]) -> Vec<LockFile> {

@@ -18,7 +18,8 @@ use git2::{Oid, Repository};
 use holder::Holders;
 use jiff::Timestamp;
 use premath_kernel::policy::inventory::{
-    Branch, CheckedOut, Found, Head, Landed, Mark, Place, Role, Stand, Worktree, marked_issue, role,
+    Branch, CheckedOut, Found, Head, Landed, LandedPlace, Mark, Role, Stand, Worktree,
+    marked_issue, role,
 };
 use premath_kernel::policy::landing::{DEFAULT_TARGET, LandingRecord};
 use premath_memory::{Hold, landing_lock};
@@ -31,7 +32,7 @@ const MARKS: &str = "refs/harness/landing/*";
 /// Landing targets by name, with the commit that each is at.
 pub type Targets = BTreeMap<String, Option<String>>;
 
-/// A repository whose things are listed and taken away.
+/// A repository whose things are listed and removed.
 pub struct Inventory {
     git: Repository,
 }
@@ -82,7 +83,7 @@ impl Inventory {
     /// # Errors
     ///
     /// [`InventoryError`] where the repository itself cannot be read; what is
-    /// wrong with a single worktree stands in the listing.
+    /// wrong with a single worktree is in the listing.
     pub fn find(
         &self,
         targets: &Targets,
@@ -187,12 +188,12 @@ impl Inventory {
             }
         }
         let head = self.git.head().and_then(|head| head.peel_to_commit()).ok();
-        let mut missing: BTreeMap<String, (Place, BTreeSet<Oid>)> = BTreeMap::new();
+        let mut missing: BTreeMap<String, (LandedPlace, BTreeSet<Oid>)> = BTreeMap::new();
         for (target, mut commits) in wanted {
             let tip = targets.get(target).and_then(Option::as_deref);
             let (from, place) = match tip {
-                Some(tip) => (Oid::from_str(tip).ok(), Place::Target),
-                None => (head.as_ref().map(git2::Commit::id), Place::Head),
+                Some(tip) => (Oid::from_str(tip).ok(), LandedPlace::Target),
+                None => (head.as_ref().map(git2::Commit::id), LandedPlace::Head),
             };
             if let Some(from) = from {
                 self.strike_out(from, &mut commits)?;
@@ -204,7 +205,7 @@ impl Inventory {
             Oid::from_str(&record.commit),
         ) {
             (Some((place, missing)), Ok(commit)) if !missing.contains(&commit) => *place,
-            _ => Place::Missing,
+            _ => LandedPlace::Missing,
         };
         let mut landings: Vec<Landed> = closed
             .into_iter()
@@ -240,7 +241,7 @@ impl Inventory {
         Ok(stands)
     }
 
-    /// Takes out of a set what a commit goes on from.
+    /// Takes out of a set what a commit continues from.
     fn strike_out(&self, from: Oid, commits: &mut BTreeSet<Oid>) -> Result<(), InventoryError> {
         let failed = "walk the landing target";
         let mut walk = self.git.revwalk().map_err(InventoryError::git(failed))?;

@@ -1,4 +1,4 @@
-//! What was judged removable is taken away, if it still is as it was then.
+//! What was judged removable is removed, if it still is as it was then.
 
 use super::{Inventory, InventoryError, lock, salvage};
 use crate::removal::{self, Guard, Occupant, occupant, parent_of};
@@ -34,7 +34,7 @@ impl Inventory {
         }
     }
 
-    /// Guards the main worktree and the git folder, but not what lies in them.
+    /// Guards the main worktree and the git folder, but not what is in them.
     fn guard(&self) -> Result<Guard, InventoryError> {
         let common = self.common_folder();
         let folders = self.git.workdir().into_iter().chain([common]);

@@ -94,7 +94,7 @@ fn a_branch_or_mark_that_moved_stays() {
     }
     for thing in [branch(new), mark(new)] {
         inventory.remove(&thing).unwrap();
-        // Somebody else was faster.
+        // Another process was faster.
         inventory.remove(&thing).unwrap();
     }
     assert!(git.find_reference("refs/heads/harness/a/1").is_err());
@@ -212,12 +212,12 @@ fn the_commits_of_closed_issues_are_looked_for_on_their_targets() {
     assert_eq!(
         places,
         [
-            ("a", Place::Target),
-            ("b", Place::Target),
-            ("c", Place::Missing),
-            ("d", Place::Head),
-            ("e", Place::Missing),
-            ("f", Place::Missing),
+            ("a", LandedPlace::Target),
+            ("b", LandedPlace::Target),
+            ("c", LandedPlace::Missing),
+            ("d", LandedPlace::Head),
+            ("e", LandedPlace::Missing),
+            ("f", LandedPlace::Missing),
         ]
     );
 }

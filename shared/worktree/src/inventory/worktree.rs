@@ -156,7 +156,7 @@ fn place_of(folder: &Path) -> Option<PathBuf> {
     link.parent().map(Path::to_path_buf)
 }
 
-/// Tells whether a worktree's `.git` file names its registration.
+/// Returns whether a worktree's `.git` file names its registration.
 fn is_linked_to(place: &Path, folder: &Path) -> bool {
     let read = || -> io::Result<bool> {
         let text = fs::read_to_string(place.join(".git"))?;
@@ -167,8 +167,8 @@ fn is_linked_to(place: &Path, folder: &Path) -> bool {
     read().unwrap_or(false)
 }
 
-/// Takes trailing slashes and dots out of a path, as far as it can be told
-/// without the file system.
+/// Takes trailing slashes and dots out of a path, as far as it can be
+/// determined without the file system.
 fn components(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.components().collect())
 }

@@ -24,8 +24,8 @@ pub enum LandingError {
         /// What git says.
         detail: String,
     },
-    /// The target is no name of a branch.
-    #[error("`{0}` is no name that git takes for a branch")]
+    /// The target is not a name of a branch.
+    #[error("`{0}` is not a valid branch name")]
     Name(String),
     /// The target is checked out: moving it would leave those files behind.
     #[error("work cannot land on {target}: it is checked out in {worktree}")]
@@ -60,14 +60,13 @@ impl LandingError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::CheckedOut { .. } => Some(
-                "name a branch that no worktree is on with --landing-target or target under \
-                 [landing] in harness.toml, or switch that worktree to another"
+                "choose another branch with --landing-target or target under [landing] in \
+                 harness.toml, or switch that worktree to another branch"
                     .to_owned(),
             ),
             Self::Lock(error) => error.hint(),
             Self::Unborn { .. } => Some(
-                "the repository has no commit yet: make a first commit, which work can begin at"
-                    .to_owned(),
+                "the repository has no commit: create one for attempts to start from".to_owned(),
             ),
             Self::Git { .. } | Self::Name(_) => None,
         }

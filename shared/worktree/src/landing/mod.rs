@@ -6,20 +6,20 @@
 
 mod error;
 mod mark;
-mod outset;
 mod queue;
 mod target;
+mod target_sync;
 mod undo;
 
 pub use error::LandingError;
-pub(crate) use outset::MainHead;
-pub use queue::Turn;
+pub use queue::LandingTicket;
 pub use target::Advance;
+pub(crate) use target_sync::MainHead;
 pub use undo::Undone;
 
 use git2::{Oid, Repository};
 use premath_kernel::policy::landing::{LandingMode, LandingRecord, LandingRule};
-use premath_kernel::policy::outset::TargetChange;
+use premath_kernel::policy::target_sync::TargetChange;
 use premath_kernel::record::event::{LandingCheck, PushFailure};
 use queue::Queue;
 use std::path::PathBuf;
@@ -63,12 +63,12 @@ impl Landing {
         Ok(landing)
     }
 
-    /// Tells whether steps work on branches of their own from the target.
+    /// Returns whether steps work on branches of their own from the target.
     pub fn is_on(&self) -> bool {
         self.rule.mode != LandingMode::None
     }
 
-    /// Tells whether work lands before its issue closes.
+    /// Returns whether work lands before its issue closes.
     pub fn merges(&self) -> bool {
         self.rule.mode == LandingMode::Merge
     }
@@ -137,7 +137,7 @@ impl Landing {
     }
 }
 
-/// Tells whether a commit is another, or comes after it.
+/// Returns whether a commit is another, or comes after it.
 fn holds(git: &Repository, tip: Oid, commit: &str) -> Result<bool, git2::Error> {
     let commit = Oid::from_str(commit)?;
     Ok(tip == commit || git.graph_descendant_of(tip, commit)?)

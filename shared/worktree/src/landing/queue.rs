@@ -8,16 +8,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A step's place among those that wait: its issue's priority and id, then the
 /// step itself.
-type Place = (i64, String, String);
+type QueuePosition = (i64, String, String);
 
 /// The steps of this process that wait to land, the first one first.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    waiting: Mutex<BTreeSet<Place>>,
+    waiting: Mutex<BTreeSet<QueuePosition>>,
 }
 
 impl Queue {
-    fn waiting(&self) -> MutexGuard<'_, BTreeSet<Place>> {
+    fn waiting(&self) -> MutexGuard<'_, BTreeSet<QueuePosition>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -25,18 +25,18 @@ impl Queue {
 /// A step's place in the queue; dropping it gives the place up, and the right
 /// to land where it was there already.
 #[derive(Debug)]
-pub struct Turn<'a> {
+pub struct LandingTicket<'a> {
     landing: &'a Landing,
-    place: Place,
+    place: QueuePosition,
     lock: Option<LandingLock>,
 }
 
 impl Landing {
     /// Puts a step into the queue.
-    pub fn queue(&self, priority: i64, issue_id: &str, step_id: &str) -> Turn<'_> {
+    pub fn queue(&self, priority: i64, issue_id: &str, step_id: &str) -> LandingTicket<'_> {
         let place = (priority, issue_id.to_owned(), step_id.to_owned());
         self.queue.waiting().insert(place.clone());
-        Turn {
+        LandingTicket {
             landing: self,
             place,
             lock: None,
@@ -44,8 +44,8 @@ impl Landing {
     }
 }
 
-impl Turn<'_> {
-    /// Tells whether the step may land now; does not wait.
+impl LandingTicket<'_> {
+    /// Returns whether the step may land now; does not wait.
     pub fn has_come(&mut self) -> Result<bool, LandingError> {
         let is_first = self.landing.queue.waiting().first() == Some(&self.place);
         if is_first && self.lock.is_none() {
@@ -56,7 +56,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for LandingTicket<'_> {
     fn drop(&mut self) {
         self.lock = None;
         self.landing.queue.waiting().remove(&self.place);

@@ -3,7 +3,7 @@
 use super::{Landing, LandingError};
 use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::policy::landing::step_branches;
-use premath_kernel::policy::outset::TargetChange;
+use premath_kernel::policy::target_sync::TargetChange;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,15 +12,15 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(20);
 /// How often a lock of the target is tried.
 const TRIES: u32 = 500;
-/// How old a lock is that nobody holds any more: git is done in an instant.
+/// The age from which a lock counts as stale: git holds it only briefly.
 const LEFT: Duration = Duration::from_secs(9);
 
-/// What became of a move of the target.
+/// The outcome of a move of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advance {
     /// The target is at the new commit.
     Done,
-    /// It was not where it was believed to be; nothing was changed.
+    /// It was not at the expected commit; nothing was changed.
     Moved,
 }
 
@@ -100,8 +100,8 @@ impl Landing {
         })
     }
 
-    /// Moves the target from one commit to another that goes on from it; only
-    /// for who has the [turn](super::Turn).
+    /// Moves the target from one commit to another that continues from it; only
+    /// for who has the [turn](super::LandingTicket).
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Landing {
         if !goes_on {
             return Err(LandingError::Git {
                 operation: failed,
-                detail: format!("{to} does not go on from {from}"),
+                detail: format!("{to} is not a descendant of {from}"),
             });
         }
         self.refuse_checked_out(&git)?;
@@ -141,8 +141,8 @@ impl Landing {
         }
     }
 
-    /// Does something to the target; while somebody's git holds it, which is
-    /// an instant, it is tried again. Git has nothing that could be waited on.
+    /// Updates the target and retries while a git process holds its lock, which
+    /// is brief. Git offers no event to wait on.
     fn unlocked(
         &self,
         git: &Repository,
@@ -161,7 +161,7 @@ impl Landing {
         act()
     }
 
-    /// Removes the lock of the target, where nobody has touched it for long.
+    /// Removes the target's lock if it is stale.
     fn break_lock(&self, git: &Repository) {
         let lock = git.commondir().join(self.reference() + ".lock");
         let age = fs::symlink_metadata(&lock)
@@ -184,7 +184,7 @@ impl Landing {
     }
 }
 
-/// Tells whether a part of a branch's name is a branch itself.
+/// Returns whether a part of a branch's name is a branch itself.
 fn is_below_a_branch(git: &Repository, name: &str) -> bool {
     Path::new(name)
         .ancestors()

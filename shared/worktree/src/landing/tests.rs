@@ -40,7 +40,10 @@ fn without_a_commit_there_is_no_target_and_a_hint_to_make_one() {
     Repository::init(folder.path()).unwrap();
     let error = landing(folder.path(), "t").unwrap_err();
     let hint = error.hint().unwrap();
-    assert!(hint.contains("make a first commit"), "{error}: {hint}");
+    assert!(
+        hint.contains("create one for attempts to start from"),
+        "{error}: {hint}"
+    );
 }
 
 #[test]
@@ -81,7 +84,7 @@ fn a_target_that_is_checked_out_or_no_name_is_refused() {
 }
 
 #[test]
-fn a_target_that_somebody_moved_stays_where_it_is() {
+fn a_target_that_was_moved_stays_where_it_is() {
     let (folder, git) = repository();
     let landing = landing(folder.path(), "t").unwrap();
     let base = landing.tip().unwrap();
@@ -123,7 +126,7 @@ fn steps_that_wait_land_in_the_order_of_the_frontier() {
     assert!(!third.has_come().unwrap());
     assert!(!second.has_come().unwrap());
     assert!(first.has_come().unwrap());
-    // Who is at it goes on, whoever comes.
+    // The lander that holds the lock continues.
     let mut urgent = landing.queue(0, "z", "4");
     assert!(!urgent.has_come().unwrap());
     assert!(first.has_come().unwrap());
@@ -217,7 +220,7 @@ fn a_target_never_follows_what_a_step_has_checked_out() {
     let (folder, git) = repository();
     drop(landing(folder.path(), "t").unwrap());
     let said = || {
-        let said = landing(folder.path(), "t").unwrap().set_out([], false);
+        let said = landing(folder.path(), "t").unwrap().sync_target([], false);
         let said = said.unwrap();
         said.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -233,7 +236,7 @@ fn a_target_never_follows_what_a_step_has_checked_out() {
         .unwrap();
     assert_eq!(said(), [""; 0]);
     home.delete().unwrap();
-    // Somebody lands now.
+    // Another step lands now.
     let lock = premath_memory::LandingLock::try_acquire(git.path()).unwrap();
     assert!(said()[0].starts_with("t lacks 1 commit of HEAD, and stays"));
     drop(lock);

@@ -4,21 +4,21 @@ use super::{Advance, Landing, LandingError};
 use crate::signing::{Signer, SigningError, write_commit};
 use git2::{Commit, Oid, Repository};
 
-/// What became of landed work that was to be taken back.
+/// The outcome of landed work that was to be taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
     /// The target is where it was before.
     Reset,
-    /// Somebody had gone on from it: this commit of the target reverts it.
+    /// Later commits build on it: this commit of the target reverts it.
     Reverted(String),
-    /// Somebody had gone on from it, and changed the same lines.
+    /// Later commits changed the same lines.
     Conflict,
 }
 
 impl Landing {
     /// Takes a landed commit off the target; only for who has the
-    /// [turn](super::Turn). Nobody else's commit is lost; a commit that reverts
-    /// it is signed where there is a signer.
+    /// [turn](super::LandingTicket). No other commit is lost; a commit that reverts it
+    /// is signed where there is a signer.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl Landing {
         }
         Err(LandingError::Git {
             operation: failed,
-            detail: format!("{} is moved again and again", self.target()),
+            detail: format!("{} is being moved repeatedly", self.target()),
         })
     }
 }
@@ -83,7 +83,7 @@ fn reverted(
     let author = crate::signature(git)?;
     let subject = landed.summary().ok().flatten().unwrap_or_default();
     let message = format!(
-        "Revert \"{subject}\"\n\nThis takes back {}, which failed the check after its landing.\n",
+        "Revert \"{subject}\"\n\nReverts {}, which failed the check after its landing.\n",
         landed.id()
     );
     write_commit(git, signer, &author, &message, &tree, &[&tip]).map(Some)

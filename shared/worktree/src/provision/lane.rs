@@ -2,7 +2,7 @@
 
 use super::make::git as failed_git;
 use super::site::{Site, text};
-use super::{Fate, Outcome};
+use super::{Fate, LaneOutcome};
 use crate::ownership::is_provisioned;
 use crate::removal::Occupant;
 use git2::{Oid, Repository, Worktree};
@@ -13,22 +13,22 @@ use std::path::{Path, PathBuf};
 
 impl Site<'_> {
     /// Makes sure of a lane; one that cannot be had is refused.
-    pub(super) fn lane(&self, name: &str) -> Outcome {
+    pub(super) fn lane(&self, name: &str) -> LaneOutcome {
         match self.ready(name) {
-            Ok((worktree, fate)) => Outcome { worktree, fate },
-            Err(why) => Outcome {
+            Ok((worktree, fate)) => LaneOutcome { worktree, fate },
+            Err(why) => LaneOutcome {
                 worktree: self.root.join(name),
                 fate: Fate::Refused(why),
             },
         }
     }
 
-    /// Discards a lane and makes it anew, whatever state it is in.
-    pub(super) fn remake(&self, name: &str, reason: &str) -> Outcome {
+    /// Discards a lane and makes it again, whatever state it is in.
+    pub(super) fn remake(&self, name: &str, reason: &str) -> LaneOutcome {
         let remade = || {
             let mut record = LaneRecord::read(&self.repository, name).map_err(text)?;
             let Some(folder) = record.in_use(&self.root).cloned() else {
-                return Err("the harness did not make it, and does not make it anew".to_owned());
+                return Err("the harness did not create it".to_owned());
             };
             match self.occupant(&folder.worktree)? {
                 Occupant::Folder(id) if id.is(&folder.id) => {
@@ -39,7 +39,7 @@ impl Site<'_> {
         };
         let (worktree, fate) =
             remade().unwrap_or_else(|why| (self.root.join(name), Fate::Refused(why)));
-        Outcome { worktree, fate }
+        LaneOutcome { worktree, fate }
     }
 
     /// Returns where a lane is, or would be made.
@@ -59,7 +59,7 @@ impl Site<'_> {
             Occupant::Folder(id) if id.is(&folder.id) => self.recorded(&mut record, &folder),
             Occupant::Folder(_) => {
                 self.forget(&mut record, &folder)?;
-                let reason = "a folder that the harness did not make is in its place";
+                let reason = "the folder was not created by the harness";
                 Ok((self.make(&mut record)?, Fate::Remade(reason.to_owned())))
             }
             Occupant::Other => {
@@ -67,7 +67,7 @@ impl Site<'_> {
                 // touched.
                 crate::removal::remove_owned(&folder.worktree, &self.guard).map_err(text)?;
                 self.gone(&mut record, &folder)?;
-                let reason = "a link or file was in its place";
+                let reason = "a symlink or file was in its place";
                 Ok((self.make(&mut record)?, Fate::Remade(reason.to_owned())))
             }
             Occupant::Nothing => {
@@ -136,15 +136,12 @@ impl Site<'_> {
             return Ok((self.make(record)?, Fate::Made));
         }
         let Some(registered) = registered_at(self.git, &worktree) else {
-            return Err(
-                "something is there that is no worktree of this repository; move it away"
-                    .to_owned(),
-            );
+            return Err("the path is not a worktree of this repository; move it away".to_owned());
         };
         let lane = Repository::open(&worktree).map_err(failed_git("open it"))?;
         let common = fs::canonicalize(lane.commondir()).ok();
         if common.as_ref() != Some(&self.common) {
-            return Err("its .git file is not that of this repository; move it away".to_owned());
+            return Err("its .git file belongs to another repository; move it away".to_owned());
         }
         lane.head()
             .and_then(|head| head.peel_to_commit())
@@ -157,7 +154,7 @@ impl Site<'_> {
     }
 }
 
-/// Tells whether another branch than one holds a commit.
+/// Returns whether another branch than one holds a commit.
 pub(super) fn held_elsewhere(
     git: &Repository,
     branch: &str,
@@ -205,7 +202,7 @@ fn registered_at(git: &Repository, worktree: &Path) -> Option<Worktree> {
         .find(|found| same_place(found.path(), worktree))
 }
 
-/// Tells whether two paths are one place, also where nothing is there now.
+/// Returns whether two paths are one place, also where nothing is there now.
 pub(super) fn same_place(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| {
         let above = path.parent().and_then(|above| fs::canonicalize(above).ok());

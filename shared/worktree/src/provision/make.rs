@@ -23,7 +23,7 @@ impl Site<'_> {
         let worktree = self.free_place(&name)?;
         mkdirat(CWD, &worktree, Mode::from_raw_mode(0o777)).map_err(failed("make its folder"))?;
         let Occupant::Folder(id) = self.occupant(&worktree)? else {
-            return Err("another process replaced its folder meanwhile".to_owned());
+            return Err("another process replaced its folder".to_owned());
         };
         let registration = self.free_registration(&name)?;
         record.folders.push(LaneFolder {
@@ -89,7 +89,7 @@ impl Site<'_> {
                 _ => free = format!("premath-{name}-{number}"),
             }
         }
-        Err("no name is free for git's record of it".to_owned())
+        Err("no free name for git's record of it".to_owned())
     }
 
     /// A lane whose steps have branches of their own is on none; any other has

@@ -2,7 +2,7 @@
 //! used again, and removed where they are too many.
 //!
 //! Invariants: only a folder that the harness's own record names, outside of
-//! every lane, is removed or made anew, and only while it is that folder.
+//! every lane, is removed or recreated, and only while it is that folder.
 //! Surplus lanes that hold work stay. A lane that is broken is discarded, with
 //! what it holds.
 
@@ -35,7 +35,7 @@ const SWEEP: Bounds = Bounds {
 
 /// How long another harness that makes worktrees is waited for.
 const WAIT: Duration = Duration::from_secs(60);
-/// How often it is asked in the meantime whether to go on.
+/// How often it is asked in the meantime whether to continue.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The lanes that are to be there.
@@ -51,7 +51,7 @@ pub struct Provision {
     pub target: Option<String>,
 }
 
-/// What became of one worktree.
+/// The outcome of one worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It was there and in order.
@@ -61,7 +61,7 @@ pub enum Fate {
     /// It was there and not in order.
     Mended(&'static str),
     /// It could not be used for this reason. It was discarded, with all that it
-    /// held, and made anew.
+    /// held, and recreated.
     Remade(String),
     /// It was one too many.
     Removed,
@@ -71,17 +71,17 @@ pub enum Fate {
     Refused(String),
 }
 
-/// A worktree and what became of it.
+/// A worktree and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct LaneOutcome {
     /// Where it is.
     pub worktree: PathBuf,
-    /// What became of it.
+    /// Its outcome.
     pub fate: Fate,
 }
 
-impl Outcome {
-    /// Tells whether a batch can work here.
+impl LaneOutcome {
+    /// Returns whether a batch can work here.
     pub const fn is_lane(&self) -> bool {
         matches!(
             self.fate,
@@ -120,11 +120,11 @@ pub enum ProvisionError {
     /// What must never be removed cannot be opened.
     #[error("cannot open the main worktree, the git folder or the home")]
     Guard(#[source] std::io::Error),
-    /// The folder lies where its lanes would be part of a checkout.
+    /// The folder is in a place where its lanes would be part of a checkout.
     #[error("the lanes' folder {0} is inside the repository's own checkout")]
     Inside(PathBuf),
     /// It was to end before all lanes were there.
-    #[error("only {there} of {count} lanes are there; they stay for the next batch")]
+    #[error("only {there} of {count} lanes exist; they are kept for the next batch")]
     Cut {
         /// How many are there.
         there: usize,
@@ -141,14 +141,13 @@ impl ProvisionError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Inside(_) => Some(
-                "name a folder beside the repository with root under [worktrees], such as \
+                "set root under [worktrees] to a folder next to the repository, for example \
                  \"../{repo}-lanes\""
                     .to_owned(),
             ),
             Self::Lock(error) => error.hint(),
             Self::Unborn { .. } => Some(
-                "the repository has no commit yet: make a first commit, which work can begin at"
-                    .to_owned(),
+                "the repository has no commit: create one for attempts to start from".to_owned(),
             ),
             Self::Git { .. } | Self::Guard(_) | Self::Root { .. } | Self::Cut { .. } => None,
         }
@@ -167,13 +166,13 @@ impl ProvisionError {
 
 impl Provision {
     /// Makes sure of the lanes; returns them in order, then what was too many.
-    /// A lane that cannot be had is refused by itself. Before each of them it is
-    /// asked whether to go on; where not, nothing is taken away either.
+    /// A lane that cannot be had is refused by itself. Before each of them it
+    /// is asked whether to continue; where not, nothing is removed either.
     ///
     /// # Errors
     ///
     /// [`ProvisionError`].
-    pub fn ready(&self, goes_on: impl Fn() -> bool) -> Result<Vec<Outcome>, ProvisionError> {
+    pub fn ready(&self, goes_on: impl Fn() -> bool) -> Result<Vec<LaneOutcome>, ProvisionError> {
         let git = Repository::open(&self.repository)
             .map_err(ProvisionError::git("open the repository"))?;
         let root = self.made_root(&git)?;
@@ -191,15 +190,15 @@ impl Provision {
         Ok(outcomes)
     }
 
-    /// Discards a lane with all that it holds and makes it anew, whatever state
-    /// it is in. The caller holds the lane; git's record of it, where the lane's
-    /// lock is, is another one afterwards. A worktree that the harness did not
-    /// make is refused.
+    /// Discards a lane with all that it holds and makes it again, whatever
+    /// state it is in. The caller holds the lane; git's record of it, where the
+    /// lane's lock is, is another one afterwards. A worktree that the harness
+    /// did not make is refused.
     ///
     /// # Errors
     ///
     /// [`ProvisionError`].
-    pub fn remake(&self, name: &str, reason: &str) -> Result<Outcome, ProvisionError> {
+    pub fn remake(&self, name: &str, reason: &str) -> Result<LaneOutcome, ProvisionError> {
         let git = Repository::open(&self.repository)
             .map_err(ProvisionError::git("open the repository"))?;
         let root = self.made_root(&git)?;
@@ -240,7 +239,7 @@ impl Provision {
         }
     }
 
-    fn cut(&self, outcomes: &[Outcome]) -> ProvisionError {
+    fn cut(&self, outcomes: &[LaneOutcome]) -> ProvisionError {
         ProvisionError::Cut {
             there: outcomes.iter().filter(|lane| lane.is_lane()).count(),
             count: self.count,

@@ -1,7 +1,7 @@
 //! One worktree beside the lanes of a repository's own, for work that comes
 //! from elsewhere.
 
-use super::{Fate, Outcome, Provision, ProvisionError, WAIT};
+use super::{Fate, LaneOutcome, Provision, ProvisionError, WAIT};
 use git2::Repository;
 use premath_memory::{StoreError, WorktreeLock, WorktreesLock};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub enum SingleError {
     Refused {
         /// The worktree.
         worktree: PathBuf,
-        /// What stands against it.
+        /// Why it cannot be used.
         detail: String,
     },
     /// Another process holds it.
@@ -63,7 +63,7 @@ impl Provision {
             return Err(busy.into());
         }
         let start = site.start.to_string();
-        let Outcome { worktree, fate } = site.lane(name);
+        let LaneOutcome { worktree, fate } = site.lane(name);
         let lock = match (held, fate) {
             (_, Fate::Refused(detail)) => return Err(SingleError::Refused { worktree, detail }),
             (Ok(lock), Fate::Kept) => lock,

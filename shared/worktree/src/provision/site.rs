@@ -41,7 +41,7 @@ impl Site<'_> {
     /// Opens the folder at a path where it is the one that is expected.
     pub(super) fn open(&self, path: &Path, id: &FolderId) -> Result<OwnedFd, String> {
         let failed = |error| format!("cannot open {}: {error}", path.display());
-        let gone = || format!("{} is gone", path.display());
+        let gone = || format!("{} no longer exists", path.display());
         let (parent, name) = parent_of(path).map_err(text)?.ok_or_else(gone)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let folder = openat(&parent, name, flags, Mode::empty()).map_err(failed)?;
@@ -70,7 +70,7 @@ impl Site<'_> {
             }
         }
         Err(format!(
-            "no name beside {} is free",
+            "no free name next to {}",
             self.root.join(name).display()
         ))
     }
@@ -136,14 +136,14 @@ impl Site<'_> {
     ) -> Result<(), String> {
         let (parent, name) = parent_of(&folder.worktree)
             .map_err(text)?
-            .ok_or_else(|| "the folder of the lanes is gone".to_owned())?;
+            .ok_or_else(|| "the lanes' folder no longer exists".to_owned())?;
         let mut number = 1;
         let aside = loop {
             let aside = format!(".discarded-{}-{number}", record.lane);
             match occupant(parent.as_fd(), OsStr::new(&aside)) {
                 Ok(Occupant::Nothing) => break aside,
                 _ if number < NAMES => number += 1,
-                _ => return Err("no name is free to move it aside".to_owned()),
+                _ => return Err("no free name to move it aside".to_owned()),
             }
         };
         let path = self.root.join(&aside);
@@ -158,7 +158,7 @@ impl Site<'_> {
             && !matches!(self.occupant(&path)?, Occupant::Folder(id) if id.is(&folder.id))
         {
             let _ = renameat_with(&parent, &aside, &parent, name, RenameFlags::NOREPLACE);
-            return Err("another process replaced its folder meanwhile".to_owned());
+            return Err("another process replaced its folder".to_owned());
         }
         self.deregister(folder)
     }
@@ -206,7 +206,7 @@ impl Site<'_> {
         record.write(&self.repository).map_err(text)
     }
 
-    /// Discards a lane and makes it anew.
+    /// Discards a lane and makes it again.
     pub(super) fn renew(
         &self,
         record: &mut LaneRecord,

@@ -68,7 +68,7 @@ impl Site<'_> {
     }
 
     /// Puts HEAD at the lane's first commit where it is at none that can be
-    /// read; tells whether it was.
+    /// read; returns whether it was.
     fn mend_head(&self, registration: &OwnedFd, folder: &LaneFolder) -> Result<bool, String> {
         let lane = Repository::open(&folder.worktree)
             .map_err(|error| format!("it cannot be opened: {}", error.message()))?;

@@ -7,7 +7,7 @@
 use super::lane::{folder_of, held_elsewhere, registered, same_place};
 use super::make::branch_of;
 use super::site::{Site, text};
-use super::{Fate, LEFTOVER, Outcome, SWEEP};
+use super::{Fate, LEFTOVER, LaneOutcome, SWEEP};
 use crate::ownership::is_provisioned;
 use crate::removal::{Occupant, remove_exactly};
 use crate::tree::Tree;
@@ -19,11 +19,11 @@ use std::time::Duration;
 impl Site<'_> {
     /// Removes what the harness made beside the lanes that are wanted, and
     /// reports what stays.
-    pub(super) fn clear_surplus(&self, wanted: &[PathBuf]) -> Vec<Outcome> {
+    pub(super) fn clear_surplus(&self, wanted: &[PathBuf]) -> Vec<LaneOutcome> {
         let records = match LaneRecord::all(&self.repository) {
             Ok(records) => records,
             Err(error) => {
-                return vec![Outcome {
+                return vec![LaneOutcome {
                     worktree: self.root.clone(),
                     fate: Fate::Surplus(text(error)),
                 }];
@@ -33,7 +33,7 @@ impl Site<'_> {
         let mut known: Vec<PathBuf> = wanted.to_vec();
         for mut record in records {
             let stays = self.sweep(&mut record);
-            outcomes.extend(stays.into_iter().map(|(worktree, why)| Outcome {
+            outcomes.extend(stays.into_iter().map(|(worktree, why)| LaneOutcome {
                 worktree,
                 fate: Fate::Surplus(why),
             }));
@@ -48,7 +48,7 @@ impl Site<'_> {
                         Ok(()) => Fate::Removed,
                         Err(why) => Fate::Surplus(why),
                     };
-                    outcomes.push(Outcome {
+                    outcomes.push(LaneOutcome {
                         worktree: folder.worktree,
                         fate,
                     });
@@ -61,7 +61,7 @@ impl Site<'_> {
 
     /// Lists worktrees with the mark of an earlier version that no record names.
     /// The mark and the path were open to steps: nothing is done about them.
-    fn unrecorded(&self, known: &[PathBuf]) -> Vec<Outcome> {
+    fn unrecorded(&self, known: &[PathBuf]) -> Vec<LaneOutcome> {
         registered(self.git)
             .into_iter()
             .filter(|worktree| is_provisioned(&folder_of(self.git, worktree)))
@@ -72,11 +72,11 @@ impl Site<'_> {
                     .parent()
                     .is_some_and(|above| same_place(above, &self.root));
                 let advice = match is_below {
-                    true => format!("`git worktree remove {}` removes it", path.display()),
-                    false => "look at `git worktree list` and remove it there".to_owned(),
+                    true => format!("remove it with `git worktree remove {}`", path.display()),
+                    false => "find it with `git worktree list` and remove it there".to_owned(),
                 };
-                Outcome {
-                    fate: Fate::Surplus(format!("no record of the harness names it; {advice}")),
+                LaneOutcome {
+                    fate: Fate::Surplus(format!("the harness has no record of it; {advice}")),
                     worktree: path,
                 }
             })

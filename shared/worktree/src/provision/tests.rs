@@ -59,7 +59,7 @@ impl Scratch {
 }
 
 #[test]
-fn a_repository_without_a_commit_is_told_to_make_one() {
+fn a_repository_without_a_commit_is_refused_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let above = fs::canonicalize(folder.path()).unwrap();
     Repository::init(above.join("repo")).unwrap();
@@ -71,11 +71,14 @@ fn a_repository_without_a_commit_is_told_to_make_one() {
     };
     let error = provision.ready(|| true).unwrap_err();
     let hint = error.hint().unwrap();
-    assert!(hint.contains("make a first commit"), "{error}: {hint}");
+    assert!(
+        hint.contains("create one for attempts to start from"),
+        "{error}: {hint}"
+    );
 }
 
 #[test]
-fn lanes_are_made_once_and_stand_on_no_branch() {
+fn lanes_are_made_once_and_are_on_no_branch() {
     let (scratch, git) = Scratch::new();
     assert_eq!(scratch.ready(2), [Fate::Made, Fate::Made]);
     assert_eq!(scratch.ready(2), [Fate::Kept, Fate::Kept]);
@@ -125,7 +128,7 @@ fn a_lane_begins_at_the_target_where_it_is_there() {
 }
 
 #[test]
-fn what_is_out_of_order_is_told_apart_and_mended() {
+fn what_is_out_of_order_is_distinguished_and_mended() {
     let (scratch, _git) = Scratch::new();
     scratch.ready(3);
     fs::remove_dir_all(scratch.lane(1)).unwrap();
@@ -179,7 +182,7 @@ fn a_strangers_folder_is_refused_alone_and_a_locked_record_stays() {
 #[test]
 fn what_is_too_many_goes_unless_it_holds_work() {
     let (scratch, git) = Scratch::new();
-    // A person's own worktree in the same folder is nobody's business.
+    // A user's worktree in the same folder is left alone.
     fs::create_dir_all(&scratch.root).unwrap();
     git.worktree("mine", &scratch.root.join("mine"), None)
         .unwrap();
@@ -240,7 +243,7 @@ fn a_worktree_for_others_leaves_the_repository_s_own_lanes_alone_and_has_one_hol
     assert!(matches!(busy, SingleError::Lock(_)), "{busy}");
     let second = elsewhere.single("other-02", Duration::ZERO).unwrap();
     assert_ne!(second.worktree, single.worktree);
-    // What lies below another root is not one too many.
+    // What is below another root is not one too many.
     assert_eq!(scratch.ready(2), [Fate::Kept, Fate::Kept]);
     let path = single.worktree.clone();
     drop(single);
@@ -258,7 +261,7 @@ fn a_worktree_for_others_leaves_the_repository_s_own_lanes_alone_and_has_one_hol
 }
 
 #[test]
-fn a_place_that_is_somebody_s_is_refused() {
+fn a_place_that_is_foreign_is_refused() {
     let (scratch, _git) = Scratch::new();
     fs::create_dir_all(scratch.root.join("other-01")).unwrap();
     fs::write(scratch.root.join("other-01/mine.txt"), "mine").unwrap();
@@ -268,13 +271,13 @@ fn a_place_that_is_somebody_s_is_refused() {
 }
 
 #[test]
-fn between_two_lanes_it_may_end_and_nothing_is_taken_away() {
+fn between_two_lanes_it_may_end_and_nothing_is_removed() {
     let (scratch, _git) = Scratch::new();
     scratch.ready(3);
     let asked = std::cell::Cell::new(0);
     let twice = || asked.replace(asked.get() + 1) < 2;
     let error = scratch.provision(5).ready(twice).unwrap_err();
-    let said = "only 2 of 5 lanes are there; they stay for the next batch";
+    let said = "only 2 of 5 lanes exist; they are kept for the next batch";
     assert_eq!(error.to_string(), said);
     assert_eq!(scratch.ready(5)[2..], [Fate::Kept, Fate::Made, Fate::Made]);
 }

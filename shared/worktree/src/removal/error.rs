@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 /// Something was not removed, or not as a whole.
 #[derive(Debug, thiserror::Error)]
 pub enum RemovalError {
-    /// The path is, contains or lies in a guarded folder.
-    #[error(
-        "refused to remove {path}: it {relation} {guarded}, which is not the harness's to remove"
-    )]
+    /// The path is, contains or is in a guarded folder.
+    #[error("refused to remove {path}: it {relation} {guarded}, which the harness must not remove")]
     Guarded {
         /// What was to be removed.
         path: PathBuf,
@@ -43,7 +41,7 @@ pub enum RemovalError {
         at: String,
     },
     /// Another folder has taken the place of the one to remove.
-    #[error("refused to remove {0}: it is not the folder that the harness made there")]
+    #[error("refused to remove {0}: the harness did not create this folder")]
     Stranger(PathBuf),
     /// It did not end within its bounds.
     #[error(

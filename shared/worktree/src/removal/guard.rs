@@ -24,12 +24,12 @@ struct Guarded {
     path: PathBuf,
     place: OwnedFd,
     node: Node,
-    /// Whether what lies in it is guarded too.
+    /// Whether what is in it is guarded too.
     with_content: bool,
 }
 
 impl Guard {
-    /// Guards folders with all that lies in them, as the main worktree and the
+    /// Guards folders with all that is in them, as the main worktree and the
     /// common git folder are against the removal of a lane.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Guard {
         Self::of(folders, true)
     }
 
-    /// Guards folders, but not what lies in them.
+    /// Guards folders, but not what is in them.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Refuses an entry that is, contains or lies in a guarded folder, or is a
+    /// Refuses an entry that is, contains or is in a guarded folder, or is a
     /// mount point.
     pub(super) fn check(
         &self,
@@ -105,7 +105,7 @@ impl Guard {
         let lies_in = ancestors(parent).map_err(io)?;
         for guarded in self.folders.iter().filter(|guarded| guarded.with_content) {
             if lies_in.iter().any(|above| above.is(&guarded.node)) {
-                return Err(refused(guarded, "lies in"));
+                return Err(refused(guarded, "is in"));
             }
         }
         let found = match node::look(parent, name) {
@@ -135,7 +135,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Refuses a guarded folder that a walk comes to.
+    /// Refuses a guarded folder that a walk reaches.
     pub(super) fn pass(&self, node: &Node, name: &OsStr) -> Result<(), Stop> {
         let guarded = self.folders.iter().find(|guarded| guarded.node.is(node));
         guarded.map_or(Ok(()), |guarded| {
@@ -147,7 +147,7 @@ impl Guard {
     }
 }
 
-/// Returns a folder and all that it lies in, up to the root.
+/// Returns a folder and all that it is in, up to the root.
 fn ancestors(folder: BorrowedFd<'_>) -> io::Result<Vec<Node>> {
     let mut nodes = vec![Node::of(folder)?];
     let mut above = node::above(folder)?;
@@ -157,7 +157,7 @@ fn ancestors(folder: BorrowedFd<'_>) -> io::Result<Vec<Node>> {
             return Ok(nodes);
         }
         if nodes.len() > DEEPEST {
-            return Err(io::Error::other("it lies too deep"));
+            return Err(io::Error::other("it is nested too deep"));
         }
         nodes.push(node);
         above = node::above(above.as_fd())?;

@@ -36,12 +36,12 @@ impl Node {
         Ok(Self::from(&look(folder, OsStr::new(""))?))
     }
 
-    /// Tells whether two are the same folder, through whichever mount.
+    /// Returns whether two are the same folder, through whichever mount.
     pub(super) fn is(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// Tells whether two are on one file system and one mount.
+    /// Returns whether two are on one file system and one mount.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         self.device == other.device && self.mount == other.mount
     }
@@ -85,7 +85,7 @@ pub(super) fn id(found: &Statx) -> FolderId {
     }
 }
 
-/// Tells whether an entry is a folder.
+/// Returns whether an entry is a folder.
 pub(super) fn is_folder(found: &Statx) -> bool {
     FileType::from_raw_mode(u32::from(found.stx_mode)) == FileType::Directory
 }
@@ -106,7 +106,7 @@ pub(super) fn above(folder: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     step(folder, OsStr::new(".."))
 }
 
-/// Tells whether something could not be opened because it is not a folder.
+/// Returns whether something could not be opened because it is not a folder.
 pub(super) fn is_no_folder(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     [Errno::NOTDIR, Errno::LOOP]

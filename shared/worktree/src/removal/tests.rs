@@ -124,7 +124,7 @@ fn pipes_sockets_and_odd_names_go() {
 }
 
 #[test]
-fn the_guarded_folder_what_holds_it_and_what_lies_in_it_are_refused() {
+fn the_guarded_folder_what_holds_it_and_what_is_in_it_are_refused() {
     let (_folder, above) = scratch();
     let main = above.join("lanes/repo");
     fs::create_dir_all(main.join("below/deeper")).unwrap();
@@ -132,8 +132,8 @@ fn the_guarded_folder_what_holds_it_and_what_lies_in_it_are_refused() {
     for (path, relation) in [
         (main.clone(), "is"),
         (above.join("lanes"), "contains"),
-        (main.join("below"), "lies in"),
-        (main.join("below/deeper"), "lies in"),
+        (main.join("below"), "is in"),
+        (main.join("below/deeper"), "is in"),
     ] {
         let error = remove_owned(&path, &guard).unwrap_err();
         let RemovalError::Guarded {
@@ -205,7 +205,7 @@ fn another_mount_is_never_entered() {
 }
 
 #[test]
-fn a_removal_ends_at_its_bounds_and_the_next_goes_on() {
+fn a_removal_ends_at_its_bounds_and_the_next_continues() {
     let (_folder, above) = scratch();
     let target = above.join("lane");
     fs::create_dir(&target).unwrap();

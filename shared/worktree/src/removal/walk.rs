@@ -209,7 +209,7 @@ impl<'g> Walk<'g> {
         Ok((place, node))
     }
 
-    /// Removes a file, a link or an empty folder; tells whether it is gone.
+    /// Removes a file, a link or an empty folder; returns whether it is gone.
     fn remove_single(
         &mut self,
         parent: BorrowedFd<'_>,
@@ -291,7 +291,7 @@ fn is_replaced(error: &io::Error) -> bool {
 }
 
 /// Reads some entries from where the last call ended: each name, and whether it
-/// is a folder where the file system says so. Empty at the end.
+/// is a folder if the file system reports that. Empty at the end.
 fn read_batch(folder: &OwnedFd) -> Result<Vec<(OsString, Option<bool>)>, Stop> {
     let mut buffer: Vec<u8> = Vec::with_capacity(BATCH);
     let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());

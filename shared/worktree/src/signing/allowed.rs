@@ -86,7 +86,7 @@ impl AllowedSigners {
             .filter(|entry| entry.key.key_data() == key.key_data())
             .peekable();
         if of_key.peek().is_none() {
-            return Signed::Refused("the key is no allowed signer's");
+            return Signed::Refused("the key does not belong to an allowed signer");
         }
         let in_force = |entry: &&Entry| {
             entry.after.is_none_or(|after| after <= at)
@@ -113,7 +113,7 @@ fn entry(line: &str) -> Result<Option<Entry>, String> {
                 "valid-after" => after = Some(time(value)?),
                 "valid-before" => before = Some(time(value)?),
                 "cert-authority" => authority = true,
-                _ => return Err(format!("`{name}` is no option of an allowed signer")),
+                _ => return Err(format!("unknown option `{name}` of an allowed signer")),
             }
         }
     }
@@ -176,5 +176,7 @@ fn time(text: &str) -> Result<Timestamp, String> {
     DateTime::strptime("%Y%m%d%H%M%S", &full)
         .and_then(|time| time.to_zoned(TimeZone::UTC))
         .map(|time| time.timestamp())
-        .map_err(|_| format!("`{text}` is no time such as 20260305 or 202603051000Z"))
+        .map_err(|_| {
+            format!("invalid time `{text}`: expected for example 20260305 or 202603051000Z")
+        })
 }

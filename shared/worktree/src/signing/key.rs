@@ -31,12 +31,12 @@ impl KeySource {
         match (key, use_git) {
             (None, false) => Ok(None),
             (None, true) => Ok(Some(Self::Git)),
-            (Some(_), true) => Err("`key` and `use_git = true` exclude each other"),
+            (Some(_), true) => Err("`key` and `use_git = true` are mutually exclusive"),
             (Some(""), false) => Err("`key` is empty: it must be a private SSH key's file"),
             (Some(text), false) => match text.strip_prefix("~/") {
                 Some(rest) => home
                     .map(|home| Some(Self::File(home.join(rest))))
-                    .ok_or("`key` is below the home, and HOME is not set"),
+                    .ok_or("cannot resolve `key`: HOME is not set"),
                 None => Ok(Some(Self::File(root.join(text)))),
             },
         }
@@ -69,7 +69,7 @@ pub fn key_of_git(config: &Config) -> Result<PathBuf, SigningError> {
         } else {
             &format
         };
-        return refused(format!("`gpg.format` must be `ssh`, and is {found}"));
+        return refused(format!("`gpg.format` is {found}; expected `ssh`"));
     }
     let Ok(path) = config.get_path("user.signingkey") else {
         return refused("`user.signingkey` is not set".to_owned());
@@ -77,7 +77,7 @@ pub fn key_of_git(config: &Config) -> Result<PathBuf, SigningError> {
     let text = path.to_string_lossy();
     if text.starts_with("key::") || text.starts_with("ssh-") || text.starts_with("ecdsa-") {
         return refused(
-            "`user.signingkey` is a public key, whose private half an agent holds".into(),
+            "`user.signingkey` is a public key whose private key is in an SSH agent".into(),
         );
     }
     Ok(match text.strip_suffix(".pub") {

@@ -1,4 +1,4 @@
-//! The place for what stands in the lane's way and git cannot hold.
+//! The place for what is in the lane's way and git cannot hold.
 
 use super::beneath::Beneath;
 use super::{Tree, TreeError};

@@ -27,7 +27,7 @@ enum Way<'a> {
     Open(OwnedFd, &'a OsStr),
     /// A folder on the way is not there.
     Missing,
-    /// Something that is no folder stands on the way.
+    /// Something that is not a folder is on the way.
     Blocked(PathBuf),
 }
 
@@ -113,7 +113,7 @@ impl Beneath {
         if file.metadata()?.is_file() {
             return Ok(Some(file));
         }
-        Err(io::Error::other("it is no regular file"))
+        Err(io::Error::other("it is not a regular file"))
     }
 
     /// Reads a small regular file; `None` where nothing is there.
@@ -157,7 +157,7 @@ impl Beneath {
         }
     }
 
-    /// Returns what stands on the way to a path and is no folder.
+    /// Returns what is on the way to a path and is not a folder.
     pub(super) fn blocker(&self, path: &Path) -> io::Result<Option<PathBuf>> {
         match self.walk(path, Walk::Reach)? {
             Way::Blocked(at) => Ok(Some(at)),
@@ -165,7 +165,7 @@ impl Beneath {
         }
     }
 
-    /// Removes a file or a link, and the folders that are empty then; tells
+    /// Removes a file or a link, and the folders that are empty then; returns
     /// whether a folder is in the place.
     pub(super) fn remove(&self, path: &Path) -> io::Result<bool> {
         let is_folder = self.remove_alone(path)?;
@@ -175,7 +175,7 @@ impl Beneath {
         Ok(is_folder)
     }
 
-    /// Removes what is at a path, a folder with all that lies in it, and the
+    /// Removes what is at a path, a folder with all that is in it, and the
     /// folders above that are empty then.
     pub(super) fn delete(&self, path: &Path) -> io::Result<()> {
         match self.walk(path, Walk::Reach)? {
@@ -185,7 +185,7 @@ impl Beneath {
         self.tidy(path)
     }
 
-    /// Removes a file or a link, and nothing else; tells whether a folder is
+    /// Removes a file or a link, and nothing else; returns whether a folder is
     /// in the place.
     pub(super) fn remove_alone(&self, path: &Path) -> io::Result<bool> {
         let Way::Open(folder, name) = self.walk(path, Walk::Reach)? else {

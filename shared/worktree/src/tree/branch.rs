@@ -25,7 +25,7 @@ impl Tree {
         }))
     }
 
-    /// Tells whether a commit is another, or comes after it.
+    /// Returns whether a commit is another, or comes after it.
     pub(super) fn goes_on_from(&self, commit: Oid, past: Oid) -> Result<bool, TreeError> {
         if commit == past {
             return Ok(true);

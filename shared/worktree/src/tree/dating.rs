@@ -17,10 +17,10 @@ const SETTLED: i64 = 1_000_000_000;
 const SUBMODULE: u32 = 0o160_000;
 
 impl Tree {
-    /// Gives each file and folder of a clean checkout a time by its content: one
-    /// that is as in the base's tree always has the same, which lies in the
-    /// past; any other one has a time after `newest`, in seconds. Files of `also`
-    /// that git does not track always have the same content.
+    /// Gives each file and folder of a clean checkout a time by its content:
+    /// one that is as in the base's tree always has the same, which is in the
+    /// past; any other one has a time after `newest`, in seconds. Files of
+    /// `also` that git does not track always have the same content.
     ///
     /// # Errors
     ///

@@ -39,7 +39,7 @@ impl Descent {
     }
 
     /// Returns what is at a path, links not followed; `None` where nothing is,
-    /// or where something that is no folder lies on the way.
+    /// or where something that is not a folder is on the way.
     ///
     /// # Errors
     ///
@@ -90,8 +90,8 @@ impl Descent {
         Ok(Some(Listing { names }))
     }
 
-    /// Sets when a file, a symlink or a folder was modified; tells whether there
-    /// is one. The empty path is the root.
+    /// Sets when a file, a symlink or a folder was modified; returns whether
+    /// there is one. The empty path is the root.
     pub(super) fn set_time(&mut self, name: &[u8], time: (i64, i64)) -> io::Result<bool> {
         let (folder, file) = match name.iter().rposition(|byte| *byte == b'/') {
             Some(at) => (&name[..at], &name[at + 1..]),

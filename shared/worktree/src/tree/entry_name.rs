@@ -15,8 +15,8 @@ const INVISIBLE: [char; 17] = [
     '\u{200b}',
 ];
 
-/// Tells whether a path may be in a tree: no part of it is `.`, `..` or `.git`
-/// in any spelling.
+/// Returns whether a path may be in a tree: no part of it is `.`, `..` or
+/// `.git` in any spelling.
 pub(super) fn is_fit(path: &[u8]) -> bool {
     !path.is_empty() && path.len() <= PATH_MAX && path.split(|byte| *byte == b'/').all(is_fit_part)
 }
@@ -29,7 +29,7 @@ fn is_fit_part(part: &[u8]) -> bool {
     part.split(|byte| *byte == b'\\').all(|part| !is_git(part))
 }
 
-/// Tells whether a file system may take a name for `.git`.
+/// Returns whether a file system may take a name for `.git`.
 fn is_git(part: &[u8]) -> bool {
     let text = String::from_utf8_lossy(part);
     let plain: String = text
@@ -43,8 +43,8 @@ fn is_git(part: &[u8]) -> bool {
     plain == ".git" || plain == "git~1"
 }
 
-/// Tells whether a path is that of the file in which git looks for submodules,
-/// by any name that a file system may take for it.
+/// Returns whether a path is that of the file in which git looks for
+/// submodules, by any name that a file system may take for it.
 pub(super) fn is_modules(path: &[u8]) -> bool {
     let text = String::from_utf8_lossy(path);
     let plain: String = text
@@ -56,7 +56,7 @@ pub(super) fn is_modules(path: &[u8]) -> bool {
     plain == ".gitmodules" || plain.starts_with("gitmod~")
 }
 
-/// Tells whether a file of submodules names no command and no option.
+/// Returns whether a file of submodules names no command and no option.
 pub(super) fn is_fit_modules(text: &[u8]) -> bool {
     String::from_utf8_lossy(text).lines().all(|line| {
         let Some((key, value)) = line.split_once('=') else {
@@ -72,8 +72,8 @@ pub(super) fn is_fit_modules(text: &[u8]) -> bool {
     })
 }
 
-/// Tells whether a link at a path stays in its checkout, and out of the folders
-/// of git and the harness, whatever other links it leads through.
+/// Returns whether a link at a path stays in its checkout, and out of the
+/// folders of git and the harness, whatever other links it leads through.
 ///
 /// `..` is refused behind a name, which may be a link to elsewhere, and so is a
 /// link to the checkout itself, through which those folders have other paths.

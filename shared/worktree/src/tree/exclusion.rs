@@ -1,5 +1,5 @@
-//! Which untracked files git passes over: the ignore files of a worktree, read
-//! as text that a step wrote, and the operator's own.
+//! Which untracked files git skips: the ignore files of a worktree, read as
+//! text that a step wrote, and the operator's own.
 
 use super::beneath::{Beneath, path};
 use ignore::Match;
@@ -7,7 +7,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::fs;
 use std::path::Path;
 
-/// An ignore file larger than this is passed over.
+/// An ignore file larger than this is skipped.
 const TEXT_MAX: u64 = 1 << 20;
 
 /// The rules in force in one folder: its own, then those of the folders above.
@@ -32,7 +32,7 @@ impl Exclusion {
         }
     }
 
-    /// Adds the rules of a folder that is entered; tells how many rules there
+    /// Adds the rules of a folder that is entered; reports how many rules there
     /// were before, to be given to [`Exclusion::leave`].
     pub(super) fn enter(&mut self, root: &Beneath, folder: &[u8]) -> usize {
         let before = self.rules.len();
@@ -55,7 +55,7 @@ impl Exclusion {
         self.rules.truncate(before);
     }
 
-    /// Tells whether a path is ignored; the folders above it are not.
+    /// Returns whether a path is ignored; the folders above it are not.
     pub(super) fn excludes(&self, name: &[u8], is_folder: bool) -> bool {
         let inner = self
             .rules

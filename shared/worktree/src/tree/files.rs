@@ -140,9 +140,9 @@ impl Tree {
         writer.finalize().map(Some).map_err(other)
     }
 
-    /// Tells whether line ends of a file are converted before it is stored, by
-    /// the attributes that the operator's checkout has: those among the files
-    /// are the step's.
+    /// Returns whether line ends of a file are converted before it is stored,
+    /// by the attributes that the operator's checkout has: those among the
+    /// files are the step's.
     fn converts(&self, name: &[u8]) -> bool {
         let attribute = |attribute| {
             // Asked of the operator's checkout: libgit2 opens the file of
@@ -244,7 +244,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A pipe or a device is never passed over: git would open it.
+    /// A pipe or a device is never skipped: git would open it.
     fn file(&mut self, at: Vec<u8>, kind: FileType) {
         let is_plain = matches!(kind, FileType::RegularFile | FileType::Symlink);
         if is_plain && self.tracked.files.contains(&at) {
@@ -257,7 +257,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Tells whether the commit itself has a repository in this folder.
+    /// Returns whether the commit itself has a repository in this folder.
     fn has_repository(&self, folder: &[u8]) -> bool {
         let has_folder = |name: &[u8]| self.tracked.folders.contains(&joined(folder, name));
         self.tracked.files.contains(&joined(folder, b"HEAD"))
@@ -280,15 +280,15 @@ fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
     at
 }
 
-/// Tells whether git would take a folder for a repository, whose settings it
+/// Returns whether git would take a folder for a repository, whose settings it
 /// would obey (gitrepository-layout(5)).
 fn is_like_repository(names: &[(Vec<u8>, FileType)]) -> bool {
     let has = |wanted: &[u8]| names.iter().any(|(name, _)| name == wanted);
     has(b"HEAD") && ((has(b"objects") && has(b"refs")) || has(b"commondir"))
 }
 
-/// Tells whether a file's times, number, size and kind are those that an index
-/// knows, and were so for certain when the index was written.
+/// Returns whether a file's times, number, size and kind are those that an
+/// index knows, and were so for certain when the index was written.
 fn is_as_known(entry: &IndexEntry, stat: &Stat, written: Option<(i64, u64)>) -> bool {
     let is_link = entry.mode & KIND == LINK;
     let expected = if is_link {
@@ -310,7 +310,8 @@ fn is_as_known(entry: &IndexEntry, stat: &Stat, written: Option<(i64, u64)>) -> 
         && (is_link || is_executable == (entry.mode & 0o100 != 0))
 }
 
-/// Converts line ends of a text as git stores it; a file with a NUL is no text.
+/// Converts line ends of a text as git stores it; a file with a NUL is not
+/// text.
 fn with_plain_line_ends(text: Vec<u8>) -> Vec<u8> {
     if text.contains(&0) {
         return text;

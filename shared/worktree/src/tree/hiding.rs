@@ -10,7 +10,7 @@ use ignore::gitignore::Gitignore;
 const NAME: &[u8] = b".gitignore";
 
 impl Tree {
-    /// Returns an ignore file that a tree has anew, with a file of that tree
+    /// Returns an ignore file that a tree has again, with a file of that tree
     /// which it hides and which was not hidden before; `None` where there is
     /// none.
     ///

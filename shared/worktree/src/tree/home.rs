@@ -25,7 +25,7 @@ impl Tree {
     }
 
     /// Puts a clean worktree back on the branch that was remembered, and
-    /// forgets it; tells whether there was one.
+    /// forgets it; returns whether there was one.
     ///
     /// # Errors
     ///

@@ -103,10 +103,10 @@ impl Tree {
         Ok(())
     }
 
-    /// Tells whether a commit may be verified over a layer of a base: nothing of
-    /// the commit lies where the layer has something, the folders around it are
-    /// there, and no file of attributes differs, by which equal content is
-    /// written in another way.
+    /// Returns whether a commit may be verified over a layer of a base: no path
+    /// of the commit is also in the layer, the folders around it are there, and
+    /// no file of attributes differs, by which equal content is written in
+    /// another way.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ impl Tree {
     }
 }
 
-/// Tells whether what lies in a folder is what a layer had when it was made. A
+/// Returns whether what is in a folder is what a layer had when it was made. A
 /// change moves a file's change time, which no command can set.
 pub fn is_untouched(folder: &Path, layer: &Layer) -> bool {
     digest_of_layer(folder, &layer.roots).is_ok_and(|digest| digest == layer.digest)
@@ -191,7 +191,7 @@ impl Found<'_> {
         Ok(names)
     }
 
-    /// Keeps what the base does not have, with all that lies in it.
+    /// Keeps what the base does not have, with all that is in it.
     fn take_root(&mut self, at: &[u8], kind: FileType) -> io::Result<()> {
         let name = std::str::from_utf8(at).ok().filter(|_| is_kept(kind));
         let Some(name) = name else {

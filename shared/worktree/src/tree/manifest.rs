@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 const ENTRIES_MAX: usize = 2_000_000;
 
 /// The ignored files of a worktree: each outermost path with a digest over the
-/// numbers, sizes and times of all that lies there. A change moves a file's
+/// numbers, sizes and times of everything below it. A change moves a file's
 /// change time, which no step can set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest(pub BTreeMap<String, String>);
@@ -45,7 +45,7 @@ impl Tree {
         kept.map(|(name, _)| name.as_bytes().to_vec()).collect()
     }
 
-    /// Returns the digest of what lies at a path.
+    /// Returns the digest of what is at a path.
     fn stamped(&self, name: &[u8]) -> io::Result<String> {
         let root = self
             .beneath()
@@ -54,8 +54,8 @@ impl Tree {
     }
 }
 
-/// Returns the digest over numbers, sizes and times of what lies at paths below
-/// a folder.
+/// Returns the digest over numbers, sizes and times of what is at paths below a
+/// folder.
 pub(super) fn digest_of<'a>(
     root: OwnedFd,
     names: impl IntoIterator<Item = &'a [u8]>,

@@ -7,7 +7,7 @@ use git2::build::CheckoutBuilder;
 use git2::{Commit, Delta, Index};
 use std::collections::BTreeSet;
 
-/// What comes of work and tip together.
+/// The result of merging work and tip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
     /// They go together, in this tree.
@@ -42,8 +42,8 @@ impl Tree {
         self.must_be_clean()
     }
 
-    /// Tries the short way, that of a lane as clean as it should be; what is in
-    /// the way stays where it is, and `false` says so.
+    /// Tries the fast path for a clean lane; returns `false` and changes
+    /// nothing if a file blocks it.
     fn switched(&self, base: &Base, commit: &Commit<'_>) -> Result<bool, TreeError> {
         self.blobs.borrow_mut().clear();
         if self.head().is_ok_and(|head| head.id() == commit.id()) {

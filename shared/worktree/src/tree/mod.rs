@@ -50,8 +50,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The most bytes of what an error says of a worktree: it may hold names that a
-/// step chose.
+/// The most bytes of what an error reports about a worktree: it may hold names
+/// that a step chose.
 const DETAIL: usize = 4_096;
 
 /// Git refused something in a worktree.
@@ -89,7 +89,7 @@ pub struct TreeState {
     pub head: String,
     /// The digest of the tree with everything uncommitted in it.
     pub tree: String,
-    /// Whether repositories of their own, which no digest holds, lie in it.
+    /// Whether repositories of their own, which no digest holds, are in it.
     pub nested: bool,
 }
 
@@ -157,7 +157,9 @@ impl Tree {
         let files = repository.workdir().unwrap_or(worktree).to_path_buf();
         let is_here = fs::canonicalize(&files).ok() == fs::canonicalize(worktree).ok();
         if !is_here || repository.is_bare() {
-            return Err(failed(git2::Error::from_str("its files are elsewhere")));
+            return Err(failed(git2::Error::from_str(
+                "its files are in another folder",
+            )));
         }
         let link = repository.is_worktree().then(|| {
             let record = repository.path().as_os_str().as_encoded_bytes();
@@ -212,7 +214,7 @@ impl Tree {
         self.repository.path()
     }
 
-    /// Tells whether this is the repository's main worktree, where a person's
+    /// Returns whether this is the repository's main worktree, where a person's
     /// git may run, and not a linked one.
     pub fn is_main(&self) -> bool {
         !self.repository.is_worktree()
@@ -226,7 +228,7 @@ impl Tree {
         self.is_checkout = true;
     }
 
-    /// Tells whether the harness made the folder with all that is in it.
+    /// Returns whether the harness made the folder with all that is in it.
     fn is_disposable(&self) -> bool {
         self.is_checkout || crate::ownership::is_provisioned(self.git_folder())
     }
@@ -308,7 +310,7 @@ impl Tree {
         Ok(Base { commit, branch })
     }
 
-    /// Returns when somebody last worked here, as far as that is in the past:
+    /// Returns the time of the last work here, as far as that is in the past:
     /// HEAD's commit where it is not the base, the last entry of HEAD's reflog
     /// that is not the harness's own, the newest of the files that differ.
     ///
@@ -350,7 +352,7 @@ impl Tree {
             .unwrap_or_default())
     }
 
-    /// Returns the paths that differ from HEAD, sorted; ours are passed over.
+    /// Returns the paths that differ from HEAD, sorted; ours are skipped.
     ///
     /// Nested repositories count, with a slash at the end; other worktrees of
     /// this repository do not, wherever they are. A name that is not UTF-8 is
@@ -398,8 +400,8 @@ impl Tree {
         })
     }
 
-    /// Returns HEAD and the digest of the tree as it stands, uncommitted
-    /// changes included; nothing is staged. Nested repositories are not in it.
+    /// Returns HEAD and the digest of the tree as it is, uncommitted changes
+    /// included; nothing is staged. Nested repositories are not in it.
     ///
     /// # Errors
     ///
@@ -461,7 +463,7 @@ impl Tree {
     }
 }
 
-/// Tells whether a repository has a worktree in a folder, by its own record.
+/// Returns whether a repository has a worktree in a folder, by its own record.
 pub fn is_worktree_of(repository: &Path, folder: &Path) -> bool {
     by_record(repository, folder).is_ok()
 }
@@ -484,7 +486,7 @@ fn by_record(repository: &Path, worktree: &Path) -> Result<Repository, git2::Err
     Repository::open(main.commondir().join("worktrees").join(name))
 }
 
-/// Tells whether a path in the worktree is the harness's own.
+/// Returns whether a path in the worktree is the harness's own.
 fn is_ours(path: &Path) -> bool {
     path.starts_with(".premath") || path.starts_with("artifacts")
 }

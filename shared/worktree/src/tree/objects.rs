@@ -17,8 +17,8 @@ const OURS: [&str; 3] = [
     "refs/heads/harness-step",
 ];
 
-/// Removes half-written objects and a forgotten locks that nobody has touched
-/// since a time; who makes such a file is done with it in an instant.
+/// Removes half-written objects and forgotten locks that were not touched since
+/// a time; git holds such a file only briefly.
 ///
 /// What cannot be removed stays for `git gc`.
 pub fn sweep_shared(repository: &Path, untouched_since: SystemTime) {

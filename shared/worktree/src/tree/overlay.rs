@@ -25,7 +25,7 @@ impl Overlay {
         node.here = Some(leaf);
     }
 
-    /// Returns the tree's digest; the tree is written where `store` says so.
+    /// Returns the tree's digest; the tree is written if `store` is set.
     pub(super) fn digest(
         &self,
         repository: &Repository,

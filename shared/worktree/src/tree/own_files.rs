@@ -46,7 +46,7 @@ impl OwnFiles {
         self.0.iter().filter(is_secret).map(|name| path(name))
     }
 
-    /// Returns whether a path is one of these or lies below one.
+    /// Returns whether a path is one of these or is below one.
     fn holds(&self, name: &[u8]) -> bool {
         let ends = name.iter().enumerate();
         let ends = ends.filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
@@ -71,7 +71,7 @@ impl OwnFiles {
         }
     }
 
-    /// Returns whether any of them lies in a folder, which is then not deleted.
+    /// Returns whether any of them is in a folder, which is then not deleted.
     pub(super) fn lie_below(&self, folder: &[u8]) -> bool {
         let below = [folder, b"/"].concat();
         let mut from = self.0.range(below.clone()..);

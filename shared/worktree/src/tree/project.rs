@@ -11,7 +11,7 @@ use std::path::Path;
 const LEDGER: &str = ".premath/issues.jsonl";
 
 impl Tree {
-    /// Tells whether a path is in HEAD's tree.
+    /// Returns whether a path is in HEAD's tree.
     pub fn tracks(&self, path: &Path) -> bool {
         self.head()
             .ok()
@@ -19,7 +19,7 @@ impl Tree {
             .is_some_and(|tree| tree.get_path(path).is_ok())
     }
 
-    /// Tells whether a commit has a file at a path.
+    /// Returns whether a commit has a file at a path.
     pub fn holds(&self, commit: &str, path: &str) -> bool {
         self.find_commit(commit)
             .ok()
@@ -46,7 +46,7 @@ impl Tree {
         Ok(found)
     }
 
-    /// Tells whether HEAD or the index holds a submodule: its working tree is
+    /// Returns whether HEAD or the index holds a submodule: its working tree is
     /// a repository of its own, which the harness neither commits nor resets.
     ///
     /// # Errors

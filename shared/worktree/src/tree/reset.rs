@@ -9,7 +9,7 @@ use git2::build::CheckoutBuilder;
 use std::collections::BTreeSet;
 use std::io;
 
-/// What becomes of files that git ignores.
+/// What happens to files that git ignores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ignored {
     /// They stay: they are the operator's.
@@ -19,8 +19,8 @@ pub enum Ignored {
 }
 
 impl Tree {
-    /// Makes branch, index and files those of a commit. Whatever else lies in
-    /// the worktree is deleted; it was kept before, or is of no worth.
+    /// Makes branch, index and files those of a commit. Whatever else is in the
+    /// worktree is deleted; it was kept before, or is of no worth.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl Tree {
         open_folder(root, self.is_disposable()).map_err(self.refused("open", root))
     }
 
-    /// Deletes what differs, and ignored files; tells whether there were any.
+    /// Deletes what differs, and ignored files; returns whether there were any.
     fn delete(&self, scan: &Scan, ignored: &Ignored) -> Result<bool, TreeError> {
         let mut gone: BTreeSet<&[u8]> = BTreeSet::new();
         for found in [&scan.nested, &scan.unfit, &scan.paths] {

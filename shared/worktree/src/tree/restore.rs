@@ -97,7 +97,7 @@ impl Tree {
         let moved = match &base.branch {
             Some(branch) => {
                 if !branch.starts_with("refs/heads/") || !Reference::is_valid_name(branch) {
-                    let detail = format!("{branch} is no branch");
+                    let detail = format!("{branch} is not a branch");
                     return Err(self.error(failed, detail));
                 }
                 let put = || self.repository.reference(branch, commit, true, message);
@@ -185,8 +185,8 @@ impl Tree {
         self.write_link()
     }
 
-    /// Tells whether the `.git` file says this; git ends a folder's path with a
-    /// slash, or does not.
+    /// Returns whether the `.git` file says this; git ends a folder's path with
+    /// a slash, or does not.
     fn is_link(&self, content: &[u8]) -> Result<bool, TreeError> {
         let plain = |text: &[u8]| {
             let text = text.trim_ascii_end();
@@ -347,7 +347,7 @@ impl Tree {
     }
 
     /// Removes lock files that a killed git left. The lane holds the worktree
-    /// and nothing of the step runs any more, so nobody holds those of a
+    /// and nothing of the step runs any more, so no process holds those of a
     /// linked worktree; in a main one only those younger than the step go.
     pub(super) fn clear_locks(&self, branch: Option<&str>, since: Option<Timestamp>) {
         let is_left = |file: &Path| {
@@ -376,7 +376,7 @@ impl Tree {
     }
 }
 
-/// Puts what is known of files into an index that was read from a tree.
+/// Puts what is known about files into an index that was read from a tree.
 fn refresh(
     index: &mut Index,
     left_out: Vec<IndexEntry>,

@@ -20,7 +20,7 @@ pub struct Salvage {
     /// where that holds other commits.
     pub branches: Vec<String>,
     /// A folder with what git cannot hold: nested repositories, files that
-    /// cannot be read, what stood in the way of a file of the base.
+    /// cannot be read, what conflicted with a file of the base.
     pub folder: Option<PathBuf>,
 }
 
@@ -191,7 +191,7 @@ impl Tree {
         Err(self.failed("make the salvage branch")(error))
     }
 
-    /// Tells whether two commits hold the same, made at whatever time.
+    /// Returns whether two commits hold the same, made at whatever time.
     fn is_same(&self, one: Oid, other: Oid) -> bool {
         let content = |id: Oid| {
             let commit = self.repository.find_commit(id).ok()?;
@@ -202,8 +202,8 @@ impl Tree {
     }
 }
 
-/// Lets the owner read every file of a worktree: a step may leave some that
-/// even the status cannot be told of.
+/// Lets the owner read every file of a worktree: a step may leave files that
+/// even the status cannot read.
 fn open_up(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -25,7 +25,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// The same for file systems that keep whole seconds.
 const COARSE_TICK: Duration = Duration::from_secs(2);
 
-/// The paths that differ; the harness's own are passed over.
+/// The paths that differ; the harness's own are skipped.
 #[derive(Default)]
 pub(super) struct Scan {
     /// Files and links, changed, new or gone.
@@ -35,7 +35,7 @@ pub(super) struct Scan {
     pub(super) nested: BTreeSet<Vec<u8>>,
     /// Folders that lie too deep, hold too much, or cannot be read.
     pub(super) unfit: BTreeSet<Vec<u8>>,
-    /// Files and folders that git ignores; what lies in such a folder is not
+    /// Files and folders that git ignores; what is in such a folder is not
     /// listed.
     pub(super) ignored: BTreeSet<Vec<u8>>,
     /// Files that the index had other times of, and that are the same.
@@ -43,7 +43,7 @@ pub(super) struct Scan {
 }
 
 impl Scan {
-    /// Tells whether nothing differs.
+    /// Returns whether nothing differs.
     pub(super) fn is_clean(&self) -> bool {
         self.paths.is_empty() && self.nested.is_empty() && self.unfit.is_empty()
     }
@@ -69,7 +69,7 @@ impl Scan {
     }
 }
 
-/// The tree as it stands.
+/// The tree as it is.
 pub(super) struct Content {
     pub(super) tree: Oid,
     /// Index entries for the changed files.
@@ -117,7 +117,7 @@ impl Stamp {
         }
     }
 
-    /// Tells whether a change from now on would show.
+    /// Returns whether a change from now on would show.
     fn is_settled(&self) -> bool {
         let (seconds, nanos) = self.changed;
         let tick = if nanos == 0 { COARSE_TICK } else { TICK };
@@ -207,7 +207,8 @@ impl Tree {
     }
 
     /// Takes the flags from an index that keep git from looking at files; what
-    /// a sparse checkout leaves out stays left out. Tells whether there are any.
+    /// a sparse checkout leaves out stays left out. Returns whether there are
+    /// any.
     pub(super) fn uncover(&self, index: &mut Index) -> Result<bool, TreeError> {
         let added = IndexEntryExtendedFlag::INTENT_TO_ADD.bits();
         let skipped = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();

@@ -241,7 +241,7 @@ fn a_lane_that_is_put_elsewhere_loses_nothing_that_git_ignores() {
     let second = tree.commit(&TEXT).unwrap().unwrap();
     tree.start_at(&first, "i", 1).unwrap();
     assert_eq!(scratch.read("b.txt"), None);
-    // Ignored by now, and in the way of a file of the commit.
+    // Ignored by now, and conflicting with a file of the commit.
     let exclude = scratch.folder.path().join(".git/info/exclude");
     fs::write(exclude, "*.log\n").unwrap();
     scratch.write("late.log", "mine\n");

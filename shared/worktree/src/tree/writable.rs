@@ -1,5 +1,5 @@
-//! What git writes outside a worktree's files when somebody commits in it, and
-//! what else of the repository is none of that worktree's business.
+//! What git writes outside a worktree's files on a commit in it, and what else
+//! of the repository a worktree must not write.
 
 use super::{Tree, TreeError};
 use git2::Reference;
@@ -26,7 +26,7 @@ impl Tree {
             folders.push(common.join("logs").join(folder));
         }
         for folder in &folders {
-            // Somebody whose branch lies above could have put a link here.
+            // A step with a branch above could have put a symlink here.
             self.lead_straight(folder)?;
         }
         Ok(folders)

@@ -28,7 +28,7 @@ pub fn holds(agent: Agent, bytes: &[u8]) {
         assert_eq!(whole.fault_count(), 0, "{:?}", whole.faults());
         for line in bytes.split(|byte| *byte == b'\n') {
             let blank = line.trim_ascii().is_empty();
-            assert!(blank || is_object(line), "admitted with a line that is no JSON");
+            assert!(blank || is_object(line), "admitted with a line that is not JSON");
         }
         let closed = |call: &premath_evidence::CallRecord| {
             call.request.is_some() && call.result.is_some()

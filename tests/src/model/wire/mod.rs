@@ -46,7 +46,7 @@ pub(super) struct Asked {
 pub(super) struct Says {
     pub(super) text: String,
     pub(super) calls: Vec<MadeCall>,
-    /// Why it stops, where that is no usual reason.
+    /// Why it stops, if the reason is unusual.
     pub(super) stop: Option<String>,
     pub(super) spent: Spent,
     pub(super) turn: usize,
@@ -110,7 +110,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the document of an answer that is no stream.
+    /// Returns the document of an answer that is not a stream.
     pub(super) fn document(self, says: &Says) -> String {
         if self == Self::Messages {
             return messages::document(says).to_string();

@@ -140,7 +140,7 @@ fn group(tokens: &[Token<'_>], mut at: usize) -> (Vec<Vec<String>>, usize) {
         match text(tokens, at) {
             "}" | "" => return (paths, at + 1),
             "," => at += 1,
-            // The new name of an import says nothing of its module.
+            // The new name of an import does not determine its module.
             "as" => at += 2,
             _ => {
                 let (found, end) = expand(tokens, at);

@@ -1,11 +1,11 @@
-//! What every misdeed comes to, as `agents.md` and `contracts.md` 7 have it.
+//! The outcome of every fault, as `agents.md` and `contracts.md` 7 have it.
 
 use premath_evidence::Agent;
-use premath_tests::scripted::Misdeed;
+use premath_tests::scripted::Misbehaviour;
 use std::time::Duration;
 
-/// The limits of the table's batches. Each is another one, so that what is said
-/// of a silence tells which of them ended it.
+/// The limits of the table's batches. Each is another one, so that what is
+/// reported about a silence reports which of them ended it.
 pub(crate) const FIRST_EVENT: Duration = Duration::from_millis(3_000);
 pub(crate) const SILENCE: Duration = Duration::from_millis(3_200);
 pub(crate) const CALL_SILENCE: Duration = Duration::from_millis(3_600);
@@ -26,7 +26,7 @@ pub(crate) enum End {
     Open,
 }
 
-/// What a misdeed comes to.
+/// The outcome of a fault.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
     /// The classes of its first step, the one that decides first.
@@ -35,7 +35,7 @@ pub(crate) struct Expected {
     pub(crate) attempts: u64,
     /// The limit that ends it, where one does.
     pub(crate) limit: Option<Duration>,
-    /// What is said of it.
+    /// What is reported about it.
     pub(crate) said: Option<&'static str>,
 }
 
@@ -69,33 +69,33 @@ impl Expected {
 const WELL: Expected = ends(&[], End::Closed, 1);
 const INVALID: Expected = ends(&["agent_stream_invalid"], End::FollowUp, 2);
 
-/// Returns what a misdeed of an agent comes to.
-pub(crate) fn expected(misdeed: Misdeed, agent: Agent) -> Expected {
-    match misdeed {
-        Misdeed::None => WELL,
-        // Nothing was said: it was not up.
-        Misdeed::Crash(0) => ends(&["executor_unavailable"], End::FollowUp, 3),
-        Misdeed::Crash(_) => ends(&["agent_stream_invalid", "work_failed"], End::FollowUp, 2),
+/// Returns the outcome of an agent's fault.
+pub(crate) fn expected(misbehaviour: Misbehaviour, agent: Agent) -> Expected {
+    match misbehaviour {
+        Misbehaviour::None => WELL,
+        // Nothing was reported: it was not up.
+        Misbehaviour::Crash(0) => ends(&["executor_unavailable"], End::FollowUp, 3),
+        Misbehaviour::Crash(_) => ends(&["agent_stream_invalid", "work_failed"], End::FollowUp, 2),
         // A signal that was not ours comes first; what the stream lacks follows.
-        Misdeed::Kill(_) => ends(
+        Misbehaviour::Kill(_) => ends(
             &["flaky_execution", "agent_stream_invalid"],
             End::FollowUp,
             3,
         ),
-        Misdeed::HangStart => {
-            limited(&["flaky_execution"], FIRST_EVENT).saying("the agent said nothing for 3s")
+        Misbehaviour::HangStart => {
+            limited(&["flaky_execution"], FIRST_EVENT).saying("the agent printed no event for 3s")
         }
-        Misdeed::HangTool => limited(&["flaky_execution"], CALL_SILENCE)
+        Misbehaviour::HangTool => limited(&["flaky_execution"], CALL_SILENCE)
             .saying("a tool call of the agent was silent for 3s 600ms"),
-        Misdeed::HangThink | Misdeed::HangDeaf => {
+        Misbehaviour::HangThink | Misbehaviour::HangDeaf => {
             limited(&["flaky_execution"], SILENCE).saying("the agent was silent for 3s 200ms")
         }
-        Misdeed::HangAfter => Expected {
+        Misbehaviour::HangAfter => Expected {
             limit: Some(AFTER_END),
             ..WELL
         },
-        Misdeed::Endless => limited(&["gate_timeout"], STEP),
-        Misdeed::Orphan => ends(
+        Misbehaviour::Endless => limited(&["gate_timeout"], STEP),
+        Misbehaviour::Orphan => ends(
             &[
                 "tool.result_orphan",
                 "protocol.parallel_transport_order_invalid",
@@ -104,30 +104,32 @@ pub(crate) fn expected(misdeed: Misdeed, agent: Agent) -> Expected {
             End::FollowUp,
             2,
         ),
-        // Its step ends by calls of which none was told.
-        Misdeed::Missing if agent == Agent::OpenCode => INVALID,
-        Misdeed::Missing => ends(
+        // Its step ends by calls of which none was reported.
+        Misbehaviour::Missing if agent == Agent::OpenCode => INVALID,
+        Misbehaviour::Missing => ends(
             &["tool.result_missing", "tool.join_incomplete"],
             End::FollowUp,
             2,
         ),
-        Misdeed::Duplicate
-        | Misdeed::Truncated
-        | Misdeed::Garbage
-        | Misdeed::NullExit
-        | Misdeed::NoTerminal => INVALID,
-        Misdeed::Huge => INVALID.saying("the agent's event stream is too long"),
-        Misdeed::Failed => ends(&["work_failed"], End::Open, 1),
+        Misbehaviour::Duplicate
+        | Misbehaviour::Truncated
+        | Misbehaviour::Garbage
+        | Misbehaviour::NullExit
+        | Misbehaviour::NoTerminal => INVALID,
+        Misbehaviour::Huge => INVALID.saying("the agent's event stream is too long"),
+        Misbehaviour::Failed => ends(&["work_failed"], End::Open, 1),
         // The provider is parked; no attempt is used up for it. Its exit code
         // follows from the limit.
-        Misdeed::Limit(_) => ends(&["usage_limit", "work_failed"], End::Closed, 1),
-        Misdeed::WrongClaim | Misdeed::WrongWork => ends(&["check_failed"], End::Blocked, 1),
-        // What it did outside is said elsewhere; its work is good.
-        Misdeed::Sleepers | Misdeed::Escape | Misdeed::Memory => WELL,
-        // One that tells what it used when it is done costs no more.
-        Misdeed::Budget if matches!(agent, Agent::Codex | Agent::Gemini) => WELL,
-        Misdeed::Budget => {
-            ends(&["budget_exceeded"], End::Blocked, 1).saying("the issue used up what it may")
+        Misbehaviour::Limit(_) => ends(&["usage_limit", "work_failed"], End::Closed, 1),
+        Misbehaviour::WrongClaim | Misbehaviour::WrongWork => {
+            ends(&["check_failed"], End::Blocked, 1)
+        }
+        // What it did outside is reported elsewhere; its work is good.
+        Misbehaviour::Sleepers | Misbehaviour::Escape | Misbehaviour::Memory => WELL,
+        // One that reports what it used when it is done costs no more.
+        Misbehaviour::Budget if matches!(agent, Agent::Codex | Agent::Gemini) => WELL,
+        Misbehaviour::Budget => {
+            ends(&["budget_exceeded"], End::Blocked, 1).saying("the issue's budget is used up")
         }
     }
 }

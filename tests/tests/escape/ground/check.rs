@@ -26,7 +26,7 @@ impl Ground {
         last_rows(rows.filter(|row: &Value| row["id"].is_string()).collect())
     }
 
-    /// Returns where an issue stands.
+    /// Returns the status of an issue.
     pub(crate) fn status(&self, id: &str) -> String {
         let issues = self.issues();
         let status = issues.get(id).and_then(|row| row["status"].as_str());
@@ -162,7 +162,7 @@ impl<'a> Checked<'a> {
         }
     }
 
-    /// Every line is a row, and no change came by no transaction.
+    /// Every line is a row, and no change was made outside a transaction.
     pub(super) fn memory(&mut self) {
         for line in self.ground.read("repo/.premath/issues.jsonl").lines() {
             let is_row = serde_json::from_str::<Value>(line).is_ok_and(|row| row["id"].is_string());
@@ -215,7 +215,7 @@ impl<'a> Checked<'a> {
             return;
         };
         let now = Snapshot::of(&self.ground.scratch.folder());
-        // Landlock cannot keep permissions, and says so.
+        // Landlock cannot protect permissions, and the batch reports that.
         let with_permissions = self.ground.mode != Mode::Landlock;
         let changes = before.files.changes_until(&now, with_permissions);
         for change in changes.iter().take(10) {

@@ -180,8 +180,8 @@ impl Ground {
         command.clone_into(&mut self.verify);
     }
 
-    /// Makes honest work take some seconds, so that hostile work is at it
-    /// meanwhile.
+    /// Makes honest work take some seconds, so that hostile work runs at the
+    /// same time.
     pub(crate) fn honest_work_takes(&mut self, seconds: u32) {
         self.honest_pause = seconds;
     }

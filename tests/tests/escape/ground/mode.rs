@@ -43,7 +43,7 @@ impl Mode {
         older().unwrap_or_else(|| self.name().to_owned())
     }
 
-    /// Tells whether the mode is to be run, and works here.
+    /// Returns whether the mode is to be run, and works here.
     fn is_run(self, attack: &str) -> bool {
         let told = format!("{attack} by {}", self.name());
         let wanted = std::env::var(WANTED).ok();
@@ -62,7 +62,7 @@ impl Mode {
         }
     }
 
-    /// Tells what is in the mode's way here, tried once.
+    /// Reports what is in the mode's way here, tried once.
     fn works(self) -> Result<(), &'static str> {
         static TRIED: [OnceLock<Result<(), String>>; 3] = [const { OnceLock::new() }; 3];
         let tried = TRIED[self as usize].get_or_init(|| self.tried());
@@ -93,7 +93,7 @@ impl Mode {
     }
 }
 
-/// Tells whether the harness knows a mode by a name.
+/// Returns whether the harness knows a mode by a name.
 fn is_known(name: &str) -> bool {
     static HELP: OnceLock<String> = OnceLock::new();
     let help = HELP.get_or_init(|| {
@@ -147,7 +147,7 @@ pub(crate) fn run(mode: Mode, name: &str, attack: fn(&mut Ground)) {
     }
 }
 
-/// Tells whether signals and limits of this user's number reach this test's
+/// Returns whether signals and limits of this user's number reach this test's
 /// processes alone.
 pub(crate) fn is_alone(user: User, attack: &str) -> bool {
     if !user.is_own() {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 /// What a batch may change, from the ground's folder. A name that ends with `*`
-/// stands for everything that begins so.
+/// represents everything that begins so.
 const MAY_CHANGE: [&str; 21] = [
     "bin",
     "remote.git",
@@ -84,8 +84,8 @@ impl Snapshot {
         }
     }
 
-    /// Tells what is not as it was, in words. Permissions count where the mode
-    /// can keep them.
+    /// Reports what is not as it was, in words. Permissions count where the
+    /// mode can keep them.
     pub(crate) fn changes_until(&self, after: &Self, with_permissions: bool) -> Vec<String> {
         let mut changes = Vec::new();
         for (path, (entry, mode)) in &self.0 {

@@ -1,4 +1,4 @@
-//! Who runs the harness: an ordinary user, whoever runs the tests.
+//! Who runs the harness: an ordinary user, also if root runs the tests.
 
 use premath_tests::{Run, processes_in};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -40,7 +40,7 @@ impl User {
         self.id.unwrap_or_else(|| geteuid().as_raw())
     }
 
-    /// Tells whether the user belongs to this test alone.
+    /// Returns whether the user belongs to this test alone.
     pub(crate) const fn is_own(self) -> bool {
         self.id.is_some()
     }

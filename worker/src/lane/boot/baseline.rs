@@ -7,12 +7,12 @@ use premath_kernel::failure::FailureClass;
 
 impl Lane {
     /// Runs the startup verification, or the verification where there is none,
-    /// where the next step would begin; an interrupt is no answer, and reads as
-    /// passed.
+    /// where the next step would begin; an interrupt is not an answer, and
+    /// reads as passed.
     ///
     /// # Errors
     ///
-    /// [`BootError`] where the lane cannot go on.
+    /// [`BootError`] where the lane cannot continue.
     pub fn baseline(&mut self) -> Result<bool, BootError> {
         self.roots.secure()?;
         self.refuse_dirty()?;

@@ -100,7 +100,7 @@ impl Lane {
             return Err(BootError::Unrun {
                 phase: phase.name(),
                 class: FailureClass::SupervisorLost,
-                detail: format!("{} process(es) of it could not be ended", ran.survivors),
+                detail: format!("cannot kill {} of its process(es)", ran.survivors),
             });
         }
         if ran.passed() {

@@ -38,7 +38,7 @@ pub enum BootError {
     /// Commands cannot be confined.
     #[error("cannot confine the lane's commands: {detail}")]
     Unconfined {
-        /// What is in the way.
+        /// The cause.
         detail: String,
         /// The class.
         class: FailureClass,
@@ -46,11 +46,11 @@ pub enum BootError {
     /// The runtime cannot be made.
     #[error("cannot make the lane's runtime")]
     Runtime(#[source] std::io::Error),
-    /// The active issues wait for each other in a circle.
-    #[error("the active issues wait for each other in a circle: {}", .0.join(" -> "))]
+    /// The active issues wait for each other in a cycle.
+    #[error("the active issues wait for each other in a cycle: {}", .0.join(" -> "))]
     Cycle(Vec<String>),
     /// The worktree belongs to another repository.
-    #[error("{worktree} is no worktree of {repository}")]
+    #[error("{worktree} is not a worktree of {repository}")]
     Foreign {
         /// The worktree.
         worktree: PathBuf,
@@ -58,27 +58,23 @@ pub enum BootError {
         repository: PathBuf,
     },
     /// Files go through a filter that is not run here.
-    #[error(
-        "{worktree} has files that go through the git filter `{filter}`, which is not run here"
-    )]
+    #[error("{worktree} has files with the git filter `{filter}`, which the harness does not run")]
     Filter {
         /// The worktree.
         worktree: PathBuf,
         /// The filter's name.
         filter: String,
     },
-    /// Somebody's own changes are in the worktree.
-    #[error("{worktree} holds changes that no step of ours made: {}", listed(.paths))]
+    /// A user's uncommitted changes are in the worktree.
+    #[error("{worktree} has uncommitted changes that no step made: {}", listed(.paths))]
     Dirty {
         /// The worktree.
         worktree: PathBuf,
         /// The paths, at most ten.
         paths: Vec<String>,
     },
-    /// Somebody went on in the worktree of a step that was cut.
-    #[error(
-        "{worktree} has changes that are later than its step {step_id}, which was cut, could have made"
-    )]
+    /// A user changed the worktree of an interrupted step.
+    #[error("{worktree} has changes made after its interrupted step {step_id} ended")]
     Moved {
         /// The worktree.
         worktree: PathBuf,
@@ -88,7 +84,7 @@ pub enum BootError {
         session: PathBuf,
     },
     /// A boot command or the startup verification did not pass.
-    #[error("the {phase} command did not pass: {}", .classes.join(", "))]
+    #[error("the {phase} command failed: {}", .classes.join(", "))]
     Command {
         /// Which one.
         phase: &'static str,
@@ -105,7 +101,7 @@ pub enum BootError {
     Unrun {
         /// Which one.
         phase: &'static str,
-        /// What stands against it.
+        /// Why it is refused.
         detail: String,
         /// The class.
         class: FailureClass,
@@ -151,33 +147,29 @@ impl BootError {
     /// Returns what a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Dirty { .. } => Some(
-                "commit, stash or remove them; the harness never touches what is not its own"
-                    .to_owned(),
-            ),
+            Self::Dirty { .. } => Some("commit, stash or remove them".to_owned()),
             Self::Store(StoreError::LockBusy { .. }) => Some(
-                "another harness works in this worktree; name other worktrees, or end it"
-                    .to_owned(),
+                "another harness uses this worktree; use other worktrees, or end it".to_owned(),
             ),
             Self::Command { output, absent, .. } => {
-                let output = format!("its output is in {}", output.display());
+                let output = format!("output: {}", output.display());
                 if absent.is_empty() {
                     return Some(output);
                 }
                 Some(format!(
-                    "{output}; it runs in a clean checkout without {}: name files in `provide` of [verify], make folders with `setup_cmd` of [worktrees]",
+                    "{output}; it runs in a clean checkout without {}: list files in `provide` under [verify], or create folders with `setup_cmd` under [worktrees]",
                     absent.join(", ")
                 ))
             }
             Self::Filter { .. } => Some(
-                "its files would be committed raw; work in a repository without such a filter"
+                "its files would be committed unfiltered; use a repository without such a filter"
                     .to_owned(),
             ),
             Self::Moved { session, .. } => Some(format!(
-                "if they are yours to keep, remove {} and run again",
+                "to keep them, remove {} and run again",
                 session.display()
             )),
-            Self::Cycle(_) => Some("`premath dep remove` takes an edge away".to_owned()),
+            Self::Cycle(_) => Some("remove an edge with `premath dep remove`".to_owned()),
             Self::Store(error) => error.hint(),
             _ => None,
         }

@@ -26,20 +26,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a boot waits for a dying predecessor to let go of the worktree:
-/// its supervisor kills what it runs within a second.
+/// How long a boot waits for a dying predecessor to release the worktree: its
+/// supervisor kills what it runs within a second.
 pub(super) const PREDECESSOR: Duration = Duration::from_secs(3);
 
 /// What a session says while a step that was cut is taken up.
-const TAKING_UP: &str = "take up the step that was cut";
+const TAKING_UP: &str = "recover the interrupted step";
 
 /// What a boot found.
 #[derive(Clone, Debug)]
 pub struct BootReport {
     /// The session before, as it is resumed or attached to.
     pub handoff: Option<Bootstrap>,
-    /// The branch on which a step that was cut, or what somebody left in a lane
-    /// of the harness's own, is kept.
+    /// The branch on which a step that was cut, or leftover work in a lane of
+    /// the harness, is saved.
     pub salvage: Option<String>,
     /// The issue that a claim would take now.
     pub next_target: Option<String>,
@@ -47,15 +47,15 @@ pub struct BootReport {
     pub witnesses: usize,
     /// Whether `artifacts/observation/latest.json` is there.
     pub observation: bool,
-    /// What a person should know of this worktree.
+    /// What a person should know about this worktree.
     pub warnings: Vec<String>,
 }
 
 impl Lane {
     /// Boots a lane on a worktree.
     ///
-    /// `tolerate_cycle` is for a batch that is resumed: a circle that appeared
-    /// in its middle holds its members, and the rest goes on.
+    /// `tolerate_cycle` is for a batch that is resumed: a cycle that appeared
+    /// in its middle holds its members, and the rest continues.
     ///
     /// # Errors
     ///
@@ -168,7 +168,7 @@ impl Lane {
             issue_id: Some(String::new()),
             summary: Some("booted".to_owned()),
             next_step: Some(next_target.as_ref().map_or_else(
-                || "nothing is ready".to_owned(),
+                || "no issue is ready".to_owned(),
                 |issue| format!("claim {issue}"),
             )),
             instruction_refs: Some(instruction_refs),
@@ -213,7 +213,7 @@ impl Lane {
         Ok((lane, report))
     }
 
-    /// Says what a person should know of the worktree.
+    /// Says what a person should know about the worktree.
     fn warnings(&self) -> Vec<String> {
         let issues = self.batch.memory.path();
         let tracked = issues
@@ -222,8 +222,8 @@ impl Lane {
         let mut warnings = self.confinement.warnings.clone();
         if tracked {
             warnings.push(format!(
-                "{} is tracked in the checkout that the lane works in: a `git stash` or `git reset` \
-                 of the work command takes it back; a linked worktree is safe from that",
+                "{} is tracked in this checkout: a `git stash` or `git reset` of the work command \
+                 reverts it; use a linked worktree",
                 issues.display()
             ));
         }
@@ -231,7 +231,7 @@ impl Lane {
             && let Some(first) = paths.iter().find(|path| path.starts_with("artifacts/"))
         {
             warnings.push(format!(
-                "{first} is tracked, but what lies in artifacts/ is never committed or put back"
+                "{first} is tracked, but files in artifacts/ are never committed or restored"
             ));
         }
         let secrets: Vec<String> = match self.confinement.mounts() {
@@ -251,7 +251,7 @@ impl Lane {
         }
         if self.tree.submodules().unwrap_or(false) {
             warnings.push(
-                "the repository has submodules: a step that moves one is refused, and its pointer is never committed"
+                "the repository has submodules: a step that changes a submodule is refused"
                     .to_owned(),
             );
         }
@@ -274,7 +274,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Refuses a tree with somebody's own changes.
+    /// Refuses a tree with a user's changes.
     pub(in crate::lane) fn refuse_dirty(&self) -> Result<(), BootError> {
         let mut paths = self.tree.changes()?;
         if paths.is_empty() {

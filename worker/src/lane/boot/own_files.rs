@@ -16,7 +16,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Finds the files anew, in a worktree without changes.
+    /// Finds the files again, in a worktree without changes.
     pub(super) fn find_own_files(&mut self) -> Result<(), BootError> {
         let own = self.tree.ignored_files()?;
         artifact::overwrite(&self.home.own_files, &own.to_bytes())?;

@@ -64,8 +64,8 @@ impl Lane {
         Ok(salvage)
     }
 
-    /// Refuses a worktree in which somebody went on after the step that was cut
-    /// was over for certain: going back to its base would move their work away.
+    /// Refuses a worktree that a user changed after the interrupted step had
+    /// ended: going back to its base would move that work away.
     fn refuse_moved(&self, step: &SessionStep) -> Result<(), BootError> {
         let Some(session) = &self.session else {
             return Ok(());
@@ -129,8 +129,8 @@ impl Lane {
         Ok(salvage.map(|salvage| salvage.to_string()))
     }
 
-    /// Clears a worktree that the harness made: what somebody left in it is
-    /// kept like a step's work, and no reason to give the lane up.
+    /// Clears a worktree that the harness made: leftover work is saved like a
+    /// step's, and the lane stays usable.
     pub(in crate::lane) fn clear(&self) -> Result<Option<String>, BootError> {
         if self.tree.changes()?.is_empty() {
             return Ok(None);

@@ -60,7 +60,7 @@ pub(super) struct Confinement {
     wished: BTreeSet<PathBuf>,
     /// The home of the user, where a person opened all of it: commands keep it.
     open_home: Option<PathBuf>,
-    /// Other worktrees, which are hidden where they lie in this one.
+    /// Other worktrees, which are hidden where they are in this one.
     others: Vec<PathBuf>,
     /// The profile's reference.
     reference: String,
@@ -76,7 +76,7 @@ pub(super) struct Confined {
     home: Option<PrivateHome>,
     proxy: Option<Proxy>,
     changes: Option<Changes>,
-    /// Last, for the others lie in it.
+    /// Last, for the others are in it.
     scratch: Option<Scratch>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Confined {
 #[derive(Debug)]
 struct Changes {
     folder: PathBuf,
-    /// Whether whoever ran the command takes them.
+    /// Whether the caller of the command takes them.
     is_kept: bool,
 }
 
@@ -144,12 +144,14 @@ impl Confinement {
         let mode = settings.sandbox.choice.mode;
         let memory = memory(settings);
         if mode == SandboxMode::Landlock && tree.is_main() {
-            let why = "it cannot keep a step out of the git folder of the main checkout; name a linked worktree with --worktree, or let lanes be made with --lanes".to_owned();
+            let why = "it cannot protect the git folder of the main checkout; use a linked \
+                      worktree with --worktree, or create lanes with --lanes"
+                .to_owned();
             return Err(SandboxUnavailable { mode, why }.into());
         }
         let mut warnings = exposure(mode, worktree, &memory);
-        // What a person names may lie in another checkout, but no step may
-        // write what the harness itself goes by.
+        // What a person names may be in another checkout, but no step may write
+        // what the harness itself goes by.
         let wished = admitted(settings.sandbox.write.iter().cloned(), &memory);
         warnings.extend(refused_wishes(&settings.sandbox.write, &wished));
         let host = Host::find(&Search::of(settings));
@@ -179,12 +181,12 @@ impl Confinement {
         &self.reference
     }
 
-    /// Tells whether a person opened a folder to every command.
+    /// Returns whether a person opened a folder to every command.
     pub(super) fn is_open(&self, folder: &Path) -> bool {
         self.wished.iter().any(|wished| folder.starts_with(wished))
     }
 
-    /// Tells whether commands see files elsewhere than they are.
+    /// Returns whether commands see files elsewhere than they are.
     pub(super) const fn mounts(&self) -> bool {
         matches!(self.mode, SandboxMode::Namespaces)
     }
@@ -319,7 +321,8 @@ fn exposure(mode: SandboxMode, worktree: &Path, memory: &[PathBuf]) -> Vec<Strin
         return Vec::new();
     }
     vec![format!(
-        "this worktree holds {}, which landlock cannot keep from its commands (a linked worktree or namespaces can); a change of issue memory is detected and reported",
+        "this worktree holds {}, which landlock cannot hide from its commands; use a linked \
+        worktree or namespaces. A change of the issue store is detected and reported",
         open.join(" and ")
     )]
 }
@@ -329,13 +332,14 @@ fn refused_wishes(asked: &[PathBuf], wished: &BTreeSet<PathBuf>) -> Vec<String> 
     let refused = asked.iter().filter(|path| !wished.contains(*path));
     let refused = refused.map(|path| {
         format!(
-            "`write` of [sandbox] opens {}, which holds issue memory or artifacts; it stays shut",
+            "`write` of [sandbox] names {}, which holds the issue store or artifacts; it stays \
+            read-only",
             path.display()
         )
     });
     let gone = wished.iter().filter(|path| !path.exists()).map(|path| {
         format!(
-            "`write` of [sandbox] names {}, which is not there; it opens nothing",
+            "`write` of [sandbox] names {}, which does not exist; ignored",
             path.display()
         )
     });

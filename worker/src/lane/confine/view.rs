@@ -58,8 +58,8 @@ impl Lane {
             .map_err(ConfineError::Scratch)
     }
 
-    /// Returns the files of a person's own worktree that hold secrets. What a
-    /// command put a link in the way of is left out.
+    /// Returns the files of a person's own worktree that hold secrets. A file
+    /// behind a symlink that a command made is left out.
     fn secrets(&self, folder: &Path) -> Vec<PathBuf> {
         let own = self.tree.kept_out().secrets();
         let found = own.map(|path| folder.join(path)).filter(|path| {

@@ -29,11 +29,11 @@ use std::process::{Child, Command};
 /// could not rename across folders.
 const NEEDED: ABI = ABI::V3;
 
-/// Tells whether the kernel has what is needed.
+/// Returns whether the kernel has what is needed.
 pub(super) fn works() -> Result<(), String> {
-    ruleset().map(drop).map_err(|_| {
-        "the kernel does not offer Landlock, or an older one than that of Linux 6.2".to_owned()
-    })
+    ruleset()
+        .map(drop)
+        .map_err(|_| "the kernel has no Landlock, or a version older than Linux 6.2".to_owned())
 }
 
 fn ruleset() -> Result<landlock::RulesetCreated, RulesetError> {
@@ -66,8 +66,8 @@ impl Lists {
     }
 }
 
-/// The paths that the latest command may use, held open: most of them are
-/// those of the next one, and are opened anew only where another file is there.
+/// The paths that the latest command may use, held open: most of them are those
+/// of the next one, and are opened again only where another file is there.
 #[derive(Debug, Default)]
 pub(in crate::supervisor) struct Held(BTreeMap<PathBuf, HeldPath>);
 
@@ -84,7 +84,7 @@ impl Held {
     /// Holds these paths and no others.
     fn hold(&mut self, lists: &Lists) {
         let mut before = std::mem::take(&mut self.0);
-        // What stands in both lists may be written.
+        // What is in both lists may be written.
         for (list, is_writable) in [(&lists.read, false), (&lists.write, true)] {
             for path in list.iter().map(|path| Path::new(&path.0)) {
                 let kept = before.remove(path).or_else(|| self.0.remove(path));
@@ -112,8 +112,8 @@ impl HeldPath {
         })
     }
 
-    /// Tells whether the path still leads here. What is held open is not
-    /// removed for good, so its number is nobody else's.
+    /// Returns whether the path still leads here. What is held open is not
+    /// removed permanently, so its number is not reused.
     fn is_at(&self, path: &Path) -> bool {
         fs::metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (self.device, self.inode))
     }

@@ -24,11 +24,11 @@ pub(super) fn no_core() -> Rlimit {
     }
 }
 
-/// Tries whether a way of confining works here; says what is in its way.
+/// Tries whether a way of confining works here; returns why not.
 ///
 /// # Errors
 ///
-/// What is in its way, in a few words.
+/// The reason, in a few words.
 pub fn works(mode: SandboxMode) -> Result<(), String> {
     match mode {
         SandboxMode::Landlock => landlock::works(),

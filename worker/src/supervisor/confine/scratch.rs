@@ -1,4 +1,4 @@
-//! A temporary folder of a step's own, and its removal whatever lies in it.
+//! A temporary folder of a step's own, and its removal whatever is in it.
 
 use premath_worktree::removal::remove_entry;
 use std::fs::{self, DirBuilder, File};
@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Counts the folders of this process.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// How many names are tried; somebody who takes them all is in a loop.
+/// How many names are tried; a process that takes them all is in a loop.
 const TRIES: usize = 1_000;
 
-/// A folder in the system's temporary one that nobody else may look into; it
-/// is removed with this value.
+/// A folder in the system's temporary one that no other user may read; it is
+/// removed with this value.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
@@ -34,7 +34,7 @@ impl Scratch {
             let path = above.join(format!("premath-{process}-{number}"));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(path)),
-                // Of a process that was killed, or somebody else's.
+                // Left by a killed process, or not ours.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -51,12 +51,12 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = remove(&self.0) {
-            tracing::warn!(folder = %self.0.display(), %error, "a temporary folder is left");
+            tracing::warn!(folder = %self.0.display(), %error, "cannot remove a temporary folder");
         }
     }
 }
 
-/// Removes a folder with all that lies in it, also in folders that were made
+/// Removes a folder with all that is in it, also in folders that were made
 /// read-only; no link is followed.
 ///
 /// # Errors

@@ -155,7 +155,7 @@ fn is_in_memory(at: &str) -> bool {
     statfs(at).is_ok_and(|found| IN_MEMORY.contains(&(found.f_type as u64)))
 }
 
-/// Tells whether descriptors that were sent to a socket wait in it: what they
+/// Returns whether descriptors that were sent to a socket wait in it: what they
 /// lead to is open in no process.
 fn has_descriptors_in_flight(pid: i32, descriptor: &str) -> bool {
     let text = fs::read_to_string(format!("/proc/{pid}/fdinfo/{descriptor}"));
@@ -167,8 +167,8 @@ fn in_flight(text: &str) -> bool {
     waiting.is_some_and(|count| count.trim() != "0")
 }
 
-/// Tells whether a connection waits to be accepted in the network of a process:
-/// its socket has no descriptor yet, and may hold some.
+/// Returns whether a connection waits to be accepted in the network of a
+/// process: its socket has no descriptor yet, and may hold some.
 fn has_waiting_connections(pid: i32) -> bool {
     let table = fs::read(format!("/proc/{pid}/net/unix")).unwrap_or_default();
     is_waiting(&table)
@@ -185,7 +185,7 @@ fn is_waiting(table: &[u8]) -> bool {
     })
 }
 
-/// Adds the files without a name that a process has mapped; says of each
+/// Adds the files without a name that a process has mapped; reports about each
 /// whether it is in memory.
 fn mappings(pid: i32, found: &mut BTreeMap<Identity, bool>) {
     let table = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();

@@ -4,7 +4,7 @@
 //! They are checked at intervals, so that a command may be over one for a
 //! moment.
 //!
-//! What a process shows of itself is not all that it uses: memory outlasts a
+//! `/proc` does not show everything that a process uses: memory outlasts a
 //! mapping, files outlast their names, and descriptors wait in sockets. Where
 //! the command has means to hide something (see [`Held`]), it is charged with
 //! what the machine has lost since the command began.

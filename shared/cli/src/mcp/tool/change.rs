@@ -13,7 +13,7 @@ use premath_memory::{DependencyEdit, IssueChange, IssueEdit, IssueMemory, NewIss
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The lease that somebody holds on the issue, whole.
+/// The lease on the issue: id, owner and generation.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct LeaseInput {
@@ -45,13 +45,13 @@ pub(super) struct UpdateInput {
     description: Option<String>,
     /// Notes; they replace those that are there
     notes: Option<String>,
-    /// Where it stands: any status but in_progress clears the lease
+    /// The new status; any other than in_progress clears the lease
     status: Option<String>,
     /// Smaller is sooner
     priority: Option<i64>,
     /// Who it is assigned to
     assignee: Option<String>,
-    /// Who answers for it
+    /// The owner
     owner: Option<String>,
     /// The lease that the caller holds, where the issue is under one
     lease: Option<LeaseInput>,
@@ -76,7 +76,7 @@ pub(super) fn update(
     if edit == IssueEdit::default() {
         return Err(CliError::Arguments {
             tool,
-            detail: "no field to set was given".to_owned(),
+            detail: "no field given".to_owned(),
         });
     }
     let id = input.id;
@@ -109,7 +109,7 @@ pub(in crate::mcp) struct DiscoverInput {
     notes: Option<String>,
     /// Who it is assigned to
     assignee: Option<String>,
-    /// Who answers for it
+    /// The owner
     owner: Option<String>,
 }
 
@@ -195,7 +195,7 @@ pub(super) fn add_edge(
         return Err(CliError::Arguments {
             tool,
             detail: format!(
-                "`type` is `{kind}`, and must be one of {}",
+                "invalid `type` `{kind}`: expected one of {}",
                 dep::KINDS.join(", ")
             ),
         });
@@ -214,7 +214,7 @@ pub(super) fn add_edge(
     Ok(dep::changed(&row, edge, ""))
 }
 
-/// The edge to take away.
+/// The edge to remove.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct RemoveEdgeInput {

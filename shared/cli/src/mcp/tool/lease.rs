@@ -1,4 +1,4 @@
-//! Tools that hold and give back leases. Such a lease ends by time
+//! Tools that hold and release leases. Such a lease ends by time
 //! (`contracts.md` 4); what is asked reads as a dispatched action's payload.
 
 use super::Arguments;
@@ -44,7 +44,7 @@ pub(super) struct RenewInput {
     term: TermInput,
 }
 
-/// The lease to give back.
+/// The lease to release.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ReleaseInput {

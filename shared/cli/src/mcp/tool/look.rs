@@ -94,7 +94,7 @@ pub(super) fn join_check(_: &Context, arguments: Arguments) -> Result<Answer, Cl
         Some(other) => {
             return Err(CliError::Arguments {
                 tool,
-                detail: format!("`explain` must be true or false, not {other}"),
+                detail: format!("invalid `explain` {other}: expected true or false"),
             });
         }
     };

@@ -45,7 +45,7 @@ pub(crate) struct Tool {
     destructive: bool,
     /// Whether a second call with the same arguments changes nothing more.
     idempotent: bool,
-    pub(super) place: Place,
+    pub(super) place: Resource,
     input: fn() -> Schema,
     output: fn(&Tool) -> Schema,
     pub(super) perform: Perform,
@@ -53,7 +53,7 @@ pub(crate) struct Tool {
 
 /// The file that a tool works on.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum Resource {
     Issues,
     Session,
     Trajectory,
@@ -85,10 +85,10 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "issue_ready",
         action: "issue.ready",
         title: "Ready issues",
-        about: "List the issues that can be worked on now, soonest first.",
+        about: "List ready issues by priority, then id.",
         destructive: false,
         idempotent: true,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: nothing,
         output: |tool| tool.answer::<IssuesAnswer<'_>>(),
         perform: Perform::Read(look::ready),
@@ -100,7 +100,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "List issues by id, closed ones included; by status, assignee, type or label.",
         destructive: false,
         idempotent: true,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: read::<ListArgs>,
         output: |tool| tool.answer::<IssuesAnswer<'_>>(),
         perform: Perform::Read(look::list),
@@ -109,10 +109,10 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "issue_blocked",
         action: "issue.blocked",
         title: "Blocked issues",
-        about: "List the issues that something holds, and what it is.",
+        about: "List blocked issues and their blockers.",
         destructive: false,
         idempotent: true,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: nothing,
         output: |tool| tool.answer::<BlockedAnswer<'_>>(),
         perform: Perform::Read(look::blocked),
@@ -121,11 +121,11 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "issue_claim",
         action: "issue.claim",
         title: "Claim an issue",
-        about: "Lease a ready issue to work on it. The lease ends by time: renew it, and release it \
-                when the work is given up.",
+        about: "Lease a ready issue to work on it. The lease expires: renew it, and release it \
+                when you stop.",
         destructive: false,
         idempotent: false,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: read::<lease::ClaimInput>,
         output: |tool| tool.answer::<ClaimAnswer<'_>>(),
         perform: Perform::Lease(LeaseOperation::Claim, lease::claim),
@@ -134,11 +134,11 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "issue_update",
         action: "issue.update",
         title: "Update an issue",
-        about: "Set fields of an issue; an empty text clears one. An issue under a lease is changed \
-                by whoever names the lease whole.",
+        about: "Set fields of an issue; an empty text clears a field. A leased issue requires the \
+                lease's id, owner and generation.",
         destructive: true,
         idempotent: true,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: read::<change::UpdateInput>,
         output: |tool| tool.answer::<IssueAnswer<'_>>(),
         perform: Perform::Change(ChangeMorphism::IssueUpdate, change::update),
@@ -146,12 +146,12 @@ pub(super) const TOOLS: &[Tool] = &[
     Tool {
         name: "issue_discover",
         action: "issue.discover",
-        title: "File what was found",
-        about: "File an issue that was found while working on another. Inside a step it is a \
-                request, which is filed when the step's turn passes the gate.",
+        title: "File a follow-up issue",
+        about: "File an issue discovered from another. Inside a step the request is queued and \
+                filed when the step's turn passes the gate.",
         destructive: false,
         idempotent: false,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: read::<DiscoverInput>,
         output: |tool| tool.answer::<DiscoverAnswer<'_>>(),
         perform: Perform::Discover(change::discover),
@@ -160,10 +160,10 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "issue_lease_renew",
         action: "issue.lease_renew",
         title: "Renew a lease",
-        about: "Move the expiry of a lease that has not expired.",
+        about: "Extend a lease that has not expired.",
         destructive: false,
         idempotent: false,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: read::<lease::RenewInput>,
         output: |tool| tool.answer::<IssueAnswer<'_>>(),
         perform: Perform::Lease(LeaseOperation::Renew, lease::renew),
@@ -172,10 +172,10 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "issue_lease_release",
         action: "issue.lease_release",
         title: "Release a lease",
-        about: "Give a lease back; the issue is open again.",
+        about: "Release a lease and reopen its issue.",
         destructive: true,
         idempotent: false,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: read::<lease::ReleaseInput>,
         output: |tool| tool.answer::<IssueAnswer<'_>>(),
         perform: Perform::Lease(LeaseOperation::Release, lease::release),
@@ -184,10 +184,10 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "issue_lease_projection",
         action: "issue.lease_projection",
         title: "Leases that need attention",
-        about: "List the issues whose lease is over or does not fit its row.",
+        about: "List issues whose lease is expired or contradicts the row.",
         destructive: false,
         idempotent: true,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: nothing,
         output: |tool| tool.answer::<look::LeasesAnswer>(),
         perform: Perform::Read(look::leases),
@@ -196,10 +196,10 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "dep_add",
         action: "dep.add",
         title: "Add a dependency",
-        about: "Make an issue depend on another; refused where it closes a circle.",
+        about: "Make an issue depend on another; an edge that closes a cycle is refused.",
         destructive: false,
         idempotent: false,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: read::<change::AddEdgeInput>,
         output: |tool| tool.answer::<EdgeAnswer<'_, EdgeItem<'_>>>(),
         perform: Perform::Change(ChangeMorphism::DepAdd, change::add_edge),
@@ -208,10 +208,10 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "dep_remove",
         action: "dep.remove",
         title: "Remove a dependency",
-        about: "Take an edge between two issues away.",
+        about: "Remove a dependency between two issues.",
         destructive: true,
         idempotent: false,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: read::<change::RemoveEdgeInput>,
         output: |tool| tool.answer::<EdgeAnswer<'_, EdgeItem<'_>>>(),
         perform: Perform::Change(ChangeMorphism::DepRemove, change::remove_edge),
@@ -220,10 +220,10 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "dep_diagnostics",
         action: "dep.diagnostics",
         title: "Diagnose dependencies",
-        about: "Tell whether the graph can end: circles, dangling edges, issues never ready.",
+        about: "Report dependency cycles, dangling edges and issues that can never be ready.",
         destructive: false,
         idempotent: true,
-        place: Place::Issues,
+        place: Resource::Issues,
         input: read::<look::DiagnosticsInput>,
         output: |tool| tool.answer::<Diagnostics>(),
         perform: Perform::Read(look::diagnostics),
@@ -232,10 +232,10 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "harness_session_read",
         action: "harness-session.read",
         title: "Read the session",
-        about: "Read the worktree's session: what it is about, and what comes next.",
+        about: "Read the worktree's session: its issue, summary and next step.",
         destructive: false,
         idempotent: true,
-        place: Place::Session,
+        place: Resource::Session,
         input: nothing,
         output: |tool| tool.answer::<SessionAnswer<'_>>(),
         perform: Perform::Read(look::session),
@@ -244,10 +244,10 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "harness_trajectory_query",
         action: "harness-trajectory.query",
         title: "Query the trajectory",
-        about: "List rows of the trajectory, the latest first.",
+        about: "List trajectory rows, latest first.",
         destructive: false,
         idempotent: true,
-        place: Place::Trajectory,
+        place: Resource::Trajectory,
         input: read::<QueryArgs>,
         output: |tool| tool.answer::<Projection<'_>>(),
         perform: Perform::Read(look::trajectory),
@@ -256,11 +256,11 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "join_check",
         action: "harness-join-check",
         title: "Judge a turn",
-        about: "Judge the evidence of one turn by the typestate gate. The verdict is data: a \
-                rejected turn is no error.",
+        about: "Judge the evidence of one turn with the typestate gate. The verdict is data: a \
+                rejected turn is not an error.",
         destructive: false,
         idempotent: true,
-        place: Place::None,
+        place: Resource::None,
         input: turn,
         output: |_| written::<JoinCheckAnswer>(),
         perform: Perform::Read(look::join_check),
@@ -290,7 +290,7 @@ fn nothing() -> Schema {
 fn turn() -> Schema {
     let mut schema = read_with_repeats::<JoinCheckInput>();
     let explain = json_schema!({
-        "description": "Say which rows broke which rule, and what would satisfy it.",
+        "description": "List the rows that break a rule, and what the rule requires.",
         "type": "boolean",
         "default": false,
     });
@@ -311,13 +311,13 @@ impl Tool {
 
     fn answer<T: schemars::JsonSchema>(&self) -> Schema {
         let place = match self.place {
-            Place::Issues => "issuesPath",
-            Place::Session | Place::Trajectory | Place::None => "path",
+            Resource::Issues => "issuesPath",
+            Resource::Session | Resource::Trajectory | Resource::None => "path",
         };
         answer::<T>(&[self.action], place)
     }
 
-    /// Returns the tool as clients are told of it.
+    /// Returns the tool's description for clients.
     pub(super) fn described(&self) -> Described {
         let mutates = self.claim().is_some();
         let hints = ToolAnnotations::with_title(self.title)
@@ -345,10 +345,10 @@ impl Tool {
                 }
             }
         }
-        // All of them would stand in every tool.
+        // All of them would be in every tool.
         if let Some(class) = definitions.get_mut("FailureClass") {
-            let about = "A stable, machine-readable name of one way to fail; `premath classes` \
-                         lists all.";
+            let about = "A stable, machine-readable name of one way to fail; list all classes with \
+                         `premath classes`.";
             *class = json!({"type": "string", "description": about});
         }
         let schema = json!({
@@ -363,14 +363,14 @@ impl Tool {
     }
 }
 
-fn refused(place: Place) -> Schema {
+fn refused(place: Resource) -> Schema {
     let mut schema = written::<Refusal>();
-    let hint = json_schema!({"description": "What can be done about it.", "type": "string"});
+    let hint = json_schema!({"description": "How to fix it.", "type": "string"});
     describe(&mut schema, "hint", hint);
     match place {
-        Place::Issues => with_place(schema, "issuesPath"),
-        Place::Session | Place::Trajectory => with_place(schema, "path"),
-        Place::None => schema,
+        Resource::Issues => with_place(schema, "issuesPath"),
+        Resource::Session | Resource::Trajectory => with_place(schema, "path"),
+        Resource::None => schema,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::judge::{evidence, fold, gate};
 use premath_evidence::Terminal;
 
 /// Agent, script, exit code · the ends of the calls, in the order in which they
-/// were told · the terminal event · the stream's classes, then the gate's.
+/// were reported · the terminal event · the stream's classes, then the gate's.
 const AMOUNTS: &str = "\
 codex broken 1 · ok · failed turn_failed · protocol.stop_reason_unhandled
 codex codex-abandoned 0 · open · end_turn · tool.join_incomplete tool.result_missing

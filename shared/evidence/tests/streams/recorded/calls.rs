@@ -7,8 +7,8 @@ use premath_evidence::{Agent, FoldedStream, Tokens};
 use premath_kernel::json::canonical;
 use serde_json::{Value, json};
 
-/// Calls that an agent's stream does not speak of, by script and call: nothing
-/// that reads only the stream can know of them.
+/// Calls that an agent's stream does not refer to, by script and call: nothing
+/// that reads only the stream can know about them.
 const UNTOLD: [(Agent, &str, &str, &str); 11] = [
     // Codex tells neither what it refuses itself, nor its own small tools.
     (Agent::Codex, "codex-others", "1_0", "view_image"),
@@ -27,9 +27,9 @@ const UNTOLD: [(Agent, &str, &str, &str); 11] = [
     (Agent::OpenCode, "opencode-hang", "0_0", "bash"),
 ];
 
-/// A call, as far as both sides speak of it.
+/// A call, as far as both sides refer to it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Told {
+struct ReadCall {
     /// Codex gives its calls numbers of its own.
     id: Option<String>,
     tool: String,
@@ -47,7 +47,7 @@ fn is_told(recording: &Recording, call: &Value) -> bool {
 }
 
 /// Says what an agent makes of a call.
-fn told_of(agent: Agent, call: &Value) -> Told {
+fn told_of(agent: Agent, call: &Value) -> ReadCall {
     let (id, name) = (call["id"].as_str().unwrap(), call["name"].as_str().unwrap());
     let arguments = &call["arguments"];
     let (id, tool, input) = match (agent, name) {
@@ -66,7 +66,7 @@ fn told_of(agent: Agent, call: &Value) -> Told {
             (None, "file_change", added(path))
         }
         (Agent::Gemini, _) => (Some(format!("{name}__{id}")), name, arguments.clone()),
-        // A tool that there is not is told as one that says so.
+        // An unknown tool is reported as a tool that reports this error.
         (Agent::OpenCode, "no_such_tool") => {
             let error = "Model tried to call unavailable tool 'no_such_tool'. Available tools: \
                 bash, edit, glob, grep, invalid, read, skill, task, todowrite, webfetch, write.";
@@ -75,7 +75,7 @@ fn told_of(agent: Agent, call: &Value) -> Told {
         }
         _ => (Some(id.to_owned()), name, arguments.clone()),
     };
-    Told {
+    ReadCall {
         id,
         tool: tool.to_owned(),
         input_digest: canonical::digest(&input),
@@ -100,16 +100,16 @@ fn quoted(command: &str) -> String {
     }
 }
 
-fn told_in(stream: &FoldedStream) -> Vec<Told> {
+fn told_in(stream: &FoldedStream) -> Vec<ReadCall> {
     let calls = stream.calls().map(|call| {
         let request = call.request.as_ref().unwrap();
-        Told {
+        ReadCall {
             id: (stream.agent() != Agent::Codex).then(|| call.id.to_string()),
             tool: request.tool.to_string(),
             input_digest: request.input_digest.digest(),
         }
     });
-    let mut calls: Vec<Told> = calls.collect();
+    let mut calls: Vec<ReadCall> = calls.collect();
     calls.sort();
     calls
 }
@@ -119,7 +119,7 @@ fn every_call_of_the_model_is_there_once_and_no_other() {
     for recording in AGENTS.into_iter().flat_map(recordings) {
         let stream = fold(recording.agent, &recording.stream);
         let made = recording.made().filter(|call| is_told(&recording, call));
-        let mut made: Vec<Told> = made.map(|call| told_of(recording.agent, call)).collect();
+        let mut made: Vec<ReadCall> = made.map(|call| told_of(recording.agent, call)).collect();
         made.sort();
         assert_eq!(
             told_in(&stream),
@@ -135,7 +135,7 @@ fn every_call_of_the_model_is_there_once_and_no_other() {
 }
 
 #[test]
-fn what_is_not_told_was_made() {
+fn what_is_not_reported_was_made() {
     let untold: usize = AGENTS
         .into_iter()
         .flat_map(recordings)
@@ -154,7 +154,7 @@ fn what_was_spent_is_what_the_answers_said() {
         let mut sum = Tokens::default();
         let mut nano_usd = 0;
         // The titles that OpenCode asks for, and what sub-agents spend, it
-        // tells to nobody.
+        // reports to no one.
         let own = recording.journal.iter().filter(|answer| {
             answer["played"] != "aside" && answer["conversation"] == *recording.script
         });

@@ -48,8 +48,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// A call that begins. Of file changes Codex once told the end alone, so
-    /// that a begin that is lost is made up.
+    /// A call that begins. Older versions of Codex reported only the end of
+    /// file changes, so a missing start is reconstructed.
     fn begins(&self, line: &str) -> bool {
         match self.agent {
             Agent::Codex => Self::has(line, "item.started") && !Self::has(line, "file_change"),
@@ -118,7 +118,7 @@ impl<'a> Lines<'a> {
         (line != self.lines[at]).then(|| text(&lines))
     }
 
-    /// How many calls the step has that a line stands in.
+    /// How many calls the step has that a line is in.
     fn calls_of_step(&self, at: usize) -> usize {
         let edge = |line: &&&str| Self::has(line, "step_start") || Self::has(line, "step_finish");
         let before = self.lines[..at].iter().rev().take_while(|line| !edge(line));
@@ -150,7 +150,7 @@ fn losses(of: &Lines<'_>) -> Planted {
         "the begin of a call is lost",
         of.places(|line| of.begins(line)),
     );
-    // Of several calls in one step nothing tells how many there were.
+    // The number of calls in one step is not reported.
     let ends = of.places(|line| of.ends(line));
     let told = |at: &usize| of.agent != Agent::OpenCode || of.calls_of_step(*at) == 1;
     lose(
@@ -246,7 +246,7 @@ fn changes(of: &Lines<'_>) -> Planted {
                 &from,
                 "\"status\":\"running\"",
             );
-            change("a status is no word", at, &from, "\"status\":7");
+            change("a status is not a word", at, &from, "\"status\":7");
             change("a call has no status", at, &from, "\"was\":\"there\"");
         }
     }
@@ -263,7 +263,7 @@ fn changes(of: &Lines<'_>) -> Planted {
     for at in [1, whole.len() / 2, whole.len() - 4] {
         let mut broken = whole.clone();
         broken[at] = 0xff;
-        planted.push(("a byte is no text", broken));
+        planted.push(("a byte is not text", broken));
     }
     planted
 }
@@ -289,7 +289,8 @@ fn disorders(of: &Lines<'_>) -> Planted {
             planted.push(("a call ends before it begins", text(&lines)));
         }
     }
-    // What is told once, and what was asked for at once, has no other order.
+    // What is reported once, and what was asked for at once, has no other
+    // order.
     for pair in ends.windows(2) {
         let (one, other) = (of.lines[pair[0]], of.lines[pair[1]]);
         let apart = of.lines[pair[0]..pair[1]]

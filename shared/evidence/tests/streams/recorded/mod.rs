@@ -29,7 +29,7 @@ impl Recording {
     /// Returns the calls that the model made, in their order.
     fn made(&self) -> impl Iterator<Item = &Value> {
         let answers = self.journal.iter();
-        // What a sub-agent's model calls is told to nobody.
+        // What a sub-agent's model calls is not reported.
         let own = answers.filter(|answer| answer["conversation"] == *self.script);
         own.filter_map(|answer| answer["calls"].as_array())
             .flatten()

@@ -24,7 +24,7 @@ pub enum BindingFault {
     #[error("its type is {0}, and typingPolicy.allowUnknown is not true")]
     Unknown(Classification),
     /// Its normaliser is not allowed.
-    #[error("its normalizerId is `{found}`, allowed are {allowed}")]
+    #[error("its normalizerId is `{found}`; expected one of {allowed}")]
     Normalizer {
         /// The envelope's.
         found: String,
@@ -32,7 +32,7 @@ pub enum BindingFault {
         allowed: String,
     },
     /// It requests a check that is not allowed.
-    #[error("it requests the check `{found}`, allowed are {allowed}")]
+    #[error("it requests the check `{found}`; expected one of {allowed}")]
     Check {
         /// The check.
         found: String,
@@ -41,7 +41,7 @@ pub enum BindingFault {
     },
     /// It requests a check that the policy allows and the harness does not run.
     #[error(
-        "it requests the check `{found}`, and the harness runs {} alone",
+        "it requests the check `{found}`, but the harness runs only {}",
         quoted(KNOWN_CHECKS)
     )]
     CheckUnknown {
@@ -200,7 +200,7 @@ impl Instruction {
     }
 
     /// Returns what keeps the harness from acting under the instruction: all of
-    /// [`Instruction::faults`], and checks that it would pass over in silence.
+    /// [`Instruction::faults`], and checks that it would skip in silence.
     pub fn faults_to_act(
         &self,
         policy: &InstructionPolicy,
@@ -221,7 +221,7 @@ impl Instruction {
     ///
     /// # Errors
     ///
-    /// [`BindingError`] with everything that stands against it.
+    /// [`BindingError`] with every reason to refuse it.
     pub(crate) fn bind(
         &self,
         policy: &InstructionPolicy,

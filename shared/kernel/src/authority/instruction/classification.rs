@@ -5,8 +5,8 @@ use serde::Serialize;
 use std::fmt;
 
 /// Whether the active policy knows an instruction's type. An unknown one is
-/// first-class: it is told and recorded, and executed only where its envelope
-/// allows that.
+/// first-class: it is reported and recorded, and executed only where its
+/// envelope allows that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Classification {
@@ -33,7 +33,7 @@ pub enum UnknownReason {
 }
 
 impl UnknownReason {
-    /// Returns the text that stands in answers.
+    /// Returns the text used in answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::TypeMissing => "type_missing",

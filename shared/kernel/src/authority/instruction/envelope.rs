@@ -1,9 +1,9 @@
-//! The envelope: who wants what, where, under which policy.
+//! The envelope: intent, scope and policy of an instruction.
 
 use crate::authority::claim::ClaimSet;
 use crate::failure::FailureClass;
 use crate::json::canonical;
-use crate::json::field::{FieldError, Fields, shown, some_text};
+use crate::json::field::{FieldError, ObjectFields, shown, some_text};
 use crate::json::reference;
 use crate::json::stamp::compact;
 use crate::json::token::encode_branch;
@@ -75,12 +75,13 @@ pub struct Instruction {
     envelope: InstructionEnvelope,
 }
 
-/// A file that is no instruction envelope.
+/// A file that is not an instruction envelope.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
     /// Its name is not one.
     #[error(
-        "an instruction's file is named <timestamp>-<id>.json, as in 20260305T100000Z-night.json, not `{found}`"
+        "invalid file name `{found}` of an instruction: expected <timestamp>-<id>.json, for \
+        example 20260305T100000Z-night.json"
     )]
     Name {
         /// The name.
@@ -122,19 +123,19 @@ impl EnvelopeError {
 impl Instruction {
     /// Reads an envelope from its file's name, without folders, and its bytes.
     ///
-    /// Fields that this build does not know are passed over, but are part of
-    /// the digest. A name that stands twice in an object is refused: two
-    /// readers would see two instructions.
+    /// Fields that this build does not know are skipped, but are part of the
+    /// digest. A name that appears twice in an object is refused: two readers
+    /// would see two instructions.
     ///
     /// # Errors
     ///
     /// The first thing that does not fit, and what would be right.
     pub fn parse(file_name: &str, bytes: &[u8]) -> Result<Self, EnvelopeError> {
         let id = id_of(file_name)?;
-        let fields = Fields::parse_strict(bytes)?;
+        let fields = ObjectFields::parse_strict(bytes)?;
         let document = fields.rest();
         let digest = format!("instr1_{}", canonical::ref_digest(&document));
-        let envelope = read(Fields::of(Value::Object(document), String::new())?)?;
+        let envelope = read(ObjectFields::of(Value::Object(document), String::new())?)?;
         Ok(Self {
             id,
             digest,
@@ -217,7 +218,7 @@ fn id_of(file_name: &str) -> Result<String, EnvelopeError> {
     }
 }
 
-fn read(mut fields: Fields) -> Result<InstructionEnvelope, FieldError> {
+fn read(mut fields: ObjectFields) -> Result<InstructionEnvelope, FieldError> {
     fields.schema()?;
     let intent = fields.text("intent")?;
     let mut scope = fields
@@ -249,7 +250,7 @@ fn read(mut fields: Fields) -> Result<InstructionEnvelope, FieldError> {
     })
 }
 
-fn flag(fields: &mut Fields, name: &str) -> Result<bool, FieldError> {
+fn flag(fields: &mut ObjectFields, name: &str) -> Result<bool, FieldError> {
     match fields.take(name) {
         None => Ok(false),
         Some(Value::Bool(flag)) => Ok(flag),
@@ -258,14 +259,14 @@ fn flag(fields: &mut Fields, name: &str) -> Result<bool, FieldError> {
 }
 
 /// Takes a list of texts, none blank and each once; absent reads as empty.
-pub(super) fn words(fields: &mut Fields, name: &str) -> Result<BTreeSet<String>, FieldError> {
+pub(super) fn words(fields: &mut ObjectFields, name: &str) -> Result<BTreeSet<String>, FieldError> {
     let mut found = BTreeSet::new();
     for (index, text) in fields.texts(name)?.into_iter().enumerate() {
         let at = format!("{name}[{index}]");
         let word = some_text(&text)
             .ok_or_else(|| fields.wrong(&at, "text that is not blank", &text.clone().into()))?;
         if !found.insert(word) {
-            return Err(fields.wrong(&at, "a text that stands there once", &text.into()));
+            return Err(fields.wrong(&at, "a text that appears once", &text.into()));
         }
     }
     Ok(found)

@@ -5,7 +5,7 @@ use super::classification::{Classification, UnknownReason};
 use super::envelope::words;
 use crate::failure::FailureClass;
 use crate::json::canonical;
-use crate::json::field::{FieldError, Fields};
+use crate::json::field::{FieldError, ObjectFields};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -29,8 +29,8 @@ const USUAL_TYPES: [&str; 4] = [
 
 /// A valid instruction policy whose digest is that of its content.
 ///
-/// Its artifact may have more fields; they are passed over, but are part of
-/// the digest.
+/// Its artifact may have more fields; they are skipped, but are part of the
+/// digest.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "camelCase", transform = add_head)]
 pub struct InstructionPolicy {
@@ -58,11 +58,11 @@ pub enum InstructionPolicyError {
     #[error("cannot read the instruction policy")]
     Shape(#[from] FieldError),
     /// The digest is not that of the content.
-    #[error("the instruction policy's policyDigest must be `{expected}`, found `{found}`")]
+    #[error("wrong policyDigest of the instruction policy: expected `{expected}`, found `{found}`")]
     DigestMismatch {
         /// The digest of the content.
         expected: String,
-        /// The digest that stands there.
+        /// The digest that was found.
         found: String,
     },
 }
@@ -84,9 +84,9 @@ impl InstructionPolicy {
     ///
     /// The first field that does not fit, and last the digest.
     pub fn parse(bytes: &[u8]) -> Result<Self, InstructionPolicyError> {
-        let document = Fields::parse_strict(bytes)?.rest();
+        let document = ObjectFields::parse_strict(bytes)?.rest();
         let expected = canonical::policy_digest(&document);
-        let policy = read(Fields::of(Value::Object(document), String::new())?)?;
+        let policy = read(ObjectFields::of(Value::Object(document), String::new())?)?;
         if policy.policy_digest != expected {
             return Err(InstructionPolicyError::DigestMismatch {
                 expected,
@@ -161,7 +161,7 @@ fn add_head(schema: &mut Schema) {
     );
 }
 
-fn read(mut fields: Fields) -> Result<InstructionPolicy, FieldError> {
+fn read(mut fields: ObjectFields) -> Result<InstructionPolicy, FieldError> {
     fields.schema()?;
     fields.literal("policyKind", INSTRUCTION_POLICY_KIND)?;
     let mut some = |name| {

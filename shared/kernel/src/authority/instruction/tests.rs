@@ -142,7 +142,7 @@ fn every_fault_of_an_envelope_has_its_class_its_field_and_what_would_be_right() 
             "capabilityClaims",
             json!(["a", "a "]),
             "instruction_capability_claims_invalid",
-            "`capabilityClaims[1]` must be a text that stands there once",
+            "`capabilityClaims[1]` must be a text that appears once",
         ),
         (
             "requestedChecks",
@@ -257,7 +257,7 @@ fn each_fault_of_the_binding_has_its_class() {
 }
 
 #[test]
-fn an_unknown_type_is_told_and_runs_only_where_the_envelope_allows_it() {
+fn an_unknown_type_is_reported_and_runs_only_where_the_envelope_allows_it() {
     let unknown = edited(|d| {
         d["instructionType"] = json!("harness.revolution");
         d["typingPolicy"]["allowUnknown"] = json!(true);
@@ -311,7 +311,7 @@ fn a_policy_of_another_implementation_is_read_and_knows_the_usual_types() {
 }
 
 #[test]
-fn a_check_that_the_policy_allows_and_nobody_runs_binds_nothing() {
+fn a_check_that_the_policy_allows_and_is_not_run_binds_nothing() {
     let mut document = json!({
         "schema": 1,
         "policyKind": INSTRUCTION_POLICY_KIND,
@@ -352,11 +352,15 @@ fn a_mode_binds_a_turn_to_policy_claims_normaliser_and_instruction() {
         Some("premath.harness.shell.v1")
     );
     assert_eq!(binding.instruction_ref, Some(instruction.reference()));
-    assert!(binding.claims.covers(<Close as crate::turn::Change>::CLAIM));
+    assert!(
+        binding
+            .claims
+            .covers(<Close as crate::turn::MutationKind>::CLAIM)
+    );
     assert!(
         !binding
             .claims
-            .covers(<Discover as crate::turn::Change>::CLAIM)
+            .covers(<Discover as crate::turn::MutationKind>::CLAIM)
     );
     assert!(
         mode.told()
@@ -365,8 +369,8 @@ fn a_mode_binds_a_turn_to_policy_claims_normaliser_and_instruction() {
 }
 
 proptest! {
-    /// Whatever stands there, the verdict is a value, and only an envelope
-    /// with the active digest, a known type and the claims is admitted.
+    /// Whatever is there, the verdict is a value, and only an envelope with the
+    /// active digest, a known type and the claims is admitted.
     #[test]
     fn nothing_but_a_whole_envelope_is_admitted(
         digest in any::<bool>(), kind in "[a-z.]{0,14}", allow in any::<bool>(),
@@ -393,7 +397,7 @@ proptest! {
         prop_assert_eq!(instruction.bind(&policy(), BATCH_CHANGES).is_ok(), right);
     }
 
-    /// Order, white space and the order of keys are no part of an identity;
+    /// Order, white space and the order of keys are not part of an identity;
     /// every value is.
     #[test]
     fn the_digest_is_that_of_the_content(intent in "[a-z]{1,9}", spaces in 0..4_usize) {

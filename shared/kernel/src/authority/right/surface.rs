@@ -36,8 +36,8 @@ impl LeaseOperation {
 /// An instruction that the active policy admits, and under which others ask
 /// for changes.
 ///
-/// It gives its link to nobody: who had that could act in a batch's mode,
-/// which asks for more.
+/// It keeps its link private: the link would permit acting in a batch's mode,
+/// which requires more.
 #[derive(Debug)]
 pub struct InstructedSurface {
     link: InstructionLink,
@@ -120,8 +120,8 @@ impl InstructedSurface {
     }
 }
 
-/// What a row says of a change that an instruction claims: which, under which
-/// instruction, and who asked. It authorises nothing.
+/// What a row reports about a change that an instruction claims: which, under
+/// which instruction, and who asked. It authorises nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstructedRecord {
     kind: ChangeMorphism,
@@ -163,7 +163,7 @@ impl InstructedChange {
         self.kind
     }
 
-    /// Returns what the row says of it.
+    /// Returns what the row reports about it.
     pub fn record(&self) -> InstructedRecord {
         InstructedRecord {
             kind: self.kind,

@@ -3,7 +3,7 @@
 use super::TransportAction;
 use crate::failure::FailureClass;
 use crate::issue::lease::{AssigneeRule, ClaimRequest, LeaseKey, TTL_DEFAULT, Term};
-use crate::json::field::{FieldError, Fields};
+use crate::json::field::{FieldError, ObjectFields};
 use crate::json::id::{IssueId, LeaseId};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -54,23 +54,23 @@ pub struct Payload {
     pub issues_path: Option<String>,
 }
 
-/// A payload that is no request.
+/// A payload that is not a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
     /// A field is missing or has the wrong type.
     #[error(transparent)]
     Shape(#[from] FieldError),
-    /// Nobody is named who claims or holds.
-    #[error("`assignee` is missing: it must be the name of whoever claims or holds")]
+    /// The assignee is missing.
+    #[error("`assignee` is missing: expected the name of the claimant or holder")]
     Assignee,
     /// The end of the lease is given twice.
     #[error("`leaseTtlSeconds` and `leaseExpiresAt` are both given; give one")]
     TwoTerms,
-    /// The time to live is no number of seconds.
+    /// The time to live is not a number of seconds.
     #[error("`leaseTtlSeconds` must be a whole number of seconds, 30 to 86400")]
     Ttl,
-    /// The expiry is no time.
-    #[error("`leaseExpiresAt` must be an RFC 3339 time such as 2026-03-05T10:00:00Z")]
+    /// The expiry is not a time.
+    #[error("`leaseExpiresAt` must be an RFC 3339 time, for example 2026-03-05T10:00:00Z")]
     ExpiresAt,
 }
 
@@ -100,7 +100,7 @@ impl Payload {
     ///
     /// The first field that does not fit, and what would be right.
     pub fn read(action: TransportAction, payload: Value) -> Result<Self, PayloadError> {
-        let mut fields = Fields::of(payload, String::new()).map_err(|error| match error {
+        let mut fields = ObjectFields::of(payload, String::new()).map_err(|error| match error {
             FieldError::NotAnObject { found, .. } => FieldError::NotAnObject {
                 field: "payload".to_owned(),
                 found,
@@ -152,7 +152,7 @@ impl Payload {
 }
 
 fn claim_request(
-    fields: &mut Fields,
+    fields: &mut ObjectFields,
     lease_id: Option<LeaseId>,
 ) -> Result<ClaimRequest, PayloadError> {
     Ok(ClaimRequest {
@@ -165,11 +165,11 @@ fn claim_request(
     })
 }
 
-fn assignee(fields: &mut Fields) -> Result<String, PayloadError> {
+fn assignee(fields: &mut ObjectFields) -> Result<String, PayloadError> {
     fields.text_opt("assignee")?.ok_or(PayloadError::Assignee)
 }
 
-fn generation(fields: &mut Fields) -> Result<Option<u64>, PayloadError> {
+fn generation(fields: &mut ObjectFields) -> Result<Option<u64>, PayloadError> {
     const EXPECTED: &str = "the lease's generation, a whole number";
     match fields.take("generation") {
         None => Ok(None),
@@ -180,7 +180,7 @@ fn generation(fields: &mut Fields) -> Result<Option<u64>, PayloadError> {
     }
 }
 
-fn term(fields: &mut Fields) -> Result<Term, PayloadError> {
+fn term(fields: &mut ObjectFields) -> Result<Term, PayloadError> {
     let ttl = fields.take("leaseTtlSeconds");
     let until = fields.take("leaseExpiresAt");
     match (ttl, until) {

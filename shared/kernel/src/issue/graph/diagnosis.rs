@@ -1,9 +1,9 @@
 //! `dep_diagnostics`: whether the graph can end (HARNESS-RUNTIME 3.1).
 //!
-//! Circles are looked for over what really holds. An ancestor's holds reach
-//! all of its descendants; to stay linear each parent gets a second vertex,
-//! its *gate*: a child waits for its parents' gates, a gate waits for what
-//! holds the parent from outside its subtree and for the gates above it.
+//! Cycles are looked for over what really holds. An ancestor's holds reach all
+//! of its descendants; to stay linear each parent gets a second vertex, its
+//! *gate*: a child waits for its parents' gates, a gate waits for what holds
+//! the parent from outside its subtree and for the gates above it.
 
 use super::{IssueGraph, Node, NodeIndex, Presence};
 use crate::issue::{Dependency, EdgeKind};
@@ -33,7 +33,7 @@ pub struct Edge {
     pub depends_on_id: Arc<str>,
 }
 
-/// An edge that stands more than once.
+/// A duplicate edge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DuplicateEdge {
@@ -43,7 +43,7 @@ pub struct DuplicateEdge {
     /// Its word.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How often it stands.
+    /// How many times it occurs.
     pub count: usize,
 }
 
@@ -53,10 +53,10 @@ pub struct DuplicateEdge {
 pub struct Diagnosis {
     /// Whether anything waits for itself.
     pub has_cycle: bool,
-    /// One shortest circle through the smallest member, the first id again at
+    /// One shortest cycle through the smallest member, the first id again at
     /// the end.
     pub cycle_path: Option<Vec<Arc<str>>>,
-    /// Every circle as its strongly connected component, smallest id first.
+    /// Every cycle as its strongly connected component, smallest id first.
     pub cycles: Vec<Vec<Arc<str>>>,
     /// Edges that hold and whose target does not exist.
     pub dangling: Vec<Edge>,
@@ -64,7 +64,8 @@ pub struct Diagnosis {
     pub self_loops: Vec<Arc<str>>,
     /// Edges that stand more than once.
     pub duplicate_edges: Vec<DuplicateEdge>,
-    /// Active issues that wait, directly or not, for a circle or a missing issue.
+    /// Active issues that wait, directly or not, for a cycle or a missing
+    /// issue.
     pub never_ready: Vec<Arc<str>>,
 }
 
@@ -213,7 +214,7 @@ impl IssueGraph {
         waits
     }
 
-    /// Returns a shortest circle through the first node, by ids.
+    /// Returns a shortest cycle through the first node, by ids.
     fn shortest_circle(&self, waits: &[Vec<Vertex>], cycle: &[NodeIndex]) -> Vec<Arc<str>> {
         let start = issue_vertex(cycle[0]);
         let mut from: BTreeMap<Vertex, Vertex> = BTreeMap::new();

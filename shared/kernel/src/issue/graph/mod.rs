@@ -137,7 +137,7 @@ impl IssueGraph {
         self.recompute_subtree_hold(node);
         self.propagate(node, was);
         self.recheck(node);
-        // An issue that ends can break a circle and never make one.
+        // An issue that ends can break a cycle and never make one.
         if !self.nodes[node as usize].state.is_active() {
             self.revision += u64::from(was.is_active() || was == Presence::Missing);
         } else if !was.is_active() {
@@ -155,7 +155,7 @@ impl IssueGraph {
         self.ready.iter().map(|(_, id)| id)
     }
 
-    /// Tells whether an issue is open and nothing holds it.
+    /// Returns whether an issue is open and nothing holds it.
     pub fn is_ready(&self, id: &str) -> bool {
         self.index
             .get(id)
@@ -349,7 +349,7 @@ impl IssueGraph {
             })
     }
 
-    /// Tells whether a node is the root of a subtree or below it.
+    /// Returns whether a node is the root of a subtree or below it.
     fn is_within(&self, node: NodeIndex, root: NodeIndex) -> bool {
         node == root || self.ancestors(node).any(|ancestor| ancestor == root)
     }
@@ -406,8 +406,8 @@ const fn moved(count: u32, up: bool) -> u32 {
     }
 }
 
-/// A walk over all that lies above or below a node, each node once, the
-/// node itself only where a circle leads back to it.
+/// A walk over all that is above or below a node, each node once, the node
+/// itself only where a cycle leads back to it.
 struct Walk<'a> {
     graph: &'a IssueGraph,
     next: fn(&Node) -> &Vec<NodeIndex>,

@@ -85,7 +85,7 @@ fn an_ancestors_outside_blocker_holds_the_subtree_but_an_inside_one_does_not() {
 }
 
 #[test]
-fn a_circle_is_named_from_its_smallest_member() {
+fn a_cycle_is_named_from_its_smallest_member() {
     let g = graph(&[
         issue("c", "open", &[("a", "blocks")]),
         issue("b", "open", &[("c", "blocks")]),
@@ -109,7 +109,7 @@ fn a_circle_is_named_from_its_smallest_member() {
 }
 
 #[test]
-fn a_circle_through_an_ancestors_blocker_is_found() {
+fn a_cycle_through_an_ancestors_blocker_is_found() {
     // The child waits for x by its parent, and x waits for the child.
     let g = graph(&[
         issue("p", "open", &[("x", "blocks")]),
@@ -128,7 +128,7 @@ fn a_circle_through_an_ancestors_blocker_is_found() {
 }
 
 #[test]
-fn circles_of_the_closed_are_for_the_full_scope_only() {
+fn cycles_of_the_closed_are_for_the_full_scope_only() {
     let g = graph(&[
         issue("a", "closed", &[("b", "blocks")]),
         issue("b", "closed", &[("a", "blocks")]),
@@ -159,7 +159,7 @@ fn loops_duplicates_and_dangling_edges_are_listed() {
 }
 
 #[test]
-fn a_parent_that_is_its_own_ancestor_ends_the_walk_and_is_a_circle() {
+fn a_parent_that_is_its_own_ancestor_ends_the_walk_and_is_a_cycle() {
     let g = graph(&[
         issue("a", "open", &[("b", "parent-child")]),
         issue("b", "open", &[("a", "parent-child")]),
@@ -261,7 +261,7 @@ proptest! {
     }
 
     #[test]
-    fn without_a_circle_and_a_missing_target_everything_open_can_be_closed(
+    fn without_a_cycle_and_a_missing_target_everything_open_can_be_closed(
         rows in prop::collection::vec(any_issue(), 1..12)
     ) {
         let mut issues: BTreeMap<String, Issue> =

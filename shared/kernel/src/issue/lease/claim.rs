@@ -110,7 +110,7 @@ pub struct TakenOver {
     pub holder_dead: bool,
 }
 
-/// Tells whether an issue may be claimed, leaving readiness aside.
+/// Returns whether an issue may be claimed, leaving readiness aside.
 fn free_to_claim(
     issue: &Issue,
     request: &ClaimRequest,
@@ -120,7 +120,7 @@ fn free_to_claim(
     if issue.lease_generation == u64::MAX {
         return refuse(
             FailureClass::LeaseInvalidPayload,
-            format!("issue {id} has a generation beyond counting"),
+            format!("the generation of issue {id} overflows"),
         );
     }
     match state(Some(issue), seen) {
@@ -130,7 +130,7 @@ fn free_to_claim(
         ),
         LeaseState::InvalidExpiresAt => refuse(
             FailureClass::LeaseInvalidExpiresAt,
-            format!("the lease of issue {id} has an expiry that cannot be read"),
+            format!("the lease of issue {id} has an invalid expiry"),
         ),
         LeaseState::Active | LeaseState::Contended => {
             let owner = issue.lease.as_ref().map_or("", |lease| &lease.owner);
@@ -153,7 +153,7 @@ fn free_to_claim(
             if issue.status == Status::InProgress {
                 return refuse(
                     FailureClass::LeaseContentionActive,
-                    format!("issue {id} is in progress without a lease: somebody's manual work"),
+                    format!("issue {id} is in progress without a lease (manual work)"),
                 );
             }
             if !request.assignees.admits(&issue.assignee, &request.claimant) {
@@ -167,7 +167,7 @@ fn free_to_claim(
             {
                 return refuse(
                     FailureClass::LeaseContentionActive,
-                    format!("issue {id} waits for its retry at {retry_at}"),
+                    format!("issue {id} is waiting for its retry at {retry_at}"),
                 );
             }
             Ok(None)
@@ -175,7 +175,8 @@ fn free_to_claim(
     }
 }
 
-/// Tells whether a claim would be granted to a claimant, apart from readiness.
+/// Returns whether a claim would be granted to a claimant, apart from
+/// readiness.
 pub fn claimable(issue: &Issue, request: &ClaimRequest, seen: &Observation<'_>) -> bool {
     free_to_claim(issue, request, seen).is_ok()
 }
@@ -188,7 +189,7 @@ pub fn claimable(issue: &Issue, request: &ClaimRequest, seen: &Observation<'_>) 
 /// # Errors
 ///
 /// Refused over a live lease, also for the same owner's name, where the issue
-/// is closed, held, waiting or somebody else's, or the request is invalid.
+/// is closed, held, waiting or assigned to another, or the request is invalid.
 pub fn claim(
     issue: &Issue,
     ready: bool,
@@ -250,7 +251,7 @@ fn next_generation(issue: &Issue, request: &ClaimRequest) -> Result<u64, LeaseRe
         Some(generation) => Ok(generation),
         None => refuse(
             FailureClass::LeaseInvalidPayload,
-            format!("issue {} has a generation beyond counting", issue.id),
+            format!("the generation of issue {} overflows", issue.id),
         ),
     }
 }

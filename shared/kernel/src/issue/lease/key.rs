@@ -7,7 +7,7 @@ use crate::issue::{Holder, Issue, Lease, RowChange, Status};
 use crate::json::id::LeaseId;
 use crate::json::time;
 
-/// What an operation says of the lease that it means; a worker says all.
+/// What an operation reports about the lease that it means; a worker says all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseKey {
     /// The lease's id.
@@ -83,10 +83,7 @@ pub fn renew(
         LeaseState::InvalidExpiresAt => {
             return refuse(
                 FailureClass::LeaseInvalidExpiresAt,
-                format!(
-                    "the lease of issue {} has an expiry that cannot be read",
-                    issue.id
-                ),
+                format!("the lease of issue {} has an invalid expiry", issue.id),
             );
         }
         _ => {
@@ -159,17 +156,11 @@ pub fn fence(issue: &Issue, key: &LeaseKey, seen: &Observation<'_>) -> Result<()
         LeaseState::Active => Ok(()),
         LeaseState::Contended => refuse(
             FailureClass::LeaseContentionActive,
-            format!(
-                "the row of issue {} does not fit its lease any more",
-                issue.id
-            ),
+            format!("the row of issue {} contradicts its lease", issue.id),
         ),
         LeaseState::InvalidExpiresAt => refuse(
             FailureClass::LeaseInvalidExpiresAt,
-            format!(
-                "the lease of issue {} has an expiry that cannot be read",
-                issue.id
-            ),
+            format!("the lease of issue {} has an invalid expiry", issue.id),
         ),
         _ => refuse(
             FailureClass::LeaseStale,

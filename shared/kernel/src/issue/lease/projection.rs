@@ -1,4 +1,4 @@
-//! The leases of issue memory that need somebody's attention.
+//! The leases of issue memory that need attention.
 
 use super::{LeaseState, Observation, state};
 use crate::issue::Issue;

@@ -13,7 +13,7 @@ pub enum LeaseState {
     MissingIssue,
     /// Closed, no lease.
     Released,
-    /// Closed, and a lease still stands in the row.
+    /// Closed, and a lease still is in the row.
     ClosedWithLease,
     /// Not closed, no lease.
     Unleased,
@@ -28,7 +28,7 @@ pub enum LeaseState {
 }
 
 impl LeaseState {
-    /// Returns the text that stands in references and answers.
+    /// Returns the text used in references and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::MissingIssue => "missing_issue",
@@ -43,7 +43,7 @@ impl LeaseState {
     }
 }
 
-/// Tells the state of an issue's lease.
+/// Returns the state of an issue's lease.
 pub fn state(issue: Option<&Issue>, seen: &Observation<'_>) -> LeaseState {
     let Some(issue) = issue else {
         return LeaseState::MissingIssue;
@@ -72,7 +72,7 @@ pub fn state(issue: Option<&Issue>, seen: &Observation<'_>) -> LeaseState {
     }
 }
 
-/// Tells whether a lease is over; `None` where its expiry cannot be read.
+/// Returns whether a lease is over; `None` where its expiry cannot be read.
 ///
 /// Under the same boot the holder's life and its deadline on CLOCK_BOOTTIME
 /// decide, so that no jump of the wall clock ends or prolongs a lease on its

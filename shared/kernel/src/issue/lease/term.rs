@@ -43,7 +43,7 @@ impl Term {
             return refuse(
                 wrong,
                 format!(
-                    "a lease lives {} to {} seconds, not {}",
+                    "a lease lasts {} to {} seconds, not {}",
                     TTL_MIN.as_secs(),
                     TTL_MAX.as_secs(),
                     ttl.as_secs()
@@ -51,7 +51,7 @@ impl Term {
             );
         }
         let Ok(expires_at) = now.wall.checked_add(ttl) else {
-            return refuse(wrong, "the expiry is beyond the calendar");
+            return refuse(wrong, "the expiry is out of range");
         };
         let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
         Ok((expires_at, now.boot_ms.saturating_add(ttl_ms)))

@@ -85,7 +85,7 @@ fn a_claim_makes_an_active_lease_of_the_next_generation() {
 }
 
 #[test]
-fn nobody_claims_over_a_live_lease_not_even_its_own_name() {
+fn no_claim_succeeds_over_a_live_lease_not_even_its_own_name() {
     let (row, _) = claimed("w.1", None);
     let refusal = claim(
         &issue(&row),
@@ -174,7 +174,7 @@ fn a_zombie_of_an_older_generation_can_change_nothing() {
 }
 
 #[test]
-fn release_gives_the_assignee_back_and_keeps_the_generation() {
+fn release_restores_the_assignee_and_keeps_the_generation() {
     let row = r#"{"id":"x","status":"open","assignee":"ann"}"#;
     let mut wish = request("w.1");
     wish.assignees = AssigneeRule::Any;

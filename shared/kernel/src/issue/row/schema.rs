@@ -13,14 +13,14 @@ const TEXTS: [(&str, &str); 8] = [
     ("design", "How it is to be done."),
     ("acceptance_criteria", "When it counts as done."),
     ("notes", "What was noted; an escalation adds to it."),
-    ("owner", "Who answers for it."),
+    ("owner", "The owner."),
     (
         "closed_under",
         "The instruction that the step which closed it acted under (ours).",
     ),
     (
         "mol_type",
-        "What another tracker says of it; part of the snapshot's digest.",
+        "What another tracker reports about it; part of the snapshot's digest.",
     ),
 ];
 

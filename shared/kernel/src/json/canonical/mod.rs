@@ -28,7 +28,7 @@ pub fn digest(value: &(impl Serialize + ?Sized)) -> String {
 }
 
 /// Returns [`digest`] of a value that serialises its object keys in byte order
-/// already, as types do whose fields stand in that order, and as generic JSON
+/// already, as types do whose fields are in that order, and as generic JSON
 /// does: without a copy of it, and in constant memory.
 ///
 /// Debug builds compare it with [`digest`] at every call.

@@ -1,7 +1,7 @@
 //! The text of a JSON string.
 
-/// Writes what stands between a string's quotes as `serde_json` does, several
-/// bytes at a time.
+/// Writes what is between a string's quotes as `serde_json` does, several bytes
+/// at a time.
 pub(super) fn quote(text: &str, out: &mut Vec<u8>) {
     /// Wide enough for the compiler's vectors, short enough for one line end.
     const STRIDE: usize = 16;

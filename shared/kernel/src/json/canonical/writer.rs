@@ -24,7 +24,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Returns the SHA-256 of a value's JSON text, with its keys in the order
-    /// in which the value gives them; that of nothing, for a value that is no
+    /// in which the value gives them; that of nothing, for a value that is not
     /// JSON (see [`value_of`](super::value_of)).
     pub(super) fn hash(value: &(impl Serialize + ?Sized)) -> [u8; 32] {
         let mut writer = Self {

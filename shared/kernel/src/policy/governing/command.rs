@@ -50,7 +50,7 @@ const NODE_TOOLS: &[&str] = &["npm", "yarn", "pnpm", "bun"];
 /// Options of interpreters that take the next word.
 const VALUE_OPTIONS: &[&str] = &["-r", "--require", "--import", "--loader", "-W", "-X", "-I"];
 
-/// Returns the files that a command names; `exists` tells whether the
+/// Returns the files that a command names; `exists` returns whether the
 /// repository has a file at a path.
 pub fn files_of(command: &str, exists: impl Fn(&str) -> bool) -> CommandFiles {
     let mut reader = Reader {
@@ -241,13 +241,14 @@ fn is_interpreter(program: &str) -> bool {
     INTERPRETERS.contains(&program) || matches!(numbered, "python" | "pypy" | "ruby" | "perl")
 }
 
-/// Tells whether a word is a group of short options with that one in it.
+/// Returns whether a word is a group of short options with that one in it.
 fn is_short_option(word: &str, option: char) -> bool {
     word.strip_prefix('-')
         .is_some_and(|group| !group.starts_with('-') && group.contains(option))
 }
 
-/// Tells whether a word is a number or a duration, as `timeout` and `nice` take.
+/// Returns whether a word is a number or a duration, as `timeout` and `nice`
+/// take.
 fn is_quantity(word: &str) -> bool {
     let number = word.trim_end_matches(['s', 'm', 'h', 'd']);
     !number.is_empty()
@@ -288,7 +289,7 @@ fn simple_commands(command: &str) -> Vec<Vec<String>> {
             (None | Some('"'), '\\') => word.extend(chars.next()),
             (Some(_), c) => word.push(c),
             (None, '<' | '>') => {
-                // The descriptor of a redirection, as in `2>`, is no word.
+                // The descriptor of a redirection, as in `2>`, is not a word.
                 if word.bytes().all(|byte| byte.is_ascii_digit()) {
                     word.clear();
                 }

@@ -48,8 +48,8 @@ pub(super) fn components(path: &str) -> Vec<String> {
     parts
 }
 
-/// Tells whether a component is its own folded form, and no short name, at a
-/// glance; a false answer says nothing.
+/// Returns whether a component is its own folded form, and no short name, by a
+/// quick check; `false` means unknown.
 pub(super) fn is_folded(part: &str) -> bool {
     let is_plain =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-.".contains(&byte);
@@ -71,13 +71,13 @@ fn component(part: &str) -> String {
     name.trim_end_matches(['.', ' ']).to_owned()
 }
 
-/// Tells whether a folded component may name a file whose folded name is
+/// Returns whether a folded component may name a file whose folded name is
 /// `name`: it is the name, or a short name that Windows makes of it.
 pub(super) fn is_spelling_of(part: &str, name: &str) -> bool {
     part == name || is_short_name_of(part, name)
 }
 
-/// Tells whether a component has the form `HARNES~1.TOM` for a name.
+/// Returns whether a component has the form `HARNES~1.TOM` for a name.
 fn is_short_name_of(part: &str, name: &str) -> bool {
     const STEM: usize = 8;
     let Some((stem, rest)) = part.split_once('~') else {

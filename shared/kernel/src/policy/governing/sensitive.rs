@@ -27,7 +27,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// Returns the text that stands in files and reports.
+    /// Returns the text used in files and reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Verification => "verification",
@@ -90,7 +90,7 @@ impl SensitiveChanges {
         Self { changes, count }
     }
 
-    /// Tells whether there are none.
+    /// Returns whether there are none.
     pub const fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
@@ -104,7 +104,7 @@ fn is_touched(path: &str, commands: &CommandFiles) -> bool {
 
 /// The table. A pattern without a slash is a file's name in any folder, one
 /// that ends in a slash is a folder in any folder, and one that begins with a
-/// slash counts from the root. `*` stands for any text within a name.
+/// slash counts from the root. `*` matches any text within a name.
 const SENSITIVE: &[(Category, &[&str])] = &[
     (
         Category::Verification,
@@ -386,7 +386,7 @@ fn names(pattern: &str, path: &[String]) -> bool {
     })
 }
 
-/// Tells whether a text fits a name in which `*` stands for any text.
+/// Returns whether a text fits a name in which `*` matches any text.
 fn wild(name: &str, text: &str) -> bool {
     let Some((head, tail)) = name.split_once('*') else {
         return name == text;

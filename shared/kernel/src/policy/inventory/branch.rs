@@ -1,14 +1,14 @@
 //! Branches and marks.
 
 use super::found::{Branch, LeaseLook, Mark};
-use super::{Item, Kind, Role, Scene, Standing, Thing};
+use super::{InventoryItem, Kind, Role, Scene, Standing, Thing};
 use std::collections::BTreeSet;
 
-const SALVAGE: &str = "`premath clean --salvage` takes it away once it is old";
+const SALVAGE: &str = "`premath clean --salvage` removes it once it is old";
 
 /// Accounts for branches and marks, after the worktrees: a branch is not
 /// checked out by a registration that goes.
-pub(super) fn items(scene: &Scene<'_>, worktrees: &[Item]) -> Vec<Item> {
+pub(super) fn items(scene: &Scene<'_>, worktrees: &[InventoryItem]) -> Vec<InventoryItem> {
     let going: BTreeSet<&str> = worktrees
         .iter()
         .filter_map(|item| match &item.thing {
@@ -23,7 +23,7 @@ pub(super) fn items(scene: &Scene<'_>, worktrees: &[Item]) -> Vec<Item> {
         .collect()
 }
 
-fn branch(scene: &Scene<'_>, found: &Branch, going: &BTreeSet<&str>) -> Option<Item> {
+fn branch(scene: &Scene<'_>, found: &Branch, going: &BTreeSet<&str>) -> Option<InventoryItem> {
     let out = found.checked_out.as_ref().filter(|out| {
         let name = out.worktree.as_deref();
         !name.is_some_and(|name| going.contains(name))
@@ -35,9 +35,9 @@ fn branch(scene: &Scene<'_>, found: &Branch, going: &BTreeSet<&str>) -> Option<I
         Role::Salvage | Role::Moved => Kind::SalvageBranch,
         Role::Other => Kind::Branch,
     };
-    let item = |standing, reason: String| Item::new(kind, &found.name, standing, reason);
+    let item = |standing, reason: String| InventoryItem::new(kind, &found.name, standing, reason);
     let item = match (&found.role, out) {
-        (Role::Other, _) => item(Standing::Kept, "none of the harness's making".to_owned()),
+        (Role::Other, _) => item(Standing::Kept, "not created by the harness".to_owned()),
         (_, Some(out)) => item(
             Standing::InUse,
             format!("checked out in {}", out.path.display()),
@@ -45,9 +45,9 @@ fn branch(scene: &Scene<'_>, found: &Branch, going: &BTreeSet<&str>) -> Option<I
         (Role::Step { issue, generation }, None) => step(scene, found, issue, *generation),
         (role, None) => {
             let what = if *role == Role::Moved {
-                "somebody's branch that stood in a lane's way"
+                "a user's branch that blocked a lane"
             } else {
-                "what a step left"
+                "saved work of a step"
             };
             let standing = scene.salvage(found.at);
             let reason = format!("{what}, {}", scene.terms.days(found.at));
@@ -60,9 +60,10 @@ fn branch(scene: &Scene<'_>, found: &Branch, going: &BTreeSet<&str>) -> Option<I
     }))
 }
 
-fn step(scene: &Scene<'_>, found: &Branch, id: &str, generation: u64) -> Item {
-    let item =
-        |standing, reason: String| Item::new(Kind::StepBranch, &found.name, standing, reason);
+fn step(scene: &Scene<'_>, found: &Branch, id: &str, generation: u64) -> InventoryItem {
+    let item = |standing, reason: String| {
+        InventoryItem::new(Kind::StepBranch, &found.name, standing, reason)
+    };
     let issue = scene.known.issues.get(id);
     if let Some(live) = scene.live() {
         return item(Standing::InUse, live.to_owned());
@@ -70,10 +71,10 @@ fn step(scene: &Scene<'_>, found: &Branch, id: &str, generation: u64) -> Item {
     if let Some(LeaseLook::Live(leased)) = issue.map(|issue| &issue.lease)
         && *leased == generation
     {
-        return item(Standing::InUse, format!("{id} is worked on"));
+        return item(Standing::InUse, format!("{id} is in progress"));
     }
     if scene.cut.contains(&(id.to_owned(), generation)) {
-        let reason = "its step was cut; the next run takes it up";
+        let reason = "its step was interrupted; the next run recovers it";
         return item(Standing::Kept, reason.to_owned());
     }
     let status = issue.map_or("no issue", |issue| &issue.status);
@@ -91,7 +92,7 @@ fn step(scene: &Scene<'_>, found: &Branch, id: &str, generation: u64) -> Item {
     match issue {
         None if !scene.known.is_whole => item(
             Standing::Kept,
-            "issue memory cannot be read as a whole".to_owned(),
+            "issue store cannot be read completely".to_owned(),
         ),
         Some(issue) if !issue.is_closed => item(
             Standing::Kept,
@@ -99,12 +100,12 @@ fn step(scene: &Scene<'_>, found: &Branch, id: &str, generation: u64) -> Item {
         ),
         Some(issue) if !issue.has_landed => item(
             Standing::Kept,
-            format!("{id} is {status} without landing: its work is here to be merged"),
+            format!("{id} is {status} but not landed: its work is here to be merged"),
         ),
         _ => {
             let reason = match issue {
                 Some(_) => format!("{id} is {status} with other work; nothing else holds this"),
-                None => format!("there is no issue {id}, and nothing else holds its commits"),
+                None => format!("no issue {id}, and no other ref contains its commits"),
             };
             if scene.terms.salvage && scene.terms.is_old(found.at) {
                 return item(Standing::Removable, reason);
@@ -114,8 +115,9 @@ fn step(scene: &Scene<'_>, found: &Branch, id: &str, generation: u64) -> Item {
     }
 }
 
-fn mark(scene: &Scene<'_>, found: &Mark) -> Item {
-    let item = |standing, reason: String| Item::new(Kind::Mark, &found.name, standing, reason);
+fn mark(scene: &Scene<'_>, found: &Mark) -> InventoryItem {
+    let item =
+        |standing, reason: String| InventoryItem::new(Kind::Mark, &found.name, standing, reason);
     let facts = found
         .issue
         .as_ref()
@@ -131,7 +133,7 @@ fn mark(scene: &Scene<'_>, found: &Mark) -> Item {
         ),
         (Some((id, issue)), _) if issue.is_closed => item(
             Standing::Kept,
-            format!("the next run writes the row of {id} by it"),
+            format!("the next run writes the row of {id} from it"),
         ),
         (Some((id, issue)), Some(holder)) => item(
             Standing::Kept,
@@ -142,21 +144,21 @@ fn mark(scene: &Scene<'_>, found: &Mark) -> Item {
         ),
         (Some((id, issue)), None) => item(
             Standing::Kept,
-            format!("{id} is {}: its work was about to land", issue.status),
+            format!("{id} is {}: its landing was interrupted", issue.status),
         ),
         (None, _) if !scene.known.is_whole => item(
             Standing::Kept,
-            "issue memory cannot be read as a whole".to_owned(),
+            "issue store cannot be read completely".to_owned(),
         ),
         (None, Some(holder)) => item(
             Standing::Removable,
-            format!("there is no such issue, and {holder} holds its commit"),
+            format!("no such issue, and {holder} contains its commit"),
         ),
         (None, None) => item(
             Standing::Finding,
-            "there is no such issue, and nothing else holds its commit".to_owned(),
+            "no such issue, and no other ref contains its commit".to_owned(),
         )
-        .advice("look at the commit, then `git update-ref -d` it"),
+        .advice("inspect the commit, then delete the ref with `git update-ref -d`"),
     };
     item.thing(Thing::Mark {
         name: found.name.clone(),

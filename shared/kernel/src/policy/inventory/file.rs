@@ -1,7 +1,7 @@
 //! Lock files, salvage folders, left files and step output.
 
 use super::found::{LeaseLook, Left, LeftFile, LockFile, SalvageFolder, StepOutput};
-use super::{Item, Kind, Scene, Standing, Thing};
+use super::{InventoryItem, Kind, Scene, Standing, Thing};
 use crate::json::token;
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ const SHARED_LOCK: Duration = Duration::from_secs(3_600);
 /// How fresh output must be to be left alone while anything runs.
 const FRESH: Duration = Duration::from_secs(86_400);
 
-pub(super) fn items(scene: &Scene<'_>) -> Vec<Item> {
+pub(super) fn items(scene: &Scene<'_>) -> Vec<InventoryItem> {
     let found = scene.found;
     let locks = found.locks.iter().map(|found| lock(scene, found));
     let salvage = found.salvage.iter().map(|found| salvage(scene, found));
     let files = found.files.iter().map(|found| file(scene, found));
     let landing = found.landing_holder.iter().map(|by| {
         let reason = format!("a step lands ({by})");
-        Item::new(Kind::Lock, "landing", Standing::InUse, reason)
+        InventoryItem::new(Kind::Lock, "landing", Standing::InUse, reason)
     });
     locks
         .chain(landing)
@@ -30,9 +30,9 @@ pub(super) fn items(scene: &Scene<'_>) -> Vec<Item> {
         .collect()
 }
 
-fn lock(scene: &Scene<'_>, found: &LockFile) -> Item {
+fn lock(scene: &Scene<'_>, found: &LockFile) -> InventoryItem {
     let name = found.path.display().to_string();
-    let item = |standing, reason: String| Item::new(Kind::Lock, &name, standing, reason);
+    let item = |standing, reason: String| InventoryItem::new(Kind::Lock, &name, standing, reason);
     let patience = if found.is_shared { SHARED_LOCK } else { LOCK };
     if let Some(live) = scene.live() {
         return item(Standing::InUse, live.to_owned());
@@ -40,27 +40,27 @@ fn lock(scene: &Scene<'_>, found: &LockFile) -> Item {
     if scene.terms.age(found.at) < patience {
         return item(Standing::InUse, "git may hold it".to_owned());
     }
-    let reason = format!("git left it behind, {}", scene.terms.days(found.at));
+    let reason = format!("stale, {}", scene.terms.days(found.at));
     item(Standing::Removable, reason).thing(Thing::Lock(found.clone()))
 }
 
-fn salvage(scene: &Scene<'_>, found: &SalvageFolder) -> Item {
+fn salvage(scene: &Scene<'_>, found: &SalvageFolder) -> InventoryItem {
     let reason = format!(
-        "what a step left and git could not hold, {}",
+        "saved files of a step that git cannot store, {}",
         scene.terms.days(found.at)
     );
-    Item::new(
+    InventoryItem::new(
         Kind::SalvageFolder,
         found.path.display().to_string(),
         scene.salvage(found.at),
         reason,
     )
-    .advice("`premath clean --salvage` takes it away once it is old")
+    .advice("`premath clean --salvage` removes it once it is old")
     .bytes(found.bytes)
     .thing(Thing::Salvage(found.path.clone()))
 }
 
-fn file(scene: &Scene<'_>, found: &LeftFile) -> Item {
+fn file(scene: &Scene<'_>, found: &LeftFile) -> InventoryItem {
     let name = found.path.display().to_string();
     let days = scene.terms.days(found.at);
     let by_age = if scene.terms.is_old(found.at) {
@@ -70,34 +70,34 @@ fn file(scene: &Scene<'_>, found: &LeftFile) -> Item {
     };
     let (kind, standing, reason) = match found.kind {
         Left::Torn => {
-            let reason = format!("a line that was not whole, {days}");
+            let reason = format!("an incomplete line, {days}");
             (Kind::Torn, by_age, reason)
         }
         Left::Temporary { maker_lives: true } => {
-            let reason = "its maker runs".to_owned();
+            let reason = "its writer is running".to_owned();
             (Kind::Temporary, Standing::InUse, reason)
         }
         Left::Temporary { maker_lives: false } => {
-            let reason = format!("half-written, its maker is gone, {days}");
+            let reason = format!("incomplete, its writer is gone, {days}");
             (Kind::Temporary, by_age, reason)
         }
         Left::Step { under_way: true } => {
-            let reason = "the files of a step that is not over".to_owned();
+            let reason = "files of a running step".to_owned();
             (Kind::Temporary, Standing::InUse, reason)
         }
         Left::Step { under_way: false } => {
-            let reason = format!("the files of a step that is over, {days}");
+            let reason = format!("files of a finished step, {days}");
             (Kind::Temporary, by_age, reason)
         }
     };
-    Item::new(kind, name, standing, reason)
+    InventoryItem::new(kind, name, standing, reason)
         .bytes(found.bytes)
         .thing(Thing::Files(vec![found.path.clone()]))
 }
 
 /// Accounts for step output: what is old goes, the oldest first, as long as
 /// there is an excess where one is given.
-fn outputs(scene: &Scene<'_>) -> Vec<Item> {
+fn outputs(scene: &Scene<'_>) -> Vec<InventoryItem> {
     let mut sorted: Vec<&StepOutput> = scene.found.outputs.iter().collect();
     sorted.sort_by(|a, b| (a.at, &a.step).cmp(&(b.at, &b.step)));
     let running: Vec<String> = scene
@@ -121,16 +121,13 @@ fn outputs(scene: &Scene<'_>) -> Vec<Item> {
         } else if !scene.terms.is_old(found.at) {
             (Standing::Kept, days)
         } else if enough {
-            (
-                Standing::Kept,
-                format!("{days}; the budget leaves room for it"),
-            )
+            (Standing::Kept, format!("{days}; within the budget"))
         } else {
             gone += found.bytes;
-            (Standing::Removable, format!("what a step printed, {days}"))
+            (Standing::Removable, format!("output of a step, {days}"))
         };
         items.push(
-            Item::new(Kind::StepOutput, &found.step, standing, reason)
+            InventoryItem::new(Kind::StepOutput, &found.step, standing, reason)
                 .bytes(found.bytes)
                 .thing(Thing::Files(found.files.clone())),
         );

@@ -1,7 +1,7 @@
 //! What was found in a repository: facts, and nothing that decides.
 
 use crate::policy::landing::LandingRecord;
-use crate::policy::outset::Distance;
+use crate::policy::target_sync::Distance;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub struct Found {
     pub marks: Vec<Mark>,
     /// The repository's worktrees, the main one included.
     pub worktrees: Vec<Worktree>,
-    /// Who holds the right to land, where somebody does.
+    /// Who holds the landing lock, if anyone.
     pub landing_holder: Option<String>,
     /// Git's lock files where the harness works.
     pub locks: Vec<LockFile>,
@@ -47,7 +47,7 @@ pub struct Branch {
     /// The worktree whose HEAD is on it.
     pub checked_out: Option<CheckedOut>,
     /// What else holds all its commits: a landing target or a ref that no
-    /// clean-up ever takes away.
+    /// clean-up ever removes.
     pub held_by: Option<String>,
 }
 
@@ -92,7 +92,7 @@ pub struct Worktree {
     pub lane: Lane,
     /// Whether the harness made it.
     pub is_provisioned: bool,
-    /// How many paths differ from HEAD; `None` where nobody looked.
+    /// How many paths differ from HEAD; `None` if not computed.
     pub changes: Option<usize>,
     /// The step that its session says was under way.
     pub step: Option<CutStep>,
@@ -103,12 +103,12 @@ pub struct Worktree {
 }
 
 impl Worktree {
-    /// Tells whether its folder is there and is certainly this worktree's.
+    /// Returns whether its folder is there and is certainly this worktree's.
     pub const fn is_sound(&self) -> bool {
         self.is_there && !matches!(self.head, Head::Unreadable(_))
     }
 
-    /// Tells whether a step is under way in it, or was cut.
+    /// Returns whether a step is under way in it, or was cut.
     pub fn is_busy(&self) -> bool {
         self.step.is_some() || matches!(self.lane, Lane::Held(_))
     }
@@ -123,7 +123,7 @@ pub enum Head {
     Detached(String),
     /// On a branch that has no commit yet.
     Unborn,
-    /// Nobody can tell; with what git says.
+    /// Unknown; with git's error.
     Unreadable(String),
 }
 
@@ -158,7 +158,7 @@ pub enum Loss {
     Commits,
 }
 
-/// A lock file of git's, which says by its existence that somebody writes.
+/// A git lock file; its existence means that a process writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockFile {
     /// The file.
@@ -231,12 +231,12 @@ pub struct Landed {
     /// What its row says.
     pub record: LandingRecord,
     /// Where it is.
-    pub place: Place,
+    pub place: LandedPlace,
 }
 
 /// Where a commit is, as seen from a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum LandedPlace {
     /// On the target.
     Target,
     /// The target is gone, and the main worktree's HEAD holds it.
@@ -245,7 +245,7 @@ pub enum Place {
     Missing,
 }
 
-/// How a target stands to what the main worktree has checked out.
+/// The relation of a target to the main worktree's HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stand {
     /// The target.
@@ -269,13 +269,13 @@ pub struct Known {
     pub batches: Vec<Batch>,
     /// What cannot be read: a place and what is wrong there.
     pub unreadable: Vec<Unreadable>,
-    /// Last lines that are cut: nobody reads them, and nothing waits for them.
+    /// Torn last lines, which are not read.
     pub cut: Vec<String>,
-    /// Rows that came by no transaction and are not accepted.
+    /// Rows that changed outside a transaction and are not accepted.
     pub foreign: Vec<ForeignChange>,
 }
 
-/// What is known of an issue.
+/// What is known about an issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssueFacts {
     /// Its status.
@@ -311,7 +311,7 @@ pub struct Batch {
     pub lives: bool,
 }
 
-/// A row of issue memory that came by no transaction.
+/// A row of issue memory that changed outside a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignChange {
     /// The issue; empty where it is unknown which rows changed.

@@ -18,13 +18,13 @@ pub enum Role {
     },
     /// It keeps what a step left.
     Salvage,
-    /// Somebody's branch that stood in a lane's way.
+    /// A user's branch that blocked a lane.
     Moved,
     /// It bears a name of the harness's, and is none of its making.
     Other,
 }
 
-/// Tells what a branch is for; `None` where it has nothing to do with the
+/// Reports what a branch is for; `None` where it has nothing to do with the
 /// harness.
 pub fn role(branch: &str, targets: &BTreeMap<String, Option<String>>) -> Option<Role> {
     if targets.contains_key(branch) || branch == DEFAULT_TARGET {

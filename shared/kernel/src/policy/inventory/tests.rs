@@ -95,7 +95,7 @@ fn standing(found: &Found, known: &Known, terms: &Terms, kind: Kind) -> Standing
 }
 
 #[test]
-fn a_steps_branch_stands_by_its_issue_and_by_what_holds_its_commits() {
+fn a_steps_branch_is_judged_by_its_issue_and_by_what_holds_its_commits() {
     use Standing::{Finding, Kept, Removable};
     let unlanded = IssueFacts {
         has_landed: false,
@@ -228,7 +228,7 @@ fn a_mark_goes_with_the_row_of_its_closed_issue() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
-fn each_state_of_a_worktree_is_told_apart() {
+fn each_state_of_a_worktree_is_distinguished() {
     use Standing::{Finding, InOrder, InUse, Kept, Removable};
     let lane = worktree("l1");
     let gone = Worktree {
@@ -369,7 +369,7 @@ fn output(step: &str, days: i64, bytes: u64) -> StepOutput {
     }
 }
 
-fn removable(items: &[Item]) -> Vec<&str> {
+fn removable(items: &[InventoryItem]) -> Vec<&str> {
     items
         .iter()
         .filter(|item| item.standing == Standing::Removable)
@@ -399,9 +399,9 @@ fn output_goes_by_age_the_oldest_first_while_there_is_too_much() {
         let terms = Terms { excess, ..terms() };
         assert_eq!(removable(&account(&found, &facts, &terms)), expected);
     }
-    // What only grows old is no finding.
+    // What only grows old is not a finding.
     let items = account(&found, &facts, &terms());
-    assert!(!items.iter().any(Item::is_finding));
+    assert!(!items.iter().any(InventoryItem::is_finding));
 }
 
 #[test]
@@ -462,7 +462,7 @@ fn closed_is_landed_or_named() {
         },
         place,
     };
-    let target = |places: &[Place], tip: Option<&str>| {
+    let target = |places: &[LandedPlace], tip: Option<&str>| {
         let mut facts = known(&[]);
         let tip = tip.map(str::to_owned);
         facts.targets.insert(TARGET.to_owned(), tip);
@@ -481,7 +481,7 @@ fn closed_is_landed_or_named() {
         let target = items.iter().find(|item| item.kind == Kind::Target);
         (missing.count(), target.unwrap().standing)
     };
-    use Place::{Head, Missing, Target};
+    use LandedPlace::{Head, Missing, Target};
     assert_eq!(target(&[Target, Target], Some("c")), (0, Standing::InOrder));
     assert_eq!(
         target(&[Target, Missing], Some("c")),

@@ -1,17 +1,18 @@
 //! Worktrees.
 
 use super::found::{Head, Lane, Loss, Worktree};
-use super::{Item, Kind, Scene, Standing, Thing};
+use super::{InventoryItem, Kind, Scene, Standing, Thing};
 use crate::failure::FailureClass;
 
-pub(super) fn items(scene: &Scene<'_>) -> Vec<Item> {
+pub(super) fn items(scene: &Scene<'_>) -> Vec<InventoryItem> {
     let worktrees = scene.found.worktrees.iter();
     worktrees.map(|found| worktree(scene, found)).collect()
 }
 
-fn worktree(scene: &Scene<'_>, found: &Worktree) -> Item {
+fn worktree(scene: &Scene<'_>, found: &Worktree) -> InventoryItem {
     let name = found.path.display().to_string();
-    let item = |standing, reason: String| Item::new(Kind::Worktree, &name, standing, reason);
+    let item =
+        |standing, reason: String| InventoryItem::new(Kind::Worktree, &name, standing, reason);
     if let Lane::Held(by) = &found.lane {
         return item(Standing::InUse, format!("a lane works in it ({by})"));
     }
@@ -19,12 +20,12 @@ fn worktree(scene: &Scene<'_>, found: &Worktree) -> Item {
         return missing(scene, found, &item);
     }
     if let Head::Unreadable(detail) = &found.head {
-        return item(
-            Standing::Finding,
-            format!("its HEAD cannot be read: {detail}"),
-        )
-        .advice("`git worktree repair`, or take it away with `git worktree remove --force`")
-        .class(FailureClass::WorktreeInvalid);
+        return item(Standing::Finding, format!("cannot read its HEAD: {detail}"))
+            .advice(
+                "repair it with `git worktree repair`, or remove it with `git worktree remove \
+                --force`",
+            )
+            .class(FailureClass::WorktreeInvalid);
     }
     let is_lane = found.is_provisioned || found.lane != Lane::Never;
     if !is_lane {
@@ -32,7 +33,7 @@ fn worktree(scene: &Scene<'_>, found: &Worktree) -> Item {
     }
     if found.head == Head::Unborn {
         return item(Standing::Finding, "its HEAD has no commit".to_owned())
-            .advice("put it on a commit: `git switch --detach`")
+            .advice("check a commit out with `git switch --detach`")
             .class(FailureClass::WorktreeInvalid);
     }
     if let Some(fault) = &found.session_fault {
@@ -40,19 +41,19 @@ fn worktree(scene: &Scene<'_>, found: &Worktree) -> Item {
             Standing::Finding,
             format!("its session cannot be read: {fault}"),
         )
-        .advice("no lane begins here until that file is mended or taken away")
+        .advice("no lane starts here until that file is repaired or removed")
         .class(FailureClass::ProjectionInvalid);
     }
     if let Some(step) = &found.step {
-        let reason = format!("{} was cut; the next run takes it up", step.step_id);
+        let reason = format!("{} was interrupted; the next run recovers it", step.step_id);
         return item(Standing::Kept, reason);
     }
     match found.changes {
         None | Some(0) => item(Standing::InOrder, format!("a free lane, {}", place(found))),
         Some(count) => {
             let paths = if count == 1 { "path" } else { "paths" };
-            let reason = format!("{count} changed {paths} that no step left");
-            let advice = "no lane begins over them: commit them, or put them away";
+            let reason = format!("{count} changed {paths} not made by a step");
+            let advice = "no lane starts here: commit or stash them";
             // In a worktree of their own people may work between two batches.
             if found.is_provisioned {
                 item(Standing::Finding, reason)
@@ -65,7 +66,11 @@ fn worktree(scene: &Scene<'_>, found: &Worktree) -> Item {
     }
 }
 
-fn missing(scene: &Scene<'_>, found: &Worktree, item: &dyn Fn(Standing, String) -> Item) -> Item {
+fn missing(
+    scene: &Scene<'_>,
+    found: &Worktree,
+    item: &dyn Fn(Standing, String) -> InventoryItem,
+) -> InventoryItem {
     let gone = "its folder is gone";
     if let Some(reason) = &found.locked {
         let why = if reason.is_empty() {
@@ -74,7 +79,7 @@ fn missing(scene: &Scene<'_>, found: &Worktree, item: &dyn Fn(Standing, String) 
             format!(" ({reason})")
         };
         return item(Standing::Kept, format!("{gone}, and it is locked{why}"))
-            .advice("`git worktree unlock` it where the folder does not come back");
+            .advice("if the folder does not return, unlock it with `git worktree unlock`");
     }
     if let Some(live) = scene.live() {
         return item(Standing::Kept, format!("{gone}; {live}"));
@@ -86,9 +91,9 @@ fn missing(scene: &Scene<'_>, found: &Worktree, item: &dyn Fn(Standing, String) 
         ),
         (Some(Loss::Commits), _) => item(
             Standing::Finding,
-            format!("{gone}; its HEAD holds commits that nothing else does"),
+            format!("{gone}; its HEAD has commits that no other ref contains"),
         )
-        .advice("put a branch on them, then `premath clean`")
+        .advice("create a branch on them, then run `premath clean`")
         .class(FailureClass::WorktreeInvalid),
         (None, None) => {
             item(Standing::Finding, gone.to_owned()).class(FailureClass::WorktreeInvalid)

@@ -12,7 +12,7 @@ const WORK_DEFAULT: NetworkWord = NetworkWord::Public;
 /// What verification may reach where nothing is configured.
 const VERIFY_DEFAULT: NetworkWord = NetworkWord::Registries;
 
-/// Tells whether commands in a sandbox have no way to the network but the
+/// Returns whether commands in a sandbox have no way to the network but the
 /// proxy. Landlock knows ports and no addresses, and it leaves UDP open.
 pub const fn enforces(mode: SandboxMode) -> bool {
     match mode {

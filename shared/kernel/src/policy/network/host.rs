@@ -53,19 +53,19 @@ impl HostName {
         &self.0
     }
 
-    /// Tells whether the name is `localhost`.
+    /// Returns whether the name is `localhost`.
     pub fn is_localhost(&self) -> bool {
         self.0 == "localhost"
     }
 
-    /// Tells whether the name lies below another one, at any depth.
+    /// Returns whether the name is below another one, at any depth.
     pub(super) fn is_below(&self, other: &Self) -> bool {
         let head = self.0.strip_suffix(&other.0);
         head.is_some_and(|head| head.len() > 1 && head.ends_with('.'))
     }
 }
 
-/// Tells whether a label is a hexadecimal number as C libraries read it.
+/// Returns whether a label is a hexadecimal number as C libraries read it.
 fn is_hexadecimal(label: &str) -> bool {
     let digits = label.strip_prefix("0x").or(label.strip_prefix("0X"));
     digits.is_some_and(|digits| digits.chars().all(|c| c.is_ascii_hexdigit()))
@@ -187,7 +187,7 @@ pub enum HostError {
     #[error("the host is not ASCII; an international name is written in its xn-- form")]
     NotAscii,
     /// It has a character that no host name has.
-    #[error("a host name has no {0:?}")]
+    #[error("a host name cannot contain {0:?}")]
     Character(char),
     /// It is too long.
     #[error("the host name is longer than {NAME_MAX} characters")]
@@ -196,13 +196,13 @@ pub enum HostError {
     #[error("a label of the host name is empty, too long, or has a hyphen at an end")]
     Label,
     /// It is an address in a form that only some programs read.
-    #[error("the host name ends in a number and is no IPv4 address in four decimal parts")]
+    #[error("the host name ends in a number and is not an IPv4 address in four decimal parts")]
     Number,
     /// The brackets hold no IPv6 address.
     #[error("the brackets hold no IPv6 address")]
     Brackets,
     /// There is no port.
-    #[error("there is no port")]
+    #[error("the port is missing")]
     PortMissing,
     /// The port is not one.
     #[error("the port is not a number from 1 to 65535")]

@@ -37,7 +37,7 @@ pub(super) enum Opening {
 }
 
 impl HostPattern {
-    /// Tells whether the entry has the host, whatever the port.
+    /// Returns whether the entry has the host, whatever the port.
     pub(super) fn matches_host(&self, host: &Host) -> bool {
         match (&self.hosts, host) {
             (Hosts::One(one), host) => one == host,
@@ -100,7 +100,10 @@ impl fmt::Display for HostPattern {
 
 /// An entry names no hosts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no host such as `example.com`, `*.example.com` or `10.0.0.7:8080`: {fault}")]
+#[error(
+    "invalid host `{text}`: {fault}; expected for example `example.com`, `*.example.com` or \
+        `10.0.0.7:8080`"
+)]
 pub struct PatternError {
     /// The entry.
     pub text: String,
@@ -118,10 +121,10 @@ pub enum PatternFault {
     #[error("networks are not supported; list each address")]
     Network,
     /// It has every host.
-    #[error("every host is `public` or `open`, not an entry of a list")]
+    #[error("for every host use `public` or `open`, not a list entry")]
     Everything,
-    /// The star does not stand for the first labels.
-    #[error("a star is allowed at the beginning alone, before a dot")]
+    /// The star does not represent the first labels.
+    #[error("a star is allowed only at the beginning, before a dot")]
     Star,
     /// Its host or port does not fit.
     #[error(transparent)]

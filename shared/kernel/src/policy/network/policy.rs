@@ -92,7 +92,7 @@ pub enum NetworkPolicy {
 
 /// A policy that admits listed hosts has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the policy `allow` has no host; list hosts, or take `off`")]
+#[error("the policy `allow` has no hosts; list some, or use `off`")]
 pub struct ListMissing;
 
 impl NetworkPolicy {
@@ -157,7 +157,7 @@ impl NetworkPolicy {
         })
     }
 
-    /// Tells whether entries without a port admit the port.
+    /// Returns whether entries without a port admit the port.
     fn is_usual(&self, port: u16) -> bool {
         match self {
             Self::Off | Self::Open => true,
@@ -168,8 +168,8 @@ impl NetworkPolicy {
     /// Returns the services of this machine that the list names with a port,
     /// as in `127.0.0.1:8080`.
     ///
-    /// Programs do not use a proxy for loopback addresses, so that whoever
-    /// makes the network namespace must forward these ports itself.
+    /// Programs do not use a proxy for loopback addresses, so that the creator
+    /// of the network namespace must forward these ports itself.
     pub fn loopback_services(&self) -> BTreeSet<Target> {
         match self {
             Self::Off | Self::Open => BTreeSet::new(),
@@ -322,7 +322,7 @@ impl Denial {
         let word = phase.policy_key();
         let list = phase.list_key();
         let allow = |entry: &dyn fmt::Display| {
-            format!("`{list}` under [network] in harness.toml admits it with \"{entry}\"")
+            format!("allow it with \"{entry}\" in `{list}` under [network] in harness.toml")
         };
         match &self.reason {
             DenialReason::Off => {
@@ -336,7 +336,7 @@ impl Denial {
             }
             DenialReason::Port => {
                 format!(
-                    "port {port} of {host} is not admitted; {}",
+                    "port {port} of {host} is not allowed; {}",
                     allow(&self.target)
                 )
             }

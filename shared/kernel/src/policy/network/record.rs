@@ -43,7 +43,7 @@ pub struct NetworkFacts {
     pub further_admitted: u64,
     /// Refused connections to further hosts.
     pub further_denied: u64,
-    /// Requests that were no proxy requests.
+    /// Requests that were not proxy requests.
     pub malformed: u64,
 }
 
@@ -120,7 +120,7 @@ impl NetworkLedger {
         }
     }
 
-    /// Counts a request that was no proxy request.
+    /// Counts a request that was not a proxy request.
     pub const fn malformed(&mut self) {
         self.malformed += 1;
     }

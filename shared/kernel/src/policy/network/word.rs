@@ -49,9 +49,10 @@ impl fmt::Display for NetworkWord {
     }
 }
 
-/// A word is no network policy.
+/// A word is not a network policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not `off`, `allow`, `registries`, `public` or `open`{}", suggestion(*.near))]
+#[error("invalid network policy `{text}`: expected `off`, `allow`, `registries`, `public` or \
+        `open`{}", suggestion(*.near))]
 pub struct UnknownNetwork {
     /// The text.
     pub text: String,

@@ -54,7 +54,7 @@ fn a_limit_parks_until_its_reset_and_then_one_step_asks() {
         desk.ended("w.1", refused(Some(100)), at(10)),
         parked("a", 100)
     );
-    // What began before says nothing of the limit.
+    // Steps that began earlier carry no information about the limit.
     assert_eq!(desk.ended("w.2", Answer::Answered, at(20)), None);
     assert_eq!(seated(&mut desk, &["w.1", "w.2"], 99), ["waits", "waits"]);
     assert_eq!(
@@ -72,7 +72,7 @@ fn a_limit_parks_until_its_reset_and_then_one_step_asks() {
 }
 
 #[test]
-fn a_reset_that_is_not_said_or_cannot_be_waits_up_to_the_pause() {
+fn a_reset_that_is_not_reported_or_cannot_be_waits_up_to_the_pause() {
     for stated in [None, Some(9 * 86_400)] {
         let mut desk = desk(&["a"], &[]);
         seated(&mut desk, &["w.1"], 0);
@@ -105,7 +105,8 @@ fn a_first_parking_is_short_whatever_reset_is_stated() {
         provider: "a".into(),
     });
     assert_eq!(desk.ended("w.1", Answer::Answered, at(301)), resumed);
-    // A provider that goes on refusing is parked until the stated reset at last.
+    // A provider that continues refusing is parked until the stated reset at
+    // last.
     let mut now = 400;
     while now < 86_400 {
         seated(&mut desk, &["w.1"], now);
@@ -140,18 +141,18 @@ fn one_that_names_a_time_and_refuses_again_is_asked_more_rarely() {
 }
 
 #[test]
-fn what_others_are_told_at_the_same_time_is_one_parking() {
+fn simultaneous_limits_are_one_parking() {
     let mut desk = desk(&["a"], &[]);
     seated(&mut desk, &["w.1", "w.2", "w.3", "w.4"], 0);
     assert_eq!(desk.ended("w.1", refused(None), at(0)), parked("a", 300));
-    // A time that is said is better than none, and the later is the safer.
+    // A time that is reported is better than none, and the later is the safer.
     assert_eq!(desk.ended("w.2", refused(Some(60)), at(1)), parked("a", 60));
     assert_eq!(desk.ended("w.3", refused(None), at(2)), None);
     assert_eq!(desk.ended("w.4", refused(Some(90)), at(3)), parked("a", 90));
 }
 
 #[test]
-fn lanes_of_other_providers_go_on_and_a_fallback_takes_the_rest() {
+fn lanes_of_other_providers_continue_and_a_fallback_takes_the_rest() {
     let mut desk = desk(&["a", "b"], &["b", "c"]);
     let all = ["w.1", "w.2", "w.3"];
     assert_eq!(seated(&mut desk, &all, 0), ["a", "b", "a"]);
@@ -169,7 +170,7 @@ fn lanes_of_other_providers_go_on_and_a_fallback_takes_the_rest() {
 }
 
 #[test]
-fn a_probe_that_says_nothing_leaves_the_provider_to_the_next() {
+fn a_probe_that_is_silent_leaves_the_provider_to_the_next() {
     let mut desk = desk(&["a"], &[]);
     desk.restore("a", at(100));
     assert_eq!(seated(&mut desk, &["w.1"], 99), ["waits"]);

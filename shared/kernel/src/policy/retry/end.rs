@@ -41,7 +41,7 @@ pub struct CommandEnd {
 
 impl CommandEnd {
     /// Returns the signal that it was killed by and that was not ours. A shell
-    /// tells that of its own command by an exit code: 128 and the signal's
+    /// reports that of its own command by an exit code: 128 and the signal's
     /// number, of which only those of SIGKILL and SIGTERM are nothing else.
     pub const fn killed_by(&self) -> Option<i32> {
         match (&self.cause, self.signal, self.code) {
@@ -55,7 +55,7 @@ impl CommandEnd {
     pub fn said(&self) -> Option<String> {
         match (&self.cause, self.killed_by(), self.code) {
             (EndCause::Exceeded, ..) => {
-                Some("killed: it used more memory, processes or disk than it may".to_owned())
+                Some("killed: over its limit of memory, processes or disk".to_owned())
             }
             (EndCause::Exited, Some(signal), _) => Some(format!("killed by signal {signal}")),
             (EndCause::Exited, None, Some(code)) if code != 0 => Some(format!("exit code {code}")),
@@ -67,7 +67,7 @@ impl CommandEnd {
 /// Names the classes of a command's end; none where it passed.
 ///
 /// What the harness knows by itself comes first, then `words`, which the
-/// command said; `rest` is what a failure is where neither says anything.
+/// command said; `rest` is what a failure is if neither is given.
 pub fn classes_of(end: &CommandEnd, words: Vec<String>, rest: FailureClass) -> Vec<String> {
     let own = match end.cause {
         EndCause::Exited if end.code == Some(0) => return Vec::new(),
@@ -107,7 +107,7 @@ mod tests {
             (Exited, Some(75), None, &[], &["flaky_execution"]),
             (Exited, Some(127), None, &[], &["executor_unavailable"]),
             (Exited, None, Some(11), &[], &["flaky_execution"]),
-            // As a shell tells it of its command.
+            // As a shell reports it for its command.
             (Exited, Some(137), None, &[], &["flaky_execution"]),
             (Exited, Some(143), None, &[], &["flaky_execution"]),
             (Exited, Some(128), None, &[], &["check_failed"]),

@@ -3,7 +3,7 @@
 use super::DEFAULT_RULE_ID;
 use crate::failure::FailureClass;
 use crate::json::canonical;
-use crate::json::field::{FieldError, Fields, some_text};
+use crate::json::field::{FieldError, ObjectFields, some_text};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ pub enum EscalationAction {
 }
 
 impl EscalationAction {
-    /// Returns the text that stands in files.
+    /// Returns the text used in files.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::IssueDiscover => "issue_discover",
@@ -55,7 +55,7 @@ impl EscalationAction {
 
 /// No escalation action bears this text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no escalation action")]
+#[error("unknown escalation action `{0}`")]
 pub struct UnknownAction(pub String);
 
 impl FromStr for EscalationAction {
@@ -108,8 +108,8 @@ pub struct RetryRule {
 
 /// A valid policy whose digest is that of its content.
 ///
-/// Its artifact may have more fields; they are passed over, but are part of
-/// the digest.
+/// Its artifact may have more fields; they are skipped, but are part of the
+/// digest.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "camelCase", transform = add_head)]
 pub struct RetryPolicy {
@@ -122,7 +122,7 @@ pub struct RetryPolicy {
     policy_digest: String,
     /// What a class gets that no rule names.
     default_rule: RuleTerms,
-    /// The rules; a class stands in one of them at most.
+    /// The rules; a class is in one of them at most.
     #[schemars(default)]
     rules: Vec<RetryRule>,
     #[schemars(skip)]
@@ -152,11 +152,11 @@ pub enum PolicyError {
         second: String,
     },
     /// The digest is not that of the content.
-    #[error("the retry policy's policyDigest must be `{expected}`, found `{found}`")]
+    #[error("wrong policyDigest of the retry policy: expected `{expected}`, found `{found}`")]
     DigestMismatch {
         /// The digest of the content.
         expected: String,
-        /// The digest that stands there.
+        /// The digest that was found.
         found: String,
     },
 }
@@ -176,18 +176,18 @@ impl PolicyError {
 impl RetryPolicy {
     /// Reads a policy artifact.
     ///
-    /// Fields that this build does not know are passed over, but are part of
-    /// the digest.
+    /// Fields that this build does not know are skipped, but are part of the
+    /// digest.
     ///
     /// # Errors
     ///
     /// The first thing that does not fit: the shape, a rule id or class that
-    /// stands twice, and last the digest.
+    /// appears twice, and last the digest.
     pub fn parse(bytes: &[u8]) -> Result<Self, PolicyError> {
-        let fields = Fields::parse(bytes)?;
+        let fields = ObjectFields::parse(bytes)?;
         let document = fields.rest();
         let expected = canonical::policy_digest(&document);
-        let policy = Self::read(Fields::of(Value::Object(document), String::new())?)?;
+        let policy = Self::read(ObjectFields::of(Value::Object(document), String::new())?)?;
         if policy.policy_digest != expected {
             return Err(PolicyError::DigestMismatch {
                 expected,
@@ -216,12 +216,14 @@ impl RetryPolicy {
     ///
     /// # Errors
     ///
-    /// The bytes are no JSON object.
+    /// The bytes are not a JSON object.
     pub fn digest(bytes: &[u8]) -> Result<String, PolicyError> {
-        Ok(canonical::policy_digest(&Fields::parse(bytes)?.rest()))
+        Ok(canonical::policy_digest(
+            &ObjectFields::parse(bytes)?.rest(),
+        ))
     }
 
-    fn read(mut fields: Fields) -> Result<Self, PolicyError> {
+    fn read(mut fields: ObjectFields) -> Result<Self, PolicyError> {
         fields.schema()?;
         fields.literal("policyKind", POLICY_KIND)?;
         let policy_id = fields.text("policyId")?;
@@ -234,7 +236,7 @@ impl RetryPolicy {
         let mut by_class: BTreeMap<String, usize> = BTreeMap::new();
         for (index, row) in fields.list("rules")?.into_iter().enumerate() {
             let path = fields.path(&format!("rules[{index}]"));
-            let rule = read_rule(Fields::of(row, path)?)?;
+            let rule = read_rule(ObjectFields::of(row, path)?)?;
             if rules.iter().any(|r| r.rule_id == rule.rule_id) {
                 return Err(PolicyError::RuleIdDuplicate {
                     rule_id: rule.rule_id,
@@ -323,7 +325,7 @@ fn add_head(schema: &mut Schema) {
     );
 }
 
-fn read_rule(mut fields: Fields) -> Result<RetryRule, FieldError> {
+fn read_rule(mut fields: ObjectFields) -> Result<RetryRule, FieldError> {
     const EXPECTED: &str = "a list of at least one class, none blank";
     let rule_id = fields.text("ruleId")?;
     let mut failure_classes = BTreeSet::new();
@@ -343,7 +345,7 @@ fn read_rule(mut fields: Fields) -> Result<RetryRule, FieldError> {
     })
 }
 
-fn read_terms(fields: &mut Fields) -> Result<RuleTerms, FieldError> {
+fn read_terms(fields: &mut ObjectFields) -> Result<RuleTerms, FieldError> {
     const ATTEMPTS: &str = "a whole number from 1 to 100";
     const ACTION: &str = "\"issue_discover\", \"mark_blocked\" or \"stop\"";
     let given = fields.number("maxAttempts", ATTEMPTS)?;
@@ -426,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_has_the_place_that_decides_when_it_stands_alone() {
+    fn a_class_has_the_place_that_decides_when_it_is_alone() {
         let policy = RetryPolicy::embedded().unwrap();
         for class in FailureClass::ALL {
             let (rule_id, terms) = policy.place_of(class.as_str());
@@ -506,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn no_id_and_no_class_stands_twice() {
+    fn no_id_and_no_class_appears_twice() {
         let mut document = embedded();
         document["rules"][1]["ruleId"] = json!("transient_retry");
         assert!(matches!(

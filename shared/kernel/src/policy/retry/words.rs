@@ -1,4 +1,5 @@
-//! Class words: what a command says of its own failure (`contracts.md` 7).
+//! Class words: what a command reports about its own failure (`contracts.md`
+//! 7).
 
 use crate::failure::FailureClass;
 use serde::Deserialize;
@@ -39,8 +40,8 @@ pub fn is_class_word(text: &str) -> bool {
         })
 }
 
-/// Returns the classes that a command names itself, stderr first, each once,
-/// in the order in which they stand.
+/// Returns the classes that a command names itself, stderr first, each once, in
+/// the order in which they appear.
 ///
 /// A line on stderr that begins with a class word and a colon names it; so
 /// does a JSON document on stdout, the whole of it or one line, with

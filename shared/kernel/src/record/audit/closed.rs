@@ -19,7 +19,7 @@ impl<'a> Audit<'a> {
         let by_none = facts.issues.values().filter(by_none).count();
         if by_none > 0 {
             self.note(format!(
-                "{by_none} issue(s) were closed by no step; nothing proves them"
+                "{by_none} issue(s) were not closed by a step and have no proof"
             ));
         }
         for (issue, state) in &facts.issues {
@@ -146,7 +146,7 @@ impl<'a> Audit<'a> {
         read
     }
 
-    /// Returns the witness of a phase; says so where the row names none.
+    /// Returns the witness of a phase; records a finding if the row names none.
     fn must_have<'r>(
         &mut self,
         issue: &str,
@@ -221,7 +221,7 @@ impl<'a> Audit<'a> {
             self.lie(
                 LieCode::TurnVerdict,
                 place,
-                "a closed join and nothing against the close",
+                "a closed join that may close the issue",
                 shown(&document["closeFailureClasses"]),
             );
         }

@@ -7,7 +7,7 @@ use crate::record::trailers::LandingTrailers;
 use crate::record::trajectory::action;
 
 impl<'a> Audit<'a> {
-    /// Compares the landing that a row tells of with the commit.
+    /// Compares the landing that a row records with the commit.
     pub(super) fn landing(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
         let Some(record) = &found.row.landing else {
             self.unlanded(issue, found, witnesses);
@@ -15,7 +15,7 @@ impl<'a> Audit<'a> {
         };
         if let Some(world) = &found.row.world {
             self.note(format!(
-                "{issue}: landed in another world ({world}); audit it there"
+                "{issue}: landed in another repository ({world}); run the audit there"
             ));
             return;
         }
@@ -80,7 +80,7 @@ impl<'a> Audit<'a> {
         None
     }
 
-    /// Compares a commit's trailers with the row; tells whether the commit is
+    /// Compares a commit's trailers with the row; returns whether the commit is
     /// an earlier attempt's, which the step took over.
     fn trailers(
         &mut self,
@@ -98,7 +98,7 @@ impl<'a> Audit<'a> {
                 self.lie(LieCode::TrailersMissing, place, expected, "none");
                 return false;
             }
-            // The history tells of it.
+            // It is in the history.
             Err(_) => return false,
         };
         let adopted = trailers.step != row.step_id && self.was_cut(&trailers.step);
@@ -192,7 +192,7 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// Tells whether a step was cut by the death of its harness.
+    /// Returns whether a step was cut by the death of its harness.
     pub(super) fn was_cut(&self, step: &str) -> bool {
         let id = format!("{}.{step}", action::TAKE_OVER);
         let mut rows = self.facts.rows.iter();

@@ -18,7 +18,7 @@ pub struct Facts {
     pub rows: Vec<AuditRow>,
     /// The issues, by id.
     pub issues: BTreeMap<String, IssueState>,
-    /// The changes of issues that came by no transaction and that the operator
+    /// The changes of issues made outside a transaction and that the operator
     /// has not accepted.
     pub outside: Vec<OutsideChange>,
     /// The files of witnesses, by the reference that names them.
@@ -55,7 +55,7 @@ pub struct IssueState {
     pub closed_by: Option<String>,
 }
 
-/// A change of an issue that came by no transaction.
+/// A change of an issue made outside a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsideChange {
     /// The issue; empty where it is unknown which ones changed.
@@ -81,7 +81,7 @@ pub enum WitnessFile {
         /// Where it would be.
         path: String,
     },
-    /// It is no JSON document.
+    /// It is not a JSON document.
     Unreadable {
         /// The file.
         path: String,

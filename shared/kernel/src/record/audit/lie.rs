@@ -34,7 +34,7 @@ lies! {
     RowDuplicate = "the step is completed twice";
     RowNotCompleted = "the issue is closed by a step that did not complete";
     RowOfAnotherIssue = "the issue is closed by the step of another issue";
-    IssueChangedOutside = "the issue was changed by no transaction, and nobody accepted the change";
+    IssueChangedOutside = "the issue changed outside a transaction, and the change is not accepted";
     IssueMissing = "the row closes an issue that is not there";
     WitnessOfAnotherStep = "the row names the witness of another step";
     WitnessMissing = "a witness of the row is not there";

@@ -153,8 +153,8 @@ impl Audit<'_> {
 }
 
 impl Audit<'_> {
-    /// No change that came by no transaction closes an issue, or alters one
-    /// that a step closed.
+    /// No change made outside a transaction closes an issue, or alters one that
+    /// a step closed.
     fn outside(&mut self) {
         let facts = self.facts;
         for change in &facts.outside {
@@ -171,7 +171,7 @@ impl Audit<'_> {
                 );
             } else {
                 self.note(format!(
-                    "{}: {} came by no transaction and is not accepted: {}",
+                    "{}: {} changed outside a transaction and is not accepted: {}",
                     facts.issues_path, change.issue, change.summary
                 ));
             }

@@ -38,13 +38,13 @@ impl WitnessRef {
         })
     }
 
-    /// Tells whether its document lies with those of the step itself, and not
+    /// Returns whether its document lies with those of the step itself, and not
     /// with those of a crossing to another world.
     pub fn is_of_step(&self) -> bool {
         !matches!(self.phase.as_str(), "transport" | "gate")
     }
 
-    /// Tells whether it is a verification's.
+    /// Returns whether it is a verification's.
     pub fn is_verification(&self) -> bool {
         self.phase == "verify" || ROUNDS.contains(&self.phase.as_str())
     }
@@ -61,7 +61,7 @@ pub struct StreamName {
     pub stream: &'static str,
 }
 
-/// What a witness says of a stream that its file must hold whole.
+/// What a witness reports about a stream that its file must hold whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Streamed {
     pub(super) name: StreamName,
@@ -69,7 +69,7 @@ pub(super) struct Streamed {
     pub(super) sha256: String,
 }
 
-/// Returns the names of the streams that a command's witness tells of.
+/// Returns the names of the streams that a command's witness records.
 pub fn streams_of(reference: &WitnessRef, document: &Value) -> Vec<StreamName> {
     let streams = streamed(reference, document).into_iter();
     streams.map(|stream| stream.name).collect()
@@ -94,7 +94,7 @@ pub(super) fn streamed(reference: &WitnessRef, document: &Value) -> Vec<Streamed
     ["stdout", "stderr"].into_iter().filter_map(of).collect()
 }
 
-/// Tells whether a command's witness says that it passed.
+/// Returns whether a command's witness says that it passed.
 pub(super) fn passed(document: &Value) -> bool {
     let exit = &document["exit"];
     let classes = document["failureClasses"].as_array();

@@ -117,7 +117,7 @@ fn next_prefers_progress_then_the_smallest_id() {
 }
 
 #[test]
-fn a_write_records_what_it_is_told_and_keeps_the_rest() {
+fn a_write_records_its_input_and_keeps_the_rest() {
     let mut first = row("b", "in_progress");
     first["x"] = json!([1]);
     first["summary"] = json!("old");

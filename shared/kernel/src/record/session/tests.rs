@@ -85,7 +85,7 @@ fn an_update_keeps_identity_and_start_and_what_it_does_not_name() {
 }
 
 #[test]
-fn what_nobody_knows_is_kept_value_for_value() {
+fn what_is_unknown_is_kept_value_for_value() {
     let mut document = minimal();
     document["x"] = json!({"deep": [1, 2.5, null]});
     document["summary"] = Value::Null;

@@ -1,5 +1,5 @@
-//! What a batch used and waited for, told from its rows: the same for whoever
-//! goes on with it.
+//! What a batch used and waited for, computed from its rows: the same for a run
+//! that resumes it.
 
 use super::{AgentRecord, StepRow, TokenCounts, action};
 use crate::failure::FailureClass;
@@ -13,9 +13,9 @@ use std::time::Duration;
 pub struct ProviderAccount {
     /// Steps that its agent worked in.
     pub steps: u64,
-    /// What its model counted, where it is told.
+    /// What its model counted, where it is reported.
     pub tokens: Option<TokenCounts>,
-    /// What it cost, in billionths of a dollar, where it is told.
+    /// What it cost, in billionths of a dollar, where it is reported.
     pub cost_nano_usd: Option<u64>,
     /// How often it was parked.
     pub parkings: u64,

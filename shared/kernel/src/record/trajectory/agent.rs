@@ -31,21 +31,21 @@ impl TokenCounts {
 pub struct AgentRecord {
     /// What read its stream, as in `codex`; its provider's name.
     pub adapter: String,
-    /// The model, where it is told.
+    /// The model, where it is reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The agent's own session, where it is told.
+    /// The agent's own session, where it is reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// How many calls of tools it made.
     pub calls: u64,
-    /// What its model counted, where it is told.
+    /// What its model counted, where it is reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenCounts>,
-    /// What it cost, in billionths of a dollar, where it is told.
+    /// What it cost, in billionths of a dollar, where it is reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_nano_usd: Option<u64>,
-    /// When a limit that refused it resets, where it is told.
+    /// When a limit that refused it resets, where it is reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_resets_at: Option<Stamp>,
 }

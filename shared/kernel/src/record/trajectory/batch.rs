@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const TAKE_OVER_BOUND: u32 = 5;
 
 /// How many attempts of an issue may fail by themselves in a batch: more are
-/// no policy's will, whose own limit is at most this.
+/// not policy's will, whose own limit is at most this.
 pub const ATTEMPTS_MAX: u32 = 100;
 
 /// What a batch is bound to and who runs it: the `batch` of a start or resume
@@ -65,7 +65,7 @@ pub fn batch_start_row(batch_id: &str, record: BatchRecord, now: Timestamp) -> S
     }
 }
 
-/// Returns the row that says who goes on with a batch, under which settings.
+/// Returns the row of the process that resumes a batch, with its settings.
 pub fn batch_resume_row(batch: &OpenBatch, holder: BatchHolder, now: Timestamp) -> StepRow {
     let act = format!("resume.{}", batch.resumptions.saturating_add(1));
     StepRow {
@@ -154,7 +154,7 @@ pub fn salvage_row(
     }
 }
 
-/// What a batch knows of one issue.
+/// What a batch knows about one issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssueRecord {
     attempts: BTreeSet<Attempt>,
@@ -222,7 +222,7 @@ pub struct OpenBatch {
 }
 
 impl OpenBatch {
-    /// Returns what the batch knows of an issue.
+    /// Returns what the batch knows about an issue.
     pub fn issue(&self, issue_id: &str) -> Option<&IssueRecord> {
         self.issues.get(issue_id)
     }
@@ -295,8 +295,8 @@ impl BatchHistory {
 
     /// Takes in the next row.
     ///
-    /// A start or resume row without our `batch` record opens nothing: nobody
-    /// could tell whether its holder lives.
+    /// A start or resume row without our `batch` record opens nothing: it
+    /// cannot be determined whether its holder lives.
     pub fn observe(&mut self, row: &StepRow) {
         let Some(batch_id) = &row.batch_id else {
             return;
@@ -559,7 +559,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_row_that_stands_twice_adds_no_attempt(
+        fn a_row_that_appears_twice_adds_no_attempt(
             rows in proptest::collection::vec(any_row(), 0..20)
         ) {
             let steps = |r: &&StepRow| r.action == action::WORKER_LOOP;

@@ -11,7 +11,7 @@ pub enum BreakKind {
     /// The row's value is not the one that its text and what comes before it
     /// give.
     Altered,
-    /// The row goes on from an earlier one, and these lines between them are
+    /// The row continues from an earlier one, and these lines between them are
     /// not part of the chain.
     Inserted {
         /// The first of them.
@@ -19,9 +19,9 @@ pub enum BreakKind {
         /// The last of them.
         last: u64,
     },
-    /// The row goes on from one that comes later, or from itself.
+    /// The row continues from one that comes later, or from itself.
     Moved {
-        /// The line that it goes on from.
+        /// The line that it continues from.
         after: u64,
     },
     /// The row begins a chain, and another one begins before it.
@@ -59,7 +59,7 @@ impl fmt::Display for BreakKind {
             }
             Self::Inserted { first, last } => write!(f, "lines {first} to {last} were inserted"),
             Self::Moved { after } => {
-                write!(f, "the row is out of order: it goes on from line {after}")
+                write!(f, "the row is out of order: it continues from line {after}")
             }
             Self::BeginsAgain => f.write_str("the chain begins a second time"),
             Self::Repeated { first } => write!(f, "the row repeats line {first}"),
@@ -94,7 +94,7 @@ impl ChainReport {
     }
 }
 
-/// Computes the chain of a file's lines again. After a break it goes on from
+/// Computes the chain of a file's lines again. After a break it continues from
 /// the value that is found, so that one change is one break.
 pub fn check_chain<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> ChainReport {
     let lines: Vec<&[u8]> = lines.into_iter().collect();
@@ -151,7 +151,7 @@ impl Check<'_> {
         self.chain.go_on(row.value);
     }
 
-    /// Finds what a row that does not go on from the one before it goes on
+    /// Finds what a row that does not continue from the one before it continues
     /// from.
     fn kind_of(&self, number: u64, row: &ChainedLine) -> BreakKind {
         let goes_on_from = |head| Chain::at(head).value_of(&row.body) == row.value;

@@ -1,4 +1,4 @@
-//! What a row says of a step that worked in another world.
+//! What a row reports about a step that worked in another world.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,7 +18,7 @@ pub enum CrossingResult {
 }
 
 impl CrossingResult {
-    /// Returns the text that stands in rows and answers.
+    /// Returns the text used in rows and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Accepted => "accepted",
@@ -35,13 +35,13 @@ impl CrossingResult {
     }
 }
 
-/// The other world that a step worked in, and what came of it there (ours).
+/// The other world that a step worked in, and its outcome there (ours).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorldRecord {
     /// The name that the issue asked for it by.
     pub name: String,
-    /// How the turn's crossing ended; absent where it did not come to one.
+    /// How the turn's crossing ended; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crossing: Option<CrossingResult>,
     /// The branch there that holds the work.
@@ -79,7 +79,7 @@ impl WorldRecord {
     }
 }
 
-/// In a few words, for a line that tells of the step.
+/// In a few words, for a line about the step.
 impl fmt::Display for WorldRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let crossing = self.crossing.map_or("not crossed", CrossingResult::as_str);
@@ -97,7 +97,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_record_reads_back_and_is_told_in_a_line() {
+    fn a_record_reads_back_and_is_reported_in_a_line() {
         for (crossing, told) in [
             (None, "world docs: not crossed, on b there"),
             (

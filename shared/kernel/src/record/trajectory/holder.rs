@@ -23,9 +23,9 @@ pub struct BatchHolder {
 }
 
 impl BatchHolder {
-    /// Tells whether the process may still run, as seen from the process
-    /// `here`; one that cannot be seen from there counts as alive, except
-    /// under another boot of the same host.
+    /// Returns whether the process may still run, as seen from the process
+    /// `here`; one that cannot be seen from there counts as alive, except under
+    /// another boot of the same host.
     pub fn may_live(&self, here: Option<&Holder>, life: &dyn Fn(&Holder) -> Life) -> bool {
         let Some(here) = here else {
             return true;

@@ -17,7 +17,7 @@ pub const KPI_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 /// How many rows a verdict needs.
 const MIN_ROWS: usize = 3;
 
-/// What the throughput says of running several lanes.
+/// What the throughput reports about running several lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KpiDecision {
@@ -64,8 +64,8 @@ pub struct Throughput {
 /// Returns the throughput of the window that ends at the newest worker row.
 ///
 /// The thresholds are compared exactly, not in floating point. A worker is
-/// `workerId` or, for foreign rows, what stands before the issue in the step
-/// id; rows that say neither count as one worker.
+/// `workerId` or, for foreign rows, what is before the issue in the step id;
+/// rows that say neither count as one worker.
 pub fn throughput<'a>(rows: impl IntoIterator<Item = &'a StepRow>, window: Duration) -> Throughput {
     let rows: Vec<&StepRow> = rows
         .into_iter()

@@ -27,7 +27,7 @@ use std::str::FromStr;
 /// The member of a row that holds its chain value.
 pub const CHAIN_FIELD: &str = "chain";
 
-/// What the first chained row goes on from.
+/// What the first chained row continues from.
 pub const GENESIS: &str = "premath.harness.trajectory.chain.v1";
 
 const PREFIX: &str = "sha256:";
@@ -36,9 +36,9 @@ const PREFIX: &str = "sha256:";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChainHead([u8; 32]);
 
-/// A text is no chain value.
+/// A text is not a chain value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no chain value: it must be `sha256:` and 64 lower-case hexadecimal digits")]
+#[error("`{0}` is not a chain value: it must be `sha256:` and 64 lower-case hexadecimal digits")]
 pub struct NoChainHead(pub String);
 
 impl fmt::Display for ChainHead {
@@ -70,7 +70,7 @@ impl FromStr for ChainHead {
     }
 }
 
-/// The end of a chain: what the next row goes on from.
+/// The end of a chain: what the next row continues from.
 ///
 /// Follows a file line by line, in constant memory.
 #[derive(Clone, Debug)]
@@ -123,8 +123,8 @@ impl Chain {
     }
 
     /// Returns the line of a row that is appended next, with its chain value;
-    /// `body` is its canonical JSON. The chain itself goes on when the line is
-    /// in the file: [`Chain::follow`].
+    /// `body` is its canonical JSON. The chain itself continues when the line
+    /// is in the file: [`Chain::follow`].
     pub fn line(&self, body: &str) -> (String, ChainHead) {
         let mut members = Members::of(body.as_bytes()).unwrap_or_default();
         members.0.remove(CHAIN_FIELD);
@@ -134,7 +134,7 @@ impl Chain {
     }
 
     /// Takes in the next line of a file as it is: the chain value that it
-    /// carries is believed. Returns that value.
+    /// carries is trusted. Returns that value.
     pub fn follow(&mut self, line: &[u8]) -> Option<ChainHead> {
         let value = Members::chained(line).map(|(_, value)| value);
         match value {
@@ -144,7 +144,7 @@ impl Chain {
         value
     }
 
-    /// Goes on from a chained row.
+    /// Continues from a chained row.
     pub fn go_on(&mut self, value: ChainHead) {
         *self = Self::at(Some(value));
     }

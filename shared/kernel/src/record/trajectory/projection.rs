@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// The kind of a projection.
 pub const PROJECTION_KIND: &str = "premath.harness.trajectory.projection.v1";
 
-/// Which rows a query wants.
+/// Which rows a query selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectionMode {
@@ -23,7 +23,7 @@ pub enum ProjectionMode {
 
 /// No projection mode bears this text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no projection mode: latest, failed or retry-needed")]
+#[error("unknown projection mode `{0}`; expected latest, failed or retry-needed")]
 pub struct UnknownMode(pub String);
 
 impl FromStr for ProjectionMode {
@@ -83,7 +83,7 @@ pub struct Projection<'a> {
     pub items: Vec<&'a StepRow>,
 }
 
-/// Returns the rows that a query wants, sorted by descending `finishedAt`,
+/// Returns the rows that a query selects, sorted by descending `finishedAt`,
 /// then `stepId`, then `action`.
 ///
 /// Times are compared as instants; rows that are equal in all three keep the

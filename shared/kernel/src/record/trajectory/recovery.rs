@@ -28,7 +28,8 @@ impl RecoverAt {
     }
 }
 
-/// Tells whether a close is older than a grace; one whose time cannot be read is.
+/// Returns whether a close is older than a grace; one whose time cannot be read
+/// is.
 pub fn is_settled(closed_at: &str, grace: Duration, now: Timestamp) -> bool {
     let latest = now.saturating_sub(grace).unwrap_or(now);
     time::parse(closed_at).is_none_or(|at| at <= latest)
@@ -59,7 +60,7 @@ impl ClosedIssue {
         self.step_id.strip_suffix(&end).unwrap_or(&self.assignee)
     }
 
-    /// Returns the row of the step, as far as it can still be told.
+    /// Returns the row of the step, as far as it can still be known.
     pub fn recovered_row(&self, batch_id: &str, witness_prefix: &str, now: Timestamp) -> StepRow {
         let worker = self.worker();
         let mut row = StepRow::new(&self.step_id, action::WORKER_LOOP, "completed", now);

@@ -8,12 +8,12 @@ use super::supervision::SupervisionRecord;
 use super::{is_retry_needed, is_success};
 use crate::failure::FailureClass;
 use crate::json::canonical;
-use crate::json::field::{FieldError, Fields, some_text};
+use crate::json::field::{FieldError, ObjectFields, some_text};
 use crate::json::reference::RefSet;
 use crate::json::stamp::Stamp;
 use crate::policy::governing::{SensitiveChange, SensitiveChanges};
 use crate::policy::landing::LandingRecord;
-use crate::policy::retry::{Decision, EscalationAction, Outcome, RetryVerdict};
+use crate::policy::retry::{Decision, EscalationAction, RetryOutcome, RetryVerdict};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -59,8 +59,8 @@ pub struct RetryRecord {
 impl From<&Decision> for RetryRecord {
     fn from(decision: &Decision) -> Self {
         let (verdict, action) = match decision.outcome {
-            Outcome::Retry => (RetryVerdict::Retry, None),
-            Outcome::Escalate(action) => (RetryVerdict::Escalate, Some(action)),
+            RetryOutcome::Retry => (RetryVerdict::Retry, None),
+            RetryOutcome::Escalate(action) => (RetryVerdict::Escalate, Some(action)),
         };
         Self {
             decision: verdict,
@@ -85,8 +85,8 @@ impl RetryRecord {
             max_attempts: self.max_attempts,
             backoff_class: self.backoff_class.clone(),
             outcome: match self.decision {
-                RetryVerdict::Retry => Outcome::Retry,
-                RetryVerdict::Escalate => Outcome::Escalate(self.action?),
+                RetryVerdict::Retry => RetryOutcome::Retry,
+                RetryVerdict::Escalate => RetryOutcome::Escalate(self.action?),
             },
         })
     }
@@ -131,8 +131,8 @@ fn with_chain(schema: &mut schemars::Schema) {
 /// A row of the trajectory, `premath.harness.step.v1`.
 ///
 /// Fields that this build does not know are kept, value for value. So is a
-/// field of our own extras that does not have our shape, for somebody else may
-/// have used the name: it reads as absent and is never an error.
+/// field of our own extras that does not have our shape, because another
+/// program may have used the name: it reads as absent and is never an error.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = with_chain)]
@@ -144,10 +144,10 @@ pub struct StepRow {
     /// The step's id; a row is appended only where no row has it.
     #[schemars(regex(pattern = r"\S"))]
     pub step_id: String,
-    /// What the row speaks of; see [`action`](super::action).
+    /// What the row refers to; see [`action`](super::action).
     #[schemars(
         regex(pattern = r"\S"),
-        description = "What the row speaks of, as in `worker.loop` or `coordinator.batch_start`."
+        description = "What the row refers to, as in `worker.loop` or `coordinator.batch_start`."
     )]
     pub action: String,
     /// How it ended.
@@ -188,7 +188,8 @@ pub struct StepRow {
     /// The batch (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_id: Option<String>,
-    /// Whether somebody else wrote the row, after the step's harness died (ours).
+    /// Whether another process wrote the row, after the step's harness died
+    /// (ours).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recovered: bool,
     /// What a batch is bound to and who runs it (ours).
@@ -293,10 +294,10 @@ impl StepRow {
     ///
     /// The first field that HARNESS-RUNTIME 6 names and that does not fit.
     pub fn parse(line: &[u8]) -> Result<Self, TrajectoryError> {
-        Ok(Self::read(Fields::parse(line)?)?)
+        Ok(Self::read(ObjectFields::parse(line)?)?)
     }
 
-    fn read(mut fields: Fields) -> Result<Self, FieldError> {
+    fn read(mut fields: ObjectFields) -> Result<Self, FieldError> {
         fields.schema()?;
         fields.literal("stepKind", STEP_KIND)?;
         let text = |value: &Value| value.as_str().and_then(some_text);

@@ -1,5 +1,5 @@
 //! The attempts of one gated command, counted over the trajectory's rows, so
-//! that a restart goes on counting (`contracts.md` 6, 7).
+//! that a restart continues counting (`contracts.md` 6, 7).
 
 use super::{StepRow, TAKE_OVER_BOUND, action};
 use crate::failure::FailureClass;
@@ -8,8 +8,8 @@ use crate::json::stamp::Stamp;
 use crate::policy::retry::{BackoffTable, Decision, RetryVerdict, retry_at};
 use jiff::Timestamp;
 
-/// What the trajectory knows of one gated command since it last passed or was
-/// handed up.
+/// What the trajectory knows about one gated command since it last passed or
+/// was handed up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandSeries {
     begun: u64,
@@ -33,7 +33,7 @@ pub enum NextAct {
         /// Its number, from 1.
         attempt: u32,
     },
-    /// Attempts are used up, and nobody was told yet.
+    /// Attempts are used up, and the escalation is still due.
     Escalate(Box<Decision>),
     /// The next attempt, which may have to wait.
     Attempt {

@@ -161,7 +161,7 @@ pub fn budget_row(batch_id: &str, budget: &Budget, spent: Spent, now: Timestamp)
     }
 }
 
-/// Returns the row of a batch that waited for room in vain.
+/// Returns the row of a batch that waited for room without success.
 pub fn room_row(batch_id: &str, short: &Shortage, now: Timestamp) -> StepRow {
     StepRow {
         failure_classes: vec![FailureClass::RoomShort.as_str().to_owned()],

@@ -85,8 +85,8 @@ impl Carried {
         &self.witness
     }
 
-    /// Makes the transport one that failed: no gate was reached, or nobody can
-    /// tell what it said.
+    /// Makes the transport one that failed: no gate was reached, or its answer
+    /// is unknown.
     pub fn lost(self, detail: impl Into<String>) -> NotCarried {
         let mut witness = self.witness;
         witness.outcome = TransportOutcome::Failed;
@@ -111,7 +111,7 @@ impl WorkContext {
     ///
     /// # Errors
     ///
-    /// [`NotCarried`], with every class that stands against it.
+    /// [`NotCarried`], with every class that refuses it.
     pub fn carry(
         self,
         transport_id: &str,
@@ -160,7 +160,7 @@ impl WorkContext {
         })
     }
 
-    /// Returns everything that stands against a crossing.
+    /// Returns every reason to refuse a crossing.
     fn faults(
         &self,
         from: Result<&WorldProfile, &str>,
@@ -203,8 +203,8 @@ impl WorkContext {
         format!("world://{}/{}/{digest}", encode(from), encode(to))
     }
 
-    /// The witness must be the one that the step's row names, and say of its
-    /// turn what the turn says itself.
+    /// The witness must be the one that the step's row names, and report about
+    /// its turn what the turn says itself.
     fn unverifiable(&self) -> Option<Fault> {
         let class = FailureClass::TransportWitnessUnverifiable;
         if !self.witnesses.contains(&self.turn_ref) {
@@ -254,7 +254,7 @@ fn uncomposable(
     faults
 }
 
-/// Tells whether work that is done in another world could come to its gate:
+/// Returns whether work that is done in another world could come to its gate:
 /// what a step looks at before any of it is done. Its own crossing asks again,
 /// and has the classes.
 pub fn may_be_placed(

@@ -24,7 +24,7 @@ pub struct WorkContext {
     pub(super) input: Value,
 }
 
-/// A document that is no turn's witness.
+/// A document that is not a turn's witness.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContextError {
     /// It is of another kind.

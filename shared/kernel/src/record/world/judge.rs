@@ -75,9 +75,9 @@ pub struct Crossing {
 impl Carried {
     /// Judges the turn by the destination's own gate.
     ///
-    /// Its constraint blocks stand in the place of those that the turn brings;
-    /// the turn must be bound to the policy that the crossing was taken under,
-    /// and to a normaliser that is allowed here.
+    /// Its constraint blocks replace those that the turn brings; the turn must
+    /// be bound to the policy that the crossing was taken under, and to a
+    /// normaliser that is allowed here.
     pub fn judge(self, gate: &DestinationGate<'_>) -> Judged {
         let Self {
             witness: transport,

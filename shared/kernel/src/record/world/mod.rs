@@ -10,7 +10,7 @@
 //!                                                Crossing       what the harness records
 //! ```
 //!
-//! Where a step itself works in another world, [`Wish`] is what its issue asks
+//! Where a step itself works in another world, [`WorldSelection`] is what its issue asks
 //! for, [`may_be_placed`] what is looked at before any work is done, and
 //! [`WorldRecord`](crate::record::trajectory::WorldRecord) what its row says.
 //!
@@ -23,8 +23,8 @@ mod carry;
 mod context;
 mod judge;
 mod profile;
+mod selection;
 mod transport;
-mod wish;
 
 pub use carry::{
     Carried, NotCarried, TRANSPORT_WITNESS_KIND, TransportOutcome, TransportWitness, may_be_placed,
@@ -34,8 +34,8 @@ pub use judge::{Crossing, DestinationGate, GATE_WITNESS_KIND, GateWitness, Judge
 pub use profile::{
     Acceptance, Demand, TURN_ADMISSION, WORLD_FILE, WORLD_KIND, WorldError, WorldProfile,
 };
+pub use selection::{WORLD_LABEL, WorldSelection};
 pub use transport::{Transport, cross};
-pub use wish::{WORLD_LABEL, Wish};
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What a world says of itself, and whose turns it takes.
+//! What a world reports about itself, and whose turns it takes.
 
 use crate::json::strict;
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// The kind of a world's document.
 pub const WORLD_KIND: &str = "premath.world.v1";
 
-/// Where it lies in a repository.
+/// Where it is in a repository.
 pub const WORLD_FILE: &str = "policies/control/harness-world-v1.json";
 
 /// What a world offers that admits the turns of others.
@@ -59,13 +59,13 @@ pub enum Demand {
     /// The join is closed.
     #[serde(rename = "accepted")]
     ClosedJoin,
-    /// The join is closed and nothing stands against a change.
+    /// The join is closed and the turn may change issues.
     #[default]
     #[serde(rename = "mutation-ready")]
     ReadyForChange,
 }
 
-/// A document that is no world's.
+/// A document that is not a world's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
     /// It does not have the shape of one.
@@ -98,7 +98,7 @@ impl WorldProfile {
         Ok(profile)
     }
 
-    /// Tells whether turns of a world, made under a policy, are taken.
+    /// Returns whether turns of a world, made under a policy, are taken.
     pub(super) fn takes(&self, world_id: &str, policy_digest: &str) -> bool {
         self.accepts
             .iter()

@@ -109,7 +109,7 @@ fn a_turn_is_carried_judged_and_recorded_with_both_witnesses() {
 }
 
 #[test]
-fn each_fault_of_a_transport_has_its_class_and_comes_to_no_gate() {
+fn each_fault_of_a_transport_has_its_class_and_reaches_no_gate() {
     let all = |edit: &dyn Fn(&mut Value)| carry(context(), &world(edit)).unwrap_err();
     for (edit, class) in [
         (
@@ -254,7 +254,7 @@ fn a_gate_refuses_by_its_own_policies_and_with_its_own_classes() {
     other_normalizer["evidence"]["callSpec"]["normalizerId"] = "nf.v1".into();
     let class = FailureClass::InstructionNormalizerNotAllowed;
     assert_eq!(refused(other_normalizer, &there), [class].into());
-    // A block of the destination stands in place of the turn's own.
+    // A block of the destination replaces the turn's own.
     let strict = world(|d| {
         d["constraints"] = json!({"protocolConstraints": {"parallelTransportOrderValid": false}});
     });
@@ -284,7 +284,7 @@ fn a_world_may_be_content_with_a_closed_join() {
 }
 
 #[test]
-fn a_document_that_is_no_world_s_is_told_apart() {
+fn a_document_that_is_no_world_s_is_distinguished() {
     let parse = |document: Value| WorldProfile::parse(document.to_string().as_bytes());
     let kind = "premath.world.v1";
     for document in [

@@ -15,7 +15,7 @@ pub trait Transport {
     /// Returns the transport's id, as in `transport.local_root.v1`.
     fn id(&self) -> &str;
 
-    /// Returns what the other world says of itself now.
+    /// Returns what the other world reports about itself now.
     ///
     /// # Errors
     ///

@@ -34,8 +34,8 @@ pub struct RiskConstraints {
 #[serde(rename_all = "camelCase")]
 pub struct EvalConstraints {
     /// The policy; it must be the call spec's `evalGatePolicyDigest`, where
-    /// that is bound. Compared as it stands: whoever writes this block vouches
-    /// that the thresholds are that policy's.
+    /// that is bound. Compared as it is: the writer of this block vouches that
+    /// the thresholds are that policy's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_digest: Option<String>,
     /// The least that must be reached, each 0 to 1.
@@ -108,9 +108,9 @@ pub struct TokenCost {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RedTeamConstraints {
-    /// The policy; it must be the call spec's `redTeamPolicyDigest`, where
-    /// that is bound. Compared as it stands: whoever writes this block vouches
-    /// that its demands are that policy's.
+    /// The policy; it must be the call spec's `redTeamPolicyDigest`, where that
+    /// is bound. Compared as it is: the writer of this block vouches that its
+    /// demands are that policy's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_digest: Option<String>,
     /// The least number of probes.
@@ -134,7 +134,7 @@ pub struct RedTeamConstraints {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Probe {
-    /// The probe; one that stands twice counts once.
+    /// The probe; one that appears twice counts once.
     pub probe_id: String,
     /// The plugin that made it.
     pub plugin: String,
@@ -144,7 +144,7 @@ pub struct Probe {
     pub passed: bool,
 }
 
-/// What a change of the agent by itself must bring along.
+/// What a self-evolving change must supply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SelfEvolutionConstraints {
@@ -162,7 +162,7 @@ pub struct SelfEvolutionConstraints {
 }
 
 /// The authority that is active. These concern MutationReady alone; a step's
-/// own authority is asked besides, and by nothing that stands in a file.
+/// own authority is asked besides, and by nothing that is in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MutationConstraints {

@@ -24,20 +24,20 @@ use serde::Serialize;
 use serde_json::Number;
 use std::collections::BTreeSet;
 
-/// The constraint blocks that stand beside `evidence`.
+/// The constraint blocks that are next to `evidence`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Constraints {
     /// The governance claim and what its policy package is pinned to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governance_profile: Option<GovernanceProfile>,
-    /// What is known of the transport.
+    /// What is known about the transport.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol_constraints: Option<ProtocolConstraints>,
     /// What a handoff must satisfy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff_constraints: Option<HandoffConstraints>,
-    /// What is known of cut results.
+    /// What is known about cut results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncation_constraints: Option<TruncationConstraints>,
     /// What splitting the turn up must satisfy.
@@ -67,7 +67,7 @@ pub struct Constraints {
     /// The adversarial regression gate (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub red_team_constraints: Option<RedTeamConstraints>,
-    /// What a change of the agent by itself must bring along (ours).
+    /// What a self-evolving change must supply (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub self_evolution_constraints: Option<SelfEvolutionConstraints>,
     /// The authority that is active (ours).
@@ -90,7 +90,7 @@ pub struct GovernanceProfile {
 }
 
 impl GovernanceProfile {
-    /// Tells whether the claim is the one that this contract knows, or none.
+    /// Returns whether the claim is the one that this contract knows, or none.
     pub(crate) fn claim_is_known(&self) -> bool {
         text(&self.claim_id).is_none_or(|claim| claim == GOVERNANCE_CLAIM)
     }
@@ -151,7 +151,7 @@ pub struct PolicyProvenance {
     pub bound_digest: Option<String>,
 }
 
-/// What is known of the transport.
+/// What is known about the transport.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProtocolConstraints {
@@ -183,13 +183,13 @@ pub struct HandoffConstraints {
     #[schemars(default)]
     pub allowed_roles: BTreeSet<OrchestrationRole>,
     /// The contract that these constraints are taken from (ours); it must be
-    /// the call spec's `handoffContractDigest`. Compared as it stands: whoever
-    /// writes this block vouches that it is that contract's.
+    /// the call spec's `handoffContractDigest`. Compared as it is: the writer
+    /// of this block vouches that it is that contract's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contract_digest: Option<String>,
 }
 
-/// What is known of cut results.
+/// What is known about cut results.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TruncationConstraints {

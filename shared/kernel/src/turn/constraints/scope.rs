@@ -28,8 +28,8 @@ pub struct CompactionConstraints {
 /// What a role may read and write; `D` of this block must be the call spec's
 /// `contextScopeDigest`, where that is bound.
 ///
-/// An entry that ends in `/` stands for everything below it. A reference with
-/// a part that is empty, `.` or `..` is in no scope.
+/// An entry that ends in `/` represents everything below it. A reference with a
+/// part that is empty, `.` or `..` is in no scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScopeConstraints {

@@ -1,7 +1,7 @@
 //! Requests, results and uses (`HARNESS-TYPESTATE 3.2`).
 //!
-//! The fields of each row stand in the byte order of their names on the wire,
-//! so that a row is written canonically as it is
+//! The fields of each row are in the byte order of their names on the wire, so
+//! that a row is written canonically as it is
 //! ([`canonical::digest_ordered`](crate::json::canonical::digest_ordered)).
 
 use super::super::word::{Disposition, ResultStatus};
@@ -17,7 +17,7 @@ pub struct RequestRow {
     /// Who called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caller_id: Option<String>,
-    /// What else is known of the request (ours).
+    /// What else is known about the request (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Box<RequestFacts>>,
     /// The digest of the schema that the call was checked against.
@@ -70,7 +70,7 @@ pub struct ResultRow {
     /// The error as the provider gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_error: Option<Value>,
-    /// What else is known of the result (ours).
+    /// What else is known about the result (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Box<ResultFacts>>,
 }
@@ -104,11 +104,11 @@ impl ResultRow {
     }
 }
 
-/// What became of one result.
+/// The outcome of one result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UseRow {
-    /// What became of it.
+    /// Its outcome.
     pub disposition: Disposition,
     /// What was built on it; a consumed result needs one.
     #[serde(skip_serializing_if = "Option::is_none")]

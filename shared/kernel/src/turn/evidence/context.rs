@@ -1,14 +1,14 @@
-//! What the next turn is rebuilt from, why this one stopped, and who goes on
+//! What the next turn is rebuilt from, why this one stopped, and who continues
 //! (`HARNESS-TYPESTATE 3.2`).
 //!
-//! The fields of each row stand in the byte order of their names on the wire,
-//! so that a row is written canonically as it is.
+//! The fields of each row are in the byte order of their names on the wire, so
+//! that a row is written canonically as it is.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// Why the turn stopped, and whether it goes on.
+/// Why the turn stopped, and whether it continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProtocolState {
@@ -29,7 +29,7 @@ impl ProtocolState {
     }
 }
 
-/// A transfer of the work to somebody else.
+/// A transfer of the work to another agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HandoffPacket {

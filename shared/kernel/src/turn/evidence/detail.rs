@@ -1,19 +1,19 @@
-//! What may further be known of a request or a result
+//! What may further be known about a request or a result
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 4.2`, `4.3`).
 //!
-//! All of it stands under `facts` in its row, is optional, and enters the
-//! digest of the row's set only where present. Fields stand in the byte order
-//! of their names on the wire.
+//! All of it is under `facts` in its row, is optional, and enters the digest of
+//! the row's set only where present. Fields are in the byte order of their
+//! names on the wire.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What may further be known of a request.
+/// What may further be known about a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestFacts {
-    /// The action object that the call stood in.
+    /// The action object that contained the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action_id: Option<String>,
     /// The group of calls that were sent side by side.
@@ -31,7 +31,7 @@ pub struct RequestFacts {
     /// The record that the request was read from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_ref: Option<String>,
-    /// Whether nobody recorded the request, and it was made up from its result.
+    /// Whether the request was not recorded, and was derived from its result.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub synthesized: bool,
@@ -54,7 +54,7 @@ pub struct SearchRef {
     pub result_tool_names: BTreeSet<String>,
 }
 
-/// What may further be known of a result.
+/// What may further be known about a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultFacts {

@@ -45,7 +45,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Tells whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

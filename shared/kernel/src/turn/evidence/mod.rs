@@ -42,13 +42,13 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub tool_results: Vec<ResultRow>,
-    /// What became of the results.
+    /// The outcome of the results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub tool_use: Vec<UseRow>,
     /// Why the turn stopped.
     pub protocol_state: ProtocolState,
-    /// A transfer to somebody else, where there is one.
+    /// A transfer to another agent, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff: Option<HandoffPacket>,
     /// How results were shown to the operator and to the model.
@@ -71,7 +71,7 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     #[schemars(default)]
     pub trajectory_refs: BTreeSet<String>,
-    /// What else is known of the turn (ours).
+    /// What else is known about the turn (ours).
     #[serde(skip_serializing_if = "Facts::is_empty")]
     #[schemars(default)]
     pub facts: Facts,

@@ -78,7 +78,7 @@ pub struct TransportPolicy {
 pub struct TruncationPolicy {
     /// The most bytes that a shown result has.
     pub max_bytes: u64,
-    /// The text that stands in the middle of a cut result.
+    /// The text used in the middle of a cut result.
     pub marker: String,
 }
 
@@ -119,7 +119,7 @@ pub struct ProtocolStatePolicy {
     /// The stop reasons that are handled.
     #[schemars(default)]
     pub handled_stop_reasons: BTreeSet<StopReason>,
-    /// Those after which the loop may go on; any handled one where absent.
+    /// Those after which the loop may continue; any handled one where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continue_on: Option<BTreeSet<StopReason>>,
 }

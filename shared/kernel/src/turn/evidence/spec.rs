@@ -111,7 +111,7 @@ pub struct FurtherBinding {
     /// The risk tier, which needs a bound control profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub risk_tier: Option<RiskTier>,
-    /// The role of whoever acts.
+    /// The role of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orchestration_role: Option<OrchestrationRole>,
     /// What that role may read and write.

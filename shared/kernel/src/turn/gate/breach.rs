@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Breach {
     /// Where, as in `toolResults[call-7]`: rows are named by their key.
     pub at: String,
-    /// What stands there, or does not.
+    /// What is there, or does not.
     pub found: String,
 }
 
@@ -49,7 +49,8 @@ pub(super) fn each<'a>(breaches: impl Iterator<Item = Breach> + 'a) -> Breaches<
     Box::new(breaches)
 }
 
-/// Returns a text as it is told to a person: quoted, or that there is none.
+/// Returns a text as it is instructed to a person: quoted, or that there is
+/// none.
 pub(super) fn told(text: Option<&str>) -> String {
     text.map_or_else(|| "nothing".to_owned(), |text| format!("`{text}`"))
 }

@@ -27,7 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         Join,
         [6],
         parent_unknown,
-        "a call made from code names a requested call as its parent, and no circle is formed"
+        "a call made from code names a requested call as its parent, and no cycle is formed"
     ),
     rule!(
         ToolProgrammaticCallerEdgeInvalid,
@@ -91,7 +91,7 @@ fn parent_unknown<'a>(case: &Case<'a>) -> Breaches<'a> {
         let found = if circular.contains(id) {
             format!("the parents of the call lead back to it, by `{parent}`")
         } else if request(&turn.tool_requests, parent).is_none() {
-            format!("nobody requested the parent `{parent}`")
+            format!("the parent `{parent}` was not requested")
         } else {
             return None;
         };
@@ -144,7 +144,7 @@ fn parents_disagree<'a>(case: &Case<'a>) -> Breaches<'a> {
         let asked = parent(request(requests, &row.tool_call_id)?);
         (asked != Some(seen)).then(|| {
             let found = format!(
-                "the result's parent is `{seen}`, the request's {}",
+                "the result's parent call is `{seen}`, but the request's is {}",
                 told(asked)
             );
             Breach::row("toolResults", &row.tool_call_id, found)

@@ -14,28 +14,31 @@ pub(super) const RULES: &[Rule] = &[
         Join,
         [2],
         injection_point_missing,
-        "where the loop goes on or a result is consumed, every result has a row in toolRender and there is a state view"
+        "where the loop continues or a result is consumed, every result has a row in toolRender \
+        and there is a state view"
     ),
     rule!(
         ContextQueuePolicyViolation,
         Join,
         [2],
         queue_policy_violated,
-        "where the loop goes on or a result is consumed, there is a reminderQueue row, and every policyDigest is the call spec's"
+        "where the loop continues or a result is consumed, there is a reminderQueue row, and every \
+        policyDigest is the call spec's"
     ),
     rule!(
         ContextInjectionPointMissing,
         Mutation,
         [2],
         continuation_injection_point_missing,
-        "before the loop goes on, every result has a row in toolRender and there is a state view"
+        "before the loop continues, every result has a row in toolRender and there is a state view"
     ),
     rule!(
         ContextQueuePolicyViolation,
         Mutation,
         [2],
         continuation_queue_policy_violated,
-        "before the loop goes on, there is a reminderQueue row, and every policyDigest is the call spec's"
+        "before the loop continues, there is a reminderQueue row, and every policyDigest is the \
+        call spec's"
     ),
     rule!(
         ContextScopeViolation,
@@ -67,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
 ];
 
-/// The context counts where the loop goes on, or where something was built on
+/// The context counts where the loop continues, or where something was built on
 /// a result.
 fn in_scope(case: &Case<'_>) -> bool {
     let uses = &case.turn.tool_use;
@@ -200,7 +203,7 @@ fn written_outside<'a>(case: &Case<'a>) -> Breaches<'a> {
     }))
 }
 
-/// Tells why a role may not write a place, where it may not. The owner of the
+/// Reports why a role may not write a place, where it may not. The owner of the
 /// narrowest place that holds it decides; without one, `writable` does.
 fn unwritable(
     scope: &ScopeConstraints,
@@ -227,7 +230,7 @@ fn covers(places: &BTreeSet<String>, reference: &str) -> bool {
     places.iter().any(|place| covers_one(place, reference))
 }
 
-/// An entry that ends in `/` stands for everything below it.
+/// An entry that ends in `/` represents everything below it.
 fn covers_one(place: &str, reference: &str) -> bool {
     if place.ends_with('/') {
         reference.starts_with(place) && !is_hidden(reference)
@@ -236,8 +239,8 @@ fn covers_one(place: &str, reference: &str) -> bool {
     }
 }
 
-/// Tells whether a reference has a part that is no name: it may lead elsewhere
-/// than it says.
+/// Returns whether a reference has a part that is not a name: it may lead
+/// elsewhere than it says.
 fn is_hidden(reference: &str) -> bool {
     let path = reference
         .split_once("://")

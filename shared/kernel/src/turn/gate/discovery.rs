@@ -125,7 +125,7 @@ fn search(row: &RequestRow) -> Option<&SearchRef> {
     row.facts.as_ref()?.search_ref.as_ref()
 }
 
-/// Tells whether a search shows what it found: also nothing, where its digest
+/// Returns whether a search shows what it found: also nothing, where its digest
 /// is that of nothing.
 fn shows(search: &SearchRef) -> bool {
     let names = &search.result_tool_names;

@@ -198,7 +198,7 @@ fn trace_mode_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
         zero_data_retention,
     } = block;
     let listed = admitted.is_empty() || mode.is_some_and(|mode| admitted.contains(&mode));
-    // Without a mode nobody said that nothing is kept.
+    // Without a mode it is not declared that nothing is kept.
     let kept = matches!(mode, None | Some(ObservabilityMode::Dashboard));
     when(
         !listed || *zero_data_retention && kept,

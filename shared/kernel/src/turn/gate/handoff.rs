@@ -1,4 +1,4 @@
-//! A transfer to somebody else (`HARNESS-TYPESTATE 5`,
+//! A transfer to another agent (`HARNESS-TYPESTATE 5`,
 //! `TOOL-CALLING-HARNESS-TYPESTATE 4.5`, `4.6`).
 
 use super::breach::{Breach, Breaches, each, none, told, when};
@@ -56,7 +56,7 @@ pub(super) const RULES: &[Rule] = &[
         Mutation,
         [17],
         handoff_unconstrained,
-        "a handoff has handoffConstraints: without them nobody allowed its target"
+        "a handoff has handoffConstraints, which allow its target"
     ),
 ];
 

@@ -36,7 +36,7 @@ pub fn join_classes(turn: &Normalized, constraints: &Constraints) -> BTreeSet<Fa
 }
 
 /// Returns every class that concerns MutationReady and is not the join's own,
-/// as far as it can be told without knowing the step.
+/// as far as it can be determined without knowing the step.
 ///
 /// Witness linkage is asked for, but of any step; the step's own policy, claims
 /// and verification are asked by
@@ -91,7 +91,7 @@ pub struct BrokenRule {
     pub more: usize,
 }
 
-/// The most places of one rule that are told one by one.
+/// The most places of one rule that are reported one by one.
 pub const PLACES: usize = 20;
 
 /// What a rule keeps a turn from.
@@ -108,7 +108,7 @@ pub enum Stage {
     ThisStep,
 }
 
-/// What the documentation tells of a rule.
+/// A rule's documentation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleNote {

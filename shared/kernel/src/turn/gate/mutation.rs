@@ -96,7 +96,7 @@ fn use_speaks_of_another_result<'a>(case: &Case<'a>) -> Breaches<'a> {
         let place = results.binary_search_by(|result| result.tool_call_id.cmp(&row.tool_call_id));
         let given = results.get(place.ok()?)?.result_digest.as_deref();
         (given != Some(used)).then(|| {
-            let found = format!("speaks of `{used}`, the result is {}", told(given));
+            let found = format!("refers to `{used}`, the result is {}", told(given));
             Breach::row("toolUse", &row.tool_call_id, found)
         })
     }))

@@ -115,7 +115,8 @@ pub(super) const RULES: &[Rule] = &[
 /// with some six digits.
 const ROUNDING: f64 = 1e-6;
 
-/// One measure: its name, the threshold, what is said, what the counts give.
+/// One measure: its name, the threshold, what is reported, what the counts
+/// give.
 struct Measure<'a> {
     name: &'static str,
     threshold: Option<&'a Number>,
@@ -185,7 +186,7 @@ fn thresholds_unmet<'a>(case: &Case<'a>) -> Breaches<'a> {
     let unmet = measures.into_iter().filter_map(|measure| {
         let threshold = measure.threshold?.as_f64()?;
         let reached = measure.reached();
-        // Written so that a figure that is no number does not pass.
+        // Written so that a figure that is not a number does not pass.
         let met = reached.is_some_and(|reached| reached >= threshold);
         (!met).then(|| {
             let name = measure.name;

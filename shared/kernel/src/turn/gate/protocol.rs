@@ -1,5 +1,5 @@
-//! Why the turn stopped, and whether the loop may go on
-//! (`HARNESS-TYPESTATE 5`, `TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.5`).
+//! Why the turn stopped, and whether the loop may continue (`HARNESS-TYPESTATE
+//! 5`, `TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.5`).
 
 use super::breach::{Breach, Breaches, each, told, when};
 use super::{Case, Rule, rule};
@@ -26,7 +26,7 @@ pub(super) const RULES: &[Rule] = &[
         Join,
         [7],
         continuation_refused,
-        "the loop goes on only after a reason of protocolStatePolicy.continueOn"
+        "the loop continues only after a reason of protocolStatePolicy.continueOn"
     ),
     rule!(
         ProtocolStopReasonUnhandled,
@@ -67,7 +67,7 @@ fn stop_reason_unhandled<'a>(case: &Case<'a>) -> Breaches<'a> {
     when(
         stop_reason(case).is_none(),
         "protocolState.stopReason",
-        move || format!("`{reason}` is no reason that is handled"),
+        move || format!("stop reason `{reason}` is not handled"),
     )
 }
 
@@ -88,7 +88,7 @@ fn continuation_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
     when(
         state.continuation_allowed && refused,
         "protocolState.continuationAllowed",
-        move || format!("the loop goes on after `{}`", state.stop_reason),
+        move || format!("the loop continues after `{}`", state.stop_reason),
     )
 }
 
@@ -101,7 +101,7 @@ fn turns_used_up<'a>(case: &Case<'a>) -> Breaches<'a> {
     });
     each(over.into_iter().map(move |(most, turn)| {
         let more = if goes_on {
-            ", and the loop goes on"
+            ", and the loop continues"
         } else {
             ""
         };

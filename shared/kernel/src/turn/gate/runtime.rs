@@ -123,7 +123,7 @@ fn workdir_outside<'a>(case: &Case<'a>) -> Breaches<'a> {
     }))
 }
 
-/// Tells whether a path is a folder or lies below it, without any way up.
+/// Returns whether a path is a folder or is below it, without any way up.
 fn is_within(path: &str, root: &str) -> bool {
     let path = Path::new(path);
     path.starts_with(root) && !path.components().any(|part| part == Component::ParentDir)

@@ -28,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
         Join,
         [2],
         use_missing,
-        "every row of toolResults has a row in toolUse that says what became of it"
+        "every row of toolResults has a row in toolUse"
     ),
     rule!(
         ToolUseWithoutResult,
@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
         "every row of toolUse belongs to a row of toolResults"
     ),
     rule!(ToolJoinIncomplete, Join, [2], derived join_incomplete,
-        "requests, results and uses close over each other; mend the classes beside this one"),
+        "requests, results and uses close over each other; fix the other classes first"),
     rule!(
         ToolJoinIncomplete,
         Join,
@@ -112,7 +112,7 @@ fn result_orphan<'a>(case: &Case<'a>) -> Breaches<'a> {
     let ids = &case.turn.join_state.orphan_result_call_ids;
     each(
         ids.iter()
-            .map(|id| Breach::row("toolResults", id, "nobody requested this call")),
+            .map(|id| Breach::row("toolResults", id, "this call was not requested")),
     )
 }
 
@@ -120,7 +120,7 @@ fn use_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
     let ids = &case.turn.join_state.missing_use_call_ids;
     each(
         ids.iter()
-            .map(|id| Breach::row("toolResults", id, "nothing says what became of this result")),
+            .map(|id| Breach::row("toolResults", id, "no use row for this result")),
     )
 }
 
@@ -285,7 +285,7 @@ pub(super) fn parent(row: &RequestRow) -> Option<&str> {
     row.facts.as_ref()?.parent_call_id.as_deref()
 }
 
-/// Tells where the content that is shown is not the one that is bound.
+/// Reports where the content that is shown is not the one that is bound.
 pub(super) fn unbound(at: &str, shown: String, bound: &Option<String>) -> Option<Breach> {
     let bound = bound.as_deref();
     (bound != Some(shown.as_str())).then(|| {

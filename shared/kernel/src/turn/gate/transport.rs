@@ -63,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
         Join,
         [10],
         shown_whole_and_too_large,
-        "a result of more than maxBytes is cut, and says so in facts.truncation"
+        "a result of more than maxBytes is truncated, and facts.truncation records it"
     ),
     rule!(
         ToolResponseTruncationPolicyViolation,
@@ -222,7 +222,7 @@ fn cut_unlike_policy<'a>(case: &Case<'a>) -> Breaches<'a> {
         let cut = row.facts.as_ref()?.truncation.as_ref()?;
         let found = if cut.kept_bytes >= cut.original_bytes {
             format!(
-                "{} of {} bytes kept is no cut",
+                "{} of {} bytes kept is not a cut",
                 cut.kept_bytes, cut.original_bytes
             )
         } else if cut.marker.is_empty() {

@@ -1,7 +1,7 @@
 //! Reads the constraint blocks (`contracts.md` 2).
 //!
-//! Ours are trimmed as they are read; the shared ones are trimmed by whoever
-//! compares them.
+//! Ours are trimmed as they are read; the shared ones are trimmed when they are
+//! compared.
 
 use super::super::constraints::{
     AutonomyTrigger, CompactionConstraints, Constraints, Counts, DecompositionConstraints,
@@ -11,9 +11,9 @@ use super::super::constraints::{
     ToolConstraints, TraceConstraints, TruncationConstraints,
 };
 use super::super::path::EvidenceError;
-use super::super::reader::Fields;
+use super::super::reader::BlockFields;
 
-pub(super) fn constraints(fields: &mut Fields<'_>) -> Result<Constraints, EvidenceError> {
+pub(super) fn constraints(fields: &mut BlockFields<'_>) -> Result<Constraints, EvidenceError> {
     Ok(Constraints {
         governance_profile: fields.optional_object("governanceProfile", governance)?,
         protocol_constraints: fields.optional_object("protocolConstraints", |block| {
@@ -67,7 +67,7 @@ pub(super) fn constraints(fields: &mut Fields<'_>) -> Result<Constraints, Eviden
     })
 }
 
-fn tools(block: &mut Fields<'_>) -> Result<ToolConstraints, EvidenceError> {
+fn tools(block: &mut BlockFields<'_>) -> Result<ToolConstraints, EvidenceError> {
     Ok(ToolConstraints {
         tool_catalog: block.optional_names("toolCatalog")?,
         deferred_tools: block.optional_names("deferredTools")?,
@@ -81,7 +81,7 @@ fn tools(block: &mut Fields<'_>) -> Result<ToolConstraints, EvidenceError> {
     })
 }
 
-fn evaluation(block: &mut Fields<'_>) -> Result<EvalConstraints, EvidenceError> {
+fn evaluation(block: &mut BlockFields<'_>) -> Result<EvalConstraints, EvidenceError> {
     Ok(EvalConstraints {
         policy_digest: block.text("policyDigest")?,
         thresholds: block.object("thresholds", measures)?,
@@ -110,7 +110,7 @@ fn evaluation(block: &mut Fields<'_>) -> Result<EvalConstraints, EvidenceError> 
     })
 }
 
-fn measures(block: &mut Fields<'_>) -> Result<Measures, EvidenceError> {
+fn measures(block: &mut BlockFields<'_>) -> Result<Measures, EvidenceError> {
     Ok(Measures {
         precision: block.optional_share("precision")?,
         recall: block.optional_share("recall")?,
@@ -118,7 +118,7 @@ fn measures(block: &mut Fields<'_>) -> Result<Measures, EvidenceError> {
     })
 }
 
-fn red_team(block: &mut Fields<'_>) -> Result<RedTeamConstraints, EvidenceError> {
+fn red_team(block: &mut BlockFields<'_>) -> Result<RedTeamConstraints, EvidenceError> {
     Ok(RedTeamConstraints {
         policy_digest: block.text("policyDigest")?,
         min_probes: block.optional_count("minProbes")?.unwrap_or_default(),
@@ -140,7 +140,7 @@ fn red_team(block: &mut Fields<'_>) -> Result<RedTeamConstraints, EvidenceError>
     })
 }
 
-fn governance(fields: &mut Fields<'_>) -> Result<GovernanceProfile, EvidenceError> {
+fn governance(fields: &mut BlockFields<'_>) -> Result<GovernanceProfile, EvidenceError> {
     Ok(GovernanceProfile {
         claim_id: fields.optional_string("claimId")?,
         claimed: fields.required_flag("claimed")?,
@@ -155,7 +155,7 @@ fn governance(fields: &mut Fields<'_>) -> Result<GovernanceProfile, EvidenceErro
     })
 }
 
-fn handoff(block: &mut Fields<'_>) -> Result<HandoffConstraints, EvidenceError> {
+fn handoff(block: &mut BlockFields<'_>) -> Result<HandoffConstraints, EvidenceError> {
     Ok(HandoffConstraints {
         required_artifact_refs: block.refs("requiredArtifactRefs")?,
         allowed_targets: block.refs("allowedTargets")?,
@@ -166,7 +166,7 @@ fn handoff(block: &mut Fields<'_>) -> Result<HandoffConstraints, EvidenceError> 
     })
 }
 
-fn decomposition(block: &mut Fields<'_>) -> Result<DecompositionConstraints, EvidenceError> {
+fn decomposition(block: &mut BlockFields<'_>) -> Result<DecompositionConstraints, EvidenceError> {
     Ok(DecompositionConstraints {
         admissible: block.optional_flag("admissible")?,
         expected_execution_pattern: block.optional_string("expectedExecutionPattern")?,
@@ -183,7 +183,7 @@ fn decomposition(block: &mut Fields<'_>) -> Result<DecompositionConstraints, Evi
     })
 }
 
-fn scope(block: &mut Fields<'_>) -> Result<ScopeConstraints, EvidenceError> {
+fn scope(block: &mut BlockFields<'_>) -> Result<ScopeConstraints, EvidenceError> {
     Ok(ScopeConstraints {
         role: block.optional_word("role")?,
         readable: block.names("readable")?,
@@ -192,7 +192,7 @@ fn scope(block: &mut Fields<'_>) -> Result<ScopeConstraints, EvidenceError> {
     })
 }
 
-fn risk(block: &mut Fields<'_>) -> Result<RiskConstraints, EvidenceError> {
+fn risk(block: &mut BlockFields<'_>) -> Result<RiskConstraints, EvidenceError> {
     Ok(RiskConstraints {
         control_profiles: block
             .word_map("controlProfiles", |profiles, tier| profiles.text(tier))?
@@ -202,7 +202,7 @@ fn risk(block: &mut Fields<'_>) -> Result<RiskConstraints, EvidenceError> {
     })
 }
 
-fn mutation(block: &mut Fields<'_>) -> Result<MutationConstraints, EvidenceError> {
+fn mutation(block: &mut BlockFields<'_>) -> Result<MutationConstraints, EvidenceError> {
     Ok(MutationConstraints {
         target: block.optional_word("target")?,
         active_policy_digest: block.text("activePolicyDigest")?,

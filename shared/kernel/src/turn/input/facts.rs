@@ -1,4 +1,4 @@
-//! Reads what may further be known of a turn and of its rows
+//! Reads what may further be known about a turn and of its rows
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 4.2`–`4.5`).
 
 use super::super::evidence::{
@@ -6,9 +6,9 @@ use super::super::evidence::{
     ScopeAccess, SearchRef, ShellEvidence, TokenUsage, Trace, TransportRow, Truncation,
 };
 use super::super::path::EvidenceError;
-use super::super::reader::Fields;
+use super::super::reader::BlockFields;
 
-pub(super) fn request(facts: &mut Fields<'_>) -> Result<RequestFacts, EvidenceError> {
+pub(super) fn request(facts: &mut BlockFields<'_>) -> Result<RequestFacts, EvidenceError> {
     Ok(RequestFacts {
         action_id: facts.optional_string("actionId")?,
         call_group: facts.optional_string("callGroup")?,
@@ -27,7 +27,7 @@ pub(super) fn request(facts: &mut Fields<'_>) -> Result<RequestFacts, EvidenceEr
     })
 }
 
-pub(super) fn result(facts: &mut Fields<'_>) -> Result<ResultFacts, EvidenceError> {
+pub(super) fn result(facts: &mut BlockFields<'_>) -> Result<ResultFacts, EvidenceError> {
     Ok(ResultFacts {
         artifact_writes: facts
             .rows("artifactWrites", |write| {
@@ -64,7 +64,7 @@ pub(super) fn result(facts: &mut Fields<'_>) -> Result<ResultFacts, EvidenceErro
     })
 }
 
-pub(super) fn facts(facts: &mut Fields<'_>) -> Result<Facts, EvidenceError> {
+pub(super) fn facts(facts: &mut BlockFields<'_>) -> Result<Facts, EvidenceError> {
     Ok(Facts {
         turn: facts.optional_ordinal("turn")?,
         checkpoint_ref: facts.optional_string("checkpointRef")?,
@@ -110,7 +110,7 @@ pub(super) fn facts(facts: &mut Fields<'_>) -> Result<Facts, EvidenceError> {
     })
 }
 
-fn guardrail(row: &mut Fields<'_>) -> Result<GuardrailRow, EvidenceError> {
+fn guardrail(row: &mut BlockFields<'_>) -> Result<GuardrailRow, EvidenceError> {
     Ok(GuardrailRow {
         sequence: row.count("sequence")?,
         stage: row.word("stage")?,

@@ -10,7 +10,7 @@ use super::evidence::{
     StateViewRow, UseRow,
 };
 use super::path::{EvidenceError, Path};
-use super::reader::{self, Fields, Unknown};
+use super::reader::{self, BlockFields, Unknown};
 use crate::json::strict;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,7 +41,7 @@ impl JoinCheckInput {
     }
 }
 
-/// An input that was read, and the fields of it that nobody knows.
+/// An input that was read, and its unknown fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedInput {
     /// The input.
@@ -56,8 +56,8 @@ impl ParsedInput {
     ///
     /// # Errors
     ///
-    /// Bytes that are no JSON document, nesting deeper than `serde_json`
-    /// follows, a key that stands twice, and whatever
+    /// Bytes that are not a JSON document, nesting deeper than `serde_json`
+    /// follows, a key that appears twice, and whatever
     /// [`from_value`](Self::from_value) refuses.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, EvidenceError> {
         Self::from_value(Self::document(bytes)?)
@@ -67,8 +67,8 @@ impl ParsedInput {
     ///
     /// # Errors
     ///
-    /// Bytes that are no JSON document, nesting deeper than `serde_json`
-    /// follows, and a key that stands twice.
+    /// Bytes that are not a JSON document, nesting deeper than `serde_json`
+    /// follows, and a key that appears twice.
     pub fn document(bytes: &[u8]) -> Result<Value, EvidenceError> {
         strict::parse(bytes).map_err(EvidenceError::NotJson)
     }
@@ -94,7 +94,7 @@ impl ParsedInput {
     }
 }
 
-fn evidence(fields: &mut Fields<'_>) -> Result<Evidence, EvidenceError> {
+fn evidence(fields: &mut BlockFields<'_>) -> Result<Evidence, EvidenceError> {
     Ok(Evidence {
         call_spec: fields.object("callSpec", spec::call_spec)?,
         tool_requests: fields.rows("toolRequests", request)?,
@@ -113,7 +113,7 @@ fn evidence(fields: &mut Fields<'_>) -> Result<Evidence, EvidenceError> {
     })
 }
 
-fn request(fields: &mut Fields<'_>) -> Result<RequestRow, EvidenceError> {
+fn request(fields: &mut BlockFields<'_>) -> Result<RequestRow, EvidenceError> {
     Ok(RequestRow {
         tool_call_id: fields.string("toolCallId")?,
         tool_name: fields.string("toolName")?,
@@ -126,7 +126,7 @@ fn request(fields: &mut Fields<'_>) -> Result<RequestRow, EvidenceError> {
     })
 }
 
-fn result(fields: &mut Fields<'_>) -> Result<ResultRow, EvidenceError> {
+fn result(fields: &mut BlockFields<'_>) -> Result<ResultRow, EvidenceError> {
     Ok(ResultRow {
         tool_call_id: fields.string("toolCallId")?,
         status: fields.optional_word("status")?,
@@ -142,7 +142,7 @@ fn result(fields: &mut Fields<'_>) -> Result<ResultRow, EvidenceError> {
     })
 }
 
-fn tool_use(fields: &mut Fields<'_>) -> Result<UseRow, EvidenceError> {
+fn tool_use(fields: &mut BlockFields<'_>) -> Result<UseRow, EvidenceError> {
     Ok(UseRow {
         tool_call_id: fields.string("toolCallId")?,
         disposition: fields.word("disposition")?,
@@ -152,14 +152,14 @@ fn tool_use(fields: &mut Fields<'_>) -> Result<UseRow, EvidenceError> {
     })
 }
 
-fn protocol_state(fields: &mut Fields<'_>) -> Result<ProtocolState, EvidenceError> {
+fn protocol_state(fields: &mut BlockFields<'_>) -> Result<ProtocolState, EvidenceError> {
     Ok(ProtocolState {
         stop_reason: fields.string("stopReason")?,
         continuation_allowed: fields.flag("continuationAllowed")?,
     })
 }
 
-fn handoff(fields: &mut Fields<'_>) -> Result<HandoffPacket, EvidenceError> {
+fn handoff(fields: &mut BlockFields<'_>) -> Result<HandoffPacket, EvidenceError> {
     Ok(HandoffPacket {
         target: fields.string("target")?,
         required_artifact_refs: fields.refs("requiredArtifactRefs")?,
@@ -167,7 +167,7 @@ fn handoff(fields: &mut Fields<'_>) -> Result<HandoffPacket, EvidenceError> {
     })
 }
 
-fn render(fields: &mut Fields<'_>) -> Result<RenderRow, EvidenceError> {
+fn render(fields: &mut BlockFields<'_>) -> Result<RenderRow, EvidenceError> {
     Ok(RenderRow {
         tool_call_id: fields.string("toolCallId")?,
         operator_payload_digest: fields.string("operatorPayloadDigest")?,
@@ -177,7 +177,7 @@ fn render(fields: &mut Fields<'_>) -> Result<RenderRow, EvidenceError> {
     })
 }
 
-fn queue(fields: &mut Fields<'_>) -> Result<QueueRow, EvidenceError> {
+fn queue(fields: &mut BlockFields<'_>) -> Result<QueueRow, EvidenceError> {
     Ok(QueueRow {
         queue_id: fields.string("queueId")?,
         reduced_digest: fields.string("reducedDigest")?,
@@ -185,7 +185,7 @@ fn queue(fields: &mut Fields<'_>) -> Result<QueueRow, EvidenceError> {
     })
 }
 
-fn state_view(fields: &mut Fields<'_>) -> Result<StateViewRow, EvidenceError> {
+fn state_view(fields: &mut BlockFields<'_>) -> Result<StateViewRow, EvidenceError> {
     Ok(StateViewRow {
         view_id: fields.string("viewId")?,
         view_digest: fields.string("viewDigest")?,

@@ -5,9 +5,9 @@ use super::super::evidence::{
     ToolPolicy, ToolRule, TransportPolicy, TruncationPolicy,
 };
 use super::super::path::EvidenceError;
-use super::super::reader::Fields;
+use super::super::reader::BlockFields;
 
-pub(super) fn call_spec(fields: &mut Fields<'_>) -> Result<CallSpecRow, EvidenceError> {
+pub(super) fn call_spec(fields: &mut BlockFields<'_>) -> Result<CallSpecRow, EvidenceError> {
     Ok(CallSpecRow {
         call_id: fields.string("callId")?,
         model_ref: fields.string("modelRef")?,
@@ -25,7 +25,7 @@ pub(super) fn call_spec(fields: &mut Fields<'_>) -> Result<CallSpecRow, Evidence
     })
 }
 
-fn further(fields: &mut Fields<'_>) -> Result<FurtherBinding, EvidenceError> {
+fn further(fields: &mut BlockFields<'_>) -> Result<FurtherBinding, EvidenceError> {
     Ok(FurtherBinding {
         tool_choice: fields.optional_word("toolChoice")?,
         tool_policy: fields.policy("toolPolicy", tool_policy)?,
@@ -72,7 +72,7 @@ fn further(fields: &mut Fields<'_>) -> Result<FurtherBinding, EvidenceError> {
     })
 }
 
-fn tool_policy(policy: &mut Fields<'_>) -> Result<ToolPolicy, EvidenceError> {
+fn tool_policy(policy: &mut BlockFields<'_>) -> Result<ToolPolicy, EvidenceError> {
     Ok(ToolPolicy {
         tools: policy.rows("tools", |tool| {
             Ok(ToolRule {
@@ -83,7 +83,7 @@ fn tool_policy(policy: &mut Fields<'_>) -> Result<ToolPolicy, EvidenceError> {
     })
 }
 
-fn boundary_policy(policy: &mut Fields<'_>) -> Result<BoundaryPolicy, EvidenceError> {
+fn boundary_policy(policy: &mut BlockFields<'_>) -> Result<BoundaryPolicy, EvidenceError> {
     Ok(BoundaryPolicy {
         shell_tools: policy.refs("shellTools")?,
         edit_surfaces: policy.refs("editSurfaces")?,
@@ -91,14 +91,16 @@ fn boundary_policy(policy: &mut Fields<'_>) -> Result<BoundaryPolicy, EvidenceEr
     })
 }
 
-fn stop_policy(policy: &mut Fields<'_>) -> Result<StopPolicy, EvidenceError> {
+fn stop_policy(policy: &mut BlockFields<'_>) -> Result<StopPolicy, EvidenceError> {
     Ok(StopPolicy {
         max_turns: policy.optional_ordinal("maxTurns")?,
         checkpoint: policy.optional_word("checkpoint")?.unwrap_or_default(),
     })
 }
 
-fn protocol_state_policy(policy: &mut Fields<'_>) -> Result<ProtocolStatePolicy, EvidenceError> {
+fn protocol_state_policy(
+    policy: &mut BlockFields<'_>,
+) -> Result<ProtocolStatePolicy, EvidenceError> {
     Ok(ProtocolStatePolicy {
         handled_stop_reasons: policy.words("handledStopReasons")?,
         continue_on: policy.optional_words("continueOn")?,

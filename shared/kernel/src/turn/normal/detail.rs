@@ -1,4 +1,4 @@
-//! The normal form of what is further known of a request or a result
+//! The normal form of what is further known about a request or a result
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 4.2`, `4.3`).
 
 use super::super::evidence::{

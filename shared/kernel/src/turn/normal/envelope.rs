@@ -22,7 +22,7 @@ pub struct ErrorEnvelope {
     pub error_code: String,
     /// The digest of the message's text, of the empty text where there is none.
     pub error_message_digest: String,
-    /// Whether another try may help, false where nothing says so.
+    /// Whether a retry may help; false if not reported.
     pub retryable: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn normal(row: &ResultRow) -> (ResultStatus, Option<ErrorEnvelope>) {
     (status, envelope)
 }
 
-/// Tells whether a row that is an error, or may be one, lacks a part of its
+/// Returns whether a row that is an error, or may be one, lacks a part of its
 /// envelope (`HARNESS-TYPESTATE 3.2`).
 pub(super) fn is_incomplete(row: &ResultRow) -> bool {
     let raw = row.raw_error.as_ref();
@@ -57,7 +57,7 @@ pub(super) fn is_incomplete(row: &ResultRow) -> bool {
     let own_message = usable(row.error_message.as_deref());
     let is_error = match row.status {
         Some(status) => status == ResultStatus::Error,
-        // Any raw error makes the row suspect, also one that says nothing.
+        // Any raw error makes the row suspect, also an empty one.
         None => {
             own_code.is_some()
                 || row.retryable.is_some()

@@ -29,7 +29,7 @@ pub const NORMALIZED_KIND: &str = "premath.harness.typestate_normalized.v1";
 
 /// A turn in normal form: equal turns have equal bytes.
 ///
-/// Rows are sorted by their key and stand once; strings are trimmed; empty
+/// Rows are sorted by their key and appear once; strings are trimmed; empty
 /// lists and absent options are left out. [`normalize`] is the only maker.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -47,7 +47,7 @@ pub struct Normalized {
     /// Their ends, by `toolCallId`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_results: Vec<NormalResult>,
-    /// What became of them, by `toolCallId`.
+    /// Their outcomes, by `toolCallId`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_use: Vec<UseRow>,
     /// Why the turn stopped.
@@ -76,7 +76,7 @@ pub struct Normalized {
     /// The trajectory rows that witness the turn.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub trajectory_refs: BTreeSet<String>,
-    /// What else is known of the turn (ours).
+    /// What else is known about the turn (ours).
     #[serde(skip_serializing_if = "Facts::is_empty")]
     pub facts: Facts,
     /// The calls with an error that lacks a part of its envelope. A fact for
@@ -92,7 +92,7 @@ pub struct NormalResult {
     /// The error's envelope.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorEnvelope>,
-    /// What else is known of the result (ours).
+    /// What else is known about the result (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Box<ResultFacts>>,
     /// The digest of what it gave.

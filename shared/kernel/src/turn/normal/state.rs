@@ -60,7 +60,7 @@ pub struct ContextState {
     pub queue_policy_valid: bool,
     /// Whether every view was made under the call spec's policy.
     pub state_view_policy_valid: bool,
-    /// Whether the loop may go on: it does not, or nothing of it is missing.
+    /// Whether the loop may continue: it does not, or nothing of it is missing.
     pub continuation_context_ready: bool,
 }
 
@@ -129,10 +129,10 @@ impl ContextState {
     }
 }
 
-/// What `joinSetDigest` is taken over: unlike elsewhere, every list stands
-/// here even when empty, and the handoff even when null. The fields stand in
-/// the byte order of their names. The facts' digest, ours, stands here only
-/// where there are facts.
+/// What `joinSetDigest` is taken over: unlike elsewhere, every list is present
+/// even when empty, and the handoff even when null. The fields are in the byte
+/// order of their names. The facts' digest, ours, is present only if there are
+/// facts.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct JoinSet<'a> {

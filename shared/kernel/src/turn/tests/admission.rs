@@ -3,9 +3,9 @@
 use super::{classes, closed, read, remove, set, silent};
 use crate::authority::{MutationMode, StepIdentity};
 use crate::turn::{
-    ActionMode, Block, CallSpec, CallSpecRow, Change, ClaimSet, Close, Discover, Evidence,
-    ExecutionPattern, JoinCheckInput, JoinClosed, MutationBinding, MutationReady, ProtocolState,
-    RequestRow, ResultRow, UseRow,
+    ActionMode, Block, CallSpec, CallSpecRow, ClaimSet, Close, Discover, Evidence,
+    ExecutionPattern, JoinCheckInput, JoinClosed, MutationBinding, MutationKind, MutationReady,
+    ProtocolState, RequestRow, ResultRow, UseRow,
 };
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ fn join(input: &JoinCheckInput) -> JoinClosed {
         .unwrap()
 }
 
-fn admit<C: Change>(
+fn admit<C: MutationKind>(
     input: Value,
     binding: &MutationBinding,
 ) -> Result<MutationReady<C>, Vec<String>> {
@@ -54,7 +54,7 @@ fn admit<C: Change>(
     })
 }
 
-fn refused<C: Change>(input: Value, binding: &MutationBinding, expected: &[&str]) {
+fn refused<C: MutationKind>(input: Value, binding: &MutationBinding, expected: &[&str]) {
     let found = admit::<C>(input, binding).unwrap_err();
     assert_eq!(found, expected);
 }
@@ -93,7 +93,7 @@ fn every_state_shows_its_rows() {
 }
 
 #[test]
-fn a_refusal_gives_the_state_back_with_all_classes() {
+fn a_refusal_returns_the_state_with_all_classes() {
     let mut input = closed();
     remove(&mut input, "/evidence/toolRequests/0");
     remove(&mut input, "/evidence/toolUse/2");

@@ -1,4 +1,4 @@
-//! What a person is told of a broken rule.
+//! The explanation of a broken rule.
 
 use super::{closed, read};
 use crate::turn::{PLACES, explain, normalize};
@@ -16,7 +16,7 @@ fn found(rule: &str, input: Value) -> (Vec<String>, usize) {
     (rule.breaches.iter().map(told).collect(), rule.more)
 }
 
-/// A turn in json mode, so many calls of which stand in one action.
+/// A turn in json mode, so many calls of which are in one action.
 fn action_of(calls: usize) -> Value {
     let mut input = closed();
     input["evidence"]["callSpec"]["actionMode"] = json!("json");
@@ -44,7 +44,7 @@ fn the_calls_of_an_action_are_named_up_to_five() {
 }
 
 #[test]
-fn a_circle_of_parents_is_told_from_a_parent_that_leads_into_one() {
+fn a_cycle_of_parents_is_distinguished_from_a_parent_that_leads_into_one() {
     let mut input = closed();
     let row =
         |id, parent| json!({"toolCallId": id, "toolName": "t", "facts": {"parentCallId": parent}});
@@ -61,14 +61,14 @@ fn a_circle_of_parents_is_told_from_a_parent_that_leads_into_one() {
         [
             "toolRequests[b]: the parents of the call lead back to it, by `c`",
             "toolRequests[c]: the parents of the call lead back to it, by `b`",
-            "toolRequests[d]: nobody requested the parent `nobody`",
+            "toolRequests[d]: the parent `nobody` was not requested",
             "toolRequests[e]: the parents of the call lead back to it, by `e`",
         ]
     );
 }
 
 #[test]
-fn many_places_are_counted_and_the_first_are_told() {
+fn many_places_are_counted_and_the_first_are_reported() {
     let mut input = closed();
     let rows = (0..PLACES + 7).map(|n| json!({"toolCallId": format!("c{n:02}"), "toolName": "t"}));
     input["evidence"]["toolRequests"] = rows.collect();

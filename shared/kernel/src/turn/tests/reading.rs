@@ -175,7 +175,7 @@ fn rows_of_one_key_must_agree() {
     set(&mut input, "/evidence/toolRequests/3/toolName", json!("rm"));
     let text = fault(input);
     assert!(
-        text.contains("evidence.toolRequests[3].toolCallId: \"a\" stands in an earlier row"),
+        text.contains("evidence.toolRequests[3].toolCallId: \"a\" repeats an earlier row"),
         "{text}"
     );
 }

@@ -261,7 +261,7 @@ fn the_context_counts_where_something_is_consumed() {
 }
 
 #[test]
-fn the_context_counts_where_the_loop_goes_on() {
+fn the_context_counts_where_the_loop_continues() {
     let goes_on: Edit = |v| {
         set(
             v,

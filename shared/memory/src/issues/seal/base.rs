@@ -1,7 +1,6 @@
 //! The rows that transactions left, in a file beside issue memory: what a
 //! foreign row is compared with. A transaction appends its rows; the file is
-//! written anew where issue memory is, and where its length is not the sealed
-//! one.
+//! rewritten where issue memory is, and where its length is not the sealed one.
 
 use super::IssueRow;
 use std::collections::BTreeMap;
@@ -57,13 +56,13 @@ impl BaseFile {
         Ok(length + lines.len() as u64)
     }
 
-    /// Writes the file anew; returns its length.
+    /// Writes the file again; returns its length.
     pub(super) fn rewrite<'a>(
         &mut self,
         rows: impl Iterator<Item = &'a IssueRow>,
     ) -> io::Result<u64> {
         self.open = None;
-        // What stands there may be a link.
+        // What is there may be a link.
         self.remove();
         let file = OpenOptions::new()
             .write(true)
@@ -81,7 +80,7 @@ impl BaseFile {
     }
 
     /// Reads the last row of each issue; `None` where the file is missing, has
-    /// another length than the given one, or a line that is no row.
+    /// another length than the given one, or a line that is not a row.
     pub(super) fn read(&self, length: Option<u64>) -> Option<BTreeMap<Box<str>, IssueRow>> {
         let meta = fs::symlink_metadata(&self.path).ok()?;
         if !meta.is_file() || length.is_some_and(|length| meta.len() != length) {

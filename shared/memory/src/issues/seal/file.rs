@@ -1,5 +1,5 @@
-//! The file of the seal: held open, and read anew only where it says something
-//! else than what was last read or written here.
+//! The file of the seal: held open, and read again only if its content differs
+//! from what was last read or written here.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The file is written in whole blocks of this, in one write.
 const BLOCK: usize = 4096;
 
-/// What a look into the file found.
+/// The result of reading the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look<'a> {
     /// What was last read or written here.
@@ -56,12 +56,12 @@ impl SealFile {
         &self.path
     }
 
-    /// Has the next look find something else, whatever stands there.
+    /// Has the next look find something else, whatever is there.
     pub(super) fn forget(&mut self) {
         self.known.clear();
     }
 
-    /// Looks into the file.
+    /// Reads the file.
     pub(super) fn look(&mut self) -> Look<'_> {
         if self.read().is_err() {
             self.open = None;
@@ -93,8 +93,8 @@ impl SealFile {
         self.write_where(text, true)
     }
 
-    /// Writes the file over. What cannot be written is taken away: a seal that
-    /// is not of the last transaction would tell tales.
+    /// Writes the file over. What cannot be written is removed: a seal that is
+    /// not of the last transaction would tell tales.
     fn write_where(&mut self, text: String, look: bool) -> io::Result<()> {
         let mut bytes = text.into_bytes();
         let length = (bytes.len() + 1).next_multiple_of(BLOCK);
@@ -146,13 +146,13 @@ impl Open {
     }
 }
 
-/// Returns the open file, opened anew where the path names another one by now.
+/// Returns the open file, opened again where the path names another one by now.
 fn named<'a>(open: &'a mut Option<Open>, path: &Path, meta: &Metadata) -> io::Result<&'a mut Open> {
     let is_named = |open: &Open| (open.device, open.inode) == (meta.dev(), meta.ino());
     let held = open.take().filter(is_named);
     let mut held = match held {
         Some(held) => held,
-        None if !meta.is_file() => return Err(io::Error::other("it is no file")),
+        None if !meta.is_file() => return Err(io::Error::other("it is not a file")),
         None => {
             let both = OpenOptions::new().read(true).write(true).open(path);
             // Who looks may lack the right to write.
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_taken_away_or_replaced_is_written_where_the_path_is() {
+    fn a_file_that_was_removed_or_replaced_is_written_where_the_path_is() {
         let (folder, mut seal) = scratch();
         seal.write("{}".to_owned()).unwrap();
         fs::remove_file(&seal.path).unwrap();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_taken_away() {
+    fn what_cannot_be_written_is_removed() {
         let (folder, mut seal) = scratch();
         let link = std::os::unix::fs::symlink;
         link(folder.path(), &seal.path).unwrap();

@@ -1,6 +1,6 @@
-//! Rows that came by no transaction and that the operator has not accepted:
-//! kept in a file beside issue memory until then. A later transaction over such
-//! a row does not take it off the list.
+//! Rows that changed outside a transaction and that the operator has not
+//! accepted: kept in a file beside issue memory until then. A later transaction
+//! over such a row does not take it off the list.
 
 use super::digest;
 use crate::artifact;
@@ -44,7 +44,7 @@ impl ForeignKind {
     }
 }
 
-/// A row of issue memory that came by no transaction.
+/// A row of issue memory that changed outside a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForeignRow {
@@ -93,7 +93,7 @@ impl ForeignRow {
     /// Describes several changes in one line; the first few are named.
     pub fn summary_of(rows: &[Self]) -> String {
         let mut text = format!(
-            "{} issue(s) were changed outside of a transaction and are not accepted: ",
+            "{} issue(s) changed outside a transaction and are not accepted: ",
             rows.len()
         );
         let named: Vec<String> = rows

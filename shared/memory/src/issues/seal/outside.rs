@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How many issues a finding names.
 const NAMED: usize = 8;
-/// A longer name is cut: a row's id is whatever somebody wrote.
+/// A longer name is cut: a row's id has no length limit.
 const NAME_MAX: usize = 80;
 
 /// What issue memory was changed by without a transaction.
@@ -16,7 +16,8 @@ pub struct OutsideChange {
     pub number: u64,
     /// When the transaction found it.
     pub found_at: String,
-    /// How many issues are there that were not, as far as it could be told.
+    /// How many issues are there that were not, as far as it could be
+    /// determined.
     pub added: usize,
     /// How many have another row.
     pub altered: usize,
@@ -46,7 +47,7 @@ impl OutsideChange {
     /// Says in a line what was found.
     pub fn told(&self) -> String {
         if self.issues.is_empty() {
-            return "issue memory was changed outside of a transaction; which rows cannot be told"
+            return "issue store changed outside a transaction; the rows cannot be determined"
                 .to_owned();
         }
         let named = self.added + self.altered + self.removed;
@@ -56,7 +57,7 @@ impl OutsideChange {
             more => format!(" and {more} more"),
         };
         format!(
-            "issue memory was changed outside of a transaction: {} added, {} altered, {} removed ({}{more})",
+            "issue store changed outside a transaction: {} added, {} changed, {} removed ({}{more})",
             self.added,
             self.altered,
             self.removed,

@@ -82,7 +82,7 @@ fn a_lease_authority_for_one_operation_grants_no_other() {
 }
 
 #[test]
-fn a_key_that_names_a_lease_must_fit_also_where_none_stands() {
+fn a_key_that_names_a_lease_must_fit_also_where_none_is() {
     let scratch = Scratch::new(&rows(1));
     let memory = scratch.open();
     let right = || {

@@ -1,4 +1,4 @@
-//! Changes that came by no transaction are found, and nothing else is.
+//! Changes made outside a transaction are found, and nothing else is.
 
 use super::*;
 use crate::issues::{Acceptance, ForeignKind, ForeignRow, OutsideChange};
@@ -46,7 +46,7 @@ fn a_row_that_was_appended_is_found_at_the_next_transaction_and_named_once() {
         &scratch,
         "{\"id\":\"new\",\"title\":\"t\"}\n{\"id\":\"x-0001\",\"title\":\"other\"}\n",
     );
-    // A look without the lock takes the rows in and says nothing yet.
+    // A read without the lock takes the rows in and reports nothing yet.
     assert!(memory.view(|view| view.row("new").is_some()).unwrap());
     assert!(memory.take_outside_changes().is_empty());
     claim_one(&memory, "b").unwrap();
@@ -57,7 +57,7 @@ fn a_row_that_was_appended_is_found_at_the_next_transaction_and_named_once() {
     assert!(
         changes[0]
             .told()
-            .contains("1 added, 1 altered, 0 removed (new, x-0001)")
+            .contains("1 added, 1 changed, 0 removed (new, x-0001)")
     );
     claim_one(&memory, "c").unwrap();
     assert!(memory.take_outside_changes().is_empty());
@@ -117,7 +117,7 @@ fn a_copy_or_a_touch_that_leaves_the_rows_is_no_change() {
 }
 
 #[test]
-fn what_another_process_found_is_told_by_this_one_too() {
+fn what_another_process_found_is_reported_by_this_one_too() {
     let scratch = Scratch::new(&rows(2));
     let memory = scratch.open();
     assert!(found(&memory).is_empty());
@@ -132,7 +132,7 @@ fn what_another_process_found_is_told_by_this_one_too() {
 }
 
 #[test]
-fn a_seal_that_was_taken_away_or_spoilt_is_as_this_process_left_it() {
+fn a_seal_that_was_removed_or_spoilt_is_as_this_process_left_it() {
     let scratch = Scratch::new(&rows(2));
     let memory = scratch.open();
     assert!(found(&memory).is_empty());
@@ -158,8 +158,8 @@ fn an_append_that_was_cut_before_its_end_was_sealed_is_no_change() {
     let memory = scratch.open();
     claim_one(&memory, "a").unwrap();
     let seal = scratch.path.with_file_name("issues.jsonl.seal");
-    // What stands there between the append and the end of its transaction, and
-    // what stood there before the append.
+    // What is there between the append and the end of its transaction, and what
+    // was there before the append.
     let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&seal).unwrap()).unwrap();
     record["file"] = serde_json::Value::Null;
     let ended = record.clone();

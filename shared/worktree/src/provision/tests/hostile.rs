@@ -68,7 +68,7 @@ fn a_record_of_gits_that_leads_elsewhere_removes_nothing() {
             ];
             let outcomes = scratch.provision(1).ready(|| true).unwrap();
             assert!(outcomes[0].is_lane(), "{victim}: {outcomes:?}");
-            let removed = |outcome: &&Outcome| outcome.fate == Fate::Removed;
+            let removed = |outcome: &&LaneOutcome| outcome.fate == Fate::Removed;
             assert_eq!(outcomes.iter().find(removed), None, "{victim}");
             assert!(scratch.repository.join("a.txt").exists(), "{victim}");
             let after = [
@@ -171,7 +171,7 @@ fn folders_without_rights_in_a_lane_cost_the_lane_only() {
 }
 
 #[test]
-fn a_folder_of_somebody_else_in_a_lanes_place_stays_and_the_lane_gets_another_name() {
+fn a_folder_of_another_process_in_a_lanes_place_stays_and_the_lane_gets_another_name() {
     let (scratch, _git) = Scratch::new();
     scratch.ready(1);
     fs::rename(scratch.lane(1), scratch.root.join("moved")).unwrap();

@@ -442,7 +442,7 @@ fn a_folder_of_ignored_files_in_the_place_of_a_file_is_put_aside() {
 }
 
 #[test]
-fn files_that_nobody_may_read_or_remove_are_taken_back() {
+fn unreadable_and_unremovable_files_are_taken_back() {
     let lane = Lane::new();
     lane.write("locked/in/b.txt", "b");
     lane.write("d/y", "y");

@@ -95,7 +95,7 @@ fn hand_rights_on() -> io::Result<()> {
     Ok(())
 }
 
-/// Tells whether this process may do without a namespace of users.
+/// Returns whether this process may do without a namespace of users.
 pub(super) fn is_privileged() -> bool {
     geteuid().is_root()
         && capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
@@ -103,5 +103,5 @@ pub(super) fn is_privileged() -> bool {
 
 fn told(what: &str, errno: nix::errno::Errno) -> io::Error {
     let error = io::Error::from(errno);
-    io::Error::new(error.kind(), format!("no {what} to be had: {error}"))
+    io::Error::new(error.kind(), format!("no {what} available: {error}"))
 }

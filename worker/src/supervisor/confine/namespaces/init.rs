@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long what a finished command left may go on: a `tee` behind it has its
-/// last lines to write.
+/// How long what a finished command left may continue: a `tee` behind it has
+/// its last lines to write.
 const SETTLE: Duration = Duration::from_millis(200);
 
 /// How often it looks whether anything is left.

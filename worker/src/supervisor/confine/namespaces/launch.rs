@@ -50,13 +50,16 @@ fn launch(record: &Record, is_offline: bool) -> io::Result<()> {
     pass_early_signal_on(record, &heard, &mut init)?;
     let status = init.wait()?;
     if record.outcome().is_none() && status.success() {
-        return Err(io::Error::other("the first process of the view was silent"));
+        return Err(io::Error::other(
+            "the first process of the sandbox did not answer",
+        ));
     }
     Ok(())
 }
 
-/// Waits until the init hears signals by itself. One that came before is passed
-/// on: the first process of a namespace is not ended by it, and missed it.
+/// Waits until the init receives signals by itself. One that came before is
+/// passed on: the first process of a namespace is not ended by it, and missed
+/// it.
 fn pass_early_signal_on(record: &Record, heard: &AtomicBool, init: &mut Child) -> io::Result<()> {
     while !record.is_ready() {
         if init.try_wait()?.is_some() {

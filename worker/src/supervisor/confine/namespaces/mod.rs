@@ -38,8 +38,8 @@ pub(in crate::supervisor) const LAUNCHER: &str = "confine-launch";
 /// The first argument that turns it into the init.
 pub(in crate::supervisor) const INIT: &str = "confine-init";
 
-/// By this signal the launcher tells the init that one to the whole group came
-/// before the init could receive it.
+/// With this signal the launcher notifies the init of one that reached the
+/// group before the init could receive it.
 const MISSED: Signal = Signal::USR1;
 
 /// Where everything of ours is in a view.
@@ -61,7 +61,7 @@ pub(in crate::supervisor) fn main(mode: &str) -> Option<ExitCode> {
 /// What the system says.
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the supervisor, the one place that starts commands"
+    reason = "only the supervisor starts commands"
 )]
 pub(in crate::supervisor) fn spawn(
     begin: Begin,
@@ -145,7 +145,7 @@ pub fn run(spec: CommandSpec) -> io::Result<u8> {
 ///
 /// # Errors
 ///
-/// What is in the way, with what a person can do about it.
+/// The cause, with a fix.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the supervisor's module; the trial ends before any lane begins"

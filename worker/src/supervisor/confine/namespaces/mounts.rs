@@ -57,7 +57,7 @@ pub(super) fn lay_out(view: &View) -> io::Result<()> {
     for place in &view.places {
         tree.add(place).map_err(|error| {
             let at = place.at().display();
-            io::Error::new(error.kind(), format!("cannot lay {at} out: {error}"))
+            io::Error::new(error.kind(), format!("cannot set up {at}: {error}"))
         })?;
     }
     tree.processes()?;
@@ -68,7 +68,7 @@ pub(super) fn lay_out(view: &View) -> io::Result<()> {
 /// Moves to a small file system, with the host's below it.
 fn found() -> io::Result<()> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    while_doing("cannot take mounts apart", mount_change("/", private))?;
+    while_doing("cannot isolate mounts", mount_change("/", private))?;
     memory(FOUNDATION)?;
     for folder in [HOST, NEW] {
         fs::create_dir(format!("{FOUNDATION}{folder}"))?;
@@ -90,7 +90,7 @@ fn memory(at: impl AsRef<Path>) -> io::Result<()> {
     while_doing(format!("cannot mount at {}", at.display()), mounted)
 }
 
-/// Moves to the view for good.
+/// Moves to the view permanently.
 fn settle() -> io::Result<()> {
     let failed = "cannot change the root";
     while_doing(failed, unmount(HOST, UnmountFlags::DETACH))?;
@@ -105,7 +105,7 @@ fn settle() -> io::Result<()> {
 enum Access {
     ReadOnly,
     Writable,
-    /// Writable, and places may be laid out in it.
+    /// Writable, and places may be created in it.
     Fresh,
     /// A folder of the view's own on the way to a place.
     Way,
@@ -296,7 +296,7 @@ impl Tree {
 
     fn link(&mut self, to: &Path, at: &Path) -> io::Result<()> {
         let (Some(above), Some(name)) = (at.parent(), at.file_name()) else {
-            return Err(io::Error::other("the root is no link"));
+            return Err(io::Error::other("the root is not a link"));
         };
         let folder = self.place(above, FileType::Directory)?;
         while_doing("cannot make the link", symlinkat(to, &folder, name))
@@ -328,14 +328,14 @@ impl Tree {
             here = while_doing(path.display(), next)?;
             let found = FileType::from_raw_mode(fstat(&here)?.st_mode);
             if is_folder != (found == FileType::Directory) || found == FileType::Symlink {
-                let told = format!("{} is there, and is something else", path.display());
+                let told = format!("{} exists and has another type", path.display());
                 return Err(io::Error::other(told));
             }
         }
         Ok(here)
     }
 
-    /// Tells whether a folder of the view is ours to fill.
+    /// Returns whether a folder of the view is ours to fill.
     fn may_make_in(&self, folder: &Path) -> bool {
         self.access(folder)
             .is_none_or(|access| matches!(access, Access::Fresh | Access::Way))

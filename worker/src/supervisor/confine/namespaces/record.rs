@@ -31,7 +31,7 @@ pub(super) struct Order {
     pub(super) cwd: OsText,
 }
 
-/// What became of an order.
+/// The outcome of an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::supervisor) enum Outcome {
@@ -78,7 +78,7 @@ impl Record {
         let length = u64::from_le_bytes(head);
         let size = file.metadata()?.len();
         if HEAD + length + REPORT != size {
-            return Err(io::Error::other("the order has another size than it says"));
+            return Err(io::Error::other("the order's size field is wrong"));
         }
         let mut body = vec![0; usize::try_from(length).map_err(io::Error::other)?];
         file.read_exact_at(&mut body, HEAD)?;
@@ -103,12 +103,12 @@ impl Record {
         self.file.write_all_at(&body, self.report_at)
     }
 
-    /// Notes that the init hears signals from now on.
+    /// Notes that the init receives signals from now on.
     pub(super) fn note_ready(&self) -> io::Result<()> {
         self.file.write_all_at(&[1], self.report_at + REPORT - 1)
     }
 
-    /// Tells whether the init hears signals.
+    /// Returns whether the init receives signals.
     pub(super) fn is_ready(&self) -> bool {
         let mut ready = [0];
         let read = self

@@ -46,7 +46,7 @@ pub(super) fn bound(bounds: &Bounds) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives up every right that the namespaces gave, for good.
+/// Gives up every right that the namespaces gave, permanently.
 pub(super) fn give_up_rights() -> io::Result<()> {
     let kept = if identity::is_privileged() {
         KEPT_BY_ROOT
@@ -57,17 +57,17 @@ pub(super) fn give_up_rights() -> io::Result<()> {
         if !kept.contains(capability) && capability_is_in_bounding_set(capability).unwrap_or(false)
         {
             let removed = remove_capability_from_bounding_set(capability);
-            while_doing("cannot give up rights", removed)?;
+            while_doing("cannot drop privileges", removed)?;
         }
     }
-    while_doing("cannot give up rights", clear_ambient_capability_set())?;
+    while_doing("cannot drop privileges", clear_ambient_capability_set())?;
     let sets = CapabilitySets {
         effective: kept,
         permitted: kept,
         inheritable: CapabilitySet::empty(),
     };
-    while_doing("cannot give up rights", set_capabilities(None, sets))?;
-    while_doing("cannot give up rights", set_no_new_privs(true))?;
+    while_doing("cannot drop privileges", set_capabilities(None, sets))?;
+    while_doing("cannot drop privileges", set_no_new_privs(true))?;
     // The command may not trace this process, which has the report.
     let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     while_doing("cannot hide from the command", hidden)

@@ -74,7 +74,7 @@ pub(super) enum Content {
     /// A file or folder of the host that it may change.
     Writable(OsText),
     /// A fresh folder of the host that is made for this command, in which
-    /// places may be laid out.
+    /// places may be created.
     Fresh(OsText),
     /// A folder of the host with a layer over it that takes the changes.
     Layered {

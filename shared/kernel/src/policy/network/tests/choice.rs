@@ -9,7 +9,7 @@ fn a_word_reads_back_and_an_unknown_one_suggests_the_near_one() {
         assert_eq!(word.as_str().parse(), Ok(word));
     }
     let said = |text: &str| text.parse::<NetworkWord>().unwrap_err().to_string();
-    let known = "is not `off`, `allow`, `registries`, `public` or `open`";
+    let known = "expected `off`, `allow`, `registries`, `public` or `open`";
     assert_eq!(said("nothing"), format!("`nothing` {known}"));
     for (text, near) in [
         ("registry", "registries"),

@@ -224,23 +224,28 @@ fn a_denial_names_the_key_that_decides() {
     );
     assert_eq!(
         said(&allow(&["b.example"]), "A.example:443", &[], Verify),
-        "a.example is not listed; `verify_allow` under [network] in harness.toml admits it with \"a.example\""
+        "a.example is not listed; allow it with \"a.example\" in `verify_allow` under [network] in \
+        harness.toml"
     );
     assert_eq!(
         said(&allow(&["b.example"]), "a.example:22", &[], Work),
-        "a.example is not listed; `allow` under [network] in harness.toml admits it with \"a.example:22\""
+        "a.example is not listed; allow it with \"a.example:22\" in `allow` under [network] in \
+        harness.toml"
     );
     assert_eq!(
         said(&public(&[]), "a.example:22", &[], Work),
-        "port 22 of a.example is not admitted; `allow` under [network] in harness.toml admits it with \"a.example:22\""
+        "port 22 of a.example is not allowed; allow it with \"a.example:22\" in `allow` under \
+        [network] in harness.toml"
     );
     assert_eq!(
         said(&public(&[]), "a.example:443", &["10.0.0.1"], Work),
-        "a.example is 10.0.0.1, a private address; `allow` under [network] in harness.toml admits it with \"a.example:443\""
+        "a.example is 10.0.0.1, a private address; allow it with \"a.example:443\" in `allow` \
+        under [network] in harness.toml"
     );
     assert_eq!(
         said(&public(&[]), "a.example:80", &["169.254.169.254"], Work),
-        "a.example is 169.254.169.254, a link-local address; `allow` under [network] in harness.toml admits it with \"169.254.169.254:80\""
+        "a.example is 169.254.169.254, a link-local address; allow it with \"169.254.169.254:80\" \
+        in `allow` under [network] in harness.toml"
     );
     assert_eq!(
         said(&public(&[]), "a.example:80", &[], Work),

@@ -178,11 +178,11 @@ fn an_entry_is_read_or_says_what_is_wrong() {
         ("https://example.com", "leave out the scheme and the path"),
         ("example.com/x", "leave out the scheme and the path"),
         ("10.0.0.0/8", "networks are not supported"),
-        ("*", "every host is `public` or `open`"),
-        ("*:443", "every host is `public` or `open`"),
-        ("*example.com", "a star is allowed at the beginning"),
-        ("a.*.com", "a star is allowed at the beginning"),
-        ("*.*.com", "a star is allowed at the beginning"),
+        ("*", "for every host use `public` or `open`"),
+        ("*:443", "for every host use `public` or `open`"),
+        ("*example.com", "a star is allowed only at the beginning"),
+        ("a.*.com", "a star is allowed only at the beginning"),
+        ("*.*.com", "a star is allowed only at the beginning"),
         ("b\u{fc}cher.example", "in its xn-- form"),
         ("127.1", "ends in a number"),
         ("", "the host is empty"),
@@ -190,7 +190,7 @@ fn an_entry_is_read_or_says_what_is_wrong() {
     ] {
         let error = text.parse::<HostPattern>().unwrap_err().to_string();
         assert!(
-            error.starts_with(&format!("`{text}` is no host")),
+            error.starts_with(&format!("`{text}` is not a host")),
             "{error}"
         );
         assert!(error.contains(said), "{error}");

@@ -23,7 +23,7 @@ fn any_address() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-/// Tells whether the standard library knows that an address is not public.
+/// Returns whether the standard library knows that an address is not public.
 fn is_known_special(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {

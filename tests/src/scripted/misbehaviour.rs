@@ -1,4 +1,4 @@
-//! What the scripted agent can be told to do.
+//! What the scripted agent can be instructed to do.
 
 use premath_evidence::Agent;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 
 /// What the agent does with an issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misdeed {
+pub enum Misbehaviour {
     /// It does what is asked for.
     None,
     /// It exits with an error after so many lines.
     Crash(u64),
-    /// It is killed by a signal that nobody of ours sent, after so many lines.
+    /// It is killed by a foreign signal, after so many lines.
     Kill(u64),
-    /// It says nothing at all, and does not end.
+    /// It prints nothing and does not end.
     HangStart,
     /// A tool call of it does not end.
     HangTool,
@@ -23,19 +23,19 @@ pub enum Misdeed {
     HangDeaf,
     /// It says that it is done, and does not end.
     HangAfter,
-    /// It goes on and on.
+    /// It continues forever.
     Endless,
-    /// It tells a result of a call that it never asked for.
+    /// It reports a result without a request.
     Orphan,
-    /// It never tells the result of a call.
+    /// It never reports the result of a call.
     Missing,
     /// It tells two calls by one id.
     Duplicate,
     /// Its last line is cut in the middle.
     Truncated,
-    /// One of its lines is no JSON.
+    /// One of its lines is not JSON.
     Garbage,
-    /// A command of it is said to be over, and has no exit code.
+    /// A command of it is reported to be over, and has no exit code.
     NullExit,
     /// It ends without its terminal event.
     NoTerminal,
@@ -60,7 +60,7 @@ pub enum Misdeed {
     Budget,
 }
 
-impl Misdeed {
+impl Misbehaviour {
     /// One of each, as the table of misbehaviours goes through them.
     pub const TABLE: &'static [Self] = &[
         Self::None,
@@ -98,7 +98,7 @@ impl Misdeed {
                 Some("its results have no exit code")
             }
             (Self::Orphan, Agent::OpenCode) => {
-                Some("a call is told once, when it is over: each result is its own request")
+                Some("a call is reported once, when it is over: each result is its own request")
             }
             _ => None,
         }
@@ -142,7 +142,7 @@ impl Misdeed {
     }
 }
 
-impl fmt::Display for Misdeed {
+impl fmt::Display for Misbehaviour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())?;
         match self.number() {
@@ -152,7 +152,7 @@ impl fmt::Display for Misdeed {
     }
 }
 
-impl FromStr for Misdeed {
+impl FromStr for Misbehaviour {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -172,32 +172,32 @@ impl FromStr for Misdeed {
     }
 }
 
-/// What an issue's title asks for: a misdeed, and where `once` comes after it,
+/// What an issue's title asks for: a fault, and where `once` comes after it,
 /// only at the first attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
-    /// The misdeed.
-    pub misdeed: Misdeed,
+pub struct ScriptedTask {
+    /// The fault.
+    pub misbehaviour: Misbehaviour,
     /// Whether later attempts do what is asked for.
     pub once: bool,
 }
 
-impl Wish {
-    /// Reads a title; any that asks for nothing known asks for good work.
+impl ScriptedTask {
+    /// Reads a title; an unknown title means good work.
     pub fn of_title(title: &str) -> Self {
         let mut words = title.split_whitespace();
         let first = words.next().and_then(|word| word.parse().ok());
         Self {
-            misdeed: first.unwrap_or(Misdeed::None),
+            misbehaviour: first.unwrap_or(Misbehaviour::None),
             once: words.next() == Some("once"),
         }
     }
 
     /// Returns what is done at an attempt, counted from 1.
-    pub fn at(self, attempt: u64) -> Misdeed {
+    pub fn at(self, attempt: u64) -> Misbehaviour {
         match self.once && attempt > 1 {
-            true => Misdeed::None,
-            false => self.misdeed,
+            true => Misbehaviour::None,
+            false => self.misbehaviour,
         }
     }
 }
@@ -207,21 +207,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_misdeed_reads_as_it_is_written() {
-        for one in Misdeed::TABLE {
+    fn a_misbehaviour_reads_as_it_is_written() {
+        for one in Misbehaviour::TABLE {
             assert_eq!(one.to_string().parse(), Ok(*one));
         }
-        assert!("hang".parse::<Misdeed>().is_err());
-        assert!("crash".parse::<Misdeed>().is_err());
+        assert!("hang".parse::<Misbehaviour>().is_err());
+        assert!("crash".parse::<Misbehaviour>().is_err());
     }
 
     #[test]
     fn a_title_asks_for_one_attempt_or_for_all() {
-        let wish = Wish::of_title("hang-tool once, then well");
-        assert_eq!(wish.at(1), Misdeed::HangTool);
-        let once = Wish::of_title("crash-3 once");
-        assert_eq!((once.at(1), once.at(2)), (Misdeed::Crash(3), Misdeed::None));
-        assert_eq!(Wish::of_title("garbage").at(2), Misdeed::Garbage);
-        assert_eq!(Wish::of_title("mend the roof").at(1), Misdeed::None);
+        let wish = ScriptedTask::of_title("hang-tool once, then well");
+        assert_eq!(wish.at(1), Misbehaviour::HangTool);
+        let once = ScriptedTask::of_title("crash-3 once");
+        assert_eq!(
+            (once.at(1), once.at(2)),
+            (Misbehaviour::Crash(3), Misbehaviour::None)
+        );
+        assert_eq!(
+            ScriptedTask::of_title("garbage").at(2),
+            Misbehaviour::Garbage
+        );
+        assert_eq!(
+            ScriptedTask::of_title("mend the roof").at(1),
+            Misbehaviour::None
+        );
     }
 }

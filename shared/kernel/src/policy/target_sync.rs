@@ -1,5 +1,5 @@
-//! How the landing target stands to what the main worktree has checked out, and
-//! what a batch makes of it before its first step.
+//! The relation of the landing target to the main worktree's HEAD, and how a
+//! batch updates the target before its first step.
 
 use std::fmt;
 
@@ -17,14 +17,14 @@ pub struct Distance {
 pub enum Course {
     /// It has everything.
     Stay,
-    /// All of it was taken over, and people went on: it goes on with them.
+    /// All of it was merged, and the branch moved on: the target follows.
     Follow,
-    /// Both went on. Only a person can bring them together.
+    /// Both have new commits. Only a person can merge them.
     Apart,
 }
 
 impl Distance {
-    /// Tells what is to be done.
+    /// Reports what is to be done.
     pub const fn course(self) -> Course {
         match self {
             Self { lacks: 0, .. } => Course::Stay,
@@ -34,16 +34,16 @@ impl Distance {
     }
 }
 
-/// What is said of a target before the first step.
+/// What is reported about a target before the first step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outset {
+pub struct TargetSync {
     /// The target, without `refs/heads/`.
     pub target: String,
     /// What there is to say.
     pub change: TargetChange,
 }
 
-/// What became of a target.
+/// The outcome of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetChange {
     /// It was not there, and was made.
@@ -53,7 +53,7 @@ pub enum TargetChange {
         /// The commit.
         tip: String,
     },
-    /// It went on to what the main worktree has checked out.
+    /// It moved to the main worktree's HEAD.
     Followed {
         /// What that is.
         from: String,
@@ -69,22 +69,22 @@ pub enum TargetChange {
         /// How many of its commits the target lacks.
         commits: usize,
     },
-    /// It and what the main worktree has checked out both went on.
+    /// It and the main worktree's HEAD diverged.
     Apart {
         /// What that is.
         from: String,
         /// How many of its commits the target lacks.
         commits: usize,
     },
-    /// It was made anew, without what landed on it before.
+    /// It was recreated, without what landed on it before.
     Lost {
         /// The closed issues whose commits it does not have.
         issues: Vec<String>,
     },
 }
 
-impl Outset {
-    /// Tells whether a person should do something about it.
+impl TargetSync {
+    /// Returns whether a person should do something about it.
     pub const fn is_warning(&self) -> bool {
         match self.change {
             TargetChange::Made { .. } | TargetChange::Followed { .. } => false,
@@ -106,11 +106,13 @@ impl Outset {
     }
 }
 
-impl fmt::Display for Outset {
+impl fmt::Display for TargetSync {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.target)?;
         match &self.change {
-            TargetChange::Made { from, tip } => write!(f, "is new, from {from} at {}", short(tip)),
+            TargetChange::Made { from, tip } => {
+                write!(f, "was created from {from} at {}", short(tip))
+            }
             TargetChange::Followed { from, commits, tip } => write!(
                 f,
                 "follows {from}: {}, now at {}",
@@ -119,7 +121,7 @@ impl fmt::Display for Outset {
             ),
             TargetChange::Held { from, commits } => write!(
                 f,
-                "lacks {} of {from}, and stays without while another batch works on it",
+                "lacks {} of {from}, and is not updated while another batch works on it",
                 counted(*commits, "commit")
             ),
             TargetChange::Apart { from, commits } => f.write_str(&apart(from, *commits)),
@@ -129,8 +131,8 @@ impl fmt::Display for Outset {
                 let shown = issues[..issues.len().min(SHOWN)].join(", ");
                 write!(
                     f,
-                    "does not have what landed on it before of {} ({shown}{more}); `premath doctor` \
-                     names the commits",
+                    "lacks earlier landed work of {} ({shown}{more}); list the commits with \
+                     `premath doctor`",
                     counted(issues.len(), "closed issue"),
                 )
             }
@@ -138,7 +140,7 @@ impl fmt::Display for Outset {
     }
 }
 
-/// Says what is wrong with a target that went on by itself, and what to do.
+/// Describes a diverged target, and what to do.
 pub fn apart(from: &str, commits: usize) -> String {
     format!(
         "lacks {} of {from}: merge them into it, or it into {from}, before the next batch",
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_what_became_of_the_target() {
+    fn a_line_says_the_outcome_of_the_target() {
         let from = || "main".to_owned();
         let tip = || "abc1234567890".to_owned();
         let ids = |count: usize| (1..=count).map(|id| format!("wk-{id}")).collect();
@@ -183,7 +185,7 @@ mod tests {
                     tip: tip(),
                 },
                 false,
-                "t is new, from main at abc1234567",
+                "t was created from main at abc1234567",
             ),
             (
                 TargetChange::Followed {
@@ -200,7 +202,7 @@ mod tests {
                     commits: 1,
                 },
                 true,
-                "t lacks 1 commit of main, and stays without while another batch works on it",
+                "t lacks 1 commit of main, and is not updated while another batch works on it",
             ),
             (
                 TargetChange::Apart {
@@ -214,20 +216,20 @@ mod tests {
             (
                 TargetChange::Lost { issues: ids(1) },
                 true,
-                "t does not have what landed on it before of 1 closed issue (wk-1); `premath \
-                 doctor` names the commits",
+                "t lacks earlier landed work of 1 closed issue (wk-1); list the commits with \
+                 `premath doctor`",
             ),
             (
                 TargetChange::Lost { issues: ids(7) },
                 true,
-                "t does not have what landed on it before of 7 closed issues (wk-1, wk-2, wk-3, \
-                 wk-4, wk-5, wk-6, …); `premath doctor` names the commits",
+                "t lacks earlier landed work of 7 closed issues (wk-1, wk-2, wk-3, wk-4, wk-5, \
+                 wk-6, …); list the commits with `premath doctor`",
             ),
         ] {
             let target = "t".to_owned();
-            let outset = Outset { target, change };
-            assert_eq!(outset.to_string(), said);
-            assert_eq!(outset.is_warning(), is_warning, "{said}");
+            let target_sync = TargetSync { target, change };
+            assert_eq!(target_sync.to_string(), said);
+            assert_eq!(target_sync.is_warning(), is_warning, "{said}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an issue says of where it is to be worked on.
+//! What an issue reports about where it is to be worked on.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ pub const WORLD_LABEL: &str = "world:";
 
 /// Where an issue asks to be worked on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish<'a> {
+pub enum WorldSelection<'a> {
     /// Where its harness is.
     Here,
     /// In the world that the settings know by this name.
@@ -22,9 +22,8 @@ pub enum Wish<'a> {
     },
 }
 
-impl<'a> Wish<'a> {
-    /// Reads the wish from an issue's labels; a label that stands there twice
-    /// is one wish.
+impl<'a> WorldSelection<'a> {
+    /// Reads the wish from an issue's labels; a repeated label counts once.
     pub fn of(labels: impl IntoIterator<Item = &'a str>) -> Self {
         let names: BTreeSet<&str> = labels
             .into_iter()
@@ -58,22 +57,32 @@ mod tests {
     #[test]
     fn an_issue_asks_for_one_world_by_one_label() {
         for (labels, expected) in [
-            (&[][..], Some(Wish::Here)),
-            (&["backend", "worlds:x"], Some(Wish::Here)),
-            (&["backend", "world:docs"], Some(Wish::There("docs"))),
-            (&["world:docs", " world: docs "], Some(Wish::There("docs"))),
+            (&[][..], Some(WorldSelection::Here)),
+            (&["backend", "worlds:x"], Some(WorldSelection::Here)),
+            (
+                &["backend", "world:docs"],
+                Some(WorldSelection::There("docs")),
+            ),
+            (
+                &["world:docs", " world: docs "],
+                Some(WorldSelection::There("docs")),
+            ),
             (&["world:"], None),
             (&["world:a", "world:b"], None),
             (&["world:a", "world:"], None),
         ] {
-            let wish = Wish::of(labels.iter().copied());
+            let wish = WorldSelection::of(labels.iter().copied());
             match expected {
                 Some(expected) => assert_eq!(wish, expected, "{labels:?}"),
-                None => assert!(matches!(wish, Wish::Unclear { .. }), "{labels:?}: {wish:?}"),
+                None => assert!(
+                    matches!(wish, WorldSelection::Unclear { .. }),
+                    "{labels:?}: {wish:?}"
+                ),
             }
         }
-        let Wish::Unclear { asked, detail } = Wish::of(["world:b", "world:a"]) else {
-            panic!("several worlds are no wish");
+        let WorldSelection::Unclear { asked, detail } = WorldSelection::of(["world:b", "world:a"])
+        else {
+            panic!("several labels must not select a world");
         };
         assert_eq!(asked, "world:a, world:b");
         assert!(detail.ends_with(&asked), "{detail}");

@@ -9,12 +9,12 @@ use premath_kernel::policy::room::{Room, Shortage};
 use premath_memory::{Claimed, StoreError, clock};
 use std::time::Duration;
 
-/// How soon one looks again where nobody can say when things are better.
+/// How soon to look again if the time of recovery is unknown.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// What lanes that are idle got.
 #[derive(Debug, Default)]
-pub struct Turnout {
+pub struct Admission {
     /// A claim for each worker that got one, in the workers' order.
     pub claims: Vec<Option<Claimed>>,
     /// Whether there is work for a worker that it must wait for.
@@ -35,9 +35,9 @@ impl Batch {
     /// # Errors
     ///
     /// [`BatchError`].
-    pub fn turn_out(&self, workers: &[String]) -> Result<Turnout, BatchError> {
+    pub fn turn_out(&self, workers: &[String]) -> Result<Admission, BatchError> {
         let short = self.settings.bounds.room.shortage(&self.room());
-        let mut turnout = Turnout {
+        let mut admission = Admission {
             claims: workers.iter().map(|_| None).collect(),
             held: vec![false; workers.len()],
             asks: None,
@@ -63,7 +63,7 @@ impl Batch {
                     self.breaker().take(&workers[index]);
                     dispatched = true;
                 }
-                turnout.claims[index] = claim;
+                admission.claims[index] = claim;
             }
             if dispatched && passage == Passage::One {
                 break;
@@ -74,10 +74,10 @@ impl Batch {
             if !self.has_work_for(worker)? {
                 continue;
             }
-            turnout.held[index] = true;
-            if passage == Passage::Baseline && short.is_none() && turnout.asks.is_none() {
+            admission.held[index] = true;
+            if passage == Passage::Baseline && short.is_none() && admission.asks.is_none() {
                 self.breaker().ask(worker);
-                turnout.asks = Some(index);
+                admission.asks = Some(index);
             }
             let look_at = if short.is_some() {
                 now.saturating_add(LOOK_AGAIN).ok()
@@ -88,9 +88,9 @@ impl Batch {
             } else {
                 None
             };
-            turnout.look_at = look_at.into_iter().chain(turnout.look_at).min();
+            admission.look_at = look_at.into_iter().chain(admission.look_at).min();
         }
-        Ok(turnout)
+        Ok(admission)
     }
 
     /// Returns the workers that a provider is free for, with their seats: one
@@ -108,14 +108,14 @@ impl Batch {
         super::room::look(&self.settings.roots.repository)
     }
 
-    /// Tells whether a batch of which nothing runs has waited for room for as
+    /// Returns whether a batch of which nothing runs has waited for room for as
     /// long as it waits.
     pub fn is_out_of_patience(&self, short: Option<&Shortage>, runs: bool) -> bool {
         let lasts = self.room_wait.lasts(short, runs);
         short.is_some() && !runs && lasts >= self.settings.bounds.room.patience
     }
 
-    /// Tells whether a worker would get a claim now.
+    /// Returns whether a worker would get a claim now.
     fn has_work_for(&self, worker: &str) -> Result<bool, StoreError> {
         let left_out = self.left_out();
         let wish = self.wish(worker);

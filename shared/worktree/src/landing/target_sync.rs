@@ -1,30 +1,30 @@
-//! The target before a batch's first step: one that people took over whole
-//! goes on to where they are.
+//! The target before a batch's first step: one that was merged completely moves
+//! to the main worktree's HEAD.
 
 use super::{Advance, Landing, LandingError, holds};
 use git2::{Oid, Repository};
 use premath_kernel::policy::inventory::{Role, role};
 use premath_kernel::policy::landing::LandingRecord;
-use premath_kernel::policy::outset::{Course, Distance, Outset, TargetChange};
+use premath_kernel::policy::target_sync::{Course, Distance, TargetChange, TargetSync};
 use premath_memory::LandingLock;
 use std::collections::BTreeMap;
 
-/// How often the target is looked at again because somebody else moved it.
+/// How often the target is looked at again because another process moved it.
 const ROUNDS: u32 = 8;
 
 impl Landing {
-    /// Puts the target where a batch begins, and says what there is to say of
-    /// it. `closed` are the issues that landed before; where `others` work on
-    /// the target it is not moved.
+    /// Puts the target where a batch begins, and says what there is to report
+    /// about it. `closed` are the issues that landed before; where `others`
+    /// work on the target it is not moved.
     ///
     /// # Errors
     ///
     /// [`LandingError`].
-    pub fn set_out<'a>(
+    pub fn sync_target<'a>(
         &self,
         closed: impl IntoIterator<Item = (&'a str, &'a LandingRecord)>,
         others: bool,
-    ) -> Result<Vec<Outset>, LandingError> {
+    ) -> Result<Vec<TargetSync>, LandingError> {
         if !self.is_on() {
             return Ok(Vec::new());
         }
@@ -35,7 +35,7 @@ impl Landing {
             }
             None => self.follow(others)?.into_iter().collect::<Vec<_>>(),
         };
-        let said = |change| Outset {
+        let said = |change| TargetSync {
             target: self.target().to_owned(),
             change,
         };
@@ -43,7 +43,7 @@ impl Landing {
     }
 
     /// Returns the closed issues whose work a target does not have that was
-    /// made anew.
+    /// recreated.
     fn lost<'a>(
         &self,
         closed: impl IntoIterator<Item = (&'a str, &'a LandingRecord)>,

@@ -1,0 +1,175 @@
+//! Plain language: idioms that a reader from outside stumbles over, with what
+//! to write instead.
+//!
+//! Read are the comments of every Rust file, the texts of its string literals
+//! outside of tests, the pages, the task descriptions and the template of the
+//! configuration. Code between backticks and in blocks is skipped.
+
+use super::lexer::{Piece, pieces};
+use super::{Fault, files, text_of};
+use std::collections::BTreeMap;
+
+/// The word list.
+const LIST: &str = include_str!("idioms.txt");
+
+/// One idiom: a sequence of words, each with its alternatives.
+#[derive(Debug)]
+struct Idiom {
+    /// The idiom is not a fault after one of these words.
+    not_after: Vec<&'static str>,
+    words: Vec<Vec<&'static str>>,
+    /// The idiom is not a fault before one of these words.
+    not_before: Vec<&'static str>,
+    instead: &'static str,
+}
+
+/// A word of a text, or a mark between two words.
+#[derive(Debug)]
+struct Word {
+    /// Lower case; empty for a mark, which ends every idiom.
+    text: String,
+    line: usize,
+}
+
+/// The idioms, by the first word of each.
+#[derive(Debug)]
+struct Idioms {
+    by_first: BTreeMap<&'static str, Vec<usize>>,
+    all: Vec<Idiom>,
+}
+
+/// Returns the idioms in a checkout's texts.
+pub fn faults(root: &std::path::Path) -> Vec<Fault> {
+    let idioms = Idioms::of_the_list();
+    let mut faults = Vec::new();
+    for name in files(root).iter().filter(|name| is_checked(name)) {
+        let text = text_of(root, name);
+        for piece in pieces_of(name, &text) {
+            for (line, idiom, instead) in idioms.find(&piece) {
+                let detail = format!("\"{idiom}\": write instead: {instead}");
+                faults.push(Fault::at(name, line, detail));
+            }
+        }
+    }
+    faults
+}
+
+/// Returns whether a file holds text for readers.
+fn is_checked(name: &str) -> bool {
+    let page = name.ends_with(".md") && (!name.contains('/') || name.starts_with("docs/"));
+    let template = ["mise.toml", "shared/cli/src/init/harness.toml"].contains(&name);
+    let data = ["tests/data/", "tests/conformance/", "worktrees.example/"];
+    let source = name.ends_with(".rs") && !data.iter().any(|folder| name.starts_with(folder));
+    page || template || source
+}
+
+/// Returns the texts of a file that are checked.
+fn pieces_of(name: &str, text: &str) -> Vec<Piece> {
+    if !name.ends_with(".rs") {
+        return vec![Piece::page(text)];
+    }
+    let is_test = name.split('/').any(|part| {
+        ["tests", "tests.rs", "compile_fail"].contains(&part) && !name.starts_with("tests/src/")
+    });
+    let mut found = pieces(text);
+    found.retain(|piece| piece.is_comment || (!is_test && piece.text.contains(' ')));
+    found
+}
+
+impl Idioms {
+    fn of_the_list() -> Self {
+        let lines = LIST.lines().filter(|line| !line.starts_with('#'));
+        let all: Vec<Idiom> = lines.filter_map(Idiom::of_line).collect();
+        let mut by_first: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, idiom) in all.iter().enumerate() {
+            for first in idiom.words.first().into_iter().flatten() {
+                by_first.entry(first).or_default().push(at);
+            }
+        }
+        Self { by_first, all }
+    }
+
+    /// Returns the idioms of a text: the line, the words, the replacement.
+    fn find(&self, piece: &Piece) -> Vec<(usize, String, &'static str)> {
+        let words = words(piece);
+        let mut found = Vec::new();
+        for (at, word) in words.iter().enumerate() {
+            let candidates = self.by_first.get(word.text.as_str());
+            let idioms = candidates.into_iter().flatten();
+            let hit = idioms
+                .filter_map(|index| self.all.get(*index))
+                .find(|idiom| idiom.is_at(&words, at));
+            if let Some(idiom) = hit {
+                let span = words.iter().skip(at).take(idiom.words.len());
+                let span: Vec<&str> = span.map(|word| word.text.as_str()).collect();
+                found.push((word.line, span.join(" "), idiom.instead));
+            }
+        }
+        found
+    }
+}
+
+impl Idiom {
+    fn of_line(line: &'static str) -> Option<Self> {
+        let (pattern, instead) = line.split_once('\t')?;
+        let mut idiom = Self {
+            not_after: Vec::new(),
+            words: Vec::new(),
+            not_before: Vec::new(),
+            instead,
+        };
+        for part in pattern.split(' ') {
+            match part.strip_prefix('!') {
+                None => idiom.words.push(part.split('|').collect()),
+                Some(part) if idiom.words.is_empty() => {
+                    idiom.not_after = part.split('|').collect();
+                }
+                Some(part) => idiom.not_before = part.split('|').collect(),
+            }
+        }
+        Some(idiom)
+    }
+
+    /// Returns whether the idiom begins at a word of a text.
+    fn is_at(&self, words: &[Word], at: usize) -> bool {
+        let is = |at: Option<usize>, list: &[&str]| {
+            let word = at.and_then(|at| words.get(at));
+            word.is_some_and(|word| list.contains(&word.text.as_str()))
+        };
+        let mut parts = self.words.iter().enumerate();
+        parts.all(|(n, part)| is(Some(at + n), part))
+            && !is(at.checked_sub(1), &self.not_after)
+            && !is(Some(at + self.words.len()), &self.not_before)
+    }
+}
+
+/// Splits a text into words. Code between backticks counts as a mark.
+fn words(piece: &Piece) -> Vec<Word> {
+    let mut found: Vec<Word> = Vec::new();
+    let mut line = piece.line;
+    let mut code = false;
+    let mut inside = false;
+    for c in piece.text.chars() {
+        let is_word = !code && (c.is_alphanumeric() || matches!(c, '\'' | '-' | '_'));
+        if c == '`' {
+            code = !code;
+        }
+        if is_word {
+            match found.last_mut().filter(|_| inside) {
+                Some(word) => word.text.extend(c.to_lowercase()),
+                None => found.push(Word {
+                    text: c.to_lowercase().collect(),
+                    line,
+                }),
+            }
+        } else if !c.is_whitespace() {
+            found.push(Word {
+                text: String::new(),
+                line,
+            });
+        }
+        inside = is_word;
+        line += usize::from(c == '\n');
+    }
+    found
+}
