@@ -347,7 +347,7 @@ fn a_page_that_names_what_is_not_there_is_found() {
         ("`docs/none.md`", "README.md:2: there is no `docs/none.md`"),
         (
             "`lease_was_missing`",
-            "README.md:2: `lease_was_missing` is not a failure class",
+            "README.md:2: unknown failure class `lease_was_missing`",
         ),
         (
             "```toml\nwork = \"x\"\n```",

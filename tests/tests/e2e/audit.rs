@@ -520,7 +520,7 @@ fn a_planted_lie_is_found_and_named_first() {
     assert!(
         ended
             .stdout
-            .starts_with("all true: 4 issue(s) closed by steps, 3 landing commit(s)"),
+            .starts_with("consistent: 4 issue(s) closed by steps, 3 landing commit(s)"),
         "{}",
         ended.stdout
     );

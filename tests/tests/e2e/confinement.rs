@@ -275,7 +275,7 @@ fn a_sandbox_that_is_named_and_does_not_work_here_is_refused() {
         .arg("/dev/null")
         .end()
         .exits(2)
-        .says("--sandbox: `jail` is not");
+        .says("--sandbox: invalid sandbox mode `jail`");
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn slow() -> String {
 /// Starts a gate and waits until it waits.
 fn waiting(scratch: &Scratch, line: &str) -> Running {
     let gate = gate(scratch, &["--issue", "a"], line).start();
-    let waits = || gate.stderr().contains("attempt 2 begins in").then_some(());
+    let waits = || gate.stderr().contains("attempt 2 starts in").then_some(());
     until(PATIENCE, waits).expect("it waits");
     gate
 }
@@ -193,7 +193,7 @@ fn a_kill_in_an_attempt_ends_the_command_and_uses_up_nothing() {
     fs::write(scratch.home().join("ok"), "").unwrap();
     let ended = gate(&scratch, &["--issue", "a"], line).end().exits(1);
     assert!(
-        ended.stderr.contains("was cut by the death of its harness"),
+        ended.stderr.contains("was interrupted: its harness died"),
         "{}",
         ended.stderr
     );
@@ -230,7 +230,7 @@ fn an_interrupt_ends_the_command_and_uses_up_nothing() {
     let up = scratch.home().join("up");
     until(PATIENCE, || up.exists().then_some(())).expect("the command starts");
     running.signal(Signal::INT);
-    running.wait().exits(1).says("no attempt is used up");
+    running.wait().exits(1).says("the attempt does not count");
     let row = &rows(&scratch, "gate.attempt")[0];
     assert_eq!(row["failureClasses"][0], "step_interrupted");
     assert_eq!(scratch.issue("a"), issue("a"));

@@ -145,7 +145,7 @@ fn an_outbox_that_is_no_regular_file_costs_its_own_issue_and_nothing_else() {
     for (make, told) in [
         (r#"mkfifo "$PREMATH_OUTBOX""#, "is a pipe"),
         (r#"ln -s /dev/zero "$PREMATH_OUTBOX""#, "is a link"),
-        (r#"truncate -s 40G "$PREMATH_OUTBOX""#, "has more than"),
+        (r#"truncate -s 40G "$PREMATH_OUTBOX""#, "is larger than"),
         (r#"mkdir "$PREMATH_OUTBOX""#, "is a folder"),
     ] {
         let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);

@@ -307,7 +307,7 @@ fn an_expired_override_refuses_the_batch() {
     let run = laid.batch("true");
     let run = run.args(["--override-reason", "by hand", "--support-until", "2020-01"]);
     laid.refused(run, 3, &["mutation_mode_invalid"])
-        .says("good until 2020-01");
+        .says("expired after 2020-01");
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn a_lane_that_cannot_be_had_costs_itself_alone() {
         .landing_batch(OWN, "true")
         .end()
         .exits(1)
-        .says("lane-01: error: no lane here");
+        .says("lane-01: error: cannot create a lane");
     assert_eq!(scratch.issue("a")["status"], "closed");
     assert_eq!(scratch.issue("b")["status"], "closed");
     assert_eq!(
@@ -154,7 +154,7 @@ fn a_lane_that_a_killed_batch_left_is_taken_up() {
     // And its folder, meanwhile, lost its link to the repository.
     fs::remove_file(lane(&scratch, 1).join(".git")).unwrap();
     fs::write(scratch.home().join("again"), "").unwrap();
-    batch().end().exits(0).says("mended: its .git file");
+    batch().end().exits(0).says("repaired: its .git file");
     let rows = scratch.trajectory();
     let row = rows
         .iter()
@@ -215,8 +215,7 @@ fn a_person_and_the_time_end_the_making_of_lanes() {
     assert_eq!(ended.stdout, "", "no batch began");
 
     let over = many().args(["--max-duration", "1ms"]).end().exits(1);
-    over.says("the longest duration is reached: only ")
-        .says(said);
+    over.says("the longest duration reached: only ").says(said);
     assert!(listed(&scratch).len() < 1000);
     assert_eq!(scratch.issue("a")["status"], "open");
 }

@@ -88,7 +88,7 @@ fn a_missing_work_command_is_a_usage_error() {
 #[test]
 fn a_missing_verify_command_is_a_usage_error() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
-    refused(&scratch, scratch.batch("true", ""), 2).says("there is no verify command");
+    refused(&scratch, scratch.batch("true", ""), 2).says("no verify command");
 }
 
 #[test]
@@ -98,7 +98,8 @@ fn a_command_whose_program_is_not_there_refuses_the_batch_before_it_begins() {
         scratch.batch("no-such-agent --go", "true"),
         scratch.worker(0, "w", "no-such-agent --go", "true"),
     ] {
-        refused(&scratch, run, 2).says("--work-cmd: the work command begins with `no-such-agent`");
+        refused(&scratch, run, 2)
+            .says("--work-cmd: program `no-such-agent` of the work command not found on PATH");
     }
     refused(&scratch, scratch.batch("true", "no-such-test"), 2)
         .says("--verify-cmd: the verification command begins with `no-such-test`");
@@ -136,7 +137,7 @@ fn an_agent_that_is_not_installed_refuses_the_batch_with_how_to_get_it() {
         run = run.arg("--worktree").arg(lane);
     }
     refused(&scratch, run, 2)
-        .says("harness.toml:2: `use`: the work command begins with `gemini`")
+        .says("harness.toml:2: `use`: program `gemini` of the work command not found on PATH")
         .says("list installed agents with `premath agents check`");
 }
 

@@ -116,7 +116,7 @@ fn work_that_changed_nothing_is_not_counted_as_landed() {
         .lines()
         .find(|line| line.starts_with("1 of 2 closed issues landed on harness/integration"));
     assert!(
-        sum.is_some_and(|sum| sum.ends_with("; 1 changed nothing")),
+        sum.is_some_and(|sum| sum.ends_with("; 1 without changes")),
         "{told}"
     );
     let hint =
@@ -147,7 +147,7 @@ fn the_report_says_what_can_be_done_next() {
             "premath issue update b --status open",
         ]
     );
-    assert!(next.contains("\nc waits for b\n"), "{told}");
+    assert!(next.contains("\nc is blocked by b\n"), "{told}");
     // They do what they say.
     for command in &commands[..2] {
         let words = command.split(' ').skip(1);

@@ -217,7 +217,7 @@ fn a_person_accepts_by_the_command_and_a_step_does_not() {
         .landing_batch(&writing(&[]), "true")
         .end()
         .exits(3)
-        .says("cannot be read");
+        .says("cannot read .premath/trust.json");
     scratch.premath(["trust", "--yes"]).end().exits(0);
     scratch.landing_batch(&writing(&[]), "true").end().exits(0);
 }

@@ -332,7 +332,7 @@ max_duration = "9h"
             Some(Duration::from_secs(3_600))
         );
         for (stop_at, max_duration, said) in [
-            (Some("7am"), None, "--stop-at: `7am` is neither"),
+            (Some("7am"), None, "--stop-at: invalid time `7am`"),
             (
                 Some("2026-03-05T21:00:00Z"),
                 None,

@@ -232,7 +232,7 @@ mod tests {
         let error = word("--network-work", Some("pubilc"), None).unwrap_err();
         let error = error.to_string();
         assert!(
-            error.starts_with("--network-work: `pubilc` is not"),
+            error.starts_with("--network-work: invalid network policy `pubilc`"),
             "{error}"
         );
         assert!(error.ends_with("did you mean `public`?"), "{error}");

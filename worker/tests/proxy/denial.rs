@@ -12,7 +12,7 @@ fn a_denied_host_gets_403_with_the_key_and_the_proxy_continues() {
         let port = other.port;
         let reason = format!(
             "denied by the network policy: port {port} of 127.0.0.1 is not allowed; allow it with \
-             \"127.0.0.1:{port}\""
+             \"127.0.0.1:{port}\" in `allow` under [network] in harness.toml"
         );
         assert!(
             head.starts_with(&format!("HTTP/1.1 403 {reason}\r\n")),

@@ -187,23 +187,23 @@ mod tests {
             (json!({"title": " "}), "`title` must not be empty"),
             (
                 json!({"title": long(201)}),
-                "`title` has 201 characters, and may have 200",
+                "`title` has 201 characters; the limit is 200",
             ),
             (
                 json!({"description": long(DESCRIPTION_MAX + 1)}),
-                "`description` has 16385 bytes, and may have 16384",
+                "`description` has 16385 bytes; the limit is 16384",
             ),
             (
                 json!({"labels": vec!["l"; 21]}),
-                "there are 21 labels, and 20 are allowed",
+                "there are 21 labels; the limit is 20",
             ),
             (
                 json!({"labels": [long(81)]}),
-                "`labels` has 81 characters, and may have 80",
+                "`labels` has 81 characters; the limit is 80",
             ),
             (
                 json!({"issueType": long(81)}),
-                "`issueType` has 81 characters, and may have 80",
+                "`issueType` has 81 characters; the limit is 80",
             ),
             (
                 json!({"priority": -5}),

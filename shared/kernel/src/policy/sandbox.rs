@@ -224,7 +224,7 @@ mod tests {
         );
         let none = choose(Some(SandboxMode::None), |_| Err(String::new())).unwrap();
         assert_eq!(none.mode, SandboxMode::None);
-        assert!(none.told().contains("as asked for"));
+        assert!(none.told().contains("as requested"));
     }
 
     #[test]

@@ -238,7 +238,7 @@ fn a_target_never_follows_what_a_step_has_checked_out() {
     home.delete().unwrap();
     // Another step lands now.
     let lock = premath_memory::LandingLock::try_acquire(git.path()).unwrap();
-    assert!(said()[0].starts_with("t lacks 1 commit of HEAD, and stays"));
+    assert!(said()[0].starts_with("t lacks 1 commit of HEAD, and is not updated"));
     drop(lock);
     assert!(said()[0].starts_with("t follows HEAD: 1 commit, now at "));
     assert_eq!(said(), [""; 0]);

@@ -328,7 +328,7 @@ fn a_check_that_the_policy_allows_and_is_not_run_binds_nothing() {
     assert_eq!(instruction.faults(&policy, &[]), []);
     let refused = instruction.bind(&policy, &[]).unwrap_err();
     assert_eq!(refused.classes(), [FailureClass::InstructionCheckUnbound]);
-    let said = "it requests the check `lint`, and the harness runs `startup`, `verify` alone";
+    let said = "it requests the check `lint`, but the harness runs only `startup`, `verify`";
     assert_eq!(refused.faults[0].to_string(), said);
 }
 

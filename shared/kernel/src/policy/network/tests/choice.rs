@@ -10,7 +10,10 @@ fn a_word_reads_back_and_an_unknown_one_suggests_the_near_one() {
     }
     let said = |text: &str| text.parse::<NetworkWord>().unwrap_err().to_string();
     let known = "expected `off`, `allow`, `registries`, `public` or `open`";
-    assert_eq!(said("nothing"), format!("`nothing` {known}"));
+    assert_eq!(
+        said("nothing"),
+        format!("invalid network policy `nothing`: {known}")
+    );
     for (text, near) in [
         ("registry", "registries"),
         ("Public", "public"),
@@ -18,7 +21,8 @@ fn a_word_reads_back_and_an_unknown_one_suggests_the_near_one() {
         ("opne", "open"),
         ("of", "off"),
     ] {
-        let suggestion = format!("`{text}` {known}; did you mean `{near}`?");
+        let suggestion =
+            format!("invalid network policy `{text}`: {known}; did you mean `{near}`?");
         assert_eq!(said(text), suggestion);
     }
 }

@@ -190,7 +190,7 @@ fn an_entry_is_read_or_says_what_is_wrong() {
     ] {
         let error = text.parse::<HostPattern>().unwrap_err().to_string();
         assert!(
-            error.starts_with(&format!("`{text}` is not a host")),
+            error.starts_with(&format!("invalid host `{text}`")),
             "{error}"
         );
         assert!(error.contains(said), "{error}");
