@@ -536,7 +536,8 @@ fn a_planted_lie_is_found_and_named_first() {
     fs::write(stream, "other\n").unwrap();
     let said = copied.audit(&[]).exits(1).stdout;
     assert!(
-        said.starts_with("lie: a: ") && said.contains("worker.1.a.1.work.stdout: a stream is not"),
+        said.starts_with("false: a: ")
+            && said.contains("worker.1.a.1.work.stdout: a stream is not"),
         "{said}"
     );
     // Each code has its lie. Only a commit that names the chain value of its own

@@ -102,11 +102,11 @@ fn a_command_whose_program_is_not_there_refuses_the_batch_before_it_begins() {
             .says("--work-cmd: program `no-such-agent` of the work command not found on PATH");
     }
     refused(&scratch, scratch.batch("true", "no-such-test"), 2)
-        .says("--verify-cmd: the verification command begins with `no-such-test`");
+        .says("--verify-cmd: program `no-such-test` of the verification command not found on PATH");
     let config = "[batch]\nstartup_cmd = \"true\"\n\n[landing]\ncheck_cmd = \"no-such-check\"\n";
     fs::write(scratch.root.join("harness.toml"), config).unwrap();
     refused(&scratch, scratch.landing_batch("true", "true"), 2)
-        .says("harness.toml:5: `check_cmd`: the landing check command begins with `no-such-check`");
+        .says("harness.toml:5: `check_cmd`: program `no-such-check` of the landing check command not found on PATH");
     assert!(!scratch.trajectory_path().exists(), "rows were written");
 }
 
