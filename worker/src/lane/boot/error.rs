@@ -93,7 +93,7 @@ pub enum BootError {
         /// Where its output is.
         output: PathBuf,
         /// Ignored files of the main checkout that a verification does not have,
-        /// at most [`ABSENT_MAX`].
+        /// at most eight.
         absent: Vec<String>,
     },
     /// A boot command could not be run or witnessed.

@@ -29,6 +29,8 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(100);
 /// How often the disk is checked.
 const LOOK_AT_DISK: Duration = Duration::from_millis(500);
+/// How long the free room of the disks alone is trusted.
+const MEASURE: Duration = Duration::from_millis(500);
 /// What part of the time a check may take: one in so many.
 const SHARE: u32 = 10;
 
@@ -67,6 +69,8 @@ pub(super) struct Usage {
     look: Instant,
     look_closely: Instant,
     look_at_disk: Instant,
+    /// When files are measured although the disks have as much room as before.
+    measure_by: Instant,
     /// The memory of the machine when it had most of it free.
     machine: Machine,
     /// The free bytes of each folder's file system, when it had most.
@@ -86,6 +90,7 @@ impl Usage {
             look: now,
             look_closely: now,
             look_at_disk: now,
+            measure_by: now + MEASURE,
             machine: Machine::now(),
             free,
             began: files::now(),
@@ -161,7 +166,8 @@ impl Usage {
             *best = free.max(*best);
             taken = taken.max(*best - free);
         }
-        if taken < bound {
+        // Now and then in any case: other programs may free as much meanwhile.
+        if taken < bound && began < self.measure_by {
             return false;
         }
         let held = Held::by(processes, self.began);
@@ -170,10 +176,13 @@ impl Usage {
             written.add(folder, self.began);
         }
         self.look_at_disk = after(began).max(began + LOOK_AT_DISK);
+        self.measure_by = self.look_at_disk + MEASURE;
+        // What is too deep to be measured is too much where the disks lost as much.
+        let is_too_deep = written.is_too_deep && taken >= bound;
         if written.is_partial || held.hides_files {
-            return written.is_too_deep || taken.max(written.bytes) > bound;
+            return is_too_deep || taken.max(written.bytes) > bound;
         }
-        written.is_too_deep || written.bytes + held.files > bound
+        is_too_deep || written.bytes + held.files > bound
     }
 }
 
