@@ -14,7 +14,6 @@ use harness_worker::lane::{BootError, StepEnding, StepReport};
 use harness_worker::settings::Settings;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::Scope;
-use premath_kernel::record::event::EndedBy;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::{Claimed, OutsideChange, StoreError, clock};
 use std::collections::BTreeMap;
@@ -169,8 +168,6 @@ pub fn run(
         cycle_reported: None,
         reports: BTreeMap::new(),
         started_ms: plan.started_ms,
-        ended_by: None,
-        due: None,
         is_held: false,
         shortage_said: false,
         memory_changes: 0,
@@ -211,10 +208,6 @@ struct Shell<'a> {
     reports: BTreeMap<String, (LaneIndex, StepReport)>,
     /// On CLOCK_BOOTTIME, which counts while the machine sleeps.
     started_ms: u64,
-    /// The bound of its own that ends the batch.
-    ended_by: Option<EndedBy>,
-    /// A bound that is reached and yet to be acted on.
-    due: Option<EndedBy>,
     /// Whether there is work that lanes must wait for.
     is_held: bool,
     /// Whether it was reported that there is too little room.
@@ -399,25 +392,25 @@ impl Shell<'_> {
             .map(|lane| self.plans[*lane].worker_id.clone())
             .collect();
         let passed = self.diagnose().and_then(|()| {
-            let admission = self.batch.turn_out(&workers)?;
+            let admitted = self.batch.admit(&workers)?;
             let next_retry = match workers.first() {
                 Some(worker) => self.batch.next_retry(worker)?,
                 None => None,
             };
-            Ok::<_, BatchError>((admission, next_retry))
+            Ok::<_, BatchError>((admitted, next_retry))
         });
         match passed {
-            Ok((admission, next_retry)) => {
-                let look_at = self.held_until(&admission);
-                let held = idle.iter().zip(&admission.held);
+            Ok((admitted, next_retry)) => {
+                let look_at = self.held_until(&admitted);
+                let held = idle.iter().zip(&admitted.waiting.held);
                 let held = held.filter(|(_, held)| **held).map(|(lane, _)| *lane);
                 Event::Passed(Pass {
                     held: held.collect(),
-                    asks: admission.asks.map(|index| idle[index]),
+                    asks: admitted.waiting.asks.map(|index| idle[index]),
                     claims: idle
                         .iter()
                         .copied()
-                        .zip(admission.claims)
+                        .zip(admitted.claims)
                         .filter_map(|(lane, claim)| Some((lane, claim?)))
                         .collect(),
                     look_at: look_at.into_iter().chain(next_retry).min(),

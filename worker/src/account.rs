@@ -1,8 +1,8 @@
 //! What a batch used and waited for, as a person reads it in the morning.
 
 use premath_kernel::json::plain::plain;
+use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::budget::{Spent, usd};
-use premath_kernel::record::event::EndedBy;
 use premath_kernel::record::trajectory::{Account, ProviderAccount};
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The loop of a worker alone: what bounds a batch bounds it likewise.
 
-use harness_worker::batch::{Admission, Batch, SupervisionChange};
+use harness_worker::batch::{Admitted, Batch};
 use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lane::{Lane, StepEnding, StepReport};
@@ -8,12 +8,11 @@ use harness_worker::stderr::{baseline_told, failed, say};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::deadline::Deadline;
-use premath_kernel::record::event::EndedBy;
 use premath_memory::{Claimed, OutsideChange, clock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How often a worker that waits looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(200);
+/// The shortest wait for what holds the worker back.
+const WAIT_LEAST: Duration = Duration::from_millis(200);
 
 /// How often the deadline is compared with the clocks, which may jump.
 const TICK: Duration = Duration::from_secs(1);
@@ -24,7 +23,6 @@ pub(crate) struct Worked {
     pub(crate) reports: Vec<StepReport>,
     pub(crate) store_lost: bool,
     pub(crate) lane_lost: bool,
-    pub(crate) ended_by: Option<EndedBy>,
 }
 
 /// A single worker, with its output so far.
@@ -54,21 +52,21 @@ impl<'a> Alone<'a> {
         drain_at(deadline, self.started_ms, self.batch.interrupt.clone());
         let mut steps = 0;
         while steps < max_steps && self.goes_on() {
-            let admission = match self.batch.turn_out(&self.worker) {
-                Ok(admission) => admission,
+            let admitted = match self.batch.admit(&self.worker) {
+                Ok(admitted) => admitted,
                 Err(error) => {
                     self.worked.store_lost = true;
                     failed(&error, None, exit::STORE);
                     break;
                 }
             };
-            if admission.asks.is_some() {
+            if admitted.waiting.asks.is_some() {
                 if !self.ask(lane) {
                     break;
                 }
                 continue;
             }
-            let (claimed, waits) = self.take(admission);
+            let (claimed, waits) = self.take(admitted);
             let Some(claimed) = claimed else {
                 if waits {
                     continue;
@@ -90,55 +88,48 @@ impl<'a> Alone<'a> {
     }
 
     /// Returns whether nothing asks for the end.
-    fn goes_on(&mut self) -> bool {
-        if self.worked.ended_by.is_some() {
-            return false;
-        }
-        let deadline = self.batch.settings.bounds.deadline;
-        let reached = deadline.reached(clock::now().wall, ran(self.started_ms));
-        if let Some(reached) = reached {
-            self.ends_by(EndedBy::from(reached));
-            return false;
-        }
-        self.batch.interrupt.level() == Level::None
+    fn goes_on(&self) -> bool {
+        self.reach_bound();
+        self.batch.admission().ended_by().is_none() && self.batch.interrupt.level() == Level::None
     }
 
-    fn ends_by(&mut self, by: EndedBy) {
-        say(&format!("{} reached: no new attempts start", by.phrase()));
-        self.worked.ended_by = Some(by);
+    /// Says that a bound of the batch is reached, once.
+    fn reach_bound(&self) {
+        let is_interrupted = self.batch.interrupt.last_signal().is_some();
+        let mut admission = self.batch.admission();
+        if let Some(by) = admission.end_by(self.started_ms, clock::now(), is_interrupted) {
+            say(&format!("{} reached: no new attempts start", by.phrase()));
+        }
     }
 
     /// Returns the claim; where there is none, waits for what holds it back and
     /// returns whether it did.
-    fn take(&mut self, mut admission: Admission) -> (Option<Claimed>, bool) {
-        if let Some(claimed) = admission.claims.pop().flatten() {
+    fn take(&mut self, mut admitted: Admitted) -> (Option<Claimed>, bool) {
+        if let Some(claimed) = admitted.claims.pop().flatten() {
             self.shortage_said = false;
             return (Some(claimed), false);
         }
-        if !admission.held.contains(&true) {
+        let waiting = &admitted.waiting;
+        if !waiting.held.contains(&true) {
             return (None, false);
         }
-        if let Some(short) = &admission.short {
-            if !self.shortage_said {
-                say(&format!("no new attempts start: {short}"));
-                self.shortage_said = true;
-            }
-            if self.batch.is_out_of_patience(Some(short), false) {
-                if let Err(error) = self.batch.room_short(short) {
-                    tracing::error!(%error, "the shortage was not recorded");
-                }
-                self.ends_by(EndedBy::Room);
-                return (None, false);
-            }
+        if let Some(short) = &waiting.short
+            && !self.shortage_said
+        {
+            say(&format!("no new attempts start: {short}"));
+            self.shortage_said = true;
         }
-        let now = clock::now().wall;
-        let wait = admission.look_at.map(|at| at.duration_since(now));
-        let wait = wait.and_then(|wait| Duration::try_from(wait).ok());
-        // At least one look, so that nothing is asked again at once.
-        let wait = wait.unwrap_or_default().max(LOOK);
-        let began = Instant::now();
-        while began.elapsed() < wait && self.goes_on() {
-            std::thread::sleep(wait.saturating_sub(began.elapsed()).min(LOOK));
+        if let Err(error) = self.batch.wait_for_room(waiting.short.as_ref(), false) {
+            tracing::error!(%error, "the shortage was not recorded");
+        }
+        if self.goes_on() {
+            let now = clock::now().wall;
+            let wait = waiting.look_at.map(|at| at.duration_since(now));
+            let wait = wait.and_then(|wait| Duration::try_from(wait).ok());
+            // Never zero, so that nothing is asked again at once. The deadline
+            // raises the interrupt, too.
+            let wait = wait.unwrap_or_default().max(WAIT_LEAST);
+            self.batch.interrupt.wait(wait);
         }
         (None, true)
     }
@@ -185,9 +176,6 @@ impl<'a> Alone<'a> {
             Ok(changes) => {
                 for change in changes {
                     say(&plain(&change.to_string()));
-                    if matches!(change, SupervisionChange::BudgetExceeded(..)) {
-                        self.ends_by(EndedBy::Budget);
-                    }
                 }
             }
             Err(error) => {
@@ -195,6 +183,7 @@ impl<'a> Alone<'a> {
                 failed(&error, None, exit::STORE);
             }
         }
+        self.reach_bound();
         report
     }
 }

@@ -1,8 +1,8 @@
 //! What the person at the keyboard, or the batch itself, asked for: nothing,
 //! drain, or kill.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How far an interrupt goes.
@@ -32,6 +32,8 @@ struct Inner {
     /// How far the batch itself goes, as a [`Level`].
     own: AtomicU8,
     last_signal: AtomicU64,
+    /// Signals those that wait for a change; the flags themselves are above.
+    raised: (Mutex<()>, Condvar),
 }
 
 impl Interrupt {
@@ -45,6 +47,7 @@ impl Interrupt {
                 signals: AtomicU64::new(0),
                 own: AtomicU8::new(0),
                 last_signal: AtomicU64::new(0),
+                raised: (Mutex::new(()), Condvar::new()),
             }),
         }
     }
@@ -53,7 +56,9 @@ impl Interrupt {
     pub fn signal(&self, number: u64) -> Level {
         self.begin();
         self.inner.last_signal.store(number, Ordering::SeqCst);
-        if self.inner.signals.fetch_add(1, Ordering::SeqCst) == 0 {
+        let before = self.inner.signals.fetch_add(1, Ordering::SeqCst);
+        self.notify();
+        if before == 0 {
             Level::Drain
         } else {
             Level::Kill
@@ -64,6 +69,7 @@ impl Interrupt {
     pub fn drain(&self) {
         self.begin();
         self.inner.own.fetch_max(1, Ordering::SeqCst);
+        self.notify();
     }
 
     /// Ends running steps for a reason of the batch's own, as a further signal
@@ -71,6 +77,31 @@ impl Interrupt {
     pub fn kill(&self) {
         self.begin();
         self.inner.own.fetch_max(2, Ordering::SeqCst);
+        self.notify();
+    }
+
+    /// Waits until something asks for an end, or until a time is over.
+    pub fn wait(&self, most: Duration) {
+        let began = Instant::now();
+        let (lock, raised) = &self.inner.raised;
+        let mut guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.level() == Level::None {
+            let left = most.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            guard = raised
+                .wait_timeout(guard, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+
+    fn notify(&self) {
+        let (lock, raised) = &self.inner.raised;
+        // Held for a moment, so that no waiter is between its look and its wait.
+        drop(lock.lock().unwrap_or_else(PoisonError::into_inner));
+        raised.notify_all();
     }
 
     fn begin(&self) {
@@ -144,6 +175,17 @@ mod tests {
         other.drain();
         assert_eq!(other.level(), Level::Kill);
         assert_eq!(other.last_signal(), None);
+    }
+
+    #[test]
+    fn a_wait_ends_when_an_end_is_asked_for() {
+        let interrupt = Interrupt::new(Duration::from_secs(600));
+        interrupt.wait(Duration::from_millis(1));
+        assert_eq!(interrupt.level(), Level::None);
+        let other = interrupt.clone();
+        let waiter = std::thread::spawn(move || other.wait(Duration::from_secs(3_600)));
+        interrupt.drain();
+        waiter.join().unwrap();
     }
 
     #[test]

@@ -4,7 +4,6 @@ pub mod account;
 pub mod batch;
 mod cause;
 mod environment;
-pub mod exit;
 pub mod gate;
 pub mod interrupt;
 pub mod lane;
@@ -18,3 +17,5 @@ pub mod stderr;
 pub mod supervisor;
 pub mod trust;
 mod witness;
+
+pub use premath_kernel::policy::exit;

@@ -19,7 +19,8 @@ use harness_worker::trust;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::canonical;
 use premath_kernel::json::plain::plain;
-use premath_kernel::record::event::{EndedBy, ProviderUse, WORKER_ACTION, WorkerReport};
+use premath_kernel::policy::exit::LoopEnd;
+use premath_kernel::record::event::{ProviderUse, WORKER_ACTION, WorkerReport};
 use premath_memory::{Compaction, StoreError, clock};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Write;
@@ -162,8 +163,8 @@ fn run(arguments: &Arguments) -> u8 {
         reports,
         store_lost,
         lane_lost,
-        ended_by,
     } = Alone::new(&batch, &arguments.worker_id).work(&mut lane, arguments.max_steps);
+    let ended_by = batch.admission().ended_by();
     lane.verify_tip(true);
     let tips = batch.tips();
     tips.iter().for_each(|tip| say(&plain(&tip.to_string())));
@@ -181,18 +182,19 @@ fn run(arguments: &Arguments) -> u8 {
     if reports.is_empty() && !store_lost && ended_by.is_none() {
         say("no issue is ready");
     }
-    let code = match exit_code(&batch, &reports, store_lost) {
-        exit::OK
-            if is_missing(&batch)
-                || is_unpushed(&batch)
-                || lane_lost
-                || tip_fails
-                || is_cut_short(ended_by) =>
-        {
-            exit::FAILED
-        }
-        code => code,
+    let endings = batch.endings();
+    let end = LoopEnd {
+        signal: batch.interrupt.last_signal(),
+        store_lost,
+        refused: false,
+        failed: endings.values().any(|(_, ended)| *ended == Some(false)),
+        lane_lost: lane_lost || reports.iter().any(|report| report.lane_lost.is_some()),
+        missing: is_missing(&batch),
+        unpushed: is_unpushed(&batch),
+        tip_fails,
+        ended_by,
     };
+    let code = end.exit_code();
     let used = batch.account();
     for line in account::told(&used, ended_by, clock::now().wall) {
         say(&line);
@@ -215,26 +217,6 @@ fn run(arguments: &Arguments) -> u8 {
         let _ = writeln!(std::io::stdout(), "{}", canonical(&document));
     }
     code
-}
-
-fn exit_code(batch: &Batch, reports: &[StepReport], store_lost: bool) -> u8 {
-    let failed = batch
-        .endings()
-        .values()
-        .any(|(_, ended)| *ended == Some(false));
-    let lane_lost = reports.iter().any(|report| report.lane_lost.is_some());
-    match batch.interrupt.last_signal() {
-        Some(2) => exit::INTERRUPTED,
-        Some(_) => exit::TERMINATED,
-        None if store_lost => exit::STORE,
-        None if failed || lane_lost => exit::FAILED,
-        None => exit::OK,
-    }
-}
-
-/// Returns whether the loop ended for want of something, with work left.
-const fn is_cut_short(ended_by: Option<EndedBy>) -> bool {
-    matches!(ended_by, Some(EndedBy::Budget | EndedBy::Room))
 }
 
 /// Says what landed of what was closed here; returns whether some did not.

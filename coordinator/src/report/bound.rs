@@ -1,7 +1,7 @@
 //! The message for a reached bound of the batch.
 
 use premath_kernel::json::plain::plain;
-use premath_kernel::record::event::EndedBy;
+use premath_kernel::policy::admission::EndedBy;
 
 /// That a bound of the batch's own is reached.
 pub(super) fn ending(ended_by: EndedBy, detail: &str) -> String {

@@ -4,11 +4,11 @@
 use super::{LOOK_AGAIN, Shell, chain};
 use crate::machine::{Event, LaneIndex};
 use crate::report::Notice;
-use harness_worker::batch::{Admission, SupervisionChange};
+use harness_worker::batch::{Admitted, SupervisionChange};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::{BootError, StepReport};
+use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::provider::ProviderChange;
-use premath_kernel::record::event::EndedBy;
 use premath_memory::{Claimed, clock};
 use std::time::Duration;
 
@@ -90,49 +90,38 @@ impl Shell<'_> {
 
     fn change(&mut self, change: &SupervisionChange) {
         self.reporter.notice(&Notice::Changed(change));
-        if matches!(change, SupervisionChange::BudgetExceeded(..)) {
-            self.due = Some(EndedBy::Budget);
-            if self.machine.is_busy() {
-                self.batch.interrupt.kill();
-            }
+        // What runs would only use more.
+        if matches!(change, SupervisionChange::BudgetExceeded(..)) && self.machine.is_busy() {
+            self.batch.interrupt.kill();
         }
     }
 
     /// Says once that lanes wait for room, and returns when it is worth to look
     /// again at what they wait for.
-    pub(super) fn held_until(&mut self, admission: &Admission) -> Option<jiff::Timestamp> {
-        self.is_held = admission.held.contains(&true);
-        let short = admission.short.filter(|_| self.is_held);
+    pub(super) fn held_until(&mut self, admitted: &Admitted) -> Option<jiff::Timestamp> {
+        let waiting = &admitted.waiting;
+        self.is_held = waiting.held.contains(&true);
+        let short = waiting.short.filter(|_| self.is_held);
         if short.is_some() != self.shortage_said {
             self.reporter.notice(&Notice::Room(short.as_ref()));
             self.shortage_said = short.is_some();
         }
         let runs = self.machine.is_busy();
-        if self.batch.is_out_of_patience(short.as_ref(), runs)
-            && let Some(short) = short
-        {
-            self.due = Some(EndedBy::Room);
-            if let Err(error) = self.batch.room_short(&short) {
-                tracing::error!(%error, "the shortage was not recorded");
-            }
+        if let Err(error) = self.batch.wait_for_room(short.as_ref(), runs) {
+            tracing::error!(%error, "the shortage was not recorded");
         }
-        let waits = self.is_held && !runs && admission.claims.iter().all(Option::is_none);
+        let waits = self.is_held && !runs && admitted.claims.iter().all(Option::is_none);
         let soon = || clock::now().wall.saturating_add(LOOK_AGAIN).ok();
-        admission.look_at.or_else(|| waits.then(soon).flatten())
+        waiting.look_at.or_else(|| waits.then(soon).flatten())
     }
 
     /// Looks whether a bound is reached that ends the batch; acts on it once.
     pub(super) fn bound_reached(&mut self) -> Option<Event<Claimed>> {
-        let by = self.due.take().or_else(|| {
-            let deadline = self.batch.settings.bounds.deadline;
-            let reached = deadline.reached(clock::now().wall, self.ran())?;
-            let goes_on = self.batch.interrupt.level() == Level::None;
-            goes_on.then_some(EndedBy::from(reached))
-        })?;
-        if self.ended_by.is_some() {
-            return None;
-        }
-        self.ended_by = Some(by);
+        let is_interrupted = self.batch.interrupt.level() != Level::None;
+        let by = self
+            .batch
+            .admission()
+            .end_by(self.started_ms, clock::now(), is_interrupted)?;
         self.batch.interrupt.drain();
         let detail = match by {
             EndedBy::Budget => {
@@ -151,21 +140,11 @@ impl Shell<'_> {
 
     /// Returns how long it is until a bound in time.
     pub(super) fn until_bound(&self) -> Duration {
-        if self.ended_by.is_some() || self.batch.interrupt.level() != Level::None {
+        let admission = self.batch.admission();
+        if admission.ended_by().is_some() || self.batch.interrupt.level() != Level::None {
             return LOOK_AGAIN;
         }
-        let deadline = self.batch.settings.bounds.deadline;
-        deadline
-            .left(clock::now().wall, self.ran())
-            .unwrap_or(LOOK_AGAIN)
-    }
-
-    fn ran(&self) -> Duration {
-        Duration::from_millis(clock::now().boot_ms.saturating_sub(self.started_ms))
-    }
-
-    /// Returns whether the batch ended for want of something, with work left.
-    pub(super) fn is_cut_short(&self) -> bool {
-        matches!(self.ended_by, Some(EndedBy::Budget | EndedBy::Room))
+        let left = admission.until_bound(self.started_ms, clock::now());
+        left.unwrap_or(LOOK_AGAIN)
     }
 }

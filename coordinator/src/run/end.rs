@@ -3,7 +3,7 @@
 use super::Shell;
 use crate::report::{JudgedTurn, Summary};
 use harness_worker::batch::RecoverAt;
-use harness_worker::exit;
+use harness_worker::exit::{self, LoopEnd};
 use harness_worker::lane::StepReport;
 use premath_kernel::issue::Status;
 use premath_kernel::issue::graph::Hold;
@@ -41,25 +41,20 @@ impl Shell<'_> {
         let push_failure = self.batch.landing.pushes().clone();
         let tips = self.batch.tips();
         let tip_fails = tips.iter().any(|tip| !tip.passed);
-        let signal = self.batch.interrupt.last_signal();
         let lanes_lost = self.machine.lanes_lost() + self.left_out;
-        let exit_code = if let Some(signal) = signal {
-            exit::of_signal(signal)
-        } else if self.machine.store_lost() {
-            exit::STORE
-        } else if self.machine.refused_at_startup() {
-            exit::REFUSED
-        } else if failed
-            || is_missing
-            || push_failure.is_some()
-            || tip_fails
-            || lanes_lost > 0
-            || self.is_cut_short()
-        {
-            exit::FAILED
-        } else {
-            exit::OK
+        let ended_by = self.batch.admission().ended_by();
+        let end = LoopEnd {
+            signal: self.batch.interrupt.last_signal(),
+            store_lost: self.machine.store_lost(),
+            refused: self.machine.refused_at_startup(),
+            failed,
+            lane_lost: lanes_lost > 0,
+            missing: is_missing,
+            unpushed: push_failure.is_some(),
+            tip_fails,
+            ended_by,
         };
+        let exit_code = end.exit_code();
         if !self.machine.store_lost() {
             let changes = self.batch.last_outside_changes();
             self.memory_changed(&changes);
@@ -105,7 +100,7 @@ impl Shell<'_> {
             landing,
             push_failure,
             tips,
-            ended_by: self.ended_by,
+            ended_by,
             account: self.batch.account(),
             ended_at: clock::now().wall,
             memory_changes: self.memory_changes,

@@ -1,106 +1,63 @@
-//! Which lanes get a claim now: those that nothing holds back, for which there
-//! is work.
+//! Claims for the lanes that admission lets start.
 
 use super::{Batch, BatchError};
 use premath_kernel::issue::lease;
-use premath_kernel::policy::breaker::Passage;
-use premath_kernel::policy::provider::Seat;
+use premath_kernel::policy::admission::{Admission, Seated, Waiting};
 use premath_kernel::policy::room::{Room, Shortage};
-use premath_memory::{Claimed, StoreError, clock};
-use std::time::Duration;
+use premath_memory::{Claimed, StoreError, TrajectoryFileError, clock};
+use std::sync::{MutexGuard, PoisonError};
 
-/// How soon to look again if the time of recovery is unknown.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
-
-/// What lanes that are idle got.
+/// What a pass gave the idle lanes.
 #[derive(Debug, Default)]
-pub struct Admission {
+pub struct Admitted {
     /// A claim for each worker that got one, in the workers' order.
     pub claims: Vec<Option<Claimed>>,
-    /// Whether there is work for a worker that it must wait for.
-    pub held: Vec<bool>,
-    /// The worker that is to find out whether the verification passes without
-    /// any work.
-    pub asks: Option<usize>,
-    /// When it is worth to look again, where a worker is held.
-    pub look_at: Option<jiff::Timestamp>,
-    /// What there is too little of on the machine.
-    pub short: Option<Shortage>,
+    /// What the others wait for.
+    pub waiting: Waiting,
 }
 
 impl Batch {
-    /// Claims for the workers that may begin a step now; says for which others
-    /// there would be work.
+    /// Locks what decides which lanes may start. Held for one decision at a
+    /// time; the decisions are the kernel's.
+    pub fn admission(&self) -> MutexGuard<'_, Admission> {
+        self.admission
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Claims an issue for each idle worker that may start a step now.
     ///
     /// # Errors
     ///
     /// [`BatchError`].
-    pub fn turn_out(&self, workers: &[String]) -> Result<Admission, BatchError> {
-        let short = self.settings.bounds.room.shortage(&self.room());
-        let mut admission = Admission {
-            claims: workers.iter().map(|_| None).collect(),
-            held: vec![false; workers.len()],
-            asks: None,
-            look_at: None,
-            short,
-        };
+    pub fn admit(&self, workers: &[String]) -> Result<Admitted, BatchError> {
+        let room = self.room();
         let now = clock::now().wall;
-        let passage = self.breaker().passage(now);
-        let closed = short.is_some() || !matches!(passage, Passage::All | Passage::One);
-        let mut left: Vec<usize> = (0..workers.len()).collect();
-        while !closed && !left.is_empty() {
-            let seated = self.seated(workers, &left, passage == Passage::One);
-            if seated.is_empty() {
+        let mut pass = self.admission().pass(workers, &room, now);
+        let mut claims: Vec<Option<Claimed>> = workers.iter().map(|_| None).collect();
+        loop {
+            let round = pass.round(&self.admission());
+            if round.is_empty() {
                 break;
             }
-            left.retain(|index| !seated.iter().any(|(taken, _)| taken == index));
-            let names: Vec<String> = seated.iter().map(|(i, _)| workers[*i].clone()).collect();
-            let claims = self.claim_next(&names)?;
-            let mut dispatched = false;
-            for ((index, seat), claim) in seated.into_iter().zip(claims) {
+            let names: Vec<String> = round.iter().map(|s| workers[s.worker].clone()).collect();
+            let found = self.claim_next(&names)?;
+            for (seated, claim) in round.into_iter().zip(found) {
+                let Seated { worker, .. } = seated;
                 if claim.is_some() {
-                    self.providers.take(&workers[index], seat);
-                    self.breaker().take(&workers[index]);
-                    dispatched = true;
+                    pass.claimed(&mut self.admission(), seated);
                 }
-                admission.claims[index] = claim;
-            }
-            if dispatched && passage == Passage::One {
-                break;
+                claims[worker] = claim;
             }
         }
-        for index in left {
-            let worker = &workers[index];
-            if !self.has_work_for(worker)? {
-                continue;
+        let mut with_work = Vec::new();
+        for index in pass.left() {
+            if self.has_work_for(&workers[*index])? {
+                with_work.push(*index);
             }
-            admission.held[index] = true;
-            if passage == Passage::Baseline && short.is_none() && admission.asks.is_none() {
-                self.breaker().ask(worker);
-                admission.asks = Some(index);
-            }
-            let look_at = if short.is_some() {
-                now.saturating_add(LOOK_AGAIN).ok()
-            } else if let Passage::NoneUntil(until) = passage {
-                Some(until)
-            } else if matches!(passage, Passage::All | Passage::One) {
-                self.providers.next(worker)
-            } else {
-                None
-            };
-            admission.look_at = look_at.into_iter().chain(admission.look_at).min();
         }
-        Ok(admission)
-    }
-
-    /// Returns the workers that a provider is free for, with their seats: one
-    /// of them where only one step is let through.
-    fn seated(&self, workers: &[String], left: &[usize], one: bool) -> Vec<(usize, Seat)> {
-        let names: Vec<&str> = left.iter().map(|index| workers[*index].as_str()).collect();
-        let seats = self.providers.seats(&names);
-        let seated = left.iter().copied().zip(seats);
-        let seated = seated.filter_map(|(index, seat)| Some((index, seat?)));
-        seated.take(if one { 1 } else { usize::MAX }).collect()
+        let waiting = pass.end(&mut self.admission(), &with_work);
+        Ok(Admitted { claims, waiting })
     }
 
     /// Looks at what is free on the machine.
@@ -108,11 +65,30 @@ impl Batch {
         super::room::look(&self.settings.roots.repository)
     }
 
-    /// Returns whether a batch of which nothing runs has waited for room for as
-    /// long as it waits.
-    pub fn is_out_of_patience(&self, short: Option<&Shortage>, runs: bool) -> bool {
-        let lasts = self.room_wait.lasts(short, runs);
-        short.is_some() && !runs && lasts >= self.settings.bounds.room.patience
+    /// Takes in that lanes wait for room, or that none does; records it where the
+    /// batch ends by it.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError`].
+    pub fn wait_for_room(
+        &self,
+        short: Option<&Shortage>,
+        runs: bool,
+    ) -> Result<(), TrajectoryFileError> {
+        let is_over = self.admission().wait_for_room(short, runs, clock::now());
+        match short {
+            Some(short) if is_over => self.room_short(short),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the provider that a worker's lane uses now: its own, or a
+    /// fallback while its own is parked; `None` where the lane waits.
+    pub fn provider_of(&self, worker: &str) -> Option<String> {
+        let admission = self.admission();
+        let provider = admission.provider_of(worker, clock::now().wall);
+        provider.map(str::to_owned)
     }
 
     /// Returns whether a worker would get a claim now.

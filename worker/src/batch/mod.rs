@@ -8,17 +8,15 @@ mod failure;
 mod holder;
 mod knowledge;
 mod outside;
-mod providers;
 mod recovery;
 mod room;
 mod supervision;
 mod warmth;
 
-pub use admission::Admission;
+pub use admission::Admitted;
 pub use error::BatchError;
 pub use outside::foreign_warning;
 pub use premath_kernel::record::trajectory::RecoverAt;
-pub use providers::Providers;
 pub use supervision::{EndedStep, StepEnd, SupervisionChange};
 pub(crate) use warmth::WarmState;
 pub use warmth::{Leaving, Warmth};
@@ -31,7 +29,7 @@ use knowledge::Knowledge;
 use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
 use premath_kernel::issue::graph::Scope;
-use premath_kernel::policy::breaker::Breaker;
+use premath_kernel::policy::admission::Admission;
 use premath_kernel::policy::provider::ProviderDesk;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::event::TipCheck;
@@ -41,9 +39,8 @@ use premath_kernel::record::trajectory::{
 };
 use premath_memory::{IssueMemory, OpenOptions, Trajectory, TrajectoryFileError, clock};
 use premath_worktree::landing::Landing;
-use room::RoomWait;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// What lanes of one process share.
@@ -59,8 +56,6 @@ pub struct Batch {
     pub landing: Landing,
     /// What the person at the keyboard asked for.
     pub interrupt: Interrupt,
-    /// Which provider each lane works with.
-    pub providers: Providers,
     /// The build state that verifications begin with.
     pub warmth: Warmth,
     /// The executable that lanes start as their supervisor.
@@ -72,10 +67,7 @@ pub struct Batch {
     recorded: bool,
     resumed: bool,
     knowledge: Mutex<Knowledge>,
-    breaker: Mutex<Breaker>,
-    room_wait: RoomWait,
-    /// Set once the batch used up what it may.
-    spent_up: OnceLock<()>,
+    admission: Mutex<Admission>,
 }
 
 /// How a batch begins.
@@ -171,7 +163,7 @@ impl Batch {
         for (provider, until) in knowledge.account.parked() {
             desk.restore(provider, until);
         }
-        let breaker = Breaker::new(bounds.breaker);
+        let admission = Admission::new(bounds.admission(), desk);
         first.instruction_refs = settings.mode.instruction_refs();
         let recorded = opening != Opening::Worker;
         let batch = Self {
@@ -180,7 +172,6 @@ impl Batch {
             trajectory,
             landing,
             interrupt,
-            providers: Providers::new(desk),
             warmth: Warmth::default(),
             program: PathBuf::from("/proc/self/exe"),
             opened,
@@ -189,9 +180,7 @@ impl Batch {
             recorded,
             resumed: resumable.is_some(),
             knowledge: Mutex::new(knowledge),
-            breaker: Mutex::new(breaker),
-            room_wait: RoomWait::default(),
-            spent_up: OnceLock::new(),
+            admission: Mutex::new(admission),
         };
         if recorded {
             let stale: Vec<StepRow> = batch

@@ -2,7 +2,8 @@
 //! budget; each change has a row.
 
 use super::Batch;
-use premath_kernel::policy::breaker::{Blame, Breaker, BreakerChange, blame};
+use premath_kernel::policy::admission::StepResult;
+use premath_kernel::policy::breaker::{Blame, BreakerChange, blame};
 use premath_kernel::policy::budget::{Budget, Spent};
 use premath_kernel::policy::provider::{Answer, ProviderChange, UsageLimit};
 use premath_kernel::policy::room::Shortage;
@@ -11,7 +12,6 @@ use premath_kernel::record::trajectory::{
 };
 use premath_memory::{TrajectoryFileError, clock};
 use std::fmt;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What changed for the steps to come.
@@ -62,10 +62,6 @@ impl fmt::Display for SupervisionChange {
 }
 
 impl Batch {
-    pub(super) fn breaker(&self) -> MutexGuard<'_, Breaker> {
-        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes a step's end in, once, and records what it changes.
     ///
     /// # Errors
@@ -87,13 +83,19 @@ impl Batch {
             (StepEnd::Cut, _) | (StepEnd::Failed, Some(_)) => Blame::Nobody,
             (StepEnd::Failed, None) => blame(&self.settings.retry, step.failure_classes),
         };
+        let result = StepResult {
+            worker,
+            issue_id: step.issue_id,
+            answer,
+            blame: blamed,
+        };
+        let (provider, breaker) = self.admission().step_ended(result, now);
         let mut changes = Vec::new();
-        if let Some(change) = self.providers.ended(worker, answer) {
+        if let Some(change) = provider {
             self.record(&provider_row(&self.id, &change, now))?;
             changes.push(SupervisionChange::Provider(change));
         }
-        let change = self.breaker().ended(worker, step.issue_id, blamed, now);
-        if let Some(change) = change {
+        if let Some(change) = breaker {
             self.record(&breaker_row(&self.id, &change, now))?;
             changes.push(SupervisionChange::Breaker(change));
         }
@@ -111,7 +113,7 @@ impl Batch {
         passes: bool,
     ) -> Result<Option<SupervisionChange>, TrajectoryFileError> {
         let now = clock::now().wall;
-        let change = self.breaker().answered(passes, now);
+        let change = self.admission().baseline_answered(passes, now);
         if let Some(change) = &change {
             self.record(&breaker_row(&self.id, change, now))?;
         }
@@ -120,9 +122,7 @@ impl Batch {
 
     /// Records that a worker's step will not say how it ended.
     pub fn step_lost(&self, worker: &str) {
-        let now = clock::now().wall;
-        self.providers.ended(worker, Answer::Unknown);
-        self.breaker().ended(worker, "", Blame::Nobody, now);
+        self.admission().step_lost(worker, clock::now().wall);
     }
 
     /// Looks whether the batch used up what it may; records it the first time.
@@ -131,11 +131,10 @@ impl Batch {
     ///
     /// [`TrajectoryFileError`].
     pub fn budget_exceeded(&self) -> Result<Option<SupervisionChange>, TrajectoryFileError> {
-        let budget = self.settings.bounds.batch;
         let spent = self.knowledge().account.spent();
-        if !budget.is_used_up(spent, Duration::ZERO) || self.spent_up.set(()).is_err() {
+        let Some(budget) = self.admission().spend(spent) else {
             return Ok(None);
-        }
+        };
         self.record(&budget_row(&self.id, &budget, spent, clock::now().wall))?;
         Ok(Some(SupervisionChange::BudgetExceeded(spent, budget)))
     }
@@ -145,7 +144,7 @@ impl Batch {
     /// # Errors
     ///
     /// [`TrajectoryFileError`].
-    pub fn room_short(&self, short: &Shortage) -> Result<(), TrajectoryFileError> {
+    pub(super) fn room_short(&self, short: &Shortage) -> Result<(), TrajectoryFileError> {
         self.record(&room_row(&self.id, short, clock::now().wall))
     }
 

@@ -91,7 +91,7 @@ impl Lane {
             session_id: session::session_id(Some(&claim.issue_id), now.wall),
         };
         let mut progress = Progress::new(identity, now);
-        progress.provider = self.batch.providers.of(&self.worker_id);
+        progress.provider = self.batch.provider_of(&self.worker_id);
         let ready = self.roots.secure().map_err(BootError::from);
         if let Err(error) = ready.and_then(|()| self.refuse_dirty()) {
             progress.lane_lost = Some((error.class(), error.to_string()));
@@ -456,7 +456,7 @@ impl Lane {
         files: &StepFiles,
     ) -> Vec<(&'static str, OsString)> {
         let claim = &claimed.claim;
-        let provider = self.batch.providers.of(&self.worker_id).unwrap_or_default();
+        let provider = self.batch.provider_of(&self.worker_id).unwrap_or_default();
         let mut variables = vec![
             ("PREMATH_ISSUE_ID", claim.issue_id.as_str().into()),
             ("PREMATH_ISSUE_TITLE", line(&claimed.row.text_of("title"))),

@@ -6,6 +6,7 @@ use super::reader::Reader;
 use super::{LoopFlags, SettingsError, Workforce};
 use jiff::tz::TimeZone;
 use premath_kernel::json::size::Size;
+use premath_kernel::policy::admission::AdmissionRule;
 use premath_kernel::policy::breaker::BreakerRule;
 use premath_kernel::policy::budget::{Budget, nano_usd};
 use premath_kernel::policy::deadline::{Deadline, StopAt};
@@ -34,6 +35,18 @@ pub struct Bounds {
     pub issue: Budget,
     /// When the batch is to end.
     pub deadline: Deadline,
+}
+
+impl Bounds {
+    /// Returns the rules of the batch's admission.
+    pub(crate) const fn admission(&self) -> AdmissionRule {
+        AdmissionRule {
+            breaker: self.breaker,
+            room: self.room,
+            budget: self.batch,
+            deadline: self.deadline,
+        }
+    }
 }
 
 /// The keys of `harness.toml` that bound a batch.

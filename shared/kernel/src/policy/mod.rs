@@ -1,10 +1,12 @@
 //! Policies: what a batch does about failures, limits and providers, how its
 //! commands are confined, and how its work lands.
 
+pub mod admission;
 pub mod breaker;
 pub mod budget;
 pub mod deadline;
 pub mod escalation;
+pub mod exit;
 pub mod governing;
 pub mod inventory;
 pub mod landing;

@@ -5,7 +5,7 @@
 use crate::authority::MutationMode;
 use crate::failure::FailureClass;
 use crate::json::stamp::Stamp;
-use crate::policy::deadline::Reached;
+use crate::policy::admission::EndedBy;
 use crate::policy::governing::SensitiveChange;
 use crate::policy::sandbox::SandboxMode;
 use crate::record::bootstrap::Bootstrap;
@@ -384,41 +384,6 @@ pub enum Event<'a> {
         /// accepted; an empty text where it is unknown which.
         unaccepted_changes: Vec<&'a str>,
     },
-}
-
-/// A bound of a batch's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EndedBy {
-    /// The time to end.
-    StopAt,
-    /// The longest duration.
-    MaxDuration,
-    /// The tokens or the money that it may use.
-    Budget,
-    /// The machine's free disk or memory, waited for without success.
-    Room,
-}
-
-impl EndedBy {
-    /// Returns what it is, as a phrase.
-    pub const fn phrase(self) -> &'static str {
-        match self {
-            Self::StopAt => "the time to stop",
-            Self::MaxDuration => "the longest duration",
-            Self::Budget => "the batch's budget",
-            Self::Room => "the room on this machine",
-        }
-    }
-}
-
-impl From<Reached> for EndedBy {
-    fn from(reached: Reached) -> Self {
-        match reached {
-            Reached::StopAt => Self::StopAt,
-            Reached::MaxDuration => Self::MaxDuration,
-        }
-    }
 }
 
 /// What a batch had of one provider.

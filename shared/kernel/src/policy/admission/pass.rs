@@ -1,0 +1,133 @@
+//! One pass over the idle lanes: who may claim, and what the others wait for.
+
+use super::Admission;
+use crate::policy::breaker::Passage;
+use crate::policy::provider::Seat;
+use crate::policy::retry::retry_at;
+use crate::policy::room::{Room, Shortage};
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// When to check again what has no time of its own.
+const CHECK_AGAIN: Duration = Duration::from_secs(5);
+
+/// A worker that may claim an issue, with its provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seated {
+    /// The worker's index in the pass.
+    pub worker: usize,
+    /// What it works with.
+    pub seat: Seat,
+}
+
+/// What the workers without a claim wait for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Whether there is work for each worker that it must wait for.
+    pub held: Vec<bool>,
+    /// The worker that is to find out whether the verification passes without
+    /// any work.
+    pub asks: Option<usize>,
+    /// When to check again; `None` where that depends on a running step.
+    pub look_at: Option<Timestamp>,
+    /// What the machine has too little of.
+    pub short: Option<Shortage>,
+}
+
+/// A pass. Claims are made round by round: a worker that gets no issue leaves
+/// its seat to another one.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct AdmissionPass {
+    workers: Vec<String>,
+    /// The workers that were not offered a claim yet.
+    left: Vec<usize>,
+    passage: Passage,
+    short: Option<Shortage>,
+    now: Timestamp,
+    is_over: bool,
+}
+
+impl Admission {
+    /// Begins a pass over the idle workers, in order.
+    pub fn pass(&self, workers: &[String], room: &Room, now: Timestamp) -> AdmissionPass {
+        let short = self.rule.room.shortage(room);
+        let passage = self.breaker.passage(now);
+        AdmissionPass {
+            workers: workers.to_vec(),
+            left: (0..workers.len()).collect(),
+            passage,
+            short,
+            now,
+            is_over: short.is_some() || !matches!(passage, Passage::All | Passage::One),
+        }
+    }
+}
+
+impl AdmissionPass {
+    /// Returns the workers that may claim an issue in the next round; none where
+    /// the pass is over.
+    pub fn round(&mut self, admission: &Admission) -> Vec<Seated> {
+        if self.is_over {
+            return Vec::new();
+        }
+        let names: Vec<&str> = self.left.iter().map(|i| &*self.workers[*i]).collect();
+        let seats = admission.desk.seats(&names, self.now);
+        let seated = self.left.iter().zip(seats);
+        let seated = seated.filter_map(|(worker, seat)| {
+            Some(Seated {
+                worker: *worker,
+                seat: seat?,
+            })
+        });
+        let most = if self.passage == Passage::One {
+            1
+        } else {
+            usize::MAX
+        };
+        let seated: Vec<Seated> = seated.take(most).collect();
+        self.left
+            .retain(|left| !seated.iter().any(|seated| seated.worker == *left));
+        seated
+    }
+
+    /// Records that a worker of the round got a claim.
+    pub fn claimed(&mut self, admission: &mut Admission, seated: Seated) {
+        let worker = &self.workers[seated.worker];
+        admission.desk.take(worker, seated.seat);
+        admission.breaker.take(worker);
+        // One step is let through: it is a probe.
+        self.is_over |= self.passage == Passage::One;
+    }
+
+    /// Returns the workers that were not offered a claim, in order.
+    pub fn left(&self) -> &[usize] {
+        &self.left
+    }
+
+    /// Ends the pass. `with_work` are the workers without an offer that would
+    /// have got a claim.
+    pub fn end(self, admission: &mut Admission, with_work: &[usize]) -> Waiting {
+        let mut waiting = Waiting {
+            held: vec![false; self.workers.len()],
+            short: self.short,
+            ..Waiting::default()
+        };
+        for index in with_work {
+            waiting.held[*index] = true;
+            let worker = &self.workers[*index];
+            if self.passage == Passage::Baseline && self.short.is_none() && waiting.asks.is_none() {
+                admission.breaker.ask(worker);
+                waiting.asks = Some(*index);
+            }
+            let look_at = match self.passage {
+                _ if self.short.is_some() => Some(retry_at(self.now, CHECK_AGAIN)),
+                Passage::NoneUntil(until) => Some(until),
+                Passage::All | Passage::One => admission.desk.next(worker),
+                Passage::Baseline | Passage::NoneYet => None,
+            };
+            waiting.look_at = look_at.into_iter().chain(waiting.look_at).min();
+        }
+        waiting
+    }
+}
