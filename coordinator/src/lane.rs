@@ -60,9 +60,12 @@ impl LaneHandle {
         tell: impl Fn(LaneNews) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (work, tasks) = bounded::<Task>(1);
+        // Inside the batch's span, which is the caller's.
+        let span = tracing::error_span!("lane", worker = plan.worker_id);
         let thread = std::thread::Builder::new()
             .name(plan.worker_id.clone())
             .spawn(move || {
+                let _span = span.entered();
                 let current = std::cell::RefCell::new(None);
                 let run = AssertUnwindSafe(|| live(batch, &plan, &tasks, &tell, &current));
                 if let Err(panic) = catch_unwind(run) {
@@ -148,6 +151,6 @@ fn live(
     }
     lane.verify_tip(leaving.is_last());
     if let Err(error) = lane.finish() {
-        tracing::warn!(worker = %plan.worker_id, %error, "the lane's last session was not written");
+        tracing::warn!(%error, "the lane's last session was not written");
     }
 }

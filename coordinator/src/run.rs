@@ -135,6 +135,7 @@ pub fn run(
         opening,
         interrupt.clone(),
     )?);
+    let _span = tracing::error_span!("batch", id = batch.id()).entered();
     let (begun, deadline) = (clock::now(), batch.settings.bounds.deadline);
     let ran = Duration::from_millis(begun.boot_ms.saturating_sub(plan.started_ms));
     reporter.notice(&Notice::BatchStarted {

@@ -124,6 +124,8 @@ fn run(arguments: &Arguments) -> u8 {
         Ok(batch) => Arc::new(batch),
         Err(error) => return failed(&error, error.hint(), error.exit_code()),
     };
+    let _batch = tracing::error_span!("batch", id = batch.id()).entered();
+    let _lane = tracing::error_span!("lane", worker = arguments.worker_id).entered();
     say(&plain(&batch.settings.mode.told()));
     say(&plain(&batch.settings.sandbox.choice.told()));
     let deadline = batch.settings.bounds.deadline;

@@ -224,6 +224,19 @@ fn what_landed_is_pushed_and_never_forced() {
         "{reason}"
     );
     assert_eq!(pushed().trim(), theirs);
+    // The log names where in the batch it happened.
+    let logged = ended
+        .stderr
+        .lines()
+        .find(|line| line.contains("WARN batch{"));
+    let logged = logged.unwrap_or_else(|| panic!("{}", ended.stderr));
+    for part in [
+        "lane{worker=",
+        "step{issue=b generation=1 attempt=1}",
+        "was not pushed",
+    ] {
+        assert!(logged.contains(part), "{part}: {logged}");
+    }
 
     // A worker alone says it likewise; a push that goes through mends it.
     scratch.write_issues(format!("{}\n", issue("c")).as_bytes());

@@ -36,6 +36,7 @@ pub(super) struct Ran {
 
 impl Gate {
     pub(super) fn attempt(&mut self, step_id: &str, attempt: u32) -> Result<Ran, GateError> {
+        let _span = tracing::error_span!("attempt", step = step_id, attempt).entered();
         let before = self.tree();
         let spec = self.spec(attempt);
         let names: Vec<String> = spec

@@ -36,6 +36,9 @@ const PREDECESSOR: Duration = Duration::from_secs(3);
 /// How often a wait looks for an interrupt.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How often the wall clock is read while an attempt waits for its time.
+const READ_CLOCK: Duration = Duration::from_secs(5);
+
 /// Run a command under the retry policy; escalate its issue on failure
 ///
 /// Attempts are counted in the trajectory, across restarts. The command gets no
@@ -314,7 +317,8 @@ impl Gate {
             if left.is_zero() {
                 return true;
             }
-            std::thread::sleep(left.min(LOOK));
+            // The wall clock may jump: it is read again after a while.
+            self.interrupt.wait(left.min(READ_CLOCK));
         }
         false
     }

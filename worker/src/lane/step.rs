@@ -90,8 +90,16 @@ impl Lane {
             generation: claim.generation,
             session_id: session::session_id(Some(&claim.issue_id), now.wall),
         };
+        let _span = tracing::error_span!(
+            "step",
+            issue = %claim.issue_id,
+            generation = claim.generation,
+            attempt = self.batch.attempts(&claim.issue_id) + 1
+        )
+        .entered();
         let mut progress = Progress::new(identity, now);
         progress.provider = self.batch.provider_of(&self.worker_id);
+        tracing::info!(provider = progress.provider, "step started");
         let ready = self.roots.secure().map_err(BootError::from);
         if let Err(error) = ready.and_then(|()| self.refuse_dirty()) {
             progress.lane_lost = Some((error.class(), error.to_string()));
@@ -111,7 +119,7 @@ impl Lane {
                     progress.store_lost = Some(error.to_string());
                 }
                 StepError::Command(CommandError::Supervisor(lost)) => {
-                    tracing::warn!(step = %progress.identity.step_id(), error = %lost, "supervisor lost");
+                    tracing::warn!(error = %lost, "supervisor lost");
                     progress.lane_lost = self.mend_supervisor(lost);
                     progress.restored = progress.lane_lost.is_none();
                 }
@@ -123,6 +131,7 @@ impl Lane {
         }
         let is_warm = progress.is_warm;
         let report = self.stop(claimed, progress);
+        tracing::info!(ending = %report.ending, classes = ?report.failure_classes, "step ended");
         self.come_home();
         if is_warm && report.succeeded() && report.commit.is_some() && report.world.is_none() {
             self.owes_tip = true;

@@ -220,7 +220,7 @@ impl Lane {
             if is_over || self.batch.interrupt.level() > crate::interrupt::Level::None {
                 return Ok(None);
             }
-            std::thread::sleep(LOOK);
+            self.batch.interrupt.wait(LOOK);
         }
     }
 
