@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod batch;
+mod boundary;
 mod cause;
 mod environment;
 pub mod gate;

@@ -7,6 +7,7 @@ use harness_worker::exit::{self, LoopEnd};
 use harness_worker::lane::StepReport;
 use premath_kernel::issue::Status;
 use premath_kernel::issue::graph::Hold;
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{Compaction, View, artifact, clock, report};
@@ -64,6 +65,7 @@ impl Shell<'_> {
         {
             tracing::warn!(%error, "issue memory was not compacted");
         }
+        self.batch.reached(Boundary::MemoryCompacted);
         let result_class = match exit_code {
             exit::OK => "completed",
             exit::INTERRUPTED | exit::TERMINATED => "interrupted",
@@ -72,6 +74,7 @@ impl Shell<'_> {
         if let Err(error) = self.batch.end(result_class) {
             tracing::error!(%error, "the batch's end was not recorded");
         }
+        self.batch.reached(Boundary::BatchEnded);
         let counts = self
             .batch
             .memory
@@ -123,6 +126,7 @@ impl Shell<'_> {
             tracing::error!(%error, "the report was not kept");
             summary.kept = None;
         }
+        self.batch.reached(Boundary::ReportKept);
         self.reporter.summary(&summary);
         summary
     }

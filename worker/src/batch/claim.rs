@@ -6,6 +6,7 @@ use premath_kernel::issue::dispatch::awaited_retry;
 use premath_kernel::issue::handoff::{Handoff, StepEnd};
 use premath_kernel::issue::lease::{self, Claim, ClaimRequest, LeaseKey, LeaseState, Term};
 use premath_kernel::json::reference::{self, LeaseHandoff};
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::trajectory::take_over_row;
 use premath_memory::{ChangeError, ClaimScope, Claimed, StoreError, clock};
 use std::collections::BTreeSet;
@@ -37,6 +38,9 @@ impl Batch {
                     source: std::io::Error::other(other.to_string()),
                 },
             })?;
+        if claims.iter().any(Option::is_some) {
+            self.reached(Boundary::Claimed);
+        }
         for claimed in claims.iter().flatten() {
             let issue_id = claimed.claim.issue_id.to_string();
             self.knowledge().dispatched.insert(issue_id);
@@ -59,6 +63,7 @@ impl Batch {
                     row.result_class = "retry_needed_lease_stale".to_owned();
                 }
                 self.record(&row)?;
+                self.reached(Boundary::TakeOverRecorded);
             }
         }
         Ok(claims)

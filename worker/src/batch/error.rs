@@ -1,5 +1,6 @@
 //! Why a batch cannot begin or continue.
 
+use premath_kernel::record::boundary::UnknownBoundary;
 use premath_memory::{StoreError, TrajectoryFileError};
 use premath_worktree::landing::LandingError;
 
@@ -9,6 +10,9 @@ pub enum BatchError {
     /// The active issues wait for each other in a cycle.
     #[error("the active issues wait for each other in a cycle: {}", .0.join(" -> "))]
     Cycle(Vec<String>),
+    /// A boundary that does not exist.
+    #[error("invalid PREMATH_KILL_AT")]
+    KillAt(#[from] UnknownBoundary),
     /// The branch that work lands on.
     #[error(transparent)]
     Landing(#[from] LandingError),
@@ -25,7 +29,9 @@ impl BatchError {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Cycle(_) => crate::exit::REFUSED,
-            Self::Landing(_) | Self::Memory(_) | Self::Trajectory(_) => crate::exit::USAGE,
+            Self::KillAt(_) | Self::Landing(_) | Self::Memory(_) | Self::Trajectory(_) => {
+                crate::exit::USAGE
+            }
         }
     }
 
@@ -37,7 +43,7 @@ impl BatchError {
             }
             Self::Landing(error) => error.hint(),
             Self::Memory(error) => error.hint(),
-            Self::Trajectory(_) => None,
+            Self::KillAt(_) | Self::Trajectory(_) => None,
         }
     }
 }

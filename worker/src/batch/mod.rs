@@ -21,6 +21,7 @@ pub use supervision::{EndedStep, StepEnd, SupervisionChange};
 pub(crate) use warmth::WarmState;
 pub use warmth::{Leaving, Warmth};
 
+use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
 use crate::settings::Settings;
 pub(crate) use holder::batch_holder;
@@ -32,14 +33,16 @@ use premath_kernel::issue::graph::Scope;
 use premath_kernel::policy::admission::Admission;
 use premath_kernel::policy::provider::ProviderDesk;
 use premath_kernel::policy::target_sync::TargetSync;
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{
     BatchHistory, BatchRecord, StepRow, action, batch_end_row, batch_id, batch_resume_row,
     batch_start_row,
 };
-use premath_memory::{IssueMemory, OpenOptions, Trajectory, TrajectoryFileError, clock};
+use premath_memory::{IssueMemory, OpenOptions, Trajectory, TrajectoryFileError, View, clock};
 use premath_worktree::landing::Landing;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -68,6 +71,9 @@ pub struct Batch {
     resumed: bool,
     knowledge: Mutex<Knowledge>,
     admission: Mutex<Admission>,
+    /// Whether landed work may not be pushed yet.
+    owes_push: AtomicBool,
+    kill_switch: KillSwitch,
 }
 
 /// How a batch begins.
@@ -101,6 +107,7 @@ impl Batch {
                 .is_some_and(|value| value == "1"),
             ..OpenOptions::default()
         };
+        let kill_switch = KillSwitch::from_environment()?;
         let opened = SystemTime::now();
         settings.settle_landing(worktrees)?;
         settings.settle_warmth(worktrees)?;
@@ -139,6 +146,7 @@ impl Batch {
         let others = open.any(|batch| is_alive(&batch.holder));
         let closed = memory.view(|view| knowledge.landed(&view))?;
         let target_sync = landing.sync_target(closed, others)?;
+        kill_switch.reached(Boundary::TargetReady);
         if resumable.is_none() {
             // What a person did before the batch is none of its business.
             drop(memory.take_outside_changes());
@@ -181,6 +189,8 @@ impl Batch {
             resumed: resumable.is_some(),
             knowledge: Mutex::new(knowledge),
             admission: Mutex::new(admission),
+            owes_push: AtomicBool::new(resumable.is_some()),
+            kill_switch,
         };
         if recorded {
             let stale: Vec<StepRow> = batch
@@ -196,8 +206,10 @@ impl Batch {
                 .collect();
             for row in &stale {
                 batch.record(row)?;
+                batch.owe_push();
             }
             batch.record(&first)?;
+            batch.reached(Boundary::BatchRecorded);
         } else {
             batch.knowledge().history.observe(&first);
         }
@@ -230,6 +242,27 @@ impl Batch {
             });
         }
         tips
+    }
+
+    /// Records that landed work may not be pushed yet: its batch was cut.
+    fn owe_push(&self) {
+        self.owes_push.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether landed work may not be pushed yet, to one caller.
+    pub(crate) fn take_owed_push(&self) -> bool {
+        let has_closed = |view: View<'_>| {
+            let mut rows = view.rows();
+            rows.any(|row| row.issue.closed_by_step.is_some())
+        };
+        self.owes_push.swap(false, Ordering::Relaxed)
+            && self.memory.view(has_closed).unwrap_or(false)
+    }
+
+    /// Marks a boundary between two durable actions; a test may end the
+    /// process there.
+    pub fn reached(&self, boundary: Boundary) {
+        self.kill_switch.reached(boundary);
     }
 
     /// Returns the batch's id.

@@ -3,6 +3,7 @@
 use super::holder::is_alive;
 use super::{Batch, BatchError};
 use premath_kernel::json::token;
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::trajectory::{ClosedIssue, RecoverAt, is_settled};
 use premath_kernel::record::trajectory::{CrossingResult, WorldRecord};
 use premath_kernel::record::world::WorldSelection;
@@ -57,6 +58,7 @@ impl Batch {
                 .collect()
         })?;
         self.landing.sweep_marks(|issue| over.contains(issue));
+        self.reached(Boundary::MarksSwept);
         Ok(())
     }
 
@@ -128,12 +130,16 @@ impl Batch {
             let prefix = &self.settings.witness_prefix;
             let mut row = closed.recovered_row(&self.id, prefix, clock::now().wall);
             let landed = self.landing.landed(&closed.issue_id).ok().flatten();
-            row.landing = landed.map(|commit| self.landing.record(&commit));
+            row.landing = landed.map(|mark| self.landing.record(&mark.commit));
+            if row.landing.is_some() {
+                self.owe_push();
+            }
             // It closed because the other world had admitted its turn.
             if row.landing.is_none() {
                 row.world = self.world_of(&closed.issue_id)?;
             }
             self.record(&row)?;
+            self.reached(Boundary::RowRecovered);
         }
         Ok(())
     }

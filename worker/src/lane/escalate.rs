@@ -10,6 +10,7 @@ use premath_kernel::policy::escalation::{
     EscalationReport, EscalationRight, blocked_notes, follow_up,
 };
 use premath_kernel::policy::retry::{Decision, EscalationAction};
+use premath_kernel::record::boundary::Boundary;
 use premath_memory::{ChangeError, Claimed, NewIssue};
 
 /// What an escalation did.
@@ -57,7 +58,9 @@ impl Lane {
         let changed = match self.escalation_right(progress, decision, escalation) {
             Ok(None) => Ok(CarriedOut::Nothing),
             Ok(Some(EscalationRight::ToBlock(ready))) => {
-                memory.block(ready, notes).map(|_| CarriedOut::Blocked)
+                let blocked = memory.block(ready, notes);
+                self.batch.reached(Boundary::IssueBlocked);
+                blocked.map(|_| CarriedOut::Blocked)
             }
             Ok(Some(EscalationRight::ToDiscover(ready))) => {
                 let follow_up = follow_up(&report);

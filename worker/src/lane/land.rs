@@ -15,6 +15,7 @@ use premath_kernel::issue::lease::{self, Claim};
 use premath_kernel::json::plain::listed;
 use premath_kernel::policy::landing::ROUNDS;
 use premath_kernel::policy::landing::is_step_branch;
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::session::SessionStep;
 use premath_kernel::turn::{Close, MutationReady};
 use premath_memory::{StoreError, artifact, clock};
@@ -124,6 +125,7 @@ impl Lane {
                 return Ok(None);
             };
             landing.mark(issue, generation, &work.base.commit)?;
+            batch.reached(Boundary::LandingMarked);
             progress.landing = Some(landing.record(&work.base.commit));
             return Ok(Some(ready));
         };
@@ -132,7 +134,8 @@ impl Lane {
         }
         // The previous lease holder may have landed since the step began.
         if let Some(landed) = landing.landed(issue)? {
-            let text = format!("an earlier attempt of the issue landed as {landed}");
+            let commit = landed.commit;
+            let text = format!("an earlier attempt of the issue landed as {commit}");
             self.say(progress, 0, FailureClass::LandingConflict, &text)?;
             return Ok(None);
         }
@@ -158,6 +161,7 @@ impl Lane {
                 work.verified = state;
             }
             let commit = self.landing_commit(progress, work, &tip)?;
+            batch.reached(Boundary::LandingCommitted);
             let check = landing.rule().check.clone();
             let ready = if check.is_some() && self.would_admit(progress)? {
                 None
@@ -177,10 +181,12 @@ impl Lane {
                 return Ok(None);
             }
             landing.mark(issue, generation, &commit)?;
+            batch.reached(Boundary::LandingMarked);
             let message = format!("premath: land {}", occasion.step_id);
             if landing.advance(&tip, &commit, &message)? != Advance::Done {
                 continue;
             }
+            batch.reached(Boundary::TargetAdvanced);
             let ready = match check {
                 Some(check) if ready.is_none() => {
                     let checked = self.check_landed(progress, watch, occasion, &commit, &check);

@@ -8,6 +8,7 @@ use super::step::StepError;
 use super::verify::Verification;
 use super::watch::LeaseWatch;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::{Close, MutationReady};
 use premath_worktree::landing::{LandingTicket, Undone};
 use premath_worktree::tree::Base;
@@ -45,7 +46,9 @@ impl Lane {
         let landing = &self.batch.landing;
         let signer = self.batch.settings.signer.as_ref();
         let undone = landing.undo(commit, occasion.step_id, signer)?;
+        self.batch.reached(Boundary::LandingUndone);
         landing.unmark(occasion.issue_id);
+        self.batch.reached(Boundary::UndoneUnmarked);
         let target = landing.target();
         let text = match undone {
             Undone::Reset => format!("{target} was reset to the commit before it"),

@@ -34,6 +34,7 @@ pub use report::{StepEnding, StepReport};
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
 use confine::Confinement;
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::session::{Session, SessionState, SessionWrite};
 use premath_memory::projection::{ProjectionError, write_session};
 use premath_memory::roots::{LaneRoots, LaneState};
@@ -122,6 +123,7 @@ impl Lane {
         self.supervisor.dismiss();
         self.roots.remove_step_folder().map_err(StoreError::from)?;
         self.go_home();
+        self.batch.reached(Boundary::LaneHome);
         let snapshot = self.batch.memory.view(|view| view.snapshot_ref())?;
         let step_is_open = self
             .session
@@ -135,6 +137,8 @@ impl Lane {
             },
             issues_snapshot_ref: Some(snapshot),
             ..SessionWrite::default()
-        })
+        })?;
+        self.batch.reached(Boundary::LaneFinished);
+        Ok(())
     }
 }

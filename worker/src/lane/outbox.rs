@@ -7,8 +7,10 @@ use premath_kernel::issue::outbox::{
     DESCRIPTION_MAX, OutboxRequest, REQUESTS_MAX, TITLE_MAX, WORD_MAX,
 };
 use premath_kernel::json::plain::{visible, visible_line};
-use premath_memory::NewIssue;
 use premath_memory::untrusted::{OUTBOX_MAX, UntrustedError, UntrustedFolder};
+use premath_memory::{NewIssue, artifact};
+
+use std::path::{Path, PathBuf};
 
 /// The outbox cannot be filed.
 #[derive(Debug, thiserror::Error)]
@@ -21,11 +23,20 @@ pub(super) enum OutboxError {
     File(#[from] UntrustedError),
 }
 
-/// Reads the requests of a step; none where there is no outbox.
-pub(super) fn read(folder: &UntrustedFolder) -> Result<Vec<NewIssue>, OutboxError> {
-    let Some(bytes) = folder.read(OUTBOX, OUTBOX_MAX)? else {
-        return Ok(Vec::new());
-    };
+/// Reads the outbox of a step as it is; empty where there is none.
+pub(super) fn read(folder: &UntrustedFolder) -> Result<Vec<u8>, OutboxError> {
+    Ok(folder.read(OUTBOX, OUTBOX_MAX)?.unwrap_or_default())
+}
+
+/// Returns where the outbox of a landing is kept: work that landed is not done
+/// a second time, and its requests are filed by the step that adopts it.
+pub(super) fn kept(streams: &Path, issue_id: &str, generation: u64) -> PathBuf {
+    let landing = format!("{issue_id}.{generation}");
+    artifact::of_step(streams, &landing, "landing", "outbox")
+}
+
+/// Reads the requests of an outbox.
+pub(super) fn parse(bytes: &[u8]) -> Result<Vec<NewIssue>, OutboxError> {
     let lines: Vec<_> = bytes
         .split(|byte| *byte == b'\n')
         .enumerate()
@@ -72,6 +83,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let step = UntrustedFolder::make(folder.path(), Path::new("step")).unwrap();
         let path = step.path().join(OUTBOX);
+        let read = |step: &UntrustedFolder| super::read(step).and_then(|bytes| parse(&bytes));
         assert!(read(&step).unwrap().is_empty());
         std::fs::write(
             &path,

@@ -6,8 +6,9 @@ use super::command::{Occasion, Phase};
 use super::progress::Progress;
 use crate::witness;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::PushFailure;
-use premath_memory::{Claimed, artifact};
+use premath_memory::{Claimed, artifact, clock};
 
 /// What pushes; names reach it as variables. It runs in the main worktree: a
 /// remote's relative URL counts from there, and the git folder of a lane is not
@@ -18,12 +19,31 @@ impl Lane {
     /// Pushes the target after a landing; a failure is named in the report and
     /// changes nothing, for the next push takes this work along.
     pub(super) fn push(&mut self, claimed: &Claimed, progress: &mut Progress) {
+        let step_id = progress.identity.step_id();
+        let claim = &claimed.claim;
+        if !self.push_target(&step_id, &claim.issue_id, claim.generation) {
+            progress.fail(FailureClass::LandingPushFailed.as_str());
+        }
+    }
+
+    /// Pushes the target for a batch that was cut: it may have landed work that
+    /// it did not push any more.
+    pub(super) fn push_owed(&mut self) {
+        if self.batch.landing.merges() && self.batch.take_owed_push() {
+            let stamp = clock::now().wall.as_microsecond();
+            let step_id = format!("{}.boot.{stamp}", self.worker_id);
+            self.push_target(&step_id, "", 0);
+        }
+    }
+
+    /// Pushes the target where that is configured; returns whether nothing
+    /// failed.
+    fn push_target(&mut self, step_id: &str, issue_id: &str, generation: u64) -> bool {
         let batch = self.batch.clone();
         let Some(remote) = &batch.landing.rule().push else {
-            return;
+            return true;
         };
         let mut failure = batch.landing.pushes();
-        let step_id = progress.identity.step_id();
         let reference = format!("refs/heads/{}", batch.landing.target());
         let variables = [
             (
@@ -36,28 +56,28 @@ impl Lane {
             ("GIT_TERMINAL_PROMPT", "0".into()),
         ];
         let occasion = Occasion {
-            step_id: &step_id,
-            issue_id: &claimed.claim.issue_id,
-            generation: claimed.claim.generation,
+            step_id,
+            issue_id,
+            generation,
             variables: &variables,
             task: None,
         };
         let pushed = self.run(Phase::Push, PUSH, &occasion, None, None);
-        if !pushed.as_ref().is_ok_and(|ran| ran.passed()) {
-            progress.fail(FailureClass::LandingPushFailed.as_str());
+        batch.reached(Boundary::TargetPushed);
+        let has_passed = pushed.as_ref().is_ok_and(|ran| ran.passed());
+        *failure = (!has_passed).then(|| {
             let why = match pushed {
-                Ok(_) => self.rejection(&step_id),
+                Ok(_) => self.rejection(step_id),
                 Err(error) => error.to_string(),
             };
             tracing::warn!(%step_id, why, "the landing target was not pushed");
-            *failure = Some(PushFailure {
+            PushFailure {
                 target: batch.landing.target().to_owned(),
                 remote: remote.clone(),
                 reason: why,
-            });
-        } else {
-            *failure = None;
-        }
+            }
+        });
+        has_passed
     }
 
     /// Returns what git reported about a push that failed.

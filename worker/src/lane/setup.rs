@@ -5,6 +5,7 @@ use super::command::{CommandError, Occasion, Phase, Ran};
 use super::site::SetupRecord;
 use super::watch::LeaseWatch;
 use premath_kernel::json::canonical;
+use premath_kernel::record::boundary::Boundary;
 use serde_json::{Map, Value, json};
 
 impl Lane {
@@ -40,6 +41,7 @@ impl Lane {
         if ran.passed() {
             let made = self.tree_of(phase).manifest()?.0;
             SetupRecord { digest, made }.write(&record)?;
+            self.batch.reached(Boundary::SetUp);
         }
         Ok(Some(ran))
     }

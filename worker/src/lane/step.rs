@@ -16,15 +16,17 @@ use crate::witness;
 use premath_evidence::CallEnd;
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::issue::lease::Claim;
 use premath_kernel::json::canonical;
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::feature::FeatureStatus;
 use premath_kernel::record::session;
 use premath_kernel::record::trajectory::Verification;
 use premath_kernel::turn::{Discover, EvidenceError, ParsedInput};
 use premath_memory::projection::ProjectionError;
 use premath_memory::untrusted::{EVIDENCE_MAX, UntrustedError};
-use premath_memory::{ChangeError, Claimed, StoreError, artifact, clock};
-use premath_worktree::landing::LandingError;
+use premath_memory::{ChangeError, Claimed, NewIssue, StoreError, artifact, clock};
+use premath_worktree::landing::{LandedMark, LandingError};
 use premath_worktree::tree::{Base, CommitText, TreeError};
 use std::ffi::OsString;
 
@@ -179,10 +181,14 @@ impl Lane {
         let base = self.starting_point(claim)?;
         progress.base = Some(base.clone());
         self.begin_session(progress, &base)?;
+        batch.reached(Boundary::SessionBegun);
         self.sync_target(claim, &base)?;
+        batch.reached(Boundary::BranchMade);
         self.make_git(&base)?;
+        batch.reached(Boundary::GitPrepared);
         let clean = self.tree.clean_state()?;
         self.feature(claimed, FeatureStatus::InProgress, None)?;
+        batch.reached(Boundary::FeatureBegun);
         let files = StepFiles::at(&self.roots.step);
         let folder = self.roots.step_folder()?;
         folder.clear()?;
@@ -204,6 +210,7 @@ impl Lane {
         let work = work.ok_or(StepError::ProviderMissing(provider))?;
         let row = format!("{}\n", claimed.row.text);
         folder.write(ISSUE, row.as_bytes(), 0o600)?;
+        batch.reached(Boundary::FilesWritten);
         let variables = self.variables(claimed, &step_id, &files);
         let occasion = Occasion {
             step_id: &step_id,
@@ -243,6 +250,7 @@ impl Lane {
                 Some(clean.clone()),
                 Some(&mut *watch),
             )?;
+            batch.reached(Boundary::WorkEnded);
             let worked = ran.after.clone();
             let goes_on = self.take_in(progress, ran, Phase::Work);
             let is_told = self.take_in_told(progress, work.adapter)?;
@@ -263,6 +271,7 @@ impl Lane {
                 "the tree changed after the work ended".to_owned(),
             ));
         }
+        batch.reached(Boundary::TreeImported);
         if changed
             && let Some((rules, hidden)) = self.tree.hides_files(&base.commit, &worked.tree)?
         {
@@ -291,6 +300,7 @@ impl Lane {
             true => self.tree.squash(&text, &base.commit, &worked.tree, None)?,
             false => base.commit.clone(),
         };
+        batch.reached(Boundary::CandidateWritten);
         let in_turn = || {
             let priority = claimed.row.issue.priority;
             batch.landing.queue(priority, &claim.issue_id, &step_id)
@@ -302,12 +312,12 @@ impl Lane {
         };
         let Some(verified) = self.verify(progress, watch, &occasion, &verification)? else {
             self.judge(progress)?;
-            if let Some(commit) = &landed {
-                self.take_off_landed(progress, watch, &occasion, in_turn(), commit)?;
+            if let Some(mark) = &landed {
+                self.take_off_landed(progress, watch, &occasion, in_turn(), &mark.commit)?;
             }
             return Ok(());
         };
-        let requests = outbox::read(&self.roots.step_folder()?)?;
+        let requests = self.requests(claim, landed.as_ref())?;
         let before = worked;
         let mut after = verified;
         progress.commit = changed.then_some(candidate);
@@ -323,7 +333,7 @@ impl Lane {
         // Held until the issue is closed: one lands at a time.
         let mut turn = self.lands().then(in_turn);
         let ready = match (&landed, &mut turn) {
-            (Some(commit), _) => {
+            (Some(LandedMark { commit, .. }), _) => {
                 let ready = self.adopt(progress, watch, &occasion, &base, commit)?;
                 if ready.is_none() {
                     drop(turn);
@@ -353,6 +363,7 @@ impl Lane {
                         commit: commit.clone(),
                         branch: base.branch.clone(),
                     })?;
+                    batch.reached(Boundary::BranchMoved);
                     after.head.clone_from(&commit);
                     progress.commit = Some(commit);
                 }
@@ -374,10 +385,32 @@ impl Lane {
                 }
             };
             let filed = batch.memory.discover(ready, new)?;
+            batch.reached(Boundary::FollowUpFiled);
             batch.note_filed(&filed.issue, &claim.issue_id);
             progress.discovered.push(filed.issue.id.to_string());
         }
         self.close(progress, ready, &before, &after)
+    }
+
+    /// Reads the requests of the step's outbox or, where earlier work landed,
+    /// of that work's. The outbox of work that is to land is kept first.
+    fn requests(
+        &self,
+        claim: &Claim,
+        landed: Option<&LandedMark>,
+    ) -> Result<Vec<NewIssue>, StepError> {
+        let streams = &self.batch.settings.roots.streams;
+        let kept = |generation| outbox::kept(streams, &claim.issue_id, generation);
+        if let Some(mark) = landed {
+            let bytes = artifact::read(&kept(mark.generation))?;
+            return Ok(outbox::parse(&bytes.unwrap_or_default())?);
+        }
+        let bytes = outbox::read(&self.roots.step_folder()?)?;
+        let requests = outbox::parse(&bytes)?;
+        if self.lands() && !requests.is_empty() {
+            artifact::overwrite(&kept(claim.generation), &bytes)?;
+        }
+        Ok(requests)
     }
 
     /// Takes in what the work command wrote down of its calls, where its

@@ -18,6 +18,7 @@ use premath_kernel::issue::handoff::{Handoff, StepEnd};
 use premath_kernel::issue::lease::LeaseState;
 use premath_kernel::json::reference::{self, WorkOutcome};
 use premath_kernel::policy::retry::{self, Decision, RetryOutcome, retry_at};
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::feature::FeatureStatus;
 use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
 use premath_kernel::record::trajectory::{RetryRecord, StepRow, action};
@@ -61,14 +62,17 @@ impl Lane {
         } else {
             self.take_back(&mut progress)
         };
+        self.batch.reached(Boundary::LaneCleaned);
         if let Some(base) = progress.base.clone()
             && progress.restored
         {
             self.leave_branch(&progress.session_step(&base), progress.closed);
         }
+        self.batch.reached(Boundary::BranchLeft);
         let alone = self.batch.landing.branches();
         self.tree.let_go(&lane_name(&self.worktree));
         drop(alone);
+        self.batch.reached(Boundary::CandidateReleased);
         self.settle_abroad(&mut progress, &mut salvage);
         let attempt = self.batch.attempts(&claimed.claim.issue_id) + 1;
         let (handoff, lease_ref) = match self.batch.handoff(&claimed.claim, end, &self.worker_id) {
@@ -109,10 +113,13 @@ impl Lane {
             decision.as_ref(),
         );
         row.salvage.clone_from(&salvage);
-        match self.batch.record(&row) {
+        let recorded = self.batch.record(&row);
+        self.batch.reached(Boundary::RowWritten);
+        match recorded {
             Err(error) => progress.store_lost = Some(error.to_string()),
             Ok(()) if progress.landing.is_some() && progress.closed => {
                 self.batch.landing.unmark(&claimed.claim.issue_id);
+                self.batch.reached(Boundary::LandingUnmarked);
             }
             Ok(()) => {}
         }
@@ -134,7 +141,9 @@ impl Lane {
             _ => FeatureStatus::Pending,
         };
         let feature = self.feature(claimed, feature, verification.as_deref());
+        self.batch.reached(Boundary::FeatureEnded);
         let session = self.end_session(&progress, &row, &ending, &handoff);
+        self.batch.reached(Boundary::SessionEnded);
         for error in [feature.err(), session.err()].into_iter().flatten() {
             // A projection is never an authority: the step is valid without it.
             tracing::error!(step = %row.step_id, %error, "projection not written");
@@ -215,7 +224,9 @@ impl Lane {
             variables: &variables,
             task: None,
         };
-        match self.run(Phase::Stop, &command, &occasion, None, None) {
+        let ran = self.run(Phase::Stop, &command, &occasion, None, None);
+        self.batch.reached(Boundary::StopHookEnded);
+        match ran {
             Ok(ran) => {
                 if !ran.passed() {
                     progress.fail(FailureClass::HookFailed.as_str());
@@ -327,6 +338,7 @@ impl Lane {
         };
         let authority = self.batch.lease_authority();
         let released = dispatch(&self.batch.memory, &authority, request);
+        self.batch.reached(Boundary::LeaseReleased);
         progress.witnesses.insert(reference::transport_dispatch(
             action.as_str(),
             &transport::digest_of(action),

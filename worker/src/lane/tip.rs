@@ -9,6 +9,7 @@ use super::warm::failed;
 use crate::cause::chain;
 use crate::supervisor::confine::scratch;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::{artifact, clock};
@@ -45,6 +46,7 @@ impl Lane {
         if let Err(error) = self.batch.record(&row) {
             tracing::error!(%error, "the verification of the last commit was not recorded");
         }
+        self.batch.reached(Boundary::TipRecorded);
         self.batch.warmth.note_tip(check);
     }
 

@@ -7,6 +7,7 @@ use super::step::StepError;
 use crate::witness;
 use premath_evidence::{AgentTurn, FileTurn, ShellTurn, agent_turn, file_turn, shell_turn};
 use premath_kernel::failure::{FailureClass, causes_first};
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::witness::{CloseFacts, CloseWitness, FoundIssue, TurnWitness};
 use premath_kernel::turn::{
     CallSpec, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationKind, MutationReady,
@@ -76,6 +77,7 @@ impl Lane {
         let document = TurnWitness::new(&step_id, &input, &report, &classes);
         let folder = &self.batch.settings.roots.witnesses;
         let witness = witness::write(folder, &step_id, "turn", &document)?;
+        self.batch.reached(Boundary::TurnWitnessed);
         progress.witnesses.insert(&witness.reference);
         progress.turn_witness = Some(witness.reference);
         // A command that failed is the cause; what the gate reports about it
@@ -100,6 +102,7 @@ impl Lane {
         let mutation = ready.witness().clone();
         progress.witnesses.insert(ready.witness_ref());
         self.batch.memory.close(ready)?;
+        self.batch.reached(Boundary::IssueClosed);
         progress.closed = true;
         let found = self.batch.memory.view(|view| {
             view.issue(&progress.identity.issue_id)
@@ -125,6 +128,7 @@ impl Lane {
         });
         let folder = &self.batch.settings.roots.witnesses;
         let witness = witness::write(folder, &step_id, "mutation", &document)?;
+        self.batch.reached(Boundary::CloseWitnessed);
         progress.witnesses.insert(&witness.reference);
         Ok(())
     }

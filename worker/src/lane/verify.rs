@@ -6,6 +6,7 @@ use super::command::{Occasion, Phase, Ran};
 use super::progress::Progress;
 use super::step::StepError;
 use super::watch::LeaseWatch;
+use premath_kernel::record::boundary::Boundary;
 use premath_memory::artifact;
 use premath_memory::roots::lane_name;
 use premath_worktree::tree::TreeState;
@@ -31,6 +32,7 @@ impl Lane {
         let alone = self.batch.landing.branches();
         self.tree.hold(&lane_name(&self.worktree), what.commit)?;
         drop(alone);
+        self.batch.reached(Boundary::CandidateHeld);
         let state = match self.ready_checkout(occasion, watch, what.commit)? {
             Ok(state) => state,
             Err(failed) => {
@@ -38,8 +40,13 @@ impl Lane {
                 return Ok(None);
             }
         };
+        self.batch.reached(Boundary::CheckoutReady);
         let before = Some(state.clone());
         let ran = self.run(what.phase, what.command, occasion, before, Some(watch))?;
+        self.batch.reached(match what.phase {
+            Phase::Landed => Boundary::LandingChecked,
+            _ => Boundary::Verified,
+        });
         let passed = self.take_in(progress, ran, what.phase);
         progress.is_warm |= passed && self.is_warm();
         Ok(passed.then_some(state))

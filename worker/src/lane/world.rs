@@ -23,7 +23,7 @@ use premath_kernel::record::world::{WorldSelection, may_be_placed};
 use premath_memory::roots::{LaneState, lane_name};
 use premath_memory::world::LocalWorld;
 use premath_memory::{Claimed, StoreError, WorktreeLock};
-use premath_worktree::landing::Landing;
+use premath_worktree::landing::{LandedMark, Landing};
 use premath_worktree::ownership::is_provisioned;
 use premath_worktree::provision::{Provision, Single};
 use premath_worktree::tree::{Base, Tree};
@@ -307,8 +307,9 @@ impl Lane {
         self.away.is_none() && self.batch.landing.merges()
     }
 
-    /// Returns the commit by which an issue's work landed before a harness died.
-    pub(super) fn landed(&self, issue_id: &str) -> Result<Option<String>, StepError> {
+    /// Returns the landing of an issue's work whose harness died before the
+    /// close.
+    pub(super) fn landed(&self, issue_id: &str) -> Result<Option<LandedMark>, StepError> {
         match &self.away {
             Some(_) => Ok(None),
             None => Ok(self.batch.landing.landed(issue_id)?),

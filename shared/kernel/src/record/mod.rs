@@ -3,6 +3,7 @@
 
 pub mod audit;
 pub mod bootstrap;
+pub mod boundary;
 pub mod event;
 pub mod feature;
 pub mod sandbox_profile;

@@ -9,6 +9,15 @@ use super::{Landing, LandingError, holds};
 use git2::{ErrorCode, Oid};
 use premath_kernel::json::token;
 
+/// A landing whose issue was not closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LandedMark {
+    /// The commit.
+    pub commit: String,
+    /// The generation of the lease under which it landed.
+    pub generation: u64,
+}
+
 const MARKS: &str = "refs/harness/landing";
 
 impl Landing {
@@ -24,9 +33,13 @@ impl Landing {
             .map_err(LandingError::git(failed))
     }
 
-    /// Returns the commit of an issue's work that landed although its issue
-    /// was not closed.
-    pub fn landed(&self, issue_id: &str) -> Result<Option<String>, LandingError> {
+    /// Returns the latest landing of an issue whose commit is on the target
+    /// although the issue was not closed.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn landed(&self, issue_id: &str) -> Result<Option<LandedMark>, LandingError> {
         let failed = "look for landed work";
         if !self.merges() {
             return Ok(None);
@@ -36,14 +49,13 @@ impl Landing {
         let marks = git
             .references_glob(&format!("{}/*", folder(issue_id)))
             .map_err(LandingError::git(failed))?;
-        let mut found: Vec<String> = marks
-            .flatten()
-            .filter_map(|mark| mark.target())
-            .map(|commit| commit.to_string())
-            .filter(|commit| holds(&git, tip, commit).unwrap_or(false))
-            .collect();
-        found.sort();
-        Ok(found.pop())
+        let found = marks.flatten().filter_map(|mark| {
+            let generation = mark.name().ok()?.rsplit('/').next()?.parse().ok()?;
+            let commit = mark.target()?.to_string();
+            let is_there = holds(&git, tip, &commit).unwrap_or(false);
+            is_there.then_some(LandedMark { commit, generation })
+        });
+        Ok(found.max_by_key(|mark| mark.generation))
     }
 
     /// Returns the commit that a step begins at: the target's tip, or what came

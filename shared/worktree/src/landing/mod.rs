@@ -12,6 +12,7 @@ mod target_sync;
 mod undo;
 
 pub use error::LandingError;
+pub use mark::LandedMark;
 pub use queue::LandingTicket;
 pub use target::Advance;
 pub(crate) use target_sync::MainHead;

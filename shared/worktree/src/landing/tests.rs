@@ -108,7 +108,8 @@ fn only_a_mark_that_the_target_holds_is_landed_work() {
     landing.mark("a/b", 1, &next).unwrap();
     assert_eq!(landing.landed("a/b").unwrap(), None);
     landing.advance(&base, &next, "m").unwrap();
-    assert_eq!(landing.landed("a/b").unwrap(), Some(next));
+    let landed = landing.landed("a/b").unwrap().unwrap();
+    assert_eq!(landed.commit, next);
     assert_eq!(landing.landed("a").unwrap(), None);
     landing.sweep_marks(|issue| issue == "a");
     assert!(landing.landed("a/b").unwrap().is_some());

@@ -23,7 +23,7 @@ enum SetBy {
 use SetBy::{Harness, Internal, Operator};
 
 /// Every variable of ours, sorted within its group.
-const VARIABLES: [(SetBy, &str, &str); 43] = [
+const VARIABLES: [(SetBy, &str, &str); 44] = [
     (
         Operator,
         "PREMATH_ACTIVE_ISSUE_ID",
@@ -48,6 +48,12 @@ const VARIABLES: [(SetBy, &str, &str); 43] = [
         "`--host-action-transport`",
     ),
     (Operator, "PREMATH_INSTRUCTION", "`--instruction`"),
+    (
+        Operator,
+        "PREMATH_KILL_AT",
+        "for tests of recovery: the boundary at which the process ends itself with SIGKILL, as `<boundary>` or \
+         `<boundary>:<occurrence>`",
+    ),
     (
         Operator,
         "PREMATH_LOG",

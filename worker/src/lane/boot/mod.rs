@@ -16,6 +16,7 @@ use crate::batch::Batch;
 use crate::supervisor::Supervisor;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::record::bootstrap::{Bootstrap, bootstrap};
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
 use premath_memory::projection::{self};
 use premath_memory::roots::lane_name;
@@ -149,6 +150,7 @@ impl Lane {
             lane.find_own_files()?;
         }
         lane.to_the_target()?;
+        lane.batch.reached(Boundary::LaneAtTarget);
         lane.tree.settle_index();
         let base = lane.tree.base()?;
         lane.make_git(&base)?;
@@ -179,6 +181,7 @@ impl Lane {
             step: StepWrite::Clear,
             ..SessionWrite::default()
         })?;
+        lane.batch.reached(Boundary::LaneBooted);
         let hooks = &lane.batch.settings.hooks;
         let is_as_it_was = !lane.batch.landing.is_on()
             && lane.setup().is_none()
@@ -201,6 +204,7 @@ impl Lane {
             })?;
             return Err(error);
         }
+        lane.push_owed();
         let roots = &lane.batch.settings.roots;
         let report = BootReport {
             handoff,

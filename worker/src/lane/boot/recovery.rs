@@ -2,6 +2,7 @@
 
 use super::super::Lane;
 use super::{BootError, TAKING_UP};
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::session::{SessionState, SessionStep, SessionWrite};
 use premath_kernel::record::trajectory::salvage_row;
 use premath_memory::clock;
@@ -54,13 +55,18 @@ impl Lane {
             next_step: Some(TAKING_UP.to_owned()),
             ..SessionWrite::default()
         })?;
+        self.batch.reached(Boundary::RecoveryBegun);
         let salvage = self.back_to(&base, step)?;
+        self.batch.reached(Boundary::WorkSalvaged);
         self.reset(&base)?;
+        self.batch.reached(Boundary::LaneRestored);
         let salvage = salvage.map(|salvage| self.kept(salvage));
         if let Some(salvage) = &salvage {
             self.record_salvage(&step.step_id, salvage, Some(step))?;
+            self.batch.reached(Boundary::SalvageRecorded);
         }
         self.leave_branch(step, closed);
+        self.batch.reached(Boundary::BranchRecovered);
         Ok(salvage)
     }
 
