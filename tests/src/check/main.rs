@@ -1,10 +1,10 @@
 //! The verification surfaces as one program. `premath-check
-//! docs|generated|hygiene|layers|pipeline` checks this checkout, or the one that
+//! docs|generated|hygiene|layers|licenses|pipeline` checks this checkout, or the one that
 //! follows; `premath-check generate` writes everything that is derived;
 //! `premath-check commands` prints the page of commands.
 
 use premath_tests::surface::help::Surface;
-use premath_tests::surface::{Fault, docs, generate, hygiene, layers, pipeline};
+use premath_tests::surface::{Fault, docs, generate, hygiene, layers, licenses, pipeline};
 use premath_tests::workspace;
 use std::io::Write;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         "generated" => generate::faults(&root, &generate::files(&root)),
         "hygiene" => hygiene::faults(&root),
         "layers" => layers::faults(&root),
+        "licenses" => licenses::faults(&root, &licenses::metadata(&root)),
         "pipeline" => pipeline::faults(&root),
         "commands" => {
             let _ = out.write_all(Surface::of_the_binaries().page().as_bytes());
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
         _ => {
             let _ = writeln!(
                 std::io::stderr(),
-                "usage: premath-check docs|generated|hygiene|layers|pipeline|generate|commands [ROOT]"
+                "usage: premath-check docs|generated|hygiene|layers|licenses|pipeline|generate|commands [ROOT]"
             );
             return ExitCode::from(2);
         }

@@ -9,6 +9,7 @@ pub mod hygiene;
 pub mod idioms;
 pub mod layers;
 mod lexer;
+pub mod licenses;
 pub mod pipeline;
 pub mod task;
 
