@@ -1,4 +1,4 @@
-//! One pass over the idle lanes: who may claim, and what the others wait for.
+//! One pass: which idle lanes may claim, and what the others wait for.
 
 use super::Admission;
 use crate::policy::breaker::Passage;
@@ -49,7 +49,7 @@ pub struct AdmissionPass {
 }
 
 impl Admission {
-    /// Begins a pass over the idle workers, in order.
+    /// Starts a pass for the idle workers, in order.
     pub fn pass(&self, workers: &[String], room: &Room, now: Timestamp) -> AdmissionPass {
         let short = self.rule.room.shortage(room);
         let passage = self.breaker.passage(now);

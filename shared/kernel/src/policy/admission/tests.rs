@@ -167,7 +167,7 @@ fn a_shortage_holds_lanes_and_ends_the_batch_after_its_patience() {
     assert_eq!(waiting.look_at, Some(at(15)));
     let short = waiting.short.unwrap();
     assert!(!admission.wait_for_room(Some(&short), false, moment(10)));
-    // A running step may free some: the wait begins anew.
+    // A running step may free some: the wait restarts.
     assert!(!admission.wait_for_room(Some(&short), true, moment(50)));
     assert!(!admission.wait_for_room(Some(&short), false, moment(60)));
     assert!(!admission.wait_for_room(Some(&short), false, moment(89)));
