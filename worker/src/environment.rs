@@ -95,6 +95,33 @@ const PASSED: [&str; 62] = [
     "VIRTUAL_ENV",
 ];
 
+/// Which of them say where something of the machine's system is. With an image
+/// they come from there.
+const OF_THE_SYSTEM: [&str; 19] = [
+    "CC",
+    "CMAKE_PREFIX_PATH",
+    "CXX",
+    "GOROOT",
+    "JAVA_HOME",
+    "JDK_HOME",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "NODE_EXTRA_CA_CERTS",
+    "PATH",
+    "PKG_CONFIG_PATH",
+    "PYTHONPATH",
+    "REQUESTS_CA_BUNDLE",
+    "RUSTC_WRAPPER",
+    "RUSTUP_TOOLCHAIN",
+    "SHELL",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "VIRTUAL_ENV",
+];
+
+/// Where programs of an image are that does not say it.
+const PATH_OF_IMAGES: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// Families of them.
 const PASSED_STARTS: [&str; 1] = ["LC_"];
 
@@ -114,6 +141,37 @@ const OF_AGENTS: [&str; 8] = [
 /// Returns whether a variable belongs to an agent.
 fn is_of_agent(name: &str) -> bool {
     OF_AGENTS.iter().any(|start| name.starts_with(start))
+}
+
+/// Returns what commands inherit before any rule: the variables of this
+/// process, or with those of an image in the place of the system's. `allow`
+/// keeps one of the system's where the image declares none.
+pub(crate) fn inherited(
+    image: Option<&[(String, String)]>,
+    rules: &EnvironmentRules,
+) -> Vec<(OsString, OsString)> {
+    merged(std::env::vars_os(), image, rules)
+}
+
+fn merged(
+    own: impl Iterator<Item = (OsString, OsString)>,
+    image: Option<&[(String, String)]>,
+    rules: &EnvironmentRules,
+) -> Vec<(OsString, OsString)> {
+    let Some(image) = image else {
+        return own.collect();
+    };
+    let is_of_the_system = |name: &OsStr| {
+        name.to_str()
+            .is_some_and(|name| OF_THE_SYSTEM.contains(&name) && !rules.allow.contains(name))
+    };
+    let mut all: BTreeMap<OsString, OsString> =
+        own.filter(|(name, _)| !is_of_the_system(name)).collect();
+    all.insert("PATH".into(), PATH_OF_IMAGES.into());
+    for (name, value) in image {
+        all.insert(name.into(), value.into());
+    }
+    all.into_iter().collect()
 }
 
 /// Makes the whole environment of a command, sorted by name.
@@ -150,9 +208,12 @@ pub(crate) fn of_command(
 }
 
 /// Returns the names of the variables that pass to the work of a step, of those
-/// that are set here.
-pub(crate) fn passing(rules: &EnvironmentRules) -> Vec<String> {
-    let all = of_command(std::env::vars_os(), rules, true, &[]);
+/// that are inherited.
+pub(crate) fn passing(
+    inherited: Vec<(OsString, OsString)>,
+    rules: &EnvironmentRules,
+) -> Vec<String> {
+    let all = of_command(inherited, rules, true, &[]);
     all.into_iter()
         .map(|(name, _)| name.to_string_lossy().into_owned())
         .filter(|name| !name.starts_with("GIT_CONFIG_"))
@@ -161,8 +222,11 @@ pub(crate) fn passing(rules: &EnvironmentRules) -> Vec<String> {
 
 /// Returns where a command looks for programs; `None` where that is up to its
 /// shell.
-pub(crate) fn path(rules: &EnvironmentRules) -> Option<OsString> {
-    let all = of_command(std::env::vars_os(), rules, false, &[]);
+pub(crate) fn path(
+    inherited: Vec<(OsString, OsString)>,
+    rules: &EnvironmentRules,
+) -> Option<OsString> {
+    let all = of_command(inherited, rules, false, &[]);
     let path = all.into_iter().find(|(name, _)| name == "PATH");
     path.map(|(_, value)| value)
         .filter(|value| !value.is_empty())
@@ -229,6 +293,38 @@ mod tests {
         assert_eq!(of("GIT_CONFIG_KEY_0"), "user.name");
         assert_eq!(of("GIT_CONFIG_KEY_1"), "maintenance.auto");
         assert_eq!(of("GIT_CONFIG_VALUE_2"), "0");
+    }
+
+    #[test]
+    fn an_image_declares_what_is_the_systems() {
+        let own = || {
+            ["PATH", "JAVA_HOME", "CC", "LANG", "TZ"]
+                .map(|name| (name.into(), "own".into()))
+                .into_iter()
+        };
+        let rules = EnvironmentRules {
+            allow: ["CC".to_owned()].into(),
+            drop: BTreeSet::new(),
+        };
+        let of = |image: &[(&str, &str)]| {
+            let image: Vec<(String, String)> = image
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            let all = merged(own(), Some(&image), &rules);
+            let line = |(name, value): &(OsString, OsString)| {
+                format!("{}={}", name.display(), value.display())
+            };
+            all.iter().map(line).collect::<Vec<String>>().join(" ")
+        };
+        let bare = of(&[]);
+        assert_eq!(
+            bare,
+            format!("CC=own LANG=own PATH={PATH_OF_IMAGES} TZ=own")
+        );
+        let declared = of(&[("PATH", "/x"), ("LANG", "C"), ("JAVA_HOME", "/j")]);
+        assert_eq!(declared, "CC=own JAVA_HOME=/j LANG=C PATH=/x TZ=own");
+        assert_eq!(merged(own(), None, &rules).len(), 5);
     }
 
     #[test]

@@ -95,6 +95,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 landing_target: landing.map(|rule| rule.target.as_str()),
                 ends_at: ends_at.map(Stamp::at),
                 sandbox: sandbox.mode,
+                sandbox_image: sandbox.image.as_ref(),
             },
             Notice::LaneBooted {
                 worker_id,

@@ -38,8 +38,8 @@ pub use issues::{
     IssueChange, IssueEdit, IssueMemory, NewIssue, OpenOptions, OutsideChange, View,
 };
 pub use lock::{
-    CommandLock, Hold, LOCK_WAIT, LandingLock, WarmBuild, WarmUse, WorktreeLock, WorktreesLock,
-    landing_lock, lane_lock,
+    CacheLock, CommandLock, Hold, LOCK_WAIT, LandingLock, WarmBuild, WarmUse, WorktreeLock,
+    WorktreesLock, landing_lock, lane_lock,
 };
 pub use row::IssueRow;
 pub use trajectory::{Trajectory, TrajectoryFileError};

@@ -295,6 +295,34 @@ impl CommandLock {
     }
 }
 
+/// The right to make an entry of a cache, against every other harness of the
+/// user; dropping it gives it back.
+#[derive(Debug)]
+pub struct CacheLock {
+    file: File,
+}
+
+impl CacheLock {
+    /// Locks an entry by the file of its lock, waiting at most `wait` for who
+    /// makes it now.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockBusy`] where another process holds it,
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn acquire(path: PathBuf, wait: Duration) -> Result<Self, StoreError> {
+        let file = own(path, wait)?;
+        Ok(Self { file })
+    }
+}
+
+impl Drop for CacheLock {
+    fn drop(&mut self) {
+        // Explicitly: a child between fork and exec shares the descriptor.
+        let _ = FileExt::unlock(&self.file);
+    }
+}
+
 /// The right to make the build state that verifications begin with, against
 /// every other harness of the repository; dropping it gives it back.
 #[derive(Debug)]

@@ -266,7 +266,7 @@ fn a_sandbox_that_is_named_and_does_not_work_here_is_refused() {
     .unwrap();
     scratch.batch("true", "true").end().exits(2).says(
         "harness.toml:2: `mode`: invalid sandbox mode `jail`: expected `namespaces`, \
-              `landlock` or `none`",
+              `container`, `landlock` or `none`",
     );
     scratch
         .batch("true", "true")

@@ -82,5 +82,5 @@ fn a_command_is_tried_on_the_files_of_head_and_changes_nothing() {
         .premath(["sandbox", "try", "--sandbox", "none", "--", "true"])
         .end()
         .exits(1)
-        .says("only `namespaces` can be tried");
+        .says("only `namespaces` and `container` can be tried");
 }

@@ -238,7 +238,7 @@ impl Lane {
         let mut spec = shell(command);
         spec.cwd = self.seen_by(phase).to_path_buf();
         spec.env = environment::of_command(
-            std::env::vars_os(),
+            self.batch.settings.inherited(),
             &self.batch.settings.environment,
             phase == Phase::Work,
             occasion.variables,

@@ -1,12 +1,13 @@
 //! What a command of a step may do, written down for a person.
 
-use super::{Host, Search};
+use super::{Host, ImageSystem, Search, Source};
 use crate::environment;
 use crate::settings::{Network, Resources, Settings};
 use premath_kernel::policy::network::{NetworkPhase, NetworkPolicy};
-use premath_kernel::policy::sandbox::SandboxMode;
+use premath_kernel::policy::sandbox::{ContainerImage, SandboxMode};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::path::Path;
 
 /// What a command of a step may do.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -16,6 +17,9 @@ pub struct Explanation {
     pub mode: SandboxMode,
     /// The same in a sentence, with what does not work here.
     pub told: String,
+    /// The image of the mode `container`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<ContainerImage>,
     /// What may be read, with the reason.
     pub read: Vec<Listed>,
     /// What is in it and is hidden.
@@ -74,7 +78,7 @@ impl Explanation {
         let mode = settings.sandbox.choice.mode;
         let host = Host::find(&Search::of(settings));
         let is_listed = mode != SandboxMode::None;
-        let is_viewed = mode == SandboxMode::Namespaces;
+        let is_viewed = mode.has_view();
         let listed = |path: String, source: &str| Listed {
             path,
             source: source.to_owned(),
@@ -91,7 +95,8 @@ impl Explanation {
             let path = format!("{{checkout}}/{}", file.path.display());
             listed(path, "`provide` of [verify], in verifications only")
         });
-        let read: Vec<Listed> = read.into_iter().chain(provided).collect();
+        let of_image = host.image.iter().flat_map(of_image);
+        let read: Vec<Listed> = of_image.chain(read).chain(provided).collect();
         let hidden = host
             .hidden
             .iter()
@@ -105,6 +110,7 @@ impl Explanation {
         Self {
             mode,
             told: settings.sandbox.choice.told(),
+            image: settings.sandbox.choice.image.clone(),
             read,
             hidden: hidden
                 .map(|path| path.to_string_lossy().into_owned())
@@ -114,9 +120,22 @@ impl Explanation {
             work_network: reach(&settings.network, NetworkPhase::Work),
             verify_network: reach(&settings.network, NetworkPhase::Verify),
             limits: limits(&settings.resources),
-            variables: environment::passing(&settings.environment),
+            variables: environment::passing(settings.inherited(), &settings.environment),
         }
     }
+}
+
+/// Lists what a command has of an image, and of the machine in its folders.
+fn of_image(image: &ImageSystem) -> Vec<Listed> {
+    let listed = |path: &Path, source: &str| Listed {
+        path: path.to_string_lossy().into_owned(),
+        source: source.to_owned(),
+    };
+    let own = image.entries.iter();
+    let own = own.map(|entry| listed(entry.at(), "image"));
+    let names = image.names.iter();
+    own.chain(names.map(|(_, at)| listed(at, Source::System.as_str())))
+        .collect()
 }
 
 fn written(mode: SandboxMode, settings: &Settings) -> Vec<Listed> {

@@ -106,6 +106,17 @@ impl PrivateHome {
         Ok(file)
     }
 
+    /// Writes a small file that the command reads elsewhere, such as `passwd`.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn file(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+        let file = self.root.join(name);
+        fs::write(&file, text)?;
+        Ok(file)
+    }
+
     /// Puts links to the caches into the home, where nothing can be mounted.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ mod cache;
 mod connect;
 mod explain;
 mod home;
+mod image;
 mod provided;
 mod scene;
 mod system;
@@ -22,6 +23,7 @@ pub use cache::Cache;
 pub(crate) use connect::connect;
 pub use explain::{Explanation, Limits, Listed, Reach};
 pub use home::PrivateHome;
+pub use image::ImageSystem;
 pub(crate) use provided::provide;
 pub(crate) use scene::{Scene, Stack, set, set_home};
 pub use trial::{TrialError, try_command};
@@ -29,6 +31,7 @@ pub use words::paths_named_by;
 
 use crate::environment;
 use crate::settings::{Settings, path_of};
+use crate::supervisor::confine::image::Image;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -71,6 +74,8 @@ pub struct Host {
     pub caches: Vec<Cache>,
     /// Variables that say where a toolchain is.
     pub variables: Vec<(&'static str, OsString)>,
+    /// The image that the system is of, where it is not the machine's.
+    pub image: Option<ImageSystem>,
 }
 
 /// What [`Host::find`] goes by.
@@ -86,6 +91,9 @@ pub struct Search<'a> {
     pub commands: Vec<String>,
     /// What a person added by `read`.
     pub read: Vec<PathBuf>,
+    /// The image whose system takes the place of the machine's, with its
+    /// toolchains.
+    pub image: Option<&'a Image>,
 }
 
 impl<'a> Search<'a> {
@@ -100,10 +108,12 @@ impl<'a> Search<'a> {
         commands.extend(settings.work.all().map(|work| work.command.clone()));
         Self {
             home: settings.sandbox.home.as_deref(),
-            path: environment::path(&settings.environment).unwrap_or_default(),
+            path: environment::path(settings.inherited(), &settings.environment)
+                .unwrap_or_default(),
             variable: path_of,
             commands,
             read: settings.sandbox.read.clone(),
+            image: settings.sandbox.image.as_ref(),
         }
     }
 }
@@ -112,11 +122,23 @@ impl Host {
     /// Finds out what is here. The result is the same as long as the files are.
     pub fn find(search: &Search<'_>) -> Self {
         let mut host = Self::default();
-        system::add(&mut host);
-        toolchain::add(&mut host, search);
+        match search.image {
+            None => {
+                system::add(&mut host);
+                toolchain::add(&mut host, search);
+            }
+            Some(image) => {
+                system::add_machine(&mut host);
+                toolchain::add_of_image(&mut host, image);
+                host.image = Some(ImageSystem::of(image));
+            }
+        }
         for command in &search.commands {
             for path in paths_named_by(command) {
-                host.reads(&path, Source::Command);
+                // A path of the system means the image's file.
+                if search.image.is_none() || !system::is_of_the_system(&path) {
+                    host.reads(&path, Source::Command);
+                }
             }
         }
         for path in &search.read {

@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where a command's home is.
-const HOME: &str = "/premath/home";
+pub(super) const HOME: &str = "/premath/home";
 
 /// What a command works with.
 #[derive(Debug)]
@@ -75,6 +75,9 @@ impl Scene<'_> {
         }
         let mut places = self.of_the_machine(home)?;
         places.extend(self.of_the_worktree(home)?);
+        if let Some(image) = &self.host.image {
+            image.put_below(&mut places, home)?;
+        }
         if let Some(network) = &network {
             if network.relays.iter().any(|relay| relay.port == PROXY_PORT) {
                 for (name, value) in variables(PROXY_PORT) {

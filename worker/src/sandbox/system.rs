@@ -18,7 +18,7 @@ const FOLDERS: [&str; 13] = [
     "/nix/store",
     "/gnu/store",
     "/run/current-system",
-    "/sys/devices/system",
+    MACHINE,
 ];
 
 /// What of them is a secret of the machine. An ordinary user cannot read most of
@@ -37,6 +37,33 @@ const SECRETS: [&str; 9] = [
 
 /// Where the keys of the machine are, by the start of their names.
 const KEYS: (&str, &str) = ("/etc/ssh", "ssh_host_");
+
+/// The part of the kernel's `/sys` that programs read for the number of
+/// processors and their caches.
+const MACHINE: &str = "/sys/devices/system";
+
+/// By these files programs find hosts.
+const NAMES: [&str; 2] = ["/etc/hosts", "/etc/resolv.conf"];
+
+/// Returns whether a path is in a folder that belongs to the system.
+pub(super) fn is_of_the_system(path: &Path) -> bool {
+    FOLDERS.iter().any(|folder| path.starts_with(folder))
+}
+
+/// Adds what belongs to the machine where the rest of the system is an image's.
+pub(super) fn add_machine(host: &mut Host) {
+    host.reads(Path::new(MACHINE), Source::System);
+}
+
+/// Returns the files by which programs find hosts: where they are, and where
+/// programs look for them.
+pub(super) fn names() -> Vec<(PathBuf, PathBuf)> {
+    let found = NAMES.iter().map(PathBuf::from).filter_map(|at| {
+        let from = std::fs::canonicalize(&at).ok()?;
+        from.is_file().then_some((from, at))
+    });
+    found.collect()
+}
 
 pub(super) fn add(host: &mut Host) {
     for folder in FOLDERS.map(Path::new) {

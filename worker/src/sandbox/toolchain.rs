@@ -1,6 +1,7 @@
 //! Toolchains that a `PATH` leads to.
 
 use super::{Host, Search, Source};
+use crate::supervisor::confine::image::Image;
 use std::path::{Path, PathBuf};
 
 /// How many programs of a folder are looked at.
@@ -73,6 +74,16 @@ pub(super) fn add(host: &mut Host, search: &Search<'_>) {
                 host.reads(&target, Source::Path);
                 add_installation(host, above, &managers, search);
             }
+        }
+    }
+}
+
+/// Takes the folders of managers from what an image declares; its files are
+/// there already.
+pub(super) fn add_of_image(host: &mut Host, image: &Image) {
+    for variable in MANAGERS.iter().filter_map(|manager| manager.variable) {
+        if let Some(value) = image.variable(variable) {
+            host.variables.push((variable, value.into()));
         }
     }
 }
@@ -186,6 +197,7 @@ mod tests {
             variable: |_| None,
             commands: Vec::new(),
             read: Vec::new(),
+            image: None,
         };
         add(&mut host, &search);
         host

@@ -14,12 +14,15 @@ use premath_worktree::tree::{Base, Ignored, Tree, TreeError};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 
 /// A trial cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
     /// The mode has no view that could be tried.
-    #[error("this machine confines commands by `{0}`; only `namespaces` can be tried")]
+    #[error(
+        "this machine confines commands by `{0}`; only `namespaces` and `container` can be tried"
+    )]
     Mode(SandboxMode),
     /// The private folders of the command cannot be made.
     #[error("cannot make the private folders of the command")]
@@ -48,7 +51,7 @@ pub fn try_command(
     command: &[OsString],
 ) -> Result<u8, TrialError> {
     let mode = settings.sandbox.choice.mode;
-    if mode != SandboxMode::Namespaces {
+    if !mode.has_view() {
         return Err(TrialError::Mode(mode));
     }
     let scratch = Scratch::make().map_err(TrialError::Scratch)?;
@@ -66,7 +69,8 @@ pub fn try_command(
     }
     let git = checkout.tree().private_git(&at("step.git"), &base, true)?;
     let host = Host::find(&Search::of(settings));
-    let closed = [repository.join(".premath"), repository.join("artifacts")];
+    let mut closed = vec![repository.join(".premath"), repository.join("artifacts")];
+    closed.extend(settings.sandbox.image_folder().map(Path::to_path_buf));
     let wished = admitted(settings.sandbox.write.iter().cloned(), &closed);
     let scene = Scene {
         host: &host,
@@ -90,7 +94,7 @@ pub fn try_command(
     spec.args = args;
     spec.cwd = checkout.folder().to_path_buf();
     spec.env = environment::of_command(
-        std::env::vars_os(),
+        settings.inherited(),
         &settings.environment,
         phase == NetworkPhase::Work,
         &[],

@@ -7,7 +7,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::policy::network::NetworkUnenforced;
 use premath_kernel::policy::retry::PolicyError;
-use premath_kernel::policy::sandbox::SandboxUnavailable;
+use premath_kernel::policy::sandbox::{SandboxMode, SandboxUnavailable};
 use premath_kernel::policy::trust::TrustError;
 use premath_memory::StoreError;
 use premath_worktree::governing::GoverningError;
@@ -23,7 +23,10 @@ pub enum SettingsError {
         name: &'static str,
     },
     /// The program that a command begins with is not there.
-    #[error("{place}: program `{program}` of the {name} command not found on PATH")]
+    #[error(
+        "{place}: program `{program}` of the {name} command not found {}",
+        searched(image)
+    )]
     ProgramMissing {
         /// The flag, the variable, or file, line and key.
         place: String,
@@ -31,6 +34,8 @@ pub enum SettingsError {
         name: &'static str,
         /// The first word of the command.
         program: String,
+        /// The image that has none, where the system is an image's.
+        image: Option<String>,
         /// The agent whose ready command line it is.
         agent: Option<Agent>,
     },
@@ -133,6 +138,11 @@ impl SettingsError {
                  harness.toml",
                 name.to_uppercase()
             )),
+            Self::ProgramMissing { image: Some(_), .. } => Some(
+                "install it in the image, or name it in `read` under [sandbox]; programs of this \
+                machine are not visible in the mode `container`"
+                    .to_owned(),
+            ),
             Self::ProgramMissing {
                 agent: Some(agent), ..
             } => Some(format!(
@@ -155,6 +165,11 @@ impl SettingsError {
             Self::Network(error) => Some(error.hint()),
             Self::Signing(error) => error.hint(),
             Self::Untrusted(error) => error.hint(),
+            Self::Sandbox(error) if error.mode == SandboxMode::Container => Some(
+                "set an image that `podman image inspect` or `docker image inspect` finds, with \
+                --sandbox-image or image under [sandbox]; or use another mode with --sandbox"
+                    .to_owned(),
+            ),
             Self::Sandbox(_) => Some(
                 "remove --sandbox and mode under [sandbox] to use the strongest mode that works; \
                 `none` runs commands unconfined"
@@ -169,6 +184,14 @@ impl SettingsError {
             ),
             _ => None,
         }
+    }
+}
+
+/// Says where a program was looked for.
+fn searched(image: &Option<String>) -> String {
+    match image {
+        Some(image) => format!("on PATH of the image `{image}`"),
+        None => "on PATH".to_owned(),
     }
 }
 

@@ -314,6 +314,7 @@ impl FileSettings {
             }
             ("protect", "sensitive") => self.protect.set_sensitive(reader.word(key, value)?),
             ("sandbox", "mode") => self.sandbox.mode = Some(reader.word(key, value)?),
+            ("sandbox", "image") => self.sandbox.image = Some(reader.text(key, value)?),
             ("sandbox", "read") => self.sandbox.read = reader.words(key, value)?,
             ("sandbox", "write") => self.sandbox.write = reader.words(key, value)?,
             ("worlds", name) => {

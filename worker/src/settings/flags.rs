@@ -99,11 +99,17 @@ pub struct LoopFlags {
     /// A missing branch is created from the main worktree's HEAD.
     #[arg(long, value_name = "BRANCH")]
     pub landing_target: Option<String>,
-    /// Confine commands by namespaces, landlock or none
+    /// Confine commands by namespaces, container, landlock or none
     ///
-    /// [default: $PREMATH_SANDBOX, else the strongest mode that works]
+    /// [default: $PREMATH_SANDBOX, else container if an image is set, else the
+    /// strongest mode that works]
     #[arg(long, value_name = "MODE")]
     pub sandbox: Option<String>,
+    /// Set the image of the sandbox mode container
+    ///
+    /// Podman or docker provides its files. [default: $PREMATH_SANDBOX_IMAGE]
+    #[arg(long, value_name = "IMAGE")]
+    pub sandbox_image: Option<String>,
     /// Set the network policy of the work command
     ///
     /// One of off, allow, registries, public or open. [default:

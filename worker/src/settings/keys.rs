@@ -93,7 +93,7 @@ pub(super) fn keys_of(table: &str) -> &'static [&'static str] {
         "worktrees" => &["count", "root", "setup_cmd", "setup_inputs"],
         "protect" => &["paths", "allow", "sensitive"],
         "governance" => &["package", "package_ref", "expected_digest"],
-        "sandbox" => &["mode", "read", "write"],
+        "sandbox" => &["mode", "image", "read", "write"],
         "limits" => &["memory", "processes", "open_files", "disk"],
         "signing" => &["key", "use_git"],
         "verify" => &["provide", "warm"],

@@ -316,8 +316,10 @@ impl Settings {
                 verify: &hooks.verify,
                 startup: hooks.startup.as_deref(),
                 check: (landing.check.as_deref()).filter(|_| landing.mode == LandingMode::Merge),
+                sandbox: &sandbox,
             };
-            let path = environment::path(&file.environment);
+            let inherited = sandbox.inherited(&file.environment);
+            let path = environment::path(inherited, &file.environment);
             commands.must_be_there(path.as_deref())?;
         }
         let mut protect = file.protect;
@@ -376,6 +378,11 @@ impl Settings {
             provided,
             worlds,
         })
+    }
+
+    /// Returns what commands inherit before the rules of `[env]`.
+    pub(crate) fn inherited(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+        self.sandbox.inherited(&self.environment)
     }
 
     /// Makes sure that lanes do not share a session or a ledger.

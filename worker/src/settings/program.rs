@@ -2,7 +2,7 @@
 //! dispatched.
 
 use super::agent::AgentTable;
-use super::{LoopFlags, SettingsError, Workforce, variable_of};
+use super::{LoopFlags, Sandbox, SettingsError, Workforce, variable_of};
 use premath_evidence::Agent;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -35,6 +35,8 @@ pub(super) struct Commands<'a> {
     pub(super) startup: Option<&'a str>,
     /// What must pass after a landing, where work lands.
     pub(super) check: Option<&'a str>,
+    /// How they are confined: with an image its programs count.
+    pub(super) sandbox: &'a Sandbox,
 }
 
 impl Commands<'_> {
@@ -52,7 +54,9 @@ impl Commands<'_> {
         if !folders.iter().all(|folder| folder.is_absolute()) {
             return Ok(());
         }
-        let missing = |command| first_word(command).filter(|word| !is_there(word, &folders));
+        let missing = |command| first_word(command).filter(|word| !self.has(word, &folders));
+        let image = self.sandbox.image.as_ref();
+        let image = image.map(|image| image.named.name.clone());
         for work in self.work.all() {
             if let Some(program) = missing(&work.command) {
                 let agent = Agent::named(&work.provider)
@@ -61,6 +65,7 @@ impl Commands<'_> {
                     place: self.place_of_work(&work.provider, &work.command),
                     name: "work",
                     program: program.to_owned(),
+                    image,
                     agent,
                 });
             }
@@ -93,11 +98,29 @@ impl Commands<'_> {
                     place,
                     name,
                     program: program.to_owned(),
+                    image,
                     agent: None,
                 });
             }
         }
         Ok(())
+    }
+
+    /// Returns whether a program is in one of some folders, as commands see
+    /// them.
+    fn has(&self, program: &str, folders: &[PathBuf]) -> bool {
+        let Some(image) = &self.sandbox.image else {
+            return folders
+                .iter()
+                .any(|folder| is_executable(&folder.join(program)));
+        };
+        // A path that a person opened is the machine's.
+        let opened = || self.sandbox.read.iter().chain(&self.sandbox.write);
+        folders.iter().any(|folder| {
+            let path = folder.join(program);
+            image.files.has_program(&path)
+                || (opened().any(|opened| path.starts_with(opened)) && is_executable(&path))
+        })
     }
 
     /// Returns the source of the agent setting.
@@ -167,14 +190,8 @@ fn first_word(command: &str) -> Option<&str> {
     tells.then_some(word)
 }
 
-fn is_there(program: &str, folders: &[PathBuf]) -> bool {
-    let is_executable = |path: &Path| {
-        fs::metadata(path)
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    folders
-        .iter()
-        .any(|folder| is_executable(&folder.join(program)))
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]
@@ -182,6 +199,7 @@ mod tests {
     use super::*;
     use crate::settings::agent::AgentSelection;
     use crate::settings::{FileSettings, SettingsError};
+    use premath_kernel::policy::sandbox::{SandboxMode, choose};
 
     #[test]
     fn the_words_of_the_shell_are_sorted() {
@@ -235,6 +253,16 @@ mod tests {
         }
     }
 
+    fn sandbox() -> Sandbox {
+        Sandbox {
+            choice: choose(Some(SandboxMode::None), |_| Ok(())).unwrap(),
+            image: None,
+            read: Vec::new(),
+            write: Vec::new(),
+            home: None,
+        }
+    }
+
     struct TestSettings {
         text: String,
         agents: &'static [&'static str],
@@ -270,7 +298,9 @@ mod tests {
                 command: file.batch.work_cmd.as_deref(),
             };
             let work = wish.workforce().unwrap();
+            let sandbox = sandbox();
             let commands = Commands {
+                sandbox: &sandbox,
                 flags: &self.flags,
                 places: &file.places,
                 agents: &file.agent,

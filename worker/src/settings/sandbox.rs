@@ -1,15 +1,19 @@
 //! `[sandbox]`: how commands are confined, and what they may write beside what
 //! is their own.
 
-use super::{FileSettings, LoopFlags, SettingsError, absolute};
-use crate::supervisor::confine;
-use premath_kernel::policy::sandbox::{SandboxChoice, SandboxMode, choose};
+use super::{EnvironmentRules, FileSettings, LoopFlags, SettingsError, absolute, path_of};
+use crate::environment;
+use crate::supervisor::confine::image::{Image, ImageError};
+use crate::supervisor::confine::works;
+use premath_kernel::policy::sandbox::{SandboxChoice, SandboxMode, SandboxUnavailable, choose};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The `[sandbox]` table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SandboxTable {
     pub(super) mode: Option<SandboxMode>,
+    pub(super) image: Option<String>,
     pub(super) read: Vec<String>,
     pub(super) write: Vec<String>,
 }
@@ -19,12 +23,90 @@ pub(super) struct SandboxTable {
 pub struct Sandbox {
     /// What is taken here, and why nothing stronger.
     pub choice: SandboxChoice,
+    /// The image of the mode `container`.
+    pub image: Option<Image>,
     /// What a person opened to be read.
     pub read: Vec<PathBuf>,
     /// What a person opened to be written.
     pub write: Vec<PathBuf>,
     /// The home of the user.
     pub home: Option<PathBuf>,
+}
+
+/// What flags, environment and file ask for.
+struct Asked {
+    mode: Option<SandboxMode>,
+    image: Option<String>,
+}
+
+impl Asked {
+    /// An image without a mode asks for the mode that has one.
+    fn of(flags: &LoopFlags, table: &SandboxTable) -> Result<Self, SettingsError> {
+        let set = |flag: &Option<String>, variable: &str| {
+            let set = flag.clone().or_else(|| super::variable_of(variable))?;
+            let text = set.trim();
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        let image = set(&flags.sandbox_image, "PREMATH_SANDBOX_IMAGE");
+        let image = image.or_else(|| table.image.clone());
+        let mode = match set(&flags.sandbox, "PREMATH_SANDBOX") {
+            Some(word) => Some(word.parse().map_err(|error| SettingsError::Value {
+                name: "--sandbox",
+                detail: format!("{error}"),
+            })?),
+            None => table.mode,
+        };
+        let by_image = image.is_some().then_some(SandboxMode::Container);
+        Ok(Self {
+            mode: mode.or(by_image),
+            image,
+        })
+    }
+
+    /// Takes the mode, or the strongest that works, with the image that it
+    /// needs.
+    fn settled(
+        &self,
+        repository: &Path,
+    ) -> Result<(SandboxChoice, Option<Image>), SandboxUnavailable> {
+        let mut image = None;
+        let mut choice = choose(self.mode, |mode| {
+            works(mode)?;
+            if mode == SandboxMode::Container {
+                let obtained = self.obtain(repository);
+                image = Some(obtained.map_err(|error| crate::cause::chain(&error))?);
+            }
+            Ok(())
+        })?;
+        choice.image = image.as_ref().map(|image: &Image| image.named.clone());
+        Ok((choice, image))
+    }
+
+    fn obtain(&self, repository: &Path) -> Result<Image, ImageError> {
+        let name = self.image.as_deref().ok_or(ImageError::Missing)?;
+        let refused = |folder: &Path, detail: &str| ImageError::Cache {
+            folder: folder.to_path_buf(),
+            detail: detail.to_owned(),
+        };
+        let cache = path_of("XDG_CACHE_HOME").filter(|path| path.is_absolute());
+        let cache = cache.or_else(|| Some(home()?.join(".cache")));
+        let cache = cache.ok_or_else(|| refused(Path::new("~/.cache"), "HOME is not set"))?;
+        let cache = cache.join("premath/images");
+        if cache.starts_with(repository) {
+            let detail = "it is in the repository; set XDG_CACHE_HOME to a folder outside";
+            return Err(refused(&cache, detail));
+        }
+        Image::obtain(name, &path(), &cache)
+    }
+}
+
+/// Where the operator's programs are.
+fn path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_default()
+}
+
+fn home() -> Option<PathBuf> {
+    path_of("HOME").filter(|home| home.is_absolute())
 }
 
 impl Sandbox {
@@ -34,19 +116,8 @@ impl Sandbox {
         file: &FileSettings,
         root: &Path,
     ) -> Result<Self, SettingsError> {
-        let word = flags.sandbox.clone().or_else(|| {
-            let set = super::variable_of("PREMATH_SANDBOX")?;
-            (!set.trim().is_empty()).then_some(set)
-        });
-        let asked = match word {
-            Some(word) => Some(word.trim().parse().map_err(|error| SettingsError::Value {
-                name: "--sandbox",
-                detail: format!("{error}"),
-            })?),
-            None => file.sandbox.mode,
-        };
-        let choice = choose(asked, confine::works)?;
-        let home = super::path_of("HOME").filter(|home| home.is_absolute());
+        let (choice, image) = Asked::of(flags, &file.sandbox)?.settled(root)?;
+        let home = home();
         let expanded = |name: &'static str, list: &[String]| {
             let path = |text: &String| {
                 let path = expand(text, home.as_deref(), root).ok_or(SettingsError::Value {
@@ -65,10 +136,52 @@ impl Sandbox {
         write.extend(named_by("PREMATH_SANDBOX_WRITE"));
         Ok(Self {
             choice,
+            image,
             read,
             write,
             home,
         })
+    }
+
+    /// Looks how the commands of a repository would be confined, by environment
+    /// and file. No image is pulled or unpacked for it.
+    ///
+    /// # Errors
+    ///
+    /// [`SandboxUnavailable`].
+    pub fn look(repository: &Path) -> Result<SandboxChoice, SandboxUnavailable> {
+        let file = FileSettings::load(None, repository).unwrap_or_default();
+        let asked = Asked::of(&LoopFlags::default(), &file.sandbox);
+        match asked {
+            Ok(Asked {
+                mode: Some(mode @ SandboxMode::Container),
+                image,
+            }) => {
+                let mut found = None;
+                let name = image.unwrap_or_default();
+                let mut choice = choose(Some(mode), |mode| {
+                    works(mode)?;
+                    let looked = Image::look(&name, &path());
+                    found = Some(looked.map_err(|error| crate::cause::chain(&error))?);
+                    Ok(())
+                })?;
+                choice.image = found;
+                Ok(choice)
+            }
+            _ => choose(None, works),
+        }
+    }
+
+    /// Returns what commands inherit before any rule.
+    pub(crate) fn inherited(&self, rules: &EnvironmentRules) -> Vec<(OsString, OsString)> {
+        let image = self.image.as_ref();
+        environment::inherited(image.map(|image| image.variables.as_slice()), rules)
+    }
+
+    /// Returns the folder of the image's files, which no command may write.
+    pub(crate) fn image_folder(&self) -> Option<&Path> {
+        let image = self.image.as_ref()?;
+        image.files.folder().parent()
     }
 }
 
@@ -109,6 +222,38 @@ mod tests {
     }
 
     #[test]
+    fn an_image_asks_for_the_mode_that_has_one() {
+        let asked = |mode: Option<&str>, image: Option<&str>, text: &str| {
+            let flags = LoopFlags {
+                sandbox: mode.map(str::to_owned),
+                sandbox_image: image.map(str::to_owned),
+                ..LoopFlags::default()
+            };
+            let file = FileSettings::parse(text, Path::new("h.toml")).unwrap();
+            let asked = Asked::of(&flags, &file.sandbox).unwrap();
+            (asked.mode, asked.image)
+        };
+        let container = Some(SandboxMode::Container);
+        let table = "[sandbox]\nimage = \"debian:12\"\n";
+        let debian = Some("debian:12".to_owned());
+        assert_eq!(asked(None, None, table), (container, debian.clone()));
+        assert_eq!(
+            asked(Some("landlock"), None, table),
+            (Some(SandboxMode::Landlock), debian)
+        );
+        assert_eq!(
+            asked(None, Some("alpine"), table),
+            (container, Some("alpine".to_owned()))
+        );
+        assert_eq!(
+            asked(Some("container"), None, ""),
+            (container, None),
+            "refused later: no image is set"
+        );
+        assert_eq!(asked(None, None, ""), (None, None));
+    }
+
+    #[test]
     fn the_table_is_read_and_a_wrong_word_is_named() {
         let parse = |text: &str| FileSettings::parse(text, Path::new("h.toml"));
         let file = parse("[sandbox]\nmode = \"none\"\nwrite = [\"~/.gradle\"]\n").unwrap();
@@ -117,8 +262,8 @@ mod tests {
         let error = parse("[sandbox]\nmode = \"chroot\"\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "h.toml:2: `mode`: invalid sandbox mode `chroot`: expected `namespaces`, `landlock` or \
-            `none`"
+            "h.toml:2: `mode`: invalid sandbox mode `chroot`: expected `namespaces`, `container`, \
+            `landlock` or `none`"
         );
     }
 }

@@ -39,10 +39,13 @@ struct Common {
     /// Use the repository that contains this folder [default: .]
     #[arg(long, value_name = "DIR")]
     repo_root: Option<PathBuf>,
-    /// Confine commands by namespaces, landlock or none [default: as in a
-    /// batch]
+    /// Confine commands by namespaces, container, landlock or none [default: as
+    /// in a batch]
     #[arg(long, value_name = "MODE")]
     sandbox: Option<String>,
+    /// Set the image of the mode container [default: as in a batch]
+    #[arg(long, value_name = "IMAGE")]
+    sandbox_image: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -125,6 +128,7 @@ impl Common {
         let mut flags = LoopFlags {
             repo_root: Some(root.to_path_buf()),
             sandbox: self.sandbox.clone(),
+            sandbox_image: self.sandbox_image.clone(),
             override_reason: Some("premath sandbox".to_owned()),
             mutation_mode: Some("human-override".to_owned()),
             ..LoopFlags::default()

@@ -6,10 +6,10 @@ use crate::answer::{Answer, Finished, Verdict};
 use crate::error::CliError;
 use crate::terminal::plain;
 use clap::Args;
-use harness_worker::supervisor::confine::works;
+use harness_worker::settings::Sandbox;
 use premath_kernel::json::size::Size;
 use premath_kernel::policy::inventory::{InventoryItem, Kind, Standing, Terms};
-use premath_kernel::policy::sandbox::{SandboxMode, choose};
+use premath_kernel::policy::sandbox::SandboxMode;
 use premath_memory::{clock, repair_issues};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -61,9 +61,10 @@ struct SandboxCheck {
 }
 
 impl SandboxCheck {
-    /// Tries the modes, the strongest first.
-    fn here() -> Self {
-        match choose(None, works) {
+    /// Tries the mode `container` where the repository asks for it; else the
+    /// modes, the strongest first.
+    fn here(root: &Path) -> Self {
+        match Sandbox::look(root) {
             Ok(choice) => Self {
                 mode: Some(choice.mode),
                 detail: choice.told(),
@@ -141,7 +142,7 @@ fn report(
             text.extend(lines);
         }
     }
-    let sandbox = SandboxCheck::here();
+    let sandbox = SandboxCheck::here(root);
     let _ = writeln!(text, "sandbox\n  {}", sandbox.detail);
     let is_readable = !items.iter().any(|item| item.kind == Kind::Memory);
     text.push_str(&if is_readable {

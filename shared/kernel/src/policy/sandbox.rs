@@ -15,6 +15,9 @@ use std::str::FromStr;
 pub enum SandboxMode {
     /// By namespaces: a view of files, processes and network of its own.
     Namespaces,
+    /// By namespaces too; the system folders of the view are those of a
+    /// container image.
+    Container,
     /// By the kernel's Landlock: a list of what may be written.
     Landlock,
     /// Not at all.
@@ -25,10 +28,25 @@ impl SandboxMode {
     /// The modes tried by default, the strongest first.
     pub const BY_STRENGTH: [Self; 2] = [Self::Namespaces, Self::Landlock];
 
+    /// Every mode, in the order in which messages list them.
+    const ALL: [Self; 4] = [
+        Self::Namespaces,
+        Self::Container,
+        Self::Landlock,
+        Self::None,
+    ];
+
+    /// Returns whether a command has a view of its own: files, processes and
+    /// network that are made for it.
+    pub const fn has_view(self) -> bool {
+        matches!(self, Self::Namespaces | Self::Container)
+    }
+
     /// Returns the text used in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Namespaces => "namespaces",
+            Self::Container => "container",
             Self::Landlock => "landlock",
             Self::None => "none",
         }
@@ -43,7 +61,7 @@ impl fmt::Display for SandboxMode {
 
 /// A word is not a sandbox mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid sandbox mode `{0}`: expected `namespaces`, `landlock` or `none`")]
+#[error("invalid sandbox mode `{0}`: expected `namespaces`, `container`, `landlock` or `none`")]
 pub struct UnknownSandbox(pub String);
 
 impl FromStr for SandboxMode {
@@ -54,7 +72,7 @@ impl FromStr for SandboxMode {
         if text == "bubblewrap" {
             return Ok(Self::Namespaces);
         }
-        [Self::Namespaces, Self::Landlock, Self::None]
+        Self::ALL
             .into_iter()
             .find(|mode| mode.as_str() == text)
             .ok_or_else(|| UnknownSandbox(text.to_owned()))
@@ -78,11 +96,34 @@ impl SandboxUnavailable {
     }
 }
 
+/// A container image, by the name in the settings and by its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContainerImage {
+    /// The name.
+    pub name: String,
+    /// The image id that podman or docker reports: 64 hexadecimal digits.
+    pub id: String,
+}
+
+impl ContainerImage {
+    /// How many digits of an id are shown to people.
+    const SHOWN: usize = 12;
+
+    /// Returns the image with the start of its id.
+    pub fn told(&self) -> String {
+        let short = self.id.get(..Self::SHOWN).unwrap_or(&self.id);
+        format!("{} ({short})", self.name)
+    }
+}
+
 /// The way that is taken, and why no stronger one is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxChoice {
     /// The way.
     pub mode: SandboxMode,
+    /// The image of the mode `container`.
+    pub image: Option<ContainerImage>,
     /// The modes tried before it, each with the reason why it does not work.
     pub missing: Vec<SandboxUnavailable>,
 }
@@ -94,6 +135,10 @@ impl SandboxChoice {
             SandboxMode::Namespaces => {
                 "commands are confined by namespaces: system, worktree and a private home are \
                 visible"
+            }
+            SandboxMode::Container => {
+                "commands are confined by namespaces: the system of an image, worktree and a \
+                private home are visible"
             }
             SandboxMode::Landlock => {
                 "commands are confined by landlock: system, worktree and a private home are \
@@ -108,7 +153,9 @@ impl SandboxChoice {
         let why: String = missing
             .map(|missing| format!(" (no {}: {})", missing.mode, missing.why))
             .collect();
-        format!("{what}{why}")
+        let image = self.image.as_ref();
+        let image = image.map_or_else(String::new, |image| format!("; image {}", image.told()));
+        format!("{what}{image}{why}")
     }
 }
 
@@ -124,7 +171,13 @@ pub fn choose(
     asked: Option<SandboxMode>,
     mut works: impl FnMut(SandboxMode) -> Result<(), String>,
 ) -> Result<SandboxChoice, SandboxUnavailable> {
-    let taken = |mode, missing| Ok(SandboxChoice { mode, missing });
+    let taken = |mode, missing| {
+        Ok(SandboxChoice {
+            mode,
+            image: None,
+            missing,
+        })
+    };
     match asked {
         Some(SandboxMode::None) => return taken(SandboxMode::None, Vec::new()),
         Some(mode) => {
@@ -238,6 +291,24 @@ mod tests {
             "the sandbox `namespaces` does not work here: they are switched off"
         );
         assert_eq!("bubblewrap".parse(), Ok(SandboxMode::Namespaces));
+    }
+
+    #[test]
+    fn a_container_is_taken_only_where_it_is_asked_for() {
+        let mut choice = choose(Some(SandboxMode::Container), |_| Ok(())).unwrap();
+        assert_eq!("container".parse(), Ok(choice.mode));
+        assert!(choice.mode.has_view());
+        choice.image = Some(ContainerImage {
+            name: "debian:12".to_owned(),
+            id: "0123456789abcdef".repeat(4),
+        });
+        let told = choice.told();
+        assert!(told.ends_with("; image debian:12 (0123456789ab)"), "{told}");
+        let default = choose(None, |mode| match mode {
+            SandboxMode::Container => Ok(()),
+            mode => Err(format!("no {mode}")),
+        });
+        assert!(default.is_err());
     }
 
     #[test]

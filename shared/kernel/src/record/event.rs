@@ -7,7 +7,7 @@ use crate::failure::FailureClass;
 use crate::json::stamp::Stamp;
 use crate::policy::admission::EndedBy;
 use crate::policy::governing::SensitiveChange;
-use crate::policy::sandbox::SandboxMode;
+use crate::policy::sandbox::{ContainerImage, SandboxMode};
 use crate::record::bootstrap::Bootstrap;
 use crate::record::trajectory::WorldRecord;
 use crate::record::trajectory::{Account, ProviderAccount, TokenCounts};
@@ -175,6 +175,9 @@ pub enum Event<'a> {
         ends_at: Option<Stamp>,
         /// How commands are confined.
         sandbox: SandboxMode,
+        /// The image of the mode `container`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sandbox_image: Option<&'a ContainerImage>,
     },
     /// The landing target was created, or moved to what the main worktree has
     /// checked out.

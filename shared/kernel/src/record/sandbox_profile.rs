@@ -4,7 +4,7 @@
 
 use crate::json::canonical;
 use crate::policy::network::NetworkChoice;
-use crate::policy::sandbox::SandboxMode;
+use crate::policy::sandbox::{ContainerImage, SandboxMode};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -22,6 +22,10 @@ pub struct SandboxProfile {
     witness_kind: &'static str,
     /// How it is enforced.
     pub mode: SandboxMode,
+    /// The image that the system folders are from, in the mode `container`;
+    /// `{image}` names it in the lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<ContainerImage>,
     /// What may be written: what changes from lane to lane and from step to
     /// step by its name, as in `{worktree}`, the rest by its path.
     pub write: BTreeSet<String>,
@@ -32,7 +36,7 @@ pub struct SandboxProfile {
 }
 
 impl SandboxProfile {
-    /// Makes the profile.
+    /// Makes the profile of a mode without an image.
     pub const fn new(
         mode: SandboxMode,
         write: BTreeSet<String>,
@@ -43,6 +47,7 @@ impl SandboxProfile {
             schema: 1,
             witness_kind: SANDBOX_KIND,
             mode,
+            image: None,
             write,
             read,
             network,
@@ -77,5 +82,13 @@ mod tests {
         assert_eq!(one, profile(SandboxMode::Landlock, "{worktree}"));
         assert_ne!(one, profile(SandboxMode::Namespaces, "{worktree}"));
         assert_ne!(one, profile(SandboxMode::Landlock, "/x"));
+        let of_image = |id: &str| {
+            let list = BTreeSet::new;
+            let profile = SandboxProfile::new(SandboxMode::Container, list(), list(), network);
+            let (name, id) = ("debian:12".to_owned(), id.to_owned());
+            let image = Some(ContainerImage { name, id });
+            SandboxProfile { image, ..profile }.reference()
+        };
+        assert_ne!(of_image("1"), of_image("2"));
     }
 }

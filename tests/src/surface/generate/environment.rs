@@ -67,6 +67,7 @@ const VARIABLES: [(SetBy, &str, &str); 44] = [
     (Operator, "PREMATH_NETWORK_VERIFY", "`--network-verify`"),
     (Operator, "PREMATH_NETWORK_WORK", "`--network-work`"),
     (Operator, "PREMATH_SANDBOX", "`--sandbox`"),
+    (Operator, "PREMATH_SANDBOX_IMAGE", "`--sandbox-image`"),
     (
         Operator,
         "PREMATH_SANDBOX_READ",

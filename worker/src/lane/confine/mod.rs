@@ -152,7 +152,11 @@ impl Confinement {
         let mut warnings = exposure(mode, worktree, &memory);
         // What a person names may be in another checkout, but no step may write
         // what the harness itself goes by.
-        let wished = admitted(settings.sandbox.write.iter().cloned(), &memory);
+        let image = settings.sandbox.image_folder();
+        keep_image_out(image, worktree)?;
+        let mut closed = memory;
+        closed.extend(image.map(Path::to_path_buf));
+        let wished = admitted(settings.sandbox.write.iter().cloned(), &closed);
         warnings.extend(refused_wishes(&settings.sandbox.write, &wished));
         let host = Host::find(&Search::of(settings));
         let profile = profile::of(mode, &host, &wished, settings);
@@ -188,7 +192,7 @@ impl Confinement {
 
     /// Returns whether commands see files elsewhere than they are.
     pub(super) const fn mounts(&self) -> bool {
-        matches!(self.mode, SandboxMode::Namespaces)
+        self.mode.has_view()
     }
 }
 
@@ -310,6 +314,22 @@ impl Lane {
     }
 }
 
+/// Refuses a worktree that holds the files of the image: its commands would
+/// write them.
+fn keep_image_out(image: Option<&Path>, worktree: &Path) -> Result<(), SandboxUnavailable> {
+    match image {
+        Some(image) if image.starts_with(worktree) => Err(SandboxUnavailable {
+            mode: SandboxMode::Container,
+            why: format!(
+                "the files of the image are in the worktree {}; set XDG_CACHE_HOME to a folder \
+                outside",
+                worktree.display()
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Says what a mode without mounts leaves open.
 fn exposure(mode: SandboxMode, worktree: &Path, memory: &[PathBuf]) -> Vec<String> {
     let own = [worktree.to_path_buf()];
@@ -332,8 +352,8 @@ fn refused_wishes(asked: &[PathBuf], wished: &BTreeSet<PathBuf>) -> Vec<String> 
     let refused = asked.iter().filter(|path| !wished.contains(*path));
     let refused = refused.map(|path| {
         format!(
-            "`write` of [sandbox] names {}, which holds the issue store or artifacts; it stays \
-            read-only",
+            "`write` of [sandbox] names {}, which holds the issue store, artifacts or the files of \
+            the image; it stays read-only",
             path.display()
         )
     });

@@ -25,9 +25,16 @@ pub(super) fn of(
     let mut read = BTreeSet::new();
     read.extend(host.read.keys().map(|path| text(path)));
     read.extend(host.caches.iter().map(|cache| text(&cache.folder)));
+    if let Some(image) = &host.image {
+        let entries = image.entries.iter();
+        read.extend(entries.map(|entry| format!("{{image}}{}", text(entry.at()))));
+        read.extend(image.names.iter().map(|(from, _)| text(from)));
+    }
     if mode == SandboxMode::Landlock {
         write.extend(DEVICES.map(str::to_owned));
         read.extend(SYSTEM.map(str::to_owned));
     }
-    SandboxProfile::new(mode, write, read, settings.network.choice)
+    let mut profile = SandboxProfile::new(mode, write, read, settings.network.choice);
+    profile.image = settings.sandbox.choice.image.clone();
+    profile
 }

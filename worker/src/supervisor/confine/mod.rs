@@ -1,7 +1,8 @@
-//! How a command is confined: by namespaces or by Landlock, and the temporary
-//! folder that is its own.
+//! How a command is confined: by namespaces, with the system of the machine or
+//! of an image, or by Landlock; and the temporary folder that is its own.
 
 mod filter;
+pub mod image;
 pub mod landlock;
 pub mod namespaces;
 pub mod scratch;
@@ -32,7 +33,8 @@ pub(super) fn no_core() -> Rlimit {
 pub fn works(mode: SandboxMode) -> Result<(), String> {
     match mode {
         SandboxMode::Landlock => landlock::works(),
-        SandboxMode::Namespaces => namespaces::works(),
+        // Its image is a matter of the settings.
+        SandboxMode::Namespaces | SandboxMode::Container => namespaces::works(),
         SandboxMode::None => Ok(()),
     }
 }

@@ -15,10 +15,7 @@ const VERIFY_DEFAULT: NetworkWord = NetworkWord::Registries;
 /// Returns whether commands in a sandbox have no way to the network but the
 /// proxy. Landlock knows ports and no addresses, and it leaves UDP open.
 pub const fn enforces(mode: SandboxMode) -> bool {
-    match mode {
-        SandboxMode::Namespaces => true,
-        SandboxMode::Landlock | SandboxMode::None => false,
-    }
+    mode.has_view()
 }
 
 /// The policies of a batch.

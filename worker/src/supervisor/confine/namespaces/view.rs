@@ -184,6 +184,18 @@ impl Place {
         }
     }
 
+    /// Returns whether it is a folder; none for a link, which takes no mount.
+    pub fn is_folder(&self) -> Option<bool> {
+        match &self.content {
+            Content::ReadOnly(from) | Content::Writable(from) => Some(Path::new(&from.0).is_dir()),
+            Content::Fresh(_)
+            | Content::Layered { .. }
+            | Content::Stacked { .. }
+            | Content::Empty => Some(true),
+            Content::Link(_) => None,
+        }
+    }
+
     /// Says what the command may do there, in one word.
     pub const fn access(&self) -> &'static str {
         match self.content {

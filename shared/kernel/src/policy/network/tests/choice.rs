@@ -62,6 +62,9 @@ fn a_policy_that_cannot_be_enforced_is_refused_and_a_default_is_open_with_a_warn
     for mode in [SandboxMode::Landlock, SandboxMode::None] {
         assert!(!enforces(mode));
     }
+    for mode in [SandboxMode::Namespaces, SandboxMode::Container] {
+        assert!(enforces(mode));
+    }
 }
 
 #[test]
