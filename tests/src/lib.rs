@@ -20,6 +20,7 @@
 pub mod agents;
 mod binaries;
 mod dice;
+pub mod image;
 mod length;
 pub mod model;
 pub mod pages;

@@ -12,6 +12,7 @@ mod audit;
 mod boots;
 mod commands;
 mod confinement;
+mod container;
 mod example;
 mod gate;
 mod governance;

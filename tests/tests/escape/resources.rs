@@ -139,7 +139,7 @@ done; sleep 5; echo 'attack: the end'; sleep 30"#;
 /// The user's programs may have 128 instances of inotify together, and all
 /// programs of the machine 3,072 terminals.
 fn what_the_kernel_counts_for_the_user_is_left_to_others(ground: &mut Ground) {
-    if ground.mode() != Mode::Namespaces {
+    if ground.mode() == Mode::Landlock {
         return;
     }
     let script = r#"python3 - <<'END'

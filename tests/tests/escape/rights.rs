@@ -71,7 +71,7 @@ fn a_folder_that_others_write_to_does_not_stay(ground: &mut Ground) {
 }
 
 fn mounts_give_no_rights(ground: &mut Ground) {
-    if ground.mode() != crate::ground::Mode::Namespaces {
+    if ground.mode() == crate::ground::Mode::Landlock {
         return;
     }
     let script = r#"while read -r _ _ _ _ at options _; do

@@ -6,6 +6,7 @@ mod mode;
 mod night;
 mod snapshot;
 mod steps;
+mod system;
 mod tools;
 mod user;
 
@@ -17,6 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use steps::Step;
+use system::System;
 use tools::{coordinator_at, reachable_tools};
 pub(crate) use user::User;
 
@@ -213,8 +215,15 @@ impl Ground {
     /// Makes a run of a program by the user, in the main worktree.
     pub(crate) fn run(&self, program: &Path) -> Run {
         let tools = self.tools.display();
-        let path = format!("{tools}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+        let mut path =
+            format!("{tools}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         let mut run = self.user.runs(self.scratch.run(program));
+        if let (Mode::Container, Ok(system)) = (self.mode, System::get()) {
+            path = format!("{}:{path}", system.podman().display());
+            for (name, value) in system.variables() {
+                run = run.env(name, value);
+            }
+        }
         if !self.path("repo").is_dir() {
             run = run.within(&self.scratch.folder());
         }

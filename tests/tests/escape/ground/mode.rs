@@ -1,8 +1,9 @@
 //! The modes of confinement that the suite runs in.
 
 use super::Ground;
+use super::system::System;
 use super::user::User;
-use premath_tests::{Scratch, binaries, command, skipped};
+use premath_tests::{Scratch, binaries, skipped};
 use std::sync::OnceLock;
 
 /// A list of modes to run; one that is named and does not work here fails.
@@ -24,7 +25,7 @@ pub(crate) enum Mode {
     Namespaces,
     /// The kernel's Landlock.
     Landlock,
-    /// Podman with an image.
+    /// Namespaces with the system folders of an image from podman.
     Container,
 }
 
@@ -71,13 +72,10 @@ impl Mode {
 
     fn tried(self) -> Result<(), String> {
         if self == Self::Container {
-            let podman = command("podman").arg("--version").output();
-            if podman.is_err() {
-                return Err("podman is not installed".to_owned());
-            }
             if !is_known("container") {
                 return Err("the harness has no such mode".to_owned());
             }
+            System::get().as_ref().map_err(Clone::clone)?;
         }
         let ground = Ground::new(self);
         ground.lay_issues_out();

@@ -35,10 +35,15 @@ pub(super) fn coordinator_at(tools: &Path) -> PathBuf {
     tools.join(name)
 }
 
+/// Returns the program that hostile steps reach beyond a shell with.
+pub(super) fn probe() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_premath-probe"))
+}
+
 /// Returns a folder of the programs that any user reaches: where they were
 /// built, or links to them in the ground's own.
 pub(super) fn reachable_tools(folder: &Path) -> PathBuf {
-    let probe = PathBuf::from(env!("CARGO_BIN_EXE_premath-probe"));
+    let probe = probe();
     let built = binaries().folder();
     let is_open = |path: &Path| {
         fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o005 == 0o005)
