@@ -14,6 +14,16 @@ use tempfile::TempDir;
 /// Where programs are looked for.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// What of Python's folders no test needs.
+const LEFT_OUT: [&str; 6] = [
+    "__pycache__",
+    "*/python3*/test",
+    "*/python3*/tests",
+    "*/site-packages",
+    "*/dist-packages",
+    "*/config-3*",
+];
+
 /// Folders of the root that are links where `/usr` holds everything.
 const MERGED: [&str; 4] = ["/bin", "/lib", "/lib64", "/sbin"];
 
@@ -45,7 +55,7 @@ impl TestImage {
     ///
     /// Why podman cannot make images here.
     pub fn build(programs: &[&str], folders: &[&Path], own: &[&Path]) -> Result<Self, String> {
-        let program = find("podman").ok_or("podman is not installed")?;
+        let program = program_at("podman").ok_or("podman is not installed")?;
         let folder = tempfile::Builder::new()
             .prefix("premath-image-")
             .tempdir_in("/var/tmp")
@@ -189,7 +199,7 @@ impl TestImage {
         let archive = self.path("root.tar");
         let status = command("tar")
             .args(["--create", "--owner=0", "--group=0", "--numeric-owner"])
-            .args(["--exclude=__pycache__", "--exclude=*/test/*"])
+            .args(LEFT_OUT.map(|pattern| format!("--exclude={pattern}")))
             .arg("--file")
             .arg(&archive)
             .args(["--directory", "/", "--files-from"])
@@ -204,8 +214,8 @@ impl TestImage {
     }
 }
 
-/// Returns a program of this machine.
-fn find(program: &str) -> Option<PathBuf> {
+/// Returns a program of this machine that an image can have.
+pub fn program_at(program: &str) -> Option<PathBuf> {
     std::env::split_paths(PATH)
         .map(|folder| folder.join(program))
         .find(|path| path.is_file())
@@ -223,7 +233,9 @@ fn paths_of(programs: &[&str], others: &[PathBuf]) -> BTreeSet<PathBuf> {
     let mut all = others.to_vec();
     for program in programs {
         // A word of the shell as a rule; its absence fails the test that needs it.
-        let Some(path) = find(program) else { continue };
+        let Some(path) = program_at(program) else {
+            continue;
+        };
         all.push(fs::canonicalize(&path).unwrap());
         add(path, &mut paths);
     }

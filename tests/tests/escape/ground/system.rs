@@ -6,7 +6,7 @@
 //! is played back there.
 
 use super::tools::probe;
-use premath_tests::image::{BASIC, TestImage, stand_in};
+use premath_tests::image::{BASIC, TestImage, program_at, stand_in};
 use premath_tests::{Scratch, binaries, command};
 use std::ffi::OsString;
 use std::fs;
@@ -111,6 +111,7 @@ const STDLIB: &str = "import sysconfig; print(sysconfig.get_paths()['stdlib'])";
 
 /// Returns the folder that a program prints.
 fn said(program: &str, arguments: &[&str]) -> Option<PathBuf> {
+    let program = program_at(program)?;
     let ended = command(program).args(arguments).output().ok()?;
     let text = String::from_utf8(ended.stdout).ok()?;
     let folder = PathBuf::from(text.trim());
