@@ -1,6 +1,7 @@
 //! The environment of a command: what is inherited by rule, and the step's
 //! own variables (`agents.md`, `contracts.md` 11).
 
+use premath_evidence::Agent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 
@@ -125,22 +126,11 @@ const PATH_OF_IMAGES: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:
 /// Families of them.
 const PASSED_STARTS: [&str; 1] = ["LC_"];
 
-/// Variables that an agent signs in with or is configured by; they pass to its
-/// own command alone.
-const OF_AGENTS: [&str; 8] = [
-    "ANTHROPIC_",
-    "CLAUDE_CODE_",
-    "CODEX_",
-    "DISABLE_",
-    "GEMINI_",
-    "GOOGLE_GEMINI_",
-    "OPENAI_",
-    "OPENCODE_",
-];
-
-/// Returns whether a variable belongs to an agent.
+/// Returns whether a variable is one that an agent signs in with or is
+/// configured by: it passes to the work alone.
 fn is_of_agent(name: &str) -> bool {
-    OF_AGENTS.iter().any(|start| name.starts_with(start))
+    let mut starts = Agent::ALL.iter().flat_map(|agent| agent.spec().variables);
+    starts.any(|start| name.starts_with(start))
 }
 
 /// Returns what commands inherit before any rule: the variables of this

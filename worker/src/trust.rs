@@ -1,7 +1,9 @@
 //! Whether a batch may begin with the governing files of the main checkout.
 
 use crate::settings::{LoopFlags, SettingsError, UntrustedError, roots_of};
+use premath_evidence::Agent;
 use premath_kernel::json::stamp::Stamp;
+use premath_kernel::policy::governing::Governing;
 use premath_kernel::policy::trust::{
     Acceptance, Acceptor, FileChange, TrustRecord, Verdict, judge, listed,
 };
@@ -29,7 +31,11 @@ pub fn settle(flags: &LoopFlags) -> Result<Vec<String>, SettingsError> {
         Err(TrustFileError::Store(error)) => return Err(error.into()),
         Err(TrustFileError::Trust(error)) => return Err(UntrustedError::from(error).into()),
     };
-    let now = survey(&roots.repository).map_err(UntrustedError::from)?;
+    let now = survey(
+        &roots.repository,
+        Governing::of_agents(Agent::governing_files()),
+    )
+    .map_err(UntrustedError::from)?;
     let landed = changed_by_steps(&roots, record.as_ref(), &now, flags)?;
     let wanted = flags.trust.as_deref();
     let verdict = judge(

@@ -1,46 +1,68 @@
 //! The agents, and how a line of each is read.
 //!
-//! An adapter takes one line, as a JSON object, and gives events. It holds no
-//! more than what is open: nothing of a line is left when the next one comes.
+//! A module of this folder describes one agent by an [`AgentSpec`]: nothing
+//! outside of it depends on which agent works. An adapter takes one line, as a
+//! JSON object, and gives events. It holds no more than what is open: nothing
+//! of a line is left when the next one comes.
 
 mod claude;
 mod codex;
 mod gemini;
 mod opencode;
+mod saying;
+mod spec;
+
+pub(crate) use saying::speaks_of_network;
+pub(crate) use spec::LineReader;
+pub use spec::{AgentFiles, AgentSpec};
 
 use crate::event::EventKind;
 use crate::flaw::Flaw;
-use crate::json::{Object, Shape, cut};
+use crate::json::{Object, cut};
 
 /// The normaliser that agents' evidence is bound to: one for all of them, for
 /// they are read into one model of events. Which agent it was says `modelRef`.
 pub const AGENT_NORMALIZER: &str = "premath.harness.agent.v1";
 
-/// The agents whose event streams are read (`agents.md`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Agent {
-    /// Claude Code: `claude -p --output-format stream-json --verbose`.
-    Claude,
-    /// Codex: `codex exec --json`.
-    Codex,
-    /// Gemini CLI: `gemini --output-format stream-json`.
-    Gemini,
-    /// OpenCode: `opencode run --format json`.
-    OpenCode,
+/// Makes [`Agent`] from the list of agents.
+macro_rules! registry {
+    ($($agent:ident => $spec:path,)+) => {
+        /// The agents whose event streams are read (`agents.md`).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Agent {
+            $(
+                #[doc = concat!("The agent of `", stringify!($spec), "`.")]
+                $agent,
+            )+
+        }
+
+        impl Agent {
+            /// Every agent.
+            pub const ALL: &'static [Self] = &[$(Self::$agent,)+];
+
+            /// Returns everything in which the agent differs from others.
+            pub const fn spec(self) -> &'static AgentSpec {
+                match self {
+                    $(Self::$agent => &$spec,)+
+                }
+            }
+        }
+    };
+}
+
+// Sorted by name. A new agent is one line here, one above, and its module.
+registry! {
+    Claude => claude::SPEC,
+    Codex => codex::SPEC,
+    Gemini => gemini::SPEC,
+    OpenCode => opencode::SPEC,
 }
 
 impl Agent {
-    /// Every agent.
-    pub const ALL: &'static [Self] = &[Self::Claude, Self::Codex, Self::Gemini, Self::OpenCode];
-
     /// Returns the adapter's name, as it is stored in configuration.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::OpenCode => "opencode",
-        }
+        self.spec().name
     }
 
     /// Returns the agent of a name.
@@ -48,81 +70,31 @@ impl Agent {
         Self::ALL.iter().copied().find(|one| one.as_str() == name)
     }
 
+    /// Returns the names of all agents.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::ALL.iter().map(|agent| agent.as_str())
+    }
+
+    /// Returns what any agent takes as instructions, hooks or servers, in every
+    /// folder of a repository; a folder ends with a slash.
+    pub fn governing_files() -> impl Iterator<Item = &'static str> {
+        Self::ALL
+            .iter()
+            .flat_map(|agent| agent.spec().governing_files.iter().copied())
+    }
+
     /// Returns why an agent stopped that reports the reason only by its exit
     /// code.
-    pub(crate) const fn stop_reason_of_exit(self, code: i32) -> Option<&'static str> {
-        match (self, code) {
-            (Self::Gemini, 53) => Some("turn_limit"),
-            _ => None,
-        }
-    }
-
-    /// Returns what lies within the agent's lines that its adapter asks for.
-    pub(crate) const fn shape(self) -> &'static Shape {
-        match self {
-            Self::Claude => &claude::SHAPE,
-            Self::Codex => &codex::SHAPE,
-            Self::Gemini => &Shape::FLAT,
-            Self::OpenCode => &opencode::SHAPE,
-        }
-    }
-
-    /// Returns whether the agent says that it is up before it does anything.
-    pub(crate) const fn says_begin(self) -> bool {
-        // OpenCode's first event is that of a step.
-        !matches!(self, Self::OpenCode)
+    pub(crate) fn stop_reason_of_exit(self, code: i32) -> Option<&'static str> {
+        let mut reasons = self.spec().stop_reasons_by_exit.iter();
+        reasons
+            .find(|(of, _)| *of == code)
+            .map(|(_, reason)| *reason)
     }
 }
 
 /// What takes the events of a line.
 pub(crate) type Out<'a> = &'a mut dyn FnMut(EventKind<'_>);
-
-/// One agent's reader of lines.
-#[derive(Debug)]
-pub(crate) enum Adapter {
-    Claude,
-    Codex(codex::Codex),
-    Gemini(gemini::Gemini),
-    OpenCode(opencode::OpenCode),
-}
-
-impl Adapter {
-    pub(crate) fn new(agent: Agent) -> Self {
-        match agent {
-            Agent::Claude => Self::Claude,
-            Agent::Codex => Self::Codex(codex::Codex::default()),
-            Agent::Gemini => Self::Gemini(gemini::Gemini::default()),
-            Agent::OpenCode => Self::OpenCode(opencode::OpenCode::default()),
-        }
-    }
-
-    /// Reads a line; what was reported before the flaw counts.
-    pub(crate) fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
-        match self {
-            Self::Claude => claude::read(line, out),
-            Self::Codex(codex) => codex.read(line, out),
-            Self::Gemini(gemini) => gemini.read(line, out),
-            Self::OpenCode(opencode) => opencode.read(line, out),
-        }
-    }
-
-    /// Returns whether a call may run that is reported only when it is over.
-    pub(crate) const fn may_be_in_call(&self) -> bool {
-        match self {
-            Self::OpenCode(opencode) => opencode.is_in_step(),
-            Self::Claude | Self::Codex(_) | Self::Gemini(_) => false,
-        }
-    }
-
-    pub(crate) fn retained_bytes(&self) -> usize {
-        match self {
-            Self::Codex(codex) => codex.retained_bytes(),
-            Self::OpenCode(opencode) => opencode.retained_bytes(),
-            Self::Gemini(gemini) => gemini.retained_bytes(),
-            Self::Claude => 0,
-        }
-    }
-}
 
 /// Skips an unknown type, unless it could be a call.
 fn unknown(kind: &str, within: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
@@ -134,45 +106,24 @@ fn unknown(kind: &str, within: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// Returns whether what an agent reports about its failure is that it had no
-/// network.
-pub(crate) fn speaks_of_network(message: &str) -> bool {
-    const SAYINGS: &[&str] = &[
-        "cannot connect",
-        "could not connect",
-        "unable to connect",
-        "connection refused",
-        "connection reset",
-        "connection error",
-        "econnrefused",
-        "econnreset",
-        "enotfound",
-        "etimedout",
-        "getaddrinfo",
-        "fetch failed",
-        "socket hang up",
-        "error sending request",
-        "stream disconnected",
-    ];
-    says_one(message, SAYINGS)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Returns whether what an agent reports about its failure is that a limit is
-/// used up. Some have no other way to say it.
-fn speaks_of_limit(message: &str) -> bool {
-    const SAYINGS: &[&str] = &[
-        "usage limit",
-        "session limit",
-        "rate limit",
-        "quota",
-        "resource_exhausted",
-        "too many requests",
-    ];
-    says_one(message, SAYINGS)
-}
-
-/// Returns whether a message has one of these sayings, which are lower case.
-fn says_one(message: &str, sayings: &[&str]) -> bool {
-    let message = message.to_ascii_lowercase();
-    sayings.iter().any(|saying| message.contains(saying))
+    #[test]
+    fn agents_are_sorted_and_described() {
+        let names: Vec<&str> = Agent::names().collect();
+        assert!(names.is_sorted() && !names.is_empty());
+        for agent in Agent::ALL {
+            let spec = agent.spec();
+            let line = spec.command_line;
+            assert!(line.starts_with(spec.program), "{line}");
+            assert!(line.ends_with("< \"$PREMATH_PROMPT_FILE\""), "{line}");
+            let files = &spec.files;
+            for name in files.renewed {
+                assert!(files.copied.contains(name), "{}: {name}", spec.name);
+            }
+            assert!(spec.variables.iter().all(|start| start.ends_with('_')));
+        }
+    }
 }

@@ -217,7 +217,7 @@ impl StreamFold {
         // What comes after a terminal event needs another one.
         stream.terminal = None;
         stream.waits = None;
-        if stream.begun.is_none() && stream.agent.says_begin() {
+        if stream.begun.is_none() && stream.agent.spec().says_begin {
             stream.begun = Some(Begun::default());
             stream.fault(Some(source.line), Flaw::BeginMissing);
         }

@@ -30,12 +30,11 @@ mod flaw;
 mod fold;
 mod json;
 mod policy;
-mod profile;
 mod reader;
 mod shell;
 mod stream;
 
-pub use adapter::{AGENT_NORMALIZER, Agent};
+pub use adapter::{AGENT_NORMALIZER, Agent, AgentFiles, AgentSpec};
 pub use agent::{AgentTurn, agent_turn};
 pub use call::{CallEnd, ShellCall};
 pub use ending::AgentEnd;

@@ -3,7 +3,7 @@
 //! What is kept between two pieces is one unfinished line, of at most
 //! [`MAX_LINE_BYTES`], and the adapter's open calls.
 
-use crate::adapter::{Adapter, Agent};
+use crate::adapter::{Agent, LineReader};
 use crate::event::{Event, EventKind, Source};
 use crate::flaw::{Flaw, MAX_LINE_BYTES};
 use crate::json::{Object, Shape};
@@ -17,7 +17,7 @@ const KEPT_BYTES: usize = 64 << 10;
 /// Reads an agent's stream; see [`StreamReader::feed`].
 #[derive(Debug)]
 pub struct StreamReader {
-    adapter: Adapter,
+    adapter: Box<dyn LineReader>,
     shape: &'static Shape,
     /// The begin of a line whose end is yet to come.
     begun: Vec<u8>,
@@ -46,9 +46,10 @@ pub struct StreamLog {
 impl StreamReader {
     /// Begins with a stream.
     pub fn new(agent: Agent) -> Self {
+        let spec = agent.spec();
         Self {
-            adapter: Adapter::new(agent),
-            shape: agent.shape(),
+            adapter: (spec.reader)(),
+            shape: spec.shape,
             begun: Vec::new(),
             too_long: None,
             lines: Sha256::new(),
@@ -88,7 +89,7 @@ impl StreamReader {
     }
 
     /// Returns whether a call may run that is reported only when it is over.
-    pub const fn may_be_in_call(&self) -> bool {
+    pub fn may_be_in_call(&self) -> bool {
         self.adapter.may_be_in_call()
     }
 

@@ -33,7 +33,7 @@ impl AgentStream {
 
     /// Returns whether a tool call runs, as far as can be determined: some
     /// agents tell of a call only when it is over.
-    pub const fn is_in_call(&self) -> bool {
+    pub fn is_in_call(&self) -> bool {
         self.fold.is_in_call() || self.reader.may_be_in_call()
     }
 

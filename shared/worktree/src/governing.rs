@@ -99,12 +99,13 @@ pub struct Survey {
     pub target: Option<String>,
 }
 
-/// Looks at the governing files of a repository's main checkout.
+/// Looks at the governing files of a repository's main checkout: those of
+/// `defaults`, and those that its settings name.
 ///
 /// # Errors
 ///
 /// [`GoverningError`]: git refuses, or a file cannot be read.
-pub fn survey(root: &Path) -> Result<Survey, GoverningError> {
+pub fn survey(root: &Path, defaults: Governing) -> Result<Survey, GoverningError> {
     let failed = GoverningError::git("read the index", root);
     let repository = Repository::open(root).map_err(&failed)?;
     let settings = settings(root);
@@ -114,7 +115,7 @@ pub fn survey(root: &Path) -> Result<Survey, GoverningError> {
         tracked.insert(String::from_utf8_lossy(&entry.path).into_owned());
     }
     let named = named(root, &settings, |path| tracked.contains(path));
-    let governing = Governing::default()
+    let governing = defaults
         .with_named(named.iter().cloned())
         .with_named(hooks_path(root));
     let mut paths: BTreeSet<String> = tracked

@@ -6,9 +6,6 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// The agents that are open source, whose streams are recorded.
-pub const RECORDED: [Agent; 3] = [Agent::Codex, Agent::Gemini, Agent::OpenCode];
-
 /// An agent that is here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
@@ -33,7 +30,7 @@ pub fn pinned(agent: Agent) -> String {
     let text = std::fs::read(workspace().join("tests/agents/package.json"));
     let text = text.expect("the versions are pinned");
     let document: Value = serde_json::from_slice(&text).expect("package.json is JSON");
-    let version = document["dependencies"][agent.package()].as_str();
+    let version = document["dependencies"][agent.spec().package].as_str();
     version.expect("package.json pins the agent").to_owned()
 }
 
@@ -41,10 +38,12 @@ impl Installed {
     /// Finds an agent: where [`install`] put it, and nowhere else, so that its
     /// version is known.
     pub fn find(agent: Agent) -> Option<Self> {
-        let manifest = folder().join("node_modules").join(agent.package());
+        let manifest = folder().join("node_modules").join(agent.spec().package);
         let manifest = std::fs::read(manifest.join("package.json")).ok()?;
         let manifest: Value = serde_json::from_slice(&manifest).ok()?;
-        let program = folder().join("node_modules/.bin").join(agent.program());
+        let program = folder()
+            .join("node_modules/.bin")
+            .join(agent.spec().program);
         let version = pinned(agent);
         (manifest["version"] == version.as_str() && program.exists()).then_some(Self {
             agent,
@@ -73,7 +72,7 @@ pub fn install(agents: &[Agent]) {
     let missing: Vec<String> = agents
         .iter()
         .filter(|agent| Installed::find(**agent).is_none())
-        .map(|agent| format!("{}@{}", agent.package(), pinned(*agent)))
+        .map(|agent| format!("{}@{}", agent.spec().package, pinned(*agent)))
         .collect();
     if missing.is_empty() {
         return;
@@ -94,7 +93,7 @@ pub fn install(agents: &[Agent]) {
 fn agents_here() -> Vec<String> {
     let here = Agent::ALL.iter().filter_map(|agent| {
         let found = Installed::find(*agent)?;
-        Some(format!("{}@{}", agent.package(), found.version))
+        Some(format!("{}@{}", agent.spec().package, found.version))
     });
     here.collect()
 }

@@ -2,7 +2,9 @@
 //! print when the model server plays scripts to them.
 
 use premath_evidence::Agent;
-use premath_tests::agents::{Installed, RECORDED, form, install, missing, record, recordings};
+use premath_tests::agents::{
+    Installed, form, install, missing, record, recorded_agents, recordings,
+};
 use premath_tests::model::Scripts;
 use premath_tests::workspace;
 use std::collections::BTreeSet;
@@ -57,14 +59,14 @@ fn asked(arguments: &[String]) -> Option<Asked> {
             [flag, name] if flag == "--agent" => {
                 asked
                     .agents
-                    .extend(agents_of(&RECORDED, std::slice::from_ref(name))?);
+                    .extend(agents_of(&recorded_agents(), std::slice::from_ref(name))?);
             }
             [flag, name] if flag == "--script" => asked.script = Some(name.clone()),
             _ => return None,
         }
     }
     if asked.agents.is_empty() {
-        asked.agents = RECORDED.to_vec();
+        asked.agents = recorded_agents();
     }
     Some(asked)
 }

@@ -3,11 +3,13 @@
 
 pub mod form;
 mod installed;
+pub(crate) mod kit;
 mod normal;
 mod profile;
 mod recording;
 
-pub use installed::{Installed, RECORDED, install, missing, pinned};
+pub use installed::{Installed, install, missing, pinned};
+pub use kit::{StreamLines, playable, recorded as recorded_agents, stream_lines};
 pub use normal::normalised;
 pub use profile::Profile;
 pub use recording::{Recorded, record, recordings};

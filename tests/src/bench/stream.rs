@@ -14,6 +14,7 @@ mod peak;
 use figure::{Wrong, median, timed};
 use premath_evidence::{Agent, AgentStream, Flaw};
 use premath_kernel::json::canonical::sha256_hex;
+use premath_tests::agents::{StreamLines, playable, stream_lines};
 use std::process::{Command, ExitCode};
 
 #[global_allocator]
@@ -66,12 +67,12 @@ fn main() -> ExitCode {
 fn measure(sizes: Sizes) -> Result<(), Wrong> {
     figure::head();
     for payload in [200, 2 << 10, 8 << 10] {
-        for &agent in Agent::ALL {
+        for agent in playable() {
             speed(sizes, agent, payload)?;
         }
     }
     for payload in [200, 32 << 10] {
-        for &agent in Agent::ALL {
+        for agent in playable() {
             memory(sizes, agent, payload)?;
         }
     }
@@ -79,18 +80,19 @@ fn measure(sizes: Sizes) -> Result<(), Wrong> {
 }
 
 fn speed(sizes: Sizes, agent: Agent, payload: usize) -> Result<(), Wrong> {
-    let mut stream = begin(agent).to_owned();
+    let lines = lines_of(agent)?;
+    let mut stream = lines.begin.to_owned();
     let output = output(payload)?;
     let mut calls = 0;
     while stream.len() < sizes.speed {
-        stream += &call(agent, calls, &output);
+        stream += &(lines.call)(calls, &output);
         calls += 1;
         // What is kept of more calls has a bound, and reading on is not work.
         if calls == 30_000 {
             break;
         }
     }
-    stream += end(agent);
+    stream += lines.end;
     let stream = stream.into_bytes();
     let (mut read, mut plain, mut held) = (vec![], vec![], 0);
     for _ in 0..sizes.runs {
@@ -149,16 +151,17 @@ fn memory(sizes: Sizes, agent: Agent, payload: usize) -> Result<(), Wrong> {
 fn read(agent: &str, bytes: &str, payload: &str) -> Result<(), Wrong> {
     let agent = Agent::named(agent).ok_or_else(|| Wrong::because("no such agent"))?;
     let (bytes, output) = (bytes.parse::<usize>()?, output(payload.parse()?)?);
+    let lines = lines_of(agent)?;
     let mut stream = AgentStream::new(agent);
-    stream.feed(begin(agent).as_bytes());
+    stream.feed(lines.begin.as_bytes());
     let (mut fed, mut calls) = (0, 0);
     while fed < bytes {
-        let call = call(agent, calls, &output);
+        let call = (lines.call)(calls, &output);
         stream.feed(call.as_bytes());
         fed += call.len();
         calls += 1;
     }
-    stream.feed(end(agent).as_bytes());
+    stream.feed(lines.end.as_bytes());
     let folded = stream.finish();
     let told = folded.calls().len();
     let whole = match folded.faults().first() {
@@ -203,49 +206,6 @@ fn output(bytes: usize) -> Result<String, Wrong> {
     Ok(output)
 }
 
-fn begin(agent: Agent) -> &'static str {
-    match agent {
-        Agent::Claude => "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}\n",
-        Agent::Codex => {
-            "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.started\"}\n"
-        }
-        Agent::Gemini => "{\"type\":\"init\",\"session_id\":\"g\"}\n",
-        Agent::OpenCode => "{\"type\":\"step_start\",\"sessionID\":\"o\"}\n",
-    }
-}
-
-fn end(agent: Agent) -> &'static str {
-    match agent {
-        Agent::Claude => "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false}\n",
-        Agent::Codex => "{\"type\":\"turn.completed\",\"usage\":{}}\n",
-        Agent::Gemini => "{\"type\":\"result\",\"status\":\"success\"}\n",
-        Agent::OpenCode => {
-            "{\"type\":\"step_finish\",\"sessionID\":\"o\",\"part\":{\"reason\":\"stop\"}}\n"
-        }
-    }
-}
-
-/// The lines of a call.
-fn call(agent: Agent, number: u32, output: &str) -> String {
-    match agent {
-        Agent::Claude => format!(
-            r#"{{"type":"assistant","message":{{"id":"m{number}","content":[{{"type":"tool_use","id":"toolu_{number}","name":"Bash","input":{{"command":"cat {number}"}}}}]}},"parent_tool_use_id":null,"session_id":"s"}}
-{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"toolu_{number}","content":"{output}"}}]}},"parent_tool_use_id":null,"session_id":"s"}}
-"#
-        ),
-        Agent::Codex => format!(
-            r#"{{"type":"item.started","item":{{"id":"item_{number}","type":"command_execution","command":"cat {number}","aggregated_output":"","exit_code":null,"status":"in_progress"}}}}
-{{"type":"item.completed","item":{{"id":"item_{number}","type":"command_execution","command":"cat {number}","aggregated_output":"{output}","exit_code":0,"status":"completed"}}}}
-"#
-        ),
-        Agent::Gemini => format!(
-            r#"{{"type":"tool_use","tool_name":"shell","tool_id":"c{number}","parameters":{{"command":"cat {number}"}}}}
-{{"type":"tool_result","tool_id":"c{number}","status":"success","output":"{output}"}}
-"#
-        ),
-        Agent::OpenCode => format!(
-            r#"{{"type":"tool_use","timestamp":{number},"sessionID":"o","part":{{"type":"tool","callID":"c{number}","tool":"bash","state":{{"status":"completed","input":{{"command":"cat {number}"}},"output":"{output}","metadata":{{"exit":0}}}}}}}}
-"#
-        ),
-    }
+fn lines_of(agent: Agent) -> Result<StreamLines, Wrong> {
+    stream_lines(agent).ok_or_else(|| Wrong::because("no such agent"))
 }

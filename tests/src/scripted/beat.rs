@@ -1,7 +1,7 @@
 //! What happens to an agent, whatever its format.
 
 /// One thing that happens.
-pub(super) enum Beat<'a> {
+pub(crate) enum Beat<'a> {
     /// The agent is up.
     Begin,
     /// The model prints text.
@@ -24,7 +24,7 @@ pub(super) enum Beat<'a> {
 
 /// How a call ends.
 #[derive(Clone, Copy)]
-pub(super) enum End<'a> {
+pub(crate) enum End<'a> {
     Ok(&'a str),
     Error(&'a str),
     /// A command ended without a status.
@@ -32,19 +32,19 @@ pub(super) enum End<'a> {
 }
 
 /// A call of the agent.
-pub(super) struct Call {
-    pub(super) id: String,
-    pub(super) deed: Deed,
+pub(crate) struct Call {
+    pub(crate) id: String,
+    pub(crate) deed: Deed,
 }
 
 /// What a call does.
-pub(super) enum Deed {
+pub(crate) enum Deed {
     Command(String),
     Write { path: String, content: String },
 }
 
 /// How an agent says what happens.
-pub(super) trait Format {
+pub(crate) trait Format {
     /// Returns the lines that say it; none where the format does not.
     fn lines(&mut self, beat: &Beat<'_>) -> Vec<String>;
 }

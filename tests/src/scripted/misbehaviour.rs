@@ -1,5 +1,6 @@
 //! What the scripted agent can be instructed to do.
 
+use crate::agents::kit::kit;
 use premath_evidence::Agent;
 use std::fmt;
 use std::str::FromStr;
@@ -92,16 +93,12 @@ impl Misbehaviour {
     ];
 
     /// Returns why an agent's stream cannot say it, where it cannot.
-    pub const fn not_said_by(self, agent: Agent) -> Option<&'static str> {
-        match (self, agent) {
-            (Self::NullExit, Agent::Claude | Agent::Gemini) => {
-                Some("its results have no exit code")
-            }
-            (Self::Orphan, Agent::OpenCode) => {
-                Some("a call is reported once, when it is over: each result is its own request")
-            }
-            _ => None,
-        }
+    pub fn not_said_by(self, agent: Agent) -> Option<&'static str> {
+        let Some(kit) = kit(agent) else {
+            return Some("tests cannot play the agent");
+        };
+        let mut all = kit.not_said.iter();
+        all.find(|(one, _)| *one == self).map(|(_, why)| *why)
     }
 
     const fn word(self) -> &'static str {

@@ -1,9 +1,10 @@
 //! What the agent does, beat by beat.
 
 use super::beat::{Beat, Call, Deed, End};
+use super::limit;
 use super::misbehaviour::{Misbehaviour, ScriptedTask};
 use super::voice::Voice;
-use super::{format, limit};
+use crate::agents::kit::kit;
 use premath_evidence::Agent;
 use std::fs;
 use std::io::{self, Write};
@@ -49,6 +50,8 @@ pub struct Stage {
 ///
 /// The output is closed, or the work cannot be done.
 pub fn play(stage: &Stage) -> io::Result<ExitCode> {
+    let unknown = || io::Error::other("tests cannot play the agent");
+    let kit = kit(stage.agent).ok_or_else(unknown)?;
     // An attempt that was refused did not begin.
     let refusals = stage
         .limits
@@ -63,7 +66,7 @@ pub fn play(stage: &Stage) -> io::Result<ExitCode> {
         }
         if let Some(until) = limit::refused_until(folder, stage.agent) {
             limit::refuse(folder, &stage.issue)?;
-            let mut voice = Voice::new(format(stage.agent), Misbehaviour::None);
+            let mut voice = Voice::new((kit.format)(), Misbehaviour::None);
             voice.say(&Beat::Begin)?;
             voice.say(&Beat::Refused(until))?;
             return Ok(ExitCode::FAILURE);
@@ -72,7 +75,7 @@ pub fn play(stage: &Stage) -> io::Result<ExitCode> {
     if misbehaviour == Misbehaviour::HangStart {
         hang();
     }
-    let mut voice = Voice::new(format(stage.agent), misbehaviour);
+    let mut voice = Voice::new((kit.format)(), misbehaviour);
     voice.say(&Beat::Begin)?;
     voice.say(&Beat::Say("I look."))?;
     let mut calls = Calls::default();
@@ -141,6 +144,11 @@ fn look(voice: &mut Voice, calls: &mut Calls, misbehaviour: Misbehaviour) -> io:
     }
 }
 
+/// Returns whether an agent reports what it used while it works.
+fn reports_use_as_it_goes(agent: Agent) -> bool {
+    kit(agent).is_some_and(|kit| kit.reports_use_as_it_goes)
+}
+
 /// What has nothing to do with the issue.
 fn astray(
     voice: &mut Voice,
@@ -163,7 +171,7 @@ fn astray(
             told(voice, &call, close_by_hand(stage))
         }
         // The others tell it in one sum at the end.
-        Misbehaviour::Budget if matches!(stage.agent, Agent::Claude | Agent::OpenCode) => {
+        Misbehaviour::Budget if reports_use_as_it_goes(stage.agent) => {
             for spree in 1..=SPREES {
                 // Each answer has its own figure, by which messages are
                 // distinguished.

@@ -86,7 +86,7 @@ fn refusals(agent: Agent) -> [(&'static str, &'static [&'static str]); 6] {
     let left: &[&str] = match agent {
         Agent::Codex => &["tool.join_incomplete", "tool.result_missing"],
         Agent::Claude | Agent::Gemini => &["work_failed"],
-        Agent::OpenCode => &["agent_stream_invalid"],
+        _ => &["agent_stream_invalid"],
     };
     [
         ("claim", &["check_failed"]),

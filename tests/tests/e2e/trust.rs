@@ -2,6 +2,7 @@
 //! came with the work of steps waits until a person accepts it.
 
 use crate::landing::TARGET;
+use premath_evidence::Agent;
 use premath_kernel::policy::governing;
 use premath_tests::{Run, Scratch, issue};
 use serde_json::{Value, json};
@@ -46,7 +47,8 @@ mkdir -p "$(dirname "$f")"; echo changed > "$f"; git add -f "$f"; git commit -qm
 
 /// Every default as a file of it, which is in a subfolder where it may be.
 fn protected_files() -> Vec<(String, String)> {
-    let files = governing::defaults().enumerate().map(|(number, pattern)| {
+    let defaults = governing::defaults(Agent::governing_files());
+    let files = defaults.enumerate().map(|(number, pattern)| {
         let path = match pattern.strip_prefix('/') {
             Some(path) => path.to_owned(),
             None => format!("deep/{}", pattern.trim_start_matches("**/")),

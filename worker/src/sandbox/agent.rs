@@ -14,94 +14,19 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Variables that lead an agent to its folder; in a private home it is where it
-/// usually is.
-pub(crate) const FOLDER_VARIABLES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME"];
+/// Returns the variables that lead an agent to its folder; in a private home it
+/// is where it usually is.
+pub(crate) fn folder_variables() -> impl Iterator<Item = &'static str> {
+    let agents = Agent::ALL.iter();
+    agents.filter_map(|agent| agent.spec().files.folder_variable)
+}
 
 /// A file that is larger is not a file of an agent's state.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// One agent's files in the home.
-struct Files {
-    agent: Agent,
-    /// The word that starts it.
-    program: &'static str,
-    /// The variable that moves its folder, and the folder.
-    folder: (Option<&'static str>, &'static str),
-    /// What is copied from the folder.
-    copied: &'static [&'static str],
-    /// What is copied from the home.
-    beside: &'static [&'static str],
-    /// Which of them hold tokens that the agent renews.
-    renewed: &'static [&'static str],
-}
-
-const KNOWN: [Files; 4] = [
-    Files {
-        agent: Agent::Claude,
-        program: "claude",
-        folder: (Some("CLAUDE_CONFIG_DIR"), ".claude"),
-        copied: &[".credentials.json", "settings.json", "CLAUDE.md"],
-        beside: &[".claude.json"],
-        renewed: &[".credentials.json"],
-    },
-    Files {
-        agent: Agent::Codex,
-        program: "codex",
-        folder: (Some("CODEX_HOME"), ".codex"),
-        copied: &["auth.json", "config.toml", "AGENTS.md"],
-        beside: &[],
-        renewed: &["auth.json"],
-    },
-    Files {
-        agent: Agent::Gemini,
-        program: "gemini",
-        folder: (None, ".gemini"),
-        copied: &[
-            "oauth_creds.json",
-            "google_accounts.json",
-            "installation_id",
-            "settings.json",
-            "GEMINI.md",
-        ],
-        beside: &[],
-        renewed: &["oauth_creds.json"],
-    },
-    Files {
-        agent: Agent::OpenCode,
-        program: "opencode",
-        folder: (None, ".local/share/opencode"),
-        copied: &["auth.json"],
-        beside: &[
-            ".config/opencode/opencode.json",
-            ".config/opencode/opencode.jsonc",
-        ],
-        renewed: &["auth.json"],
-    },
-];
-
-/// Fields that an agent renews; a renewal leaves everything else alone.
-const RENEWED: [&str; 11] = [
-    "access",
-    "accessToken",
-    "access_token",
-    "expires",
-    "expiresAt",
-    "expiry_date",
-    "id_token",
-    "last_refresh",
-    "refresh",
-    "refreshToken",
-    "refresh_token",
-];
-
-/// What a JSON web token reports about the account that it is for.
-const ACCOUNT: [&str; 4] = [
-    "/iss",
-    "/sub",
-    "/email",
-    "/https:~1~1api.openai.com~1auth/chatgpt_account_id",
-];
+/// Claims of a JSON web token that say whose account it is for, with any
+/// server.
+const ACCOUNT: [&str; 3] = ["/iss", "/sub", "/email"];
 
 /// The state of the agents that a command starts.
 #[derive(Clone, Debug, Default)]
@@ -126,12 +51,14 @@ impl AgentState {
             let mut words = command.split(|c: char| !c.is_ascii_alphanumeric());
             words.any(|word| word == program)
         };
-        for known in &KNOWN {
-            if agent != Some(known.agent) && !names(known.program) {
+        for one in Agent::ALL.iter().copied() {
+            if agent != Some(one) && !names(one.spec().program) {
                 continue;
             }
-            let (moved, usual) = known.folder;
-            let moved = moved.and_then(variable).filter(|path| path.is_absolute());
+            let known = &one.spec().files;
+            let usual = known.folder;
+            let moved = known.folder_variable.and_then(variable);
+            let moved = moved.filter(|path| path.is_absolute());
             let Some(folder) = moved.or_else(|| Some(home?.join(usual))) else {
                 continue;
             };
@@ -206,7 +133,7 @@ fn differs_in_tokens_alone(before: &Value, after: &Value) -> bool {
     let (Value::Object(before), Value::Object(after)) = (before, after) else {
         return before == after;
     };
-    let is_fine = |name: &str, value: &Value, other: &Value| match RENEWED.contains(&name) {
+    let is_fine = |name: &str, value: &Value, other: &Value| match is_token(name) {
         true => is_renewed(value, other),
         false => differs_in_tokens_alone(value, other),
     };
@@ -216,6 +143,13 @@ fn differs_in_tokens_alone(before: &Value, after: &Value) -> bool {
                 .get(name)
                 .is_some_and(|other| is_fine(name, value, other))
         })
+}
+
+/// Returns whether an agent renews a field; a renewal leaves everything else
+/// alone.
+fn is_token(field: &str) -> bool {
+    let mut agents = Agent::ALL.iter();
+    agents.any(|agent| agent.spec().files.token_fields.contains(&field))
 }
 
 fn is_renewed(before: &Value, after: &Value) -> bool {
@@ -230,7 +164,7 @@ fn is_renewed(before: &Value, after: &Value) -> bool {
 
 /// Reads the account off a JSON web token (RFC 7519); nothing where it is none.
 /// Its signature is the server's to check.
-fn account(token: &str) -> Option<[Option<Value>; 4]> {
+fn account(token: &str) -> Option<Vec<Option<Value>>> {
     let mut parts = token.split('.');
     let (Some(_), Some(claims), Some(_), None) =
         (parts.next(), parts.next(), parts.next(), parts.next())
@@ -238,7 +172,10 @@ fn account(token: &str) -> Option<[Option<Value>; 4]> {
         return None;
     };
     let claims: Value = serde_json::from_slice(&decoded(claims)?).ok()?;
-    Some(ACCOUNT.map(|field| claims.pointer(field).cloned()))
+    let agents = Agent::ALL.iter();
+    let own = agents.flat_map(|agent| agent.spec().files.account_claims.iter());
+    let fields = ACCOUNT.iter().chain(own);
+    Some(fields.map(|field| claims.pointer(field).cloned()).collect())
 }
 
 /// Decodes base64url (RFC 4648).

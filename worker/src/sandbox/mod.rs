@@ -18,7 +18,7 @@ mod trial;
 mod words;
 
 pub use agent::AgentState;
-pub(crate) use agent::FOLDER_VARIABLES;
+pub(crate) use agent::folder_variables;
 pub use cache::Cache;
 pub(crate) use connect::connect;
 pub use explain::{Explanation, Limits, Listed, Reach};

@@ -1,7 +1,7 @@
 //! What one command has in namespaces of its own: the machine's part, its
 //! private folders, and the worktree that it works in.
 
-use super::{FOLDER_VARIABLES, Host, PrivateHome};
+use super::{Host, PrivateHome, folder_variables};
 use crate::environment::PROXY_PORT;
 use crate::settings::Resources;
 use crate::supervisor::CommandSpec;
@@ -189,7 +189,7 @@ pub(crate) fn set_home(spec: &mut CommandSpec, open: Option<&Path>, home: &Path,
         return set(spec, "HOME", open);
     }
     spec.env
-        .retain(|(name, _)| !FOLDER_VARIABLES.iter().any(|folder| name == folder));
+        .retain(|(name, _)| !folder_variables().any(|folder| name == folder));
     set(spec, "HOME", home);
     set(spec, "CARGO_HOME", home.join(".cargo"));
 }

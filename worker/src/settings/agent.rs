@@ -239,7 +239,7 @@ impl AgentSelection<'_> {
 
     fn work(&self, agent: Agent, adapter: Option<Adapter>, command: Option<String>) -> Work {
         let own = self.table.commands.get(&agent).cloned();
-        let ready = || agent.command_line().to_owned();
+        let ready = || agent.spec().command_line.to_owned();
         Work {
             provider: agent.as_str().to_owned(),
             adapter: adapter.unwrap_or(Adapter::Stream(agent)),
@@ -275,15 +275,18 @@ impl AgentSelection<'_> {
     }
 }
 
+/// Returns the names of all adapters.
+pub(super) fn adapter_names() -> impl Iterator<Item = &'static str> {
+    let of_commands = [Adapter::Shell, Adapter::EvidenceFile];
+    let of_commands = of_commands.into_iter().map(Adapter::as_str);
+    of_commands.chain(Agent::names())
+}
+
 /// Says which names are known.
 fn unknown(what: &str, name: &str) -> String {
-    let agents = Agent::ALL.iter().map(|agent| agent.as_str());
     let known: Vec<&str> = match what {
-        "adapter" => ["shell", "evidence-file"]
-            .into_iter()
-            .chain(agents)
-            .collect(),
-        _ => agents.collect(),
+        "adapter" => adapter_names().collect(),
+        _ => Agent::names().collect(),
     };
     format!(
         "unknown {what} `{name}`; expected one of {}",

@@ -146,9 +146,9 @@ impl SettingsError {
             Self::ProgramMissing {
                 agent: Some(agent), ..
             } => Some(format!(
-                "install it with npm install -g {}; list installed agents with `premath agents \
+                "install it with {}; list installed agents with `premath agents \
                 check`",
-                agent.package()
+                agent.spec().install_command()
             )),
             Self::ProgramMissing { .. } => Some(
                 "install it or correct the command; commands inherit this PATH, subject to [env]"

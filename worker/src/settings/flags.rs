@@ -1,5 +1,6 @@
 //! The flags that both loops take.
 
+use super::agent::adapter_names;
 use std::path::PathBuf;
 
 /// Flags of `harness-worker` and `harness-coordinator`.
@@ -40,10 +41,7 @@ pub struct LoopFlags {
     #[arg(long, value_name = "AGENTS")]
     pub agent: Option<String>,
     /// Set the evidence adapter of the work command
-    ///
-    /// One of shell, evidence-file, claude, codex, gemini or opencode.
-    /// [default: $PREMATH_ADAPTER, else the agent's, else shell]
-    #[arg(long, value_name = "ADAPTER")]
+    #[arg(long, value_name = "ADAPTER", long_help = adapter_help())]
     pub adapter: Option<String>,
     /// Set the verification command [default: $PREMATH_VERIFY_CMD]
     #[arg(long, value_name = "COMMAND")]
@@ -144,4 +142,15 @@ pub struct LoopFlags {
     /// Set the configuration file [default: harness.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+}
+
+/// The help of `--adapter`, which lists them.
+fn adapter_help() -> String {
+    let mut names: Vec<&str> = adapter_names().collect();
+    let last = names.pop().unwrap_or_default();
+    format!(
+        "Set the evidence adapter of the work command\n\nOne of {} or {last}. [default: \
+         $PREMATH_ADAPTER, else the agent's, else shell]",
+        names.join(", ")
+    )
 }

@@ -60,7 +60,7 @@ impl Commands<'_> {
         for work in self.work.all() {
             if let Some(program) = missing(&work.command) {
                 let agent = Agent::named(&work.provider)
-                    .filter(|agent| work.command == agent.command_line());
+                    .filter(|agent| work.command == agent.spec().command_line);
                 return Err(SettingsError::ProgramMissing {
                     place: self.place_of_work(&work.provider, &work.command),
                     name: "work",
@@ -131,7 +131,7 @@ impl Commands<'_> {
             let key = format!("agent.{provider}_cmd");
             return self.place(("", None), "", &key);
         }
-        if agent.is_some_and(|agent| command == agent.command_line()) {
+        if agent.is_some_and(|agent| command == agent.spec().command_line) {
             let named = |list: Option<String>| {
                 list.filter(|list| list.split(',').any(|name| name.trim() == provider))
             };

@@ -3,6 +3,7 @@
 
 use super::{FileSettings, LoopFlags};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use premath_evidence::Agent;
 use premath_kernel::json::plain::listed;
 use premath_kernel::policy::governing::{
     AllowError, CommandFiles, Governing, SensitiveChanges, files_of,
@@ -16,13 +17,26 @@ use std::str::FromStr;
 /// Patterns are as in `.gitignore`: one without a slash counts in every folder,
 /// and what a folder holds goes with it. Letter case does not count, for it does
 /// not on every file system that work is checked out on.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Protect {
     patterns: Vec<String>,
     set: GlobSet,
     governing: Governing,
     commands: Vec<String>,
     sensitive: SensitiveRule,
+}
+
+/// The defaults are protected, and sensitive changes reported.
+impl Default for Protect {
+    fn default() -> Self {
+        Self {
+            patterns: Vec::new(),
+            set: GlobSet::empty(),
+            governing: Governing::of_agents(Agent::governing_files()),
+            commands: Vec::new(),
+            sensitive: SensitiveRule::default(),
+        }
+    }
 }
 
 /// What happens to a step that changes sensitive files.
@@ -158,7 +172,7 @@ impl Protect {
     ///
     /// [`AllowError`]: no default, or a folder of the harness's own.
     pub fn allow(&mut self, names: &[String]) -> Result<(), AllowError> {
-        self.governing = Governing::new(names)?;
+        self.governing = Governing::new(Agent::governing_files(), names)?;
         Ok(())
     }
 

@@ -47,7 +47,7 @@ struct CheckArgs {
 
 /// Returns the agent of a name.
 pub(crate) fn named(name: &str) -> Result<Agent, String> {
-    let known: Vec<&str> = Agent::ALL.iter().map(|agent| agent.as_str()).collect();
+    let known: Vec<&str> = Agent::names().collect();
     Agent::named(name).ok_or_else(|| {
         format!(
             "unknown agent `{name}`; expected one of {}",
@@ -115,17 +115,17 @@ impl CheckArgs {
     fn look(&self, agent: Agent) -> Result<Found, CliError> {
         let mut found = Found {
             agent: agent.as_str(),
-            program: probe::find(agent.program()),
+            program: probe::find(agent.spec().program),
             version: None,
-            command: agent.command_line(),
+            command: agent.spec().command_line,
             trial: None,
             missing: Vec::new(),
         };
         let Some(program) = &found.program else {
             found.missing.push(format!(
-                "`{}` not found on PATH: npm install -g {}",
-                agent.program(),
-                agent.package()
+                "`{}` not found on PATH: {}",
+                agent.spec().program,
+                agent.spec().install_command()
             ));
             return Ok(found);
         };
@@ -133,7 +133,7 @@ impl CheckArgs {
             Ok(version) => found.version = Some(version),
             Err(why) => found
                 .missing
-                .push(format!("`{} --version` {why}", agent.program())),
+                .push(format!("`{} --version` {why}", agent.spec().program)),
         }
         if self.attempt {
             let trial = Trial::of(agent, self.limit)?;

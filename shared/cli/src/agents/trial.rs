@@ -43,7 +43,7 @@ impl Trial {
         artifact::write(&prompt, PROMPT.as_bytes())?;
         let mut command = probe::command("/bin/sh");
         command
-            .args(["-c", agent.command_line()])
+            .args(["-c", agent.spec().command_line])
             .env("PREMATH_PROMPT_FILE", &prompt)
             .current_dir(&folder);
         let ended = probe::run(command, limit).map_err(CliError::file("start", "/bin/sh".as_ref()));

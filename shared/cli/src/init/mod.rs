@@ -338,13 +338,14 @@ fn add_tasks(root: &Path, report: &mut Report) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::{CONFIG, FIRST_INSTRUCTION, NO_AGENT};
+    use premath_evidence::Agent;
     use premath_kernel::policy::governing;
 
     #[test]
     fn the_template_lists_what_is_protected_without_a_setting() {
         let listed = CONFIG.replace("\n#", " ");
         let listed: Vec<&str> = listed.split([' ', ',']).collect();
-        for pattern in governing::defaults() {
+        for pattern in governing::defaults(Agent::governing_files()) {
             assert!(listed.contains(&&*pattern), "{pattern}");
         }
     }

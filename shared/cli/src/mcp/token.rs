@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::paths::{self, variable};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use premath_evidence::Agent;
 use premath_memory::private::PrivateFolder;
 use premath_memory::roots::worktree_folders;
 use std::fs::File;
@@ -21,17 +22,13 @@ const FILE_MAX: u64 = 4096;
 const OTHERS: u32 = 0o077;
 /// The name of the token's file in the private folder.
 const DEFAULT_NAME: &str = "mcp-token";
-/// Folders in the home that steps use for the state of their tools.
+/// Folders in the home that steps use for the state of their tools, beside those
+/// of agents.
 const TOOL_STATE: &[&str] = &[
     ".bun",
     ".cache",
     ".cargo",
-    ".claude",
-    ".codex",
-    ".config/opencode",
-    ".gemini",
     ".gradle",
-    ".local/share/opencode",
     ".local/share/pnpm",
     ".local/state",
     ".m2",
@@ -42,8 +39,6 @@ const TOOL_STATE: &[&str] = &[
 /// The variables that move such folders.
 const TOOL_STATE_VARIABLES: &[&str] = &[
     "CARGO_HOME",
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
     "GOMODCACHE",
     "GRADLE_USER_HOME",
     "MISE_STATE_DIR",
@@ -153,12 +148,16 @@ impl Folders {
         let temporary = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
         let temporary = temporary.into_iter().chain([std::env::temp_dir()]);
         folders.extend(temporary.map(|folder| (folder, "a folder for temporary files")));
-        let moved = TOOL_STATE_VARIABLES
-            .iter()
-            .filter_map(|name| variable(name));
+        let of_agents = Agent::ALL.iter().map(|agent| &agent.spec().files);
+        let of_agents = of_agents.filter_map(|files| files.folder_variable);
+        let variables = TOOL_STATE_VARIABLES.iter().copied().chain(of_agents);
+        let moved = variables.filter_map(variable);
         let mut state: Vec<PathBuf> = moved.map(PathBuf::from).collect();
         if let Some(home) = variable("HOME").map(PathBuf::from) {
             state.extend(TOOL_STATE.iter().map(|name| home.join(name)));
+            let of_agents = Agent::ALL.iter();
+            let of_agents = of_agents.flat_map(|agent| agent.spec().files.folders());
+            state.extend(of_agents.map(|name| home.join(name)));
         }
         folders.extend(state.into_iter().map(|folder| (folder, "a tool's state")));
         Ok(Self(folders))

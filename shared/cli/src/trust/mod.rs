@@ -11,7 +11,9 @@ use crate::error::CliError;
 use crate::operator;
 use crate::terminal;
 use clap::Args;
+use premath_evidence::Agent;
 use premath_kernel::json::stamp::Stamp;
+use premath_kernel::policy::governing::Governing;
 use premath_kernel::policy::trust::{Acceptance, Acceptor, ChangeKind, TrustError, TrustRecord};
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
@@ -140,7 +142,7 @@ impl State {
             }
         };
         let root = &roots.repository;
-        let now = survey(root)?;
+        let now = survey(root, Governing::of_agents(Agent::governing_files()))?;
         let mut changes = Vec::new();
         if let Some(record) = &record {
             let changed = record.files().changes_to(&now.files);

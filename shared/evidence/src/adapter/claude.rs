@@ -4,7 +4,7 @@
 //! message. `is_error` can come with the subtype `success`, the cost is that
 //! of the session so far, and `allowed` is what a limit says all day long.
 
-use super::{Out, unknown};
+use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Retry, Speaker, Terminal,
@@ -15,8 +15,44 @@ use crate::json::{Object, Shape, cut, digest_of, length};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A message has blocks.
-pub(super) const SHAPE: Shape = Shape(&[("message", Shape(&[("content", Shape::FLAT)]))]);
+/// Claude Code.
+pub(super) static SPEC: AgentSpec = AgentSpec {
+    name: "claude",
+    title: "Claude Code",
+    program: "claude",
+    package: "@anthropic-ai/claude-code",
+    command_line: "claude -p --output-format stream-json --verbose --dangerously-skip-permissions \
+                   < \"$PREMATH_PROMPT_FILE\"",
+    options: "--model opus",
+    variables: &["ANTHROPIC_", "CLAUDE_CODE_", "DISABLE_"],
+    // As root it works without asking only where this is set.
+    confined_variables: &["IS_SANDBOX"],
+    governing_files: &["CLAUDE.md", ".claude/"],
+    files: AgentFiles {
+        folder_variable: Some("CLAUDE_CONFIG_DIR"),
+        folder: ".claude",
+        copied: &[".credentials.json", "settings.json", "CLAUDE.md"],
+        beside: &[".claude.json"],
+        renewed: &[".credentials.json"],
+        token_fields: &["accessToken", "expiresAt", "refreshToken"],
+        account_claims: &[],
+    },
+    stop_reasons_by_exit: &[],
+    says_begin: true,
+    // A message has blocks.
+    shape: &Shape(&[("message", Shape(&[("content", Shape::FLAT)]))]),
+    reader: || Box::new(Claude),
+};
+
+/// Holds nothing between two lines.
+#[derive(Debug)]
+struct Claude;
+
+impl LineReader for Claude {
+    fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+        read(line, out)
+    }
+}
 
 /// Subtypes of `system` that tell of no call, though some bear ids.
 const NOTICES: [&str; 14] = [
@@ -39,7 +75,7 @@ const NOTICES: [&str; 14] = [
 /// The model's name in messages that the agent wrote itself.
 const SYNTHETIC: &str = "<synthetic>";
 
-pub(super) fn read(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+fn read(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     match &*line.word("type")? {
         "system" => system(line, out),
         "assistant" => assistant(line, out),

@@ -7,7 +7,8 @@
 //! whole turn, and each change of it is a call. Usage is a running total, an
 //! `error` may be a warning, and a launch that failed prints nothing.
 
-use super::{Out, speaks_of_limit, unknown};
+use super::saying::speaks_of_limit;
+use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Retry, Speaker, Terminal,
@@ -21,12 +22,37 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A line of an item has it within.
-pub(super) const SHAPE: Shape = Shape(&[("item", Shape::FLAT)]);
+/// Codex.
+pub(super) static SPEC: AgentSpec = AgentSpec {
+    name: "codex",
+    title: "Codex",
+    program: "codex",
+    package: "@openai/codex",
+    command_line: "codex exec --json --skip-git-repo-check --sandbox danger-full-access - \
+                   < \"$PREMATH_PROMPT_FILE\"",
+    options: "",
+    variables: &["CODEX_", "OPENAI_"],
+    confined_variables: &[],
+    governing_files: &[".codex/"],
+    files: AgentFiles {
+        folder_variable: Some("CODEX_HOME"),
+        folder: ".codex",
+        copied: &["auth.json", "config.toml", "AGENTS.md"],
+        beside: &[],
+        renewed: &["auth.json"],
+        token_fields: &["access_token", "id_token", "last_refresh", "refresh_token"],
+        account_claims: &["/https:~1~1api.openai.com~1auth/chatgpt_account_id"],
+    },
+    stop_reasons_by_exit: &[],
+    says_begin: true,
+    // A line of an item has it within.
+    shape: &Shape(&[("item", Shape::FLAT)]),
+    reader: || Box::new(Codex::default()),
+};
 
 /// What is open.
 #[derive(Debug, Default)]
-pub(crate) struct Codex {
+struct Codex {
     turn_open: bool,
     /// Items that began, with how many changes of a plan were seen.
     open: BTreeMap<Arc<str>, u64>,
@@ -39,8 +65,8 @@ enum Phase {
     Completed,
 }
 
-impl Codex {
-    pub(super) fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+impl LineReader for Codex {
+    fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         match &*line.word("type")? {
             "thread.started" => out(EventKind::Begun(Begun {
                 session_id: Some(line.name("thread_id")?.into_owned()),
@@ -97,11 +123,13 @@ impl Codex {
         Ok(())
     }
 
-    pub(super) fn retained_bytes(&self) -> usize {
+    fn retained_bytes(&self) -> usize {
         let ids: usize = self.open.keys().map(|id| id.len()).sum();
         ids + self.open.len() * size_of::<(Arc<str>, u64)>() * 2
     }
+}
 
+impl Codex {
     fn open(&mut self, id: &str) -> Result<(), Flaw> {
         if self.open.len() >= MAX_OPEN {
             return Err(Flaw::TooManyOpen);

@@ -6,17 +6,50 @@
 //! words. A run that the agent stopped itself (a loop, the turns) ends as a
 //! success after an `error`.
 
-use super::{Out, speaks_of_limit, unknown};
+use super::saying::speaks_of_limit;
+use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Speaker, Terminal, Tokens,
     Usage, UsageBasis,
 };
 use crate::flaw::{Flaw, MAX_OPEN};
-use crate::json::{Object, digest_of};
+use crate::json::{Object, Shape, digest_of};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// Gemini CLI.
+pub(super) static SPEC: AgentSpec = AgentSpec {
+    name: "gemini",
+    title: "Gemini CLI",
+    program: "gemini",
+    package: "@google/gemini-cli",
+    command_line: "gemini --output-format stream-json --yolo < \"$PREMATH_PROMPT_FILE\"",
+    options: "",
+    variables: &["GEMINI_", "GOOGLE_GEMINI_"],
+    confined_variables: &[],
+    governing_files: &["GEMINI.md", ".gemini/"],
+    files: AgentFiles {
+        folder_variable: None,
+        folder: ".gemini",
+        copied: &[
+            "oauth_creds.json",
+            "google_accounts.json",
+            "installation_id",
+            "settings.json",
+            "GEMINI.md",
+        ],
+        beside: &[],
+        renewed: &["oauth_creds.json"],
+        token_fields: &["access_token", "expiry_date", "id_token", "refresh_token"],
+        account_claims: &[],
+    },
+    stop_reasons_by_exit: &[(53, "turn_limit")],
+    says_begin: true,
+    shape: &Shape::FLAT,
+    reader: || Box::new(Gemini::default()),
+};
 
 /// The tool that runs commands.
 const SHELL: &str = "run_shell_command";
@@ -27,7 +60,7 @@ const LOOP: &str = "Loop detected, stopping execution";
 
 /// Which answer of the model it is, and what is open.
 #[derive(Debug, Default)]
-pub(crate) struct Gemini {
+struct Gemini {
     round: u64,
     /// The same as text.
     round_name: Option<Arc<str>>,
@@ -44,8 +77,8 @@ struct Stop {
     message: String,
 }
 
-impl Gemini {
-    pub(super) fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+impl LineReader for Gemini {
+    fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         match &*line.word("type")? {
             "init" => out(EventKind::Begun(Begun {
                 session_id: line.optional_name("session_id")?.map(Cow::into_owned),
@@ -95,11 +128,13 @@ impl Gemini {
         Ok(())
     }
 
-    pub(super) fn retained_bytes(&self) -> usize {
+    fn retained_bytes(&self) -> usize {
         let ids: usize = self.commands.iter().map(|id| id.len()).sum();
         ids + self.commands.len() * size_of::<Arc<str>>() * 2
     }
+}
 
+impl Gemini {
     fn ended(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         self.answered = true;
         self.stopped = None;

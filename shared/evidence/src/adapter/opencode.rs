@@ -6,7 +6,8 @@
 //! session is another one. Nor is what the provider refuses, as long as it is
 //! asked again.
 
-use super::{Out, speaks_of_limit, unknown};
+use super::saying::speaks_of_limit;
+use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Speaker, Terminal, Tokens,
@@ -17,16 +18,44 @@ use crate::json::{Object, Shape, digest_of};
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// OpenCode.
+pub(super) static SPEC: AgentSpec = AgentSpec {
+    name: "opencode",
+    title: "OpenCode",
+    program: "opencode",
+    package: "opencode-ai",
+    command_line: "opencode run --format json < \"$PREMATH_PROMPT_FILE\"",
+    options: "",
+    variables: &["OPENCODE_"],
+    confined_variables: &[],
+    governing_files: &[".opencode/", "opencode.json", "opencode.jsonc"],
+    files: AgentFiles {
+        folder_variable: None,
+        folder: ".local/share/opencode",
+        copied: &["auth.json"],
+        beside: &[
+            ".config/opencode/opencode.json",
+            ".config/opencode/opencode.jsonc",
+        ],
+        renewed: &["auth.json"],
+        token_fields: &["access", "expires", "refresh"],
+        account_claims: &[],
+    },
+    stop_reasons_by_exit: &[],
+    // Its first event is that of a step.
+    says_begin: false,
+    // A part has a state.
+    shape: &Shape(&[("part", Shape(&[("state", Shape::FLAT)]))]),
+    reader: || Box::new(OpenCode::default()),
+};
+
 /// The tool that replaces a call that could not be made; it is reported as a
 /// success.
 const INVALID: &str = "invalid";
 
-/// A part has a state.
-pub(super) const SHAPE: Shape = Shape(&[("part", Shape(&[("state", Shape::FLAT)]))]);
-
 /// The session and the step that is open.
 #[derive(Debug, Default)]
-pub(crate) struct OpenCode {
+struct OpenCode {
     session: Option<String>,
     steps: u64,
     /// The step as text.
@@ -35,8 +64,8 @@ pub(crate) struct OpenCode {
     calls: u64,
 }
 
-impl OpenCode {
-    pub(super) fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+impl LineReader for OpenCode {
+    fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         let kind = line.word("type")?;
         self.same_session(line, out)?;
         match &*kind {
@@ -63,14 +92,16 @@ impl OpenCode {
     }
 
     /// A step is open from the model's first word until its calls are over.
-    pub(super) const fn is_in_step(&self) -> bool {
+    fn may_be_in_call(&self) -> bool {
         self.open
     }
 
-    pub(super) fn retained_bytes(&self) -> usize {
+    fn retained_bytes(&self) -> usize {
         self.session.as_ref().map_or(0, String::capacity)
     }
+}
 
+impl OpenCode {
     fn same_session(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         let session = line.optional_name("sessionID")?;
         if self.session.is_none() {

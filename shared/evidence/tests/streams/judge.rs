@@ -6,16 +6,23 @@ use crate::case::{policies, verdict};
 use premath_evidence::{Agent, AgentStream, AgentTurn, FoldedStream, ShellCall, agent_turn};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::JoinCheckInput;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
 
-/// A whole stream of an agent, which ends well.
+/// A whole stream of an agent, which ends well: `tests/streams/<agent>.jsonl`.
+#[expect(clippy::disallowed_methods, reason = "samples are files")]
 pub(crate) fn good(agent: Agent) -> &'static str {
-    match agent {
-        Agent::Claude => include_str!("claude.jsonl"),
-        Agent::Codex => include_str!("codex.jsonl"),
-        Agent::Gemini => include_str!("gemini.jsonl"),
-        Agent::OpenCode => include_str!("opencode.jsonl"),
-    }
+    static ALL: LazyLock<BTreeMap<Agent, String>> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/streams");
+        let sample = |agent: &Agent| {
+            let path = folder.join(format!("{}.jsonl", agent.as_str()));
+            (*agent, fs::read_to_string(path).unwrap())
+        };
+        Agent::ALL.iter().map(sample).collect()
+    });
+    &ALL[&agent]
 }
 
 pub(crate) fn fold(agent: Agent, bytes: impl AsRef<[u8]>) -> FoldedStream {

@@ -31,7 +31,7 @@ const OWN: [&str; 2] = [".premath", "artifacts"];
 ///
 /// A name counts in every folder where its reader looks in every folder: git
 /// for attributes, cargo, npm and direnv for their settings, agents for their
-/// instructions.
+/// instructions. What only one agent reads is not here: callers name it.
 const DEFAULTS: &[(PatternPlace, &str)] = &[
     (PatternPlace::Root, "harness.toml"),
     (PatternPlace::Root, "mise.toml"),
@@ -50,14 +50,6 @@ const DEFAULTS: &[(PatternPlace, &str)] = &[
     (PatternPlace::Root, ".husky/"),
     (PatternPlace::Anywhere, "AGENTS.md"),
     (PatternPlace::Anywhere, "AGENTS.override.md"),
-    (PatternPlace::Anywhere, "CLAUDE.md"),
-    (PatternPlace::Anywhere, "GEMINI.md"),
-    (PatternPlace::Anywhere, ".claude/"),
-    (PatternPlace::Anywhere, ".codex/"),
-    (PatternPlace::Anywhere, ".gemini/"),
-    (PatternPlace::Anywhere, ".opencode/"),
-    (PatternPlace::Anywhere, "opencode.json"),
-    (PatternPlace::Anywhere, "opencode.jsonc"),
     (PatternPlace::Anywhere, ".mcp.json"),
     (PatternPlace::Anywhere, ".cargo/config"),
     (PatternPlace::Anywhere, ".cargo/config.toml"),
@@ -66,9 +58,19 @@ const DEFAULTS: &[(PatternPlace, &str)] = &[
 ];
 
 /// Returns the default patterns as `.gitignore` has them: one that counts at
-/// the root alone begins with a slash.
-pub fn defaults() -> impl Iterator<Item = String> {
-    DEFAULTS.iter().map(|(place, name)| pattern(*place, name))
+/// the root alone begins with a slash. `of_agents` are the names that agents
+/// read in every folder.
+pub fn defaults(of_agents: impl IntoIterator<Item = &'static str>) -> impl Iterator<Item = String> {
+    all(of_agents)
+        .into_iter()
+        .map(|(place, name)| pattern(place, name))
+}
+
+/// Returns the defaults with those that agents read.
+fn all(of_agents: impl IntoIterator<Item = &'static str>) -> Vec<(PatternPlace, &'static str)> {
+    let of_agents = of_agents.into_iter();
+    let of_agents = of_agents.map(|name| (PatternPlace::Anywhere, name));
+    DEFAULTS.iter().copied().chain(of_agents).collect()
 }
 
 fn pattern(place: PatternPlace, name: &str) -> String {
@@ -84,17 +86,23 @@ fn pattern(place: PatternPlace, name: &str) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllowError {
     /// No default bears the name.
-    #[error("`{0}` is not protected by default; the defaults are {list}", list = listed())]
-    Unknown(String),
+    #[error("`{name}` is not protected by default; the defaults are {defaults}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The defaults, for a person.
+        defaults: String,
+    },
     /// It holds the harness's own files.
     #[error("`{0}` holds the harness's own files, which no step may change")]
     Own(String),
 }
 
-fn listed() -> String {
-    let patterns: Vec<String> = defaults()
-        .filter(|pattern| !OWN.contains(&pattern.trim_matches('/')))
-        .map(|pattern| format!("`{pattern}`"))
+fn listed(defaults: &[(PatternPlace, &str)]) -> String {
+    let patterns: Vec<String> = defaults
+        .iter()
+        .filter(|(_, name)| !OWN.contains(&name.trim_matches('/')))
+        .map(|(place, name)| format!("`{}`", pattern(*place, name)))
         .collect();
     patterns.join(", ")
 }
@@ -120,30 +128,42 @@ struct Rule {
 impl Governing {
     /// Returns the defaults without those that `allow` takes out. A name in
     /// `allow` is a default as it is listed, with or without its slashes at
-    /// both ends.
+    /// both ends. `of_agents` are the names that agents read in every folder.
     ///
     /// # Errors
     ///
     /// [`AllowError`]: no default, or a folder of the harness's own.
-    pub fn new(allow: &[String]) -> Result<Self, AllowError> {
+    pub fn new(
+        of_agents: impl IntoIterator<Item = &'static str>,
+        allow: &[String],
+    ) -> Result<Self, AllowError> {
+        let defaults = all(of_agents);
         let mut allowed = BTreeSet::new();
         for name in allow {
             let bare = name.trim().trim_start_matches("**/").trim_matches('/');
-            let found = DEFAULTS
+            let found = defaults
                 .iter()
                 .map(|(_, default)| *default)
                 .find(|default| default.trim_end_matches('/') == bare);
-            let default = found.ok_or_else(|| AllowError::Unknown(name.clone()))?;
+            let default = found.ok_or_else(|| AllowError::Unknown {
+                name: name.clone(),
+                defaults: listed(&defaults),
+            })?;
             if OWN.contains(&bare) {
                 return Err(AllowError::Own(name.clone()));
             }
             allowed.insert(default);
         }
-        Ok(Self::without(allowed))
+        Ok(Self::without(&defaults, allowed))
     }
 
-    fn without(allowed: BTreeSet<&'static str>) -> Self {
-        let rules = DEFAULTS.iter().map(|(place, name)| Rule {
+    /// Returns the defaults, all of them protected.
+    pub fn of_agents(of_agents: impl IntoIterator<Item = &'static str>) -> Self {
+        Self::without(&all(of_agents), BTreeSet::new())
+    }
+
+    fn without(defaults: &[(PatternPlace, &'static str)], allowed: BTreeSet<&'static str>) -> Self {
+        let rules = defaults.iter().map(|(place, name)| Rule {
             place: *place,
             parts: components(name),
             is_allowed: allowed.contains(name),
@@ -224,13 +244,6 @@ impl Governing {
     }
 }
 
-/// Every default is protected.
-impl Default for Governing {
-    fn default() -> Self {
-        Self::without(BTreeSet::new())
-    }
-}
-
 impl Rule {
     fn matches(&self, path: &[String]) -> bool {
         let starts = match self.place {
@@ -259,7 +272,7 @@ mod tests {
 
     fn allowing(names: &[&str]) -> Result<Governing, AllowError> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        Governing::new(&names)
+        Governing::new(["CLAUDE.md", ".claude/", ".codex/"], &names)
     }
 
     #[test]
@@ -386,11 +399,12 @@ mod tests {
 
     #[test]
     fn patterns_read_as_in_a_gitignore() {
-        let patterns: Vec<String> = defaults().collect();
+        let patterns: Vec<String> = defaults(["AGENT.md"]).collect();
         for pattern in [
             "/harness.toml",
             "/policies/",
             "AGENTS.md",
+            "AGENT.md",
             "**/.cargo/config.toml",
         ] {
             assert!(patterns.contains(&pattern.to_owned()), "{pattern}");

@@ -68,7 +68,7 @@ impl Site {
     }
 
     fn survey(&self) -> Survey {
-        survey(self.root()).unwrap()
+        survey(self.root(), Governing::of_agents(["CLAUDE.md", ".claude/"])).unwrap()
     }
 
     /// Returns what landed of the changes since a survey.

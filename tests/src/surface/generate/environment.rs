@@ -2,6 +2,7 @@
 
 use super::super::{Fault, files, text_of};
 use super::cell;
+use premath_evidence::Agent;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
@@ -179,7 +180,7 @@ const VARIABLES: [(SetBy, &str, &str); 44] = [
 const HEAD: &str = "\
 # Environment
 
-<!-- Written by `mise run generate` from tests/src/surface/generate/environment.rs and worker/src/environment.rs. -->
+<!-- Written by `mise run generate` from tests/src/surface/generate/environment.rs and worker/src/environment.rs and shared/evidence/src/adapter. -->
 
 ## Set by you
 
@@ -217,9 +218,19 @@ pub(super) fn page(root: &Path) -> String {
          those that agents sign in with: {}.\n",
         words("PASSED", ""),
         words("PASSED_STARTS", "*"),
-        words("OF_AGENTS", "*")
+        of_agents()
     );
     page
+}
+
+/// Returns what the names of agents' variables begin with.
+fn of_agents() -> String {
+    let agents = Agent::ALL.iter();
+    let starts: BTreeSet<&str> = agents
+        .flat_map(|agent| agent.spec().variables.iter().copied())
+        .collect();
+    let starts = starts.iter().map(|start| format!("`{start}*`"));
+    starts.collect::<Vec<_>>().join(", ")
 }
 
 fn rows(page: &mut String, group: SetBy) {

@@ -1,6 +1,7 @@
 //! Everything that is derived from the code and committed: `premath-check
 //! generate` writes it, `premath-check generated` fails where it is stale.
 
+mod agents;
 mod configuration;
 mod environment;
 mod exit_codes;
@@ -40,6 +41,7 @@ pub fn files(root: &Path) -> Files {
         "configuration.md",
         configuration::page(&text_of(root, super::docs::TEMPLATE)),
     );
+    page("agents.md", agents::page());
     page("environment.md", environment::page(root));
     page("exit-codes.md", exit_codes::page(root));
     let kinds = schemas::kinds(&premath(&["schema", "--json"]));

@@ -19,6 +19,7 @@ use crate::supervisor::confine::landlock::Lists;
 use crate::supervisor::confine::namespaces::Bounds;
 use crate::supervisor::confine::scratch::{self, Scratch};
 use crate::supervisor::{Ceilings, CommandSpec};
+use premath_evidence::Agent;
 use premath_kernel::policy::network::NetworkFacts;
 use premath_kernel::policy::sandbox::{
     SandboxMode, SandboxUnavailable, admitted, exposed, outermost,
@@ -42,10 +43,6 @@ const DEVICES: [&str; 9] = [
     "/dev/urandom",
     "/dev/zero",
 ];
-
-/// The variable that says to agents that they are confined: Claude Code works
-/// without asking for root only there.
-const CONFINED: &str = "IS_SANDBOX";
 
 /// What programs read of the kernel, where nothing is mounted. Not all of
 /// `/dev`: root could read disks.
@@ -243,7 +240,11 @@ impl Lane {
         for (name, value) in &confinement.host.variables {
             set(spec, name, value);
         }
-        set(spec, CONFINED, "1");
+        for agent in Agent::ALL {
+            for name in agent.spec().confined_variables {
+                set(spec, name, "1");
+            }
+        }
         spec.env.sort();
         Ok(Confined {
             reference: Some(confinement.reference.clone()),

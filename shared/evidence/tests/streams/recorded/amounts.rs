@@ -1,6 +1,6 @@
 //! What each recording amounts to, beside what its script did.
 
-use super::{AGENTS, Recording, recordings};
+use super::{Recording, recorded_agents, recordings};
 use crate::judge::{evidence, fold, gate};
 use premath_evidence::Terminal;
 
@@ -92,7 +92,7 @@ fn amount(recording: &Recording) -> String {
 
 #[test]
 fn every_recording_amounts_to_what_its_script_did() {
-    let amounts: String = AGENTS
+    let amounts: String = recorded_agents()
         .into_iter()
         .flat_map(recordings)
         .map(|recording| amount(&recording) + "\n")

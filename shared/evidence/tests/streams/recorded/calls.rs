@@ -1,7 +1,7 @@
 //! Every call that the model server made is in the fold exactly once, and
 //! nothing else is.
 
-use super::{AGENTS, Recording, recordings};
+use super::{Recording, recorded_agents, recordings};
 use crate::judge::{evidence, fold};
 use premath_evidence::{Agent, FoldedStream, Tokens};
 use premath_kernel::json::canonical;
@@ -116,7 +116,7 @@ fn told_in(stream: &FoldedStream) -> Vec<ReadCall> {
 
 #[test]
 fn every_call_of_the_model_is_there_once_and_no_other() {
-    for recording in AGENTS.into_iter().flat_map(recordings) {
+    for recording in recorded_agents().into_iter().flat_map(recordings) {
         let stream = fold(recording.agent, &recording.stream);
         let made = recording.made().filter(|call| is_told(&recording, call));
         let mut made: Vec<ReadCall> = made.map(|call| told_of(recording.agent, call)).collect();
@@ -136,7 +136,7 @@ fn every_call_of_the_model_is_there_once_and_no_other() {
 
 #[test]
 fn what_is_not_reported_was_made() {
-    let untold: usize = AGENTS
+    let untold: usize = recorded_agents()
         .into_iter()
         .flat_map(recordings)
         .map(|recording| {
@@ -149,7 +149,7 @@ fn what_is_not_reported_was_made() {
 
 #[test]
 fn what_was_spent_is_what_the_answers_said() {
-    for recording in AGENTS.into_iter().flat_map(recordings) {
+    for recording in recorded_agents().into_iter().flat_map(recordings) {
         let stream = fold(recording.agent, &recording.stream);
         let mut sum = Tokens::default();
         let mut nano_usd = 0;

@@ -9,10 +9,21 @@ mod faults;
 use premath_evidence::Agent;
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The agents that were recorded.
-const AGENTS: [Agent; 3] = [Agent::Codex, Agent::Gemini, Agent::OpenCode];
+/// Returns the folder of an agent's recordings.
+fn folder(agent: Agent) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
+    folder.join(agent.as_str())
+}
+
+/// Returns the agents that were recorded.
+fn recorded_agents() -> Vec<Agent> {
+    let agents = Agent::ALL.iter().copied();
+    let agents: Vec<Agent> = agents.filter(|agent| folder(*agent).is_dir()).collect();
+    assert!(!agents.is_empty());
+    agents
+}
 
 /// One script, as one agent took it.
 struct Recording {
@@ -39,8 +50,7 @@ impl Recording {
 /// Returns an agent's recordings, sorted.
 #[expect(clippy::disallowed_methods, reason = "recordings are files")]
 fn recordings(agent: Agent) -> Vec<Recording> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded");
-    let folder = folder.join(agent.as_str());
+    let folder = folder(agent);
     let mut scripts: Vec<String> = fs::read_dir(&folder)
         .unwrap()
         .filter_map(|entry| {

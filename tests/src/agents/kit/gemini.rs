@@ -1,11 +1,44 @@
-//! As Gemini CLI says it.
+//! Gemini CLI: how it is pointed at a model server, and how it says things.
 
-use super::beat::{Beat, Call, Deed, End, Format};
+use super::{AgentKit, StreamLines};
+use crate::scripted::Misbehaviour;
+use crate::scripted::beat::{Beat, Call, Deed, End, Format};
+use premath_evidence::Agent;
 use serde_json::{Value, json};
+
+/// Gemini CLI, as tests know it.
+pub(super) static KIT: AgentKit = AgentKit {
+    agent: Agent::Gemini,
+    is_recorded: true,
+    settings: (".gemini/settings.json", settings),
+    environment: |url, _| {
+        vec![
+            ("GOOGLE_GEMINI_BASE_URL", url.to_owned()),
+            ("GEMINI_API_KEY", "none".to_owned()),
+            ("GEMINI_CLI_TRUST_WORKSPACE", "true".to_owned()),
+        ]
+    },
+    arguments: &[
+        "--model",
+        "gemini-2.5-flash",
+        "--output-format",
+        "stream-json",
+        "--yolo",
+        "--prompt",
+    ],
+    format: || Box::new(Gemini),
+    not_said: &[(Misbehaviour::NullExit, "its results have no exit code")],
+    reports_use_as_it_goes: false,
+    lines: StreamLines {
+        begin: "{\"type\":\"init\",\"session_id\":\"g\"}\n",
+        end: "{\"type\":\"result\",\"status\":\"success\"}\n",
+        call,
+    },
+};
 
 const TIME: &str = "2026-01-01T00:00:00Z";
 
-pub(super) struct Gemini;
+struct Gemini;
 
 impl Format for Gemini {
     fn lines(&mut self, beat: &Beat<'_>) -> Vec<String> {
@@ -64,4 +97,23 @@ fn request(call: &Call) -> Value {
     json!({
         "type": "tool_use", "tool_name": name, "tool_id": call.id, "parameters": parameters,
     })
+}
+
+fn settings(_url: &str) -> String {
+    json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "privacy": {"usageStatisticsEnabled": false},
+        "telemetry": {"enabled": false},
+        "general": {"disableAutoUpdate": true, "enableAutoUpdate": false, "maxAttempts": 2},
+        "model": {"name": "gemini-2.5-flash", "maxSessionTurns": 12},
+    })
+    .to_string()
+}
+
+fn call(number: u32, output: &str) -> String {
+    format!(
+        r#"{{"type":"tool_use","tool_name":"shell","tool_id":"c{number}","parameters":{{"command":"cat {number}"}}}}
+{{"type":"tool_result","tool_id":"c{number}","status":"success","output":"{output}"}}
+"#
+    )
 }

@@ -1,11 +1,43 @@
-//! As Claude Code says it.
+//! Claude: how it is pointed at a model server, and how it says things.
 
-use super::beat::{Beat, Call, Deed, End, Format};
+use super::{AgentKit, StreamLines};
+use crate::scripted::Misbehaviour;
+use crate::scripted::beat::{Beat, Call, Deed, End, Format};
+use premath_evidence::Agent;
 use serde_json::{Value, json};
+
+/// Claude, as tests know it.
+pub(super) static KIT: AgentKit = AgentKit {
+    agent: Agent::Claude,
+    is_recorded: false,
+    settings: (".claude/settings.json", settings),
+    // No file of its names a server.
+    environment: |url, _| {
+        vec![
+            ("ANTHROPIC_BASE_URL", url.to_owned()),
+            ("ANTHROPIC_API_KEY", "none".to_owned()),
+        ]
+    },
+    arguments: &[
+        "-p",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--dangerously-skip-permissions",
+    ],
+    format: || Box::new(Claude),
+    not_said: &[(Misbehaviour::NullExit, "its results have no exit code")],
+    reports_use_as_it_goes: true,
+    lines: StreamLines {
+        begin: "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}\n",
+        end: "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false}\n",
+        call,
+    },
+};
 
 const SESSION: &str = "scripted-claude";
 
-pub(super) struct Claude;
+struct Claude;
 
 impl Format for Claude {
     fn lines(&mut self, beat: &Beat<'_>) -> Vec<String> {
@@ -84,4 +116,20 @@ fn assistant(block: Value, tokens: Option<u64>) -> Value {
         line["message"]["usage"] = json!({"input_tokens": tokens, "output_tokens": 1});
     }
     line
+}
+
+fn settings(_url: &str) -> String {
+    json!({
+        "env": {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+        "autoUpdates": false,
+    })
+    .to_string()
+}
+
+fn call(number: u32, output: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","message":{{"id":"m{number}","content":[{{"type":"tool_use","id":"toolu_{number}","name":"Bash","input":{{"command":"cat {number}"}}}}]}},"parent_tool_use_id":null,"session_id":"s"}}
+{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"toolu_{number}","content":"{output}"}}]}},"parent_tool_use_id":null,"session_id":"s"}}
+"#
+    )
 }

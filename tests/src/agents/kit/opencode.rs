@@ -1,11 +1,34 @@
-//! As OpenCode says it.
+//! OpenCode: how it is pointed at a model server, and how it says things.
 
-use super::beat::{Beat, Call, Deed, End, Format};
+use super::{AgentKit, StreamLines};
+use crate::scripted::Misbehaviour;
+use crate::scripted::beat::{Beat, Call, Deed, End, Format};
+use premath_evidence::Agent;
 use serde_json::{Value, json};
+
+/// OpenCode, as tests know it.
+pub(super) static KIT: AgentKit = AgentKit {
+    agent: Agent::OpenCode,
+    is_recorded: true,
+    settings: (".config/opencode/opencode.json", settings),
+    environment: |_, _| Vec::new(),
+    arguments: &["run", "--format", "json"],
+    format: || Box::new(OpenCode::default()),
+    not_said: &[(
+        Misbehaviour::Orphan,
+        "a call is reported once, when it is over: each result is its own request",
+    )],
+    reports_use_as_it_goes: true,
+    lines: StreamLines {
+        begin: "{\"type\":\"step_start\",\"sessionID\":\"o\"}\n",
+        end: "{\"type\":\"step_finish\",\"sessionID\":\"o\",\"part\":{\"reason\":\"stop\"}}\n",
+        call,
+    },
+};
 
 /// A step is open from the model's first word to the end of its call.
 #[derive(Default)]
-pub(super) struct OpenCode {
+struct OpenCode {
     open: bool,
 }
 
@@ -110,4 +133,31 @@ fn part(call: &Call, end: &End<'_>) -> Value {
         state["metadata"] = json!({"exit": code});
     }
     json!({"type": "tool", "callID": call.id, "tool": tool, "state": state})
+}
+
+fn settings(url: &str) -> String {
+    json!({
+        "autoupdate": false,
+        "share": "disabled",
+        "model": "scripted/scripted",
+        "small_model": "scripted/scripted",
+        "provider": {"scripted": {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "scripted",
+            "options": {"baseURL": format!("{url}/v1"), "apiKey": "none"},
+            "models": {"scripted": {
+                "name": "scripted",
+                "limit": {"context": 100_000, "output": 10_000},
+                "cost": {"input": 1, "output": 10, "cache_read": 0.1},
+            }},
+        }},
+    })
+    .to_string()
+}
+
+fn call(number: u32, output: &str) -> String {
+    format!(
+        r#"{{"type":"tool_use","timestamp":{number},"sessionID":"o","part":{{"type":"tool","callID":"c{number}","tool":"bash","state":{{"status":"completed","input":{{"command":"cat {number}"}},"output":"{output}","metadata":{{"exit":0}}}}}}}}
+"#
+    )
 }

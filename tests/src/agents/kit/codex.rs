@@ -1,9 +1,37 @@
-//! As Codex says it.
+//! Codex: how it is pointed at a model server, and how it says things.
 
-use super::beat::{Beat, Call, Deed, End, Format};
+use super::{AgentKit, StreamLines};
+use crate::scripted::beat::{Beat, Call, Deed, End, Format};
+use premath_evidence::Agent;
 use serde_json::{Value, json};
 
-pub(super) struct Codex;
+/// Codex, as tests know it.
+pub(super) static KIT: AgentKit = AgentKit {
+    agent: Agent::Codex,
+    is_recorded: true,
+    settings: (".codex/config.toml", settings),
+    environment: |_, home| {
+        let folder = home.join(".codex").to_string_lossy().into_owned();
+        vec![("CODEX_HOME", folder)]
+    },
+    arguments: &[
+        "exec",
+        "--json",
+        "--skip-git-repo-check",
+        "-s",
+        "danger-full-access",
+    ],
+    format: || Box::new(Codex),
+    not_said: &[],
+    reports_use_as_it_goes: false,
+    lines: StreamLines {
+        begin: "{\"type\":\"thread.started\",\"thread_id\":\"t\"}\n{\"type\":\"turn.started\"}\n",
+        end: "{\"type\":\"turn.completed\",\"usage\":{}}\n",
+        call,
+    },
+};
+
+struct Codex;
 
 impl Format for Codex {
     fn lines(&mut self, beat: &Beat<'_>) -> Vec<String> {
@@ -66,4 +94,31 @@ fn item(call: &Call, end: Option<&End<'_>>) -> Value {
             "changes": [{"path": path, "kind": "add"}],
         }),
     }
+}
+
+fn settings(url: &str) -> String {
+    format!(
+        r#"model = "gpt-5.5"
+model_provider = "scripted"
+check_for_update_on_startup = false
+
+[model_providers.scripted]
+name = "scripted"
+base_url = "{url}/v1"
+wire_api = "responses"
+request_max_retries = 2
+stream_max_retries = 2
+
+[analytics]
+enabled = false
+"#
+    )
+}
+
+fn call(number: u32, output: &str) -> String {
+    format!(
+        r#"{{"type":"item.started","item":{{"id":"item_{number}","type":"command_execution","command":"cat {number}","aggregated_output":"","exit_code":null,"status":"in_progress"}}}}
+{{"type":"item.completed","item":{{"id":"item_{number}","type":"command_execution","command":"cat {number}","aggregated_output":"{output}","exit_code":0,"status":"completed"}}}}
+"#
+    )
 }

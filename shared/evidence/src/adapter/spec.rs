@@ -1,0 +1,99 @@
+//! What agents differ in.
+
+use super::Out;
+use crate::flaw::Flaw;
+use crate::json::{Object, Shape};
+use std::fmt;
+
+/// Everything in which an agent differs from others.
+#[derive(Debug)]
+pub struct AgentSpec {
+    /// Its name in configuration and in evidence; its provider's name too.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// The program, as it is looked for on `PATH`.
+    pub program: &'static str,
+    /// The npm package that has the program.
+    pub package: &'static str,
+    /// The command line by which it works unattended, as a shell reads it.
+    ///
+    /// It reads its prompt from a file on its standard input, for an argument is
+    /// bounded by the system; does not ask for permission, because no user is
+    /// present; and prints the event stream that its adapter reads. What it may
+    /// write is confined by the harness.
+    pub command_line: &'static str,
+    /// Arguments for its command line that a person may want, such as those
+    /// that choose a model; examples in documentation have them.
+    pub options: &'static str,
+    /// What the names of variables begin with that it signs in with or is
+    /// configured by; they pass to the work command alone.
+    pub variables: &'static [&'static str],
+    /// Variables that say to it, by the value `1`, that it is confined.
+    pub confined_variables: &'static [&'static str],
+    /// Files and folders of a repository that it takes instructions, hooks or
+    /// servers from, in every folder; a folder ends with a slash.
+    pub governing_files: &'static [&'static str],
+    /// Its files in the user's home.
+    pub files: AgentFiles,
+    /// Why it stopped, for exit codes that alone report it.
+    pub(crate) stop_reasons_by_exit: &'static [(i32, &'static str)],
+    /// Whether it says that it is up before it does anything.
+    pub(crate) says_begin: bool,
+    /// What lies within its lines that its reader asks for.
+    pub(crate) shape: &'static Shape,
+    /// Makes the reader of a stream.
+    pub(crate) reader: fn() -> Box<dyn LineReader>,
+}
+
+/// An agent's files in the user's home: what it signs in with and is configured
+/// by.
+#[derive(Debug)]
+pub struct AgentFiles {
+    /// The variable that moves the folder.
+    pub folder_variable: Option<&'static str>,
+    /// The folder, from the home.
+    pub folder: &'static str,
+    /// What a private home gets of the folder.
+    pub copied: &'static [&'static str],
+    /// What a private home gets of the home beside the folder.
+    pub beside: &'static [&'static str],
+    /// Which of the copied files hold tokens that the agent renews.
+    pub renewed: &'static [&'static str],
+    /// The fields of such a file that a renewal changes.
+    pub token_fields: &'static [&'static str],
+    /// Claims of a JSON web token, as JSON pointers, that say whose account it
+    /// is, beside the standard ones.
+    pub account_claims: &'static [&'static str],
+}
+
+impl AgentSpec {
+    /// Returns the command that installs the agent.
+    pub fn install_command(&self) -> String {
+        format!("npm install -g {}", self.package)
+    }
+}
+
+impl AgentFiles {
+    /// Returns the folders of the home that its files are in.
+    pub fn folders(&self) -> impl Iterator<Item = &'static str> {
+        let beside = self.beside.iter().filter_map(|file| file.rsplit_once('/'));
+        std::iter::once(self.folder).chain(beside.map(|(folder, _)| folder))
+    }
+}
+
+/// Reads the lines of one stream.
+pub(crate) trait LineReader: fmt::Debug + Send {
+    /// Reads a line; what was reported before the flaw counts.
+    fn read(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw>;
+
+    /// Returns whether a call may run that is reported only when it is over.
+    fn may_be_in_call(&self) -> bool {
+        false
+    }
+
+    /// Returns how many bytes the reader holds.
+    fn retained_bytes(&self) -> usize {
+        0
+    }
+}
