@@ -34,9 +34,9 @@ pub(crate) fn bind<'a>(evidence: &mut Evidence, calls: impl Iterator<Item = &'a 
     let (Some(Some(profile)), None) = (profiles.next(), profiles.next()) else {
         return;
     };
-    let further = &mut evidence.call_spec.further;
-    further.runtime_sandbox_ref = Some(profile);
-    further.execution_boundary_policy = Some(Policy::Content(BoundaryPolicy {
+    let spec = &mut evidence.call_spec;
+    spec.runtime_sandbox_ref = Some(profile);
+    spec.execution_boundary_policy = Some(Policy::Content(BoundaryPolicy {
         shell_tools: BTreeSet::from([SHELL_TOOL.to_owned()]),
         workdir_roots: workdirs,
         ..BoundaryPolicy::default()
@@ -74,9 +74,9 @@ mod tests {
     #[test]
     fn a_turn_whose_commands_were_all_confined_is_bound_to_their_profile() {
         let mut input = turn(&[call("work", Some("s")), call("verify", Some("s"))]);
-        let further = &input.evidence.call_spec.further;
-        assert_eq!(further.runtime_sandbox_ref.as_deref(), Some("s"));
-        assert!(further.execution_boundary_policy.is_some());
+        let spec = &input.evidence.call_spec;
+        assert_eq!(spec.runtime_sandbox_ref.as_deref(), Some("s"));
+        assert!(spec.execution_boundary_policy.is_some());
         assert!(!violates(&input));
         // The gate holds it to what it claims.
         input.evidence.tool_results[1].facts = None;
@@ -87,9 +87,9 @@ mod tests {
     fn a_turn_with_a_command_that_was_not_claims_none() {
         for second in [None, Some("other")] {
             let input = turn(&[call("work", Some("s")), call("verify", second)]);
-            let further = &input.evidence.call_spec.further;
-            assert_eq!(further.runtime_sandbox_ref, None);
-            assert_eq!(further.execution_boundary_policy, None);
+            let spec = &input.evidence.call_spec;
+            assert_eq!(spec.runtime_sandbox_ref, None);
+            assert_eq!(spec.execution_boundary_policy, None);
             assert!(!violates(&input));
         }
         let free = turn(&[call("work", None)]);

@@ -5,8 +5,8 @@ use premath_kernel::authority::StepIdentity;
 use premath_kernel::json::canonical;
 use premath_kernel::turn::mutation::{session_ref, trajectory_ref};
 use premath_kernel::turn::{
-    ActionMode, CallSpecRow, Evidence, ExecutionPattern, FurtherBinding, GovernanceProfile,
-    ProtocolState, QueueRow, RenderRow, StateViewRow,
+    ActionMode, CallSpecRow, Evidence, ExecutionPattern, GovernanceProfile, ProtocolState,
+    QueueRow, RenderRow, StateViewRow,
 };
 use serde_json::json;
 use std::borrow::Cow;
@@ -124,7 +124,7 @@ pub(crate) fn evidence_of(
         state_view_policy_digest: view_policy(),
         decomposition_policy_digest: decomposition_policy(),
         text_adapter_profile: None,
-        further: FurtherBinding::default(),
+        ..CallSpecRow::default()
     };
     let mut evidence = Evidence::new(call_spec, ProtocolState::ended("end_turn"));
     evidence.tool_render = calls

@@ -17,9 +17,9 @@ mod peak;
 use figure::{Wrong, median, timed};
 use premath_kernel::json::canonical::sha256_hex;
 use premath_kernel::turn::{
-    ActionMode, CallSpecRow, Constraints, Evidence, ExecutionPattern, FurtherBinding,
-    JoinCheckInput, ParsedInput, ProtocolState, QueueRow, RenderRow, RequestRow, ResultRow,
-    StateViewRow, UseRow, join_classes, mutation_classes, normalize,
+    ActionMode, CallSpecRow, Constraints, Evidence, ExecutionPattern, JoinCheckInput, ParsedInput,
+    ProtocolState, QueueRow, RenderRow, RequestRow, ResultRow, StateViewRow, UseRow, join_classes,
+    mutation_classes, normalize,
 };
 use serde_json::json;
 use std::process::{Command, ExitCode};
@@ -168,7 +168,7 @@ fn turn(calls: usize) -> JoinCheckInput {
         state_view_policy_digest: "view".into(),
         decomposition_policy_digest: "decomposition".into(),
         text_adapter_profile: None,
-        further: FurtherBinding::default(),
+        ..CallSpecRow::default()
     };
     let mut evidence = Evidence::new(spec, ProtocolState::ended("end_turn"));
     for number in 0..calls {

@@ -4,7 +4,9 @@
 pub mod canonical;
 pub mod field;
 pub mod id;
+pub(crate) mod path;
 pub mod plain;
+pub(crate) mod read;
 pub mod reference;
 pub mod schema;
 pub mod size;

@@ -4,13 +4,13 @@
 //! comes from the one before, which it uses up.
 
 use super::constraints::Constraints;
+use super::error::EvidenceError;
 use super::evidence::{CallSpecRow, RequestRow, UseRow};
 use super::gate::{self, BrokenRule};
 use super::input::JoinCheckInput;
 use super::join_check::JoinCheck;
 use super::mutation::{MutationBinding, MutationKind, MutationReady};
 use super::normal::{Digests, NormalResult, Normalized, normalize};
-use super::path::EvidenceError;
 use crate::failure::FailureClass;
 use std::collections::BTreeSet;
 

@@ -1,10 +1,10 @@
 //! The answer of `premath harness-join-check --json` (`contracts.md` 2).
 
 use super::constraints::Constraints;
+use super::error::EvidenceError;
 use super::gate::{self, explain};
 use super::input::{JoinCheckInput, ParsedInput};
 use super::normal::{Digests, Normalized, normalize};
-use super::path::EvidenceError;
 use crate::failure::FailureClass;
 use schemars::JsonSchema;
 use serde::Serialize;

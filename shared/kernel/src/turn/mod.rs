@@ -21,8 +21,10 @@
 //! [`join_check`](join_check::join_check) is the same judgement as a report,
 //! for `premath harness-join-check`; it mints nothing.
 
+mod block;
 pub mod chain;
 pub mod constraints;
+mod error;
 pub mod evidence;
 mod gate;
 pub mod governance;
@@ -30,8 +32,6 @@ mod input;
 pub mod join_check;
 pub mod mutation;
 pub mod normal;
-mod path;
-mod reader;
 pub mod word;
 
 pub use chain::{CallSpec, JoinClosed, Refused, ToolRequests, ToolResults, ToolUse};
@@ -39,9 +39,10 @@ pub use constraints::{
     Constraints, DecompositionConstraints, GOVERNANCE_CLAIM, GovernanceProfile, HandoffConstraints,
     PolicyProvenance, ProtocolConstraints, TruncationConstraints,
 };
+pub use error::EvidenceError;
 pub use evidence::{
-    CallSpecRow, Evidence, Facts, FurtherBinding, HandoffPacket, ProtocolState, QueueRow,
-    RenderRow, RequestRow, ResultRow, StateViewRow, UseRow,
+    CallSpecRow, Evidence, Facts, HandoffPacket, ProtocolState, QueueRow, RenderRow, RequestRow,
+    ResultRow, StateViewRow, UseRow,
 };
 pub use gate::{
     Breach, BrokenRule, PLACES, RuleNote, Stage, explain, join_classes, mutation_classes, notes,
@@ -52,7 +53,6 @@ pub use mutation::{
     Block, ClaimSet, Close, Discover, MutationBinding, MutationKind, MutationReady, MutationWitness,
 };
 pub use normal::{Digests, Normalized, normalize};
-pub use path::EvidenceError;
 pub use word::{ActionMode, Disposition, ExecutionPattern, ResultStatus};
 
 #[cfg(test)]

@@ -2,9 +2,13 @@
 //!
 //! Words are read trimmed and in any ASCII letter case, and written as here.
 
+use super::block::always_normal;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
 /// A closed set of words, one variant each.
 pub(super) trait Word: Sized {
@@ -13,6 +17,55 @@ pub(super) trait Word: Sized {
 
     /// Reads a word that is already trimmed and lower-cased.
     fn read(word: &str) -> Option<Self>;
+}
+
+/// Reads a word, `None` of a blank text.
+struct Read<W>(PhantomData<W>);
+
+impl<W: Word> Visitor<'_> for Read<W> {
+    type Value = Option<W>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "one of {}", W::ADMITTED)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Option<W>, E> {
+        let word = text.trim().to_ascii_lowercase();
+        match W::read(&word) {
+            None if !word.is_empty() => Err(E::invalid_value(Unexpected::Str(text), &self)),
+            word => Ok(word),
+        }
+    }
+}
+
+/// A word that is absent where it is blank.
+struct Blankable<W>(Option<W>);
+
+impl<'de, W: Word> Deserialize<'de> for Blankable<W> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Read(PhantomData)).map(Self)
+    }
+}
+
+/// Reads an optional word; null and blank text read as absent.
+pub(super) fn word<'de, D: Deserializer<'de>, W: Word>(
+    deserializer: D,
+) -> Result<Option<W>, D::Error> {
+    let word: Option<Blankable<W>> = Option::deserialize(deserializer)?;
+    Ok(word.and_then(|word| word.0))
+}
+
+/// Reads an optional word that has a default.
+pub(super) fn word_or_default<'de, D: Deserializer<'de>, W: Word + Default>(
+    deserializer: D,
+) -> Result<W, D::Error> {
+    Ok(word(deserializer)?.unwrap_or_default())
+}
+
+/// Reads a word that must be there.
+fn required<'de, D: Deserializer<'de>, W: Word>(deserializer: D) -> Result<W, D::Error> {
+    let Blankable(word) = Blankable::deserialize(deserializer)?;
+    word.ok_or_else(|| D::Error::invalid_value(Unexpected::Str(""), &Read::<W>(PhantomData)))
 }
 
 /// The schema of a word as it is read: in any letter case, with white space
@@ -76,6 +129,20 @@ macro_rules! words {
             }
         }
 
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                required(deserializer)
+            }
+        }
+
+        always_normal!($name);
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.as_str())
@@ -86,21 +153,25 @@ macro_rules! words {
 
 words! {
     /// How the model acts in a turn (`HARNESS-TYPESTATE 7`).
+    #[derive(Default)]
     ActionMode admits "code, json, text" {
         /// Code that may call many tools in one action.
         Code = "code",
         /// One structured call an action object.
         Json = "json",
         /// Free text: no tool calls, except through a named adapter profile.
+        #[default]
         Text = "text",
     }
 }
 
 words! {
     /// How the turn is arranged (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`).
+    #[derive(Default)]
     ExecutionPattern admits
         "single, chain, route, parallel, orchestrator_workers, evaluator_optimizer" {
         /// One call of the model.
+        #[default]
         Single = "single",
         /// Calls one after another.
         Chain = "chain",

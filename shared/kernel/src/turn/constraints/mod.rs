@@ -17,76 +17,78 @@ pub use governance::{
 pub use scope::{CompactionConstraints, GuardrailConstraints, ScopeConstraints};
 pub use tools::ToolConstraints;
 
+use super::block::block;
 use super::word::OrchestrationRole;
 use crate::failure::FailureClass;
-use schemars::JsonSchema;
-use serde::Serialize;
+use crate::json::read::{flag, given};
 use serde_json::Number;
 use std::collections::BTreeSet;
 
-/// The constraint blocks that are next to `evidence`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Constraints {
-    /// The governance claim and what its policy package is pinned to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub governance_profile: Option<GovernanceProfile>,
-    /// What is known about the transport.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub protocol_constraints: Option<ProtocolConstraints>,
-    /// What a handoff must satisfy.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub handoff_constraints: Option<HandoffConstraints>,
-    /// What is known about cut results.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub truncation_constraints: Option<TruncationConstraints>,
-    /// What splitting the turn up must satisfy.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub decomposition_constraints: Option<DecompositionConstraints>,
-    /// Catalog, examples and callers of tools (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_constraints: Option<ToolConstraints>,
-    /// Which guardrail stages must have decided (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub guardrail_constraints: Option<GuardrailConstraints>,
-    /// What a compaction must carry forward (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub compaction_constraints: Option<CompactionConstraints>,
-    /// What a role may read and write (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scope_constraints: Option<ScopeConstraints>,
-    /// How the turn may be traced (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace_constraints: Option<TraceConstraints>,
-    /// The control profiles of risk tiers (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub risk_constraints: Option<RiskConstraints>,
-    /// The evaluation gate (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub eval_constraints: Option<EvalConstraints>,
-    /// The adversarial regression gate (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub red_team_constraints: Option<RedTeamConstraints>,
-    /// What a self-evolving change must supply (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub self_evolution_constraints: Option<SelfEvolutionConstraints>,
-    /// The authority that is active (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mutation_constraints: Option<MutationConstraints>,
+block! {
+    /// The constraint blocks that are next to `evidence`.
+    #[derive(Default)]
+    pub struct Constraints {
+        /// The governance claim and what its policy package is pinned to.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub governance_profile: Option<GovernanceProfile>,
+        /// What is known about the transport.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub protocol_constraints: Option<ProtocolConstraints>,
+        /// What a handoff must satisfy.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub handoff_constraints: Option<HandoffConstraints>,
+        /// What is known about cut results.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub truncation_constraints: Option<TruncationConstraints>,
+        /// What splitting the turn up must satisfy.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub decomposition_constraints: Option<DecompositionConstraints>,
+        /// Catalog, examples and callers of tools (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub tool_constraints: Option<ToolConstraints>,
+        /// Which guardrail stages must have decided (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub guardrail_constraints: Option<GuardrailConstraints>,
+        /// What a compaction must carry forward (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub compaction_constraints: Option<CompactionConstraints>,
+        /// What a role may read and write (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub scope_constraints: Option<ScopeConstraints>,
+        /// How the turn may be traced (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub trace_constraints: Option<TraceConstraints>,
+        /// The control profiles of risk tiers (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub risk_constraints: Option<RiskConstraints>,
+        /// The evaluation gate (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub eval_constraints: Option<EvalConstraints>,
+        /// The adversarial regression gate (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub red_team_constraints: Option<RedTeamConstraints>,
+        /// What a self-evolving change must supply (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub self_evolution_constraints: Option<SelfEvolutionConstraints>,
+        /// The authority that is active (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub mutation_constraints: Option<MutationConstraints>,
+    }
 }
 
-/// The governance claim (`HARNESS-TYPESTATE 8`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct GovernanceProfile {
-    /// The claim; any but [`GOVERNANCE_CLAIM`] is refused, claimed or not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub claim_id: Option<String>,
-    /// Whether it is claimed.
-    pub claimed: bool,
-    /// Where the policy comes from.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy_provenance: Option<PolicyProvenance>,
+block! {
+    /// The governance claim (`HARNESS-TYPESTATE 8`).
+    #[derive(Default)]
+    pub struct GovernanceProfile {
+        /// The claim; any but [`GOVERNANCE_CLAIM`] is refused, claimed or not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub claim_id: Option<String>,
+        /// Whether it is claimed.
+        pub claimed: bool,
+        /// Where the policy comes from.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub policy_provenance: Option<PolicyProvenance>,
+    }
 }
 
 impl GovernanceProfile {
@@ -134,108 +136,116 @@ pub(in crate::turn) fn text(text: &Option<String>) -> Option<&str> {
 /// The only governance claim that this contract knows.
 pub const GOVERNANCE_CLAIM: &str = "profile.doctrine_inf_governance.v0";
 
-/// Where a governance policy comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PolicyProvenance {
-    /// Whether the package is pinned.
-    pub pinned: bool,
-    /// The package.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub package_ref: Option<String>,
-    /// The digest that it should have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected_digest: Option<String>,
-    /// The digest that it has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bound_digest: Option<String>,
+block! {
+    /// Where a governance policy comes from.
+    #[derive(Default)]
+    pub struct PolicyProvenance {
+        /// Whether the package is pinned.
+        pub pinned: bool,
+        /// The package.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub package_ref: Option<String>,
+        /// The digest that it should have.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub expected_digest: Option<String>,
+        /// The digest that it has.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub bound_digest: Option<String>,
+    }
 }
 
-/// What is known about the transport.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ProtocolConstraints {
-    /// Whether calls and outputs came in the order that the policy demands.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parallel_transport_order_valid: Option<bool>,
+block! {
+    /// What is known about the transport.
+    #[derive(Default)]
+    pub struct ProtocolConstraints {
+        /// Whether calls and outputs came in the order that the policy demands.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub parallel_transport_order_valid: Option<bool>,
+    }
 }
 
-/// What a handoff must satisfy; binds also when none is given.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HandoffConstraints {
-    /// Artifacts that must go with it.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    #[schemars(default)]
-    pub required_artifact_refs: BTreeSet<String>,
-    /// Who may take over; anybody where empty.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    #[schemars(default)]
-    pub allowed_targets: BTreeSet<String>,
-    /// Whether there must be a way back.
-    #[schemars(default)]
-    pub require_return_path: bool,
-    /// The artifacts that exist (ours); those required must be among them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub available_artifact_refs: Option<BTreeSet<String>>,
-    /// The roles that may hand over (ours); any where empty.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    #[schemars(default)]
-    pub allowed_roles: BTreeSet<OrchestrationRole>,
-    /// The contract that these constraints are taken from (ours); it must be
-    /// the call spec's `handoffContractDigest`. Compared as it is: the writer
-    /// of this block vouches that it is that contract's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub contract_digest: Option<String>,
+block! {
+    /// What a handoff must satisfy; binds also when none is given.
+    #[derive(Default)]
+    pub struct HandoffConstraints {
+        /// Artifacts that must go with it.
+        #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+        #[schemars(default)]
+        pub required_artifact_refs: BTreeSet<String>,
+        /// Who may take over; anybody where empty.
+        #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+        #[schemars(default)]
+        pub allowed_targets: BTreeSet<String>,
+        /// Whether there must be a way back.
+        #[serde(deserialize_with = "flag")]
+        #[schemars(default)]
+        pub require_return_path: bool,
+        /// The artifacts that exist (ours); those required must be among them.
+        #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+        pub available_artifact_refs: Option<BTreeSet<String>>,
+        /// The roles that may hand over (ours); any where empty.
+        #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+        #[schemars(default)]
+        pub allowed_roles: BTreeSet<OrchestrationRole>,
+        /// The contract that these constraints are taken from (ours); it must be
+        /// the call spec's `handoffContractDigest`. Compared as it is: the writer
+        /// of this block vouches that it is that contract's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub contract_digest: Option<String>,
+    }
 }
 
-/// What is known about cut results.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TruncationConstraints {
-    /// Whether the policy applies.
-    #[schemars(default)]
-    pub required: bool,
-    /// Whether it was kept.
-    #[schemars(default)]
-    pub valid: bool,
+block! {
+    /// What is known about cut results.
+    #[derive(Default)]
+    pub struct TruncationConstraints {
+        /// Whether the policy applies.
+        #[serde(deserialize_with = "flag")]
+        #[schemars(default)]
+        pub required: bool,
+        /// Whether it was kept.
+        #[serde(deserialize_with = "flag")]
+        #[schemars(default)]
+        pub valid: bool,
+    }
 }
 
-/// What splitting the turn up must satisfy.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DecompositionConstraints {
-    /// Whether it is admitted at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub admissible: Option<bool>,
-    /// The pattern that the turn must have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected_execution_pattern: Option<String>,
-    /// The decomposition policy that the turn must be bound to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected_policy_digest: Option<String>,
-    /// The most branches (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_branches: Option<u64>,
-    /// Whether anything beyond a workflow needs a measured trigger (ours).
-    #[serde(skip_serializing_if = "is_false")]
-    #[schemars(default)]
-    pub require_trigger: bool,
-    /// That trigger (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trigger: Option<AutonomyTrigger>,
+block! {
+    /// What splitting the turn up must satisfy.
+    #[derive(Default)]
+    pub struct DecompositionConstraints {
+        /// Whether it is admitted at all.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub admissible: Option<bool>,
+        /// The pattern that the turn must have.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub expected_execution_pattern: Option<String>,
+        /// The decomposition policy that the turn must be bound to.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub expected_policy_digest: Option<String>,
+        /// The most branches (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub max_branches: Option<u64>,
+        /// Whether anything beyond a workflow needs a measured trigger (ours).
+        #[serde(deserialize_with = "flag", skip_serializing_if = "is_false")]
+        #[schemars(default)]
+        pub require_trigger: bool,
+        /// That trigger (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub trigger: Option<AutonomyTrigger>,
+    }
 }
 
-/// Why a turn was given more autonomy than a workflow has (ours).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AutonomyTrigger {
-    /// What was measured.
-    pub metric: String,
-    /// What the simpler way reached.
-    pub baseline: Number,
-    /// What this way reached; it must be more.
-    pub measured: Number,
+block! {
+    /// Why a turn was given more autonomy than a workflow has (ours).
+    pub struct AutonomyTrigger {
+        /// What was measured.
+        pub metric: String,
+        /// What the simpler way reached.
+        pub baseline: Number,
+        /// What this way reached; it must be more.
+        pub measured: Number,
+    }
 }
 
 #[expect(

@@ -4,32 +4,34 @@
 //! that a row is written canonically as it is
 //! ([`canonical::digest_ordered`](crate::json::canonical::digest_ordered)).
 
-use super::super::word::{Disposition, ResultStatus};
+use super::super::block::block;
+use super::super::word::{Disposition, ResultStatus, word};
 use super::detail::{RequestFacts, ResultFacts};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One requested tool call.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RequestRow {
-    /// Who called.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub caller_id: Option<String>,
-    /// What else is known about the request (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub facts: Option<Box<RequestFacts>>,
-    /// The digest of the schema that the call was checked against.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schema_digest: Option<String>,
-    /// The search by which the tool was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub search_ref_digest: Option<String>,
-    /// The call's identity.
-    pub tool_call_id: String,
-    /// The tool's name.
-    pub tool_name: String,
+block! {
+    /// One requested tool call.
+    #[derive(Default)]
+    pub struct RequestRow by tool_call_id {
+        /// Who called.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub caller_id: Option<String>,
+        /// What else is known about the request (ours).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub facts: Option<Box<RequestFacts>>,
+        /// The digest of the schema that the call was checked against.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub schema_digest: Option<String>,
+        /// The search by which the tool was found.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub search_ref_digest: Option<String>,
+        /// The call's identity.
+        pub tool_call_id: String,
+        /// The tool's name.
+        pub tool_name: String,
+    }
 }
 
 impl RequestRow {
@@ -44,13 +46,13 @@ impl RequestRow {
 }
 
 /// The end of one tool call.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultRow {
     /// The call's identity.
     pub tool_call_id: String,
     /// How it ended; where absent, error material decides.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
     pub status: Option<ResultStatus>,
     /// The digest of what it gave.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,23 +106,23 @@ impl ResultRow {
     }
 }
 
-/// The outcome of one result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct UseRow {
-    /// Its outcome.
-    pub disposition: Disposition,
-    /// What was built on it; a consumed result needs one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provenance_ref: Option<String>,
-    /// The digest of the result that was used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result_digest: Option<String>,
-    /// The call's identity.
-    pub tool_call_id: String,
-    /// Why; a discarded result needs one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub use_reason: Option<String>,
+block! {
+    /// The outcome of one result.
+    pub struct UseRow by tool_call_id {
+        /// Its outcome.
+        pub disposition: Disposition,
+        /// What was built on it; a consumed result needs one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub provenance_ref: Option<String>,
+        /// The digest of the result that was used.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub result_digest: Option<String>,
+        /// The call's identity.
+        pub tool_call_id: String,
+        /// Why; a discarded result needs one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub use_reason: Option<String>,
+    }
 }
 
 impl UseRow {

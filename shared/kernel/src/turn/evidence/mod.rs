@@ -22,14 +22,15 @@ pub use policy::{
     BoundaryPolicy, ParallelPolicy, Policy, ProtocolStatePolicy, StopPolicy, ToolPolicy, ToolRule,
     TransportPolicy, TruncationPolicy,
 };
-pub use spec::{CallSpecRow, FurtherBinding};
+pub use spec::CallSpecRow;
 
+use crate::json::read::or_default;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Everything that one turn left behind.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
     /// What the turn was bound to before it began.
@@ -72,7 +73,10 @@ pub struct Evidence {
     #[schemars(default)]
     pub trajectory_refs: BTreeSet<String>,
     /// What else is known about the turn (ours).
-    #[serde(skip_serializing_if = "Facts::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "Facts::is_empty"
+    )]
     #[schemars(default)]
     pub facts: Facts,
 }

@@ -54,7 +54,7 @@ pub(super) const RULES: &[Rule] = &[
 
 fn callers_unbound<'a>(case: &Case<'a>) -> Breaches<'a> {
     let shown = tools(case).and_then(|tools| tools.allowed_callers.as_ref());
-    let bound = &case.turn.call_spec.further.allowed_callers_digest;
+    let bound = &case.turn.call_spec.allowed_callers_digest;
     each(shown.into_iter().filter_map(|shown| {
         unbound(
             "toolConstraints.allowedCallers",

@@ -140,7 +140,7 @@ fn continuation_queue_policy_violated<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn scope_unbound<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let bound = case.turn.call_spec.further.context_scope_digest.as_deref();
+    let bound = case.turn.call_spec.context_scope_digest.as_deref();
     let shown = scope(case).map(canonical::digest);
     let other = shown.filter(|shown| bound.is_some_and(|bound| bound != shown));
     each(other.into_iter().map(move |shown| {
@@ -150,7 +150,7 @@ fn scope_unbound<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn scope_of_another_role<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let role = case.turn.call_spec.further.orchestration_role;
+    let role = case.turn.call_spec.orchestration_role;
     let meant = scope(case).and_then(|scope| scope.role);
     when(
         meant.is_some() && meant != role,
@@ -170,7 +170,7 @@ fn accessed_outside<'a>(case: &Case<'a>) -> Breaches<'a> {
     let Some(scope) = scope(case) else {
         return none();
     };
-    let role = case.turn.call_spec.further.orchestration_role;
+    let role = case.turn.call_spec.orchestration_role;
     each(
         case.turn
             .facts
@@ -192,7 +192,7 @@ fn written_outside<'a>(case: &Case<'a>) -> Breaches<'a> {
     let Some(scope) = scope(case) else {
         return none();
     };
-    let role = case.turn.call_spec.further.orchestration_role;
+    let role = case.turn.call_spec.orchestration_role;
     let rows = case.turn.tool_results.iter();
     each(rows.filter_map(move |row| {
         let writes = &row.facts.as_ref()?.artifact_writes;

@@ -40,7 +40,7 @@ pub(super) const RULES: &[Rule] = &[
 
 fn discovery_unresolved<'a>(case: &Case<'a>) -> Breaches<'a> {
     let deferred = tools(case).and_then(|tools| tools.deferred_tools.as_ref());
-    let bound = case.turn.call_spec.further.tool_catalog_digest.is_some();
+    let bound = case.turn.call_spec.tool_catalog_digest.is_some();
     each(case.turn.tool_requests.iter().filter_map(move |row| {
         let tool = &row.tool_name;
         let found = match search(row) {
@@ -63,7 +63,7 @@ fn discovery_unbound<'a>(case: &Case<'a>) -> Breaches<'a> {
     let Some(tools) = tools(case) else {
         return none();
     };
-    let spec = &case.turn.call_spec.further;
+    let spec = &case.turn.call_spec;
     let catalog = tools.tool_catalog.as_ref().and_then(|shown| {
         unbound(
             "toolConstraints.toolCatalog",
@@ -82,7 +82,7 @@ fn discovery_unbound<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn search_mismatch<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let bound = case.turn.call_spec.further.tool_catalog_digest.as_deref();
+    let bound = case.turn.call_spec.tool_catalog_digest.as_deref();
     let catalog = tools(case).and_then(|tools| tools.tool_catalog.as_ref());
     each(case.turn.tool_requests.iter().filter_map(move |row| {
         let search = search(row)?;
@@ -111,7 +111,7 @@ fn search_mismatch<'a>(case: &Case<'a>) -> Breaches<'a> {
 
 fn examples_mismatch<'a>(case: &Case<'a>) -> Breaches<'a> {
     let shown = tools(case).and_then(|tools| tools.tool_examples.as_ref());
-    let bound = &case.turn.call_spec.further.tool_example_digest;
+    let bound = &case.turn.call_spec.tool_example_digest;
     each(shown.into_iter().filter_map(|shown| {
         unbound(
             "toolConstraints.toolExamples",

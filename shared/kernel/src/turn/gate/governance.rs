@@ -137,12 +137,7 @@ fn stage_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
         None if rows.is_empty() => return none(),
         None => GuardrailStage::ALL.iter().copied().collect(),
     };
-    let bound = case
-        .turn
-        .call_spec
-        .further
-        .guardrail_stage_policy_digest
-        .as_deref();
+    let bound = case.turn.call_spec.guardrail_stage_policy_digest.as_deref();
     each(required.into_iter().filter_map(move |stage| {
         let decided = rows.iter().any(|row| {
             let policy = row.policy_digest.as_deref();
@@ -159,12 +154,7 @@ fn stage_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn stages_unshown<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let bound = case
-        .turn
-        .call_spec
-        .further
-        .guardrail_stage_policy_digest
-        .as_deref();
+    let bound = case.turn.call_spec.guardrail_stage_policy_digest.as_deref();
     when(
         bound.is_some() && case.turn.facts.guardrails.is_empty(),
         "facts.guardrails",
@@ -192,7 +182,7 @@ fn trace_mode_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
     let Some(block) = case.constraints.trace_constraints.as_ref() else {
         return none();
     };
-    let mode = case.turn.call_spec.further.observability_mode;
+    let mode = case.turn.call_spec.observability_mode;
     let TraceConstraints {
         admitted_modes: admitted,
         zero_data_retention,
@@ -208,7 +198,7 @@ fn trace_mode_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn traced_otherwise<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let bound = case.turn.call_spec.further.observability_mode;
+    let bound = case.turn.call_spec.observability_mode;
     let traced = case.turn.facts.trace.as_ref().map(|trace| trace.mode);
     let other = traced.zip(bound).filter(|(traced, bound)| traced != bound);
     each(other.into_iter().map(|(traced, bound)| {
@@ -238,7 +228,7 @@ fn profile_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
     let Some(block) = case.constraints.risk_constraints.as_ref() else {
         return none();
     };
-    let tier = case.turn.call_spec.further.risk_tier;
+    let tier = case.turn.call_spec.risk_tier;
     let bound = tier.is_some_and(|tier| block.control_profiles.contains_key(&tier));
     when(
         !bound,
@@ -251,7 +241,7 @@ fn profile_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn profiles_unshown<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let tier = case.turn.call_spec.further.risk_tier;
+    let tier = case.turn.call_spec.risk_tier;
     let unshown = tier.filter(|_| case.constraints.risk_constraints.is_none());
     each(unshown.into_iter().map(|tier| {
         let found = format!("nothing, and the call spec's tier is `{}`", tier.as_str());

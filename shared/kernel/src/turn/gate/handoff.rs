@@ -103,7 +103,7 @@ fn target_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn role_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let role = case.turn.call_spec.further.orchestration_role;
+    let role = case.turn.call_spec.orchestration_role;
     let roles = block(case).map(|block| &block.allowed_roles);
     let refused = roles
         .is_some_and(|roles| !roles.is_empty() && !role.is_some_and(|role| roles.contains(&role)));
@@ -115,12 +115,7 @@ fn role_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn contract_is_another<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let bound = case
-        .turn
-        .call_spec
-        .further
-        .handoff_contract_digest
-        .as_deref();
+    let bound = case.turn.call_spec.handoff_contract_digest.as_deref();
     let shown = block(case).and_then(|block| block.contract_digest.as_deref());
     when(
         shown.is_some() && shown != bound,

@@ -214,12 +214,7 @@ fn measures_disagree<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn eval_policy_is_another<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let bound = case
-        .turn
-        .call_spec
-        .further
-        .eval_gate_policy_digest
-        .as_deref();
+    let bound = case.turn.call_spec.eval_gate_policy_digest.as_deref();
     let shown = evaluation(case).map(|block| block.policy_digest.as_deref());
     policy_is_another("evalConstraints.policyDigest", shown, bound)
 }
@@ -240,7 +235,7 @@ fn workload_unmeasured<'a>(case: &Case<'a>) -> Breaches<'a> {
     if target(case) != Some(MutationTarget::ToolLoading) {
         return none();
     }
-    let profile = case.turn.call_spec.further.eval_profile_ref.is_none();
+    let profile = case.turn.call_spec.eval_profile_ref.is_none();
     let cost = evaluation(case).is_some_and(|block| block.token_cost.is_none());
     let profile = profile.then(|| Breach::new("callSpec.evalProfileRef", told(None)));
     let cost = cost.then(|| Breach::new("evalConstraints.tokenCost", told(None)));
@@ -311,12 +306,7 @@ fn probe_kind_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn redteam_policy_is_another<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let bound = case
-        .turn
-        .call_spec
-        .further
-        .red_team_policy_digest
-        .as_deref();
+    let bound = case.turn.call_spec.red_team_policy_digest.as_deref();
     let shown = red_team(case).map(|block| block.policy_digest.as_deref());
     policy_is_another("redTeamConstraints.policyDigest", shown, bound)
 }

@@ -135,11 +135,11 @@ fn checkpoint<'a>(case: &Case<'a>, asked: Checkpoint) -> Breaches<'a> {
 }
 
 fn policy<'a>(case: &Case<'a>) -> Option<&'a ProtocolStatePolicy> {
-    let policy = case.turn.call_spec.further.protocol_state_policy.as_ref();
+    let policy = case.turn.call_spec.protocol_state_policy.as_ref();
     policy.and_then(Policy::content)
 }
 
 fn stop_policy<'a>(case: &Case<'a>) -> Option<&'a StopPolicy> {
-    let policy = case.turn.call_spec.further.stop_policy.as_ref();
+    let policy = case.turn.call_spec.stop_policy.as_ref();
     policy.and_then(Policy::content)
 }

@@ -91,7 +91,7 @@ fn lacking(shell: &ShellEvidence) -> Option<&'static str> {
 }
 
 fn sandbox_is_another<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let Some(bound) = case.turn.call_spec.further.runtime_sandbox_ref.as_deref() else {
+    let Some(bound) = case.turn.call_spec.runtime_sandbox_ref.as_deref() else {
         return none();
     };
     each(case.turn.tool_results.iter().filter_map(move |row| {
@@ -147,12 +147,7 @@ fn written_off_surface<'a>(case: &Case<'a>) -> Breaches<'a> {
 
 fn compaction_unbound<'a>(case: &Case<'a>) -> Breaches<'a> {
     let done = case.turn.facts.compaction.as_ref();
-    let bound = case
-        .turn
-        .call_spec
-        .further
-        .compaction_policy_digest
-        .as_deref();
+    let bound = case.turn.call_spec.compaction_policy_digest.as_deref();
     let other = done.filter(|done| Some(done.policy_digest.as_str()) != bound);
     each(other.into_iter().map(move |done| {
         let found = format!(
@@ -196,12 +191,7 @@ fn compaction_unseen<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn boundary<'a>(case: &Case<'a>) -> Option<&'a BoundaryPolicy> {
-    let policy = case
-        .turn
-        .call_spec
-        .further
-        .execution_boundary_policy
-        .as_ref();
+    let policy = case.turn.call_spec.execution_boundary_policy.as_ref();
     policy.and_then(Policy::content)
 }
 

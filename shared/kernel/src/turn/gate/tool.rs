@@ -254,7 +254,7 @@ pub(super) fn tools<'a>(case: &Case<'a>) -> Option<&'a ToolConstraints> {
 }
 
 fn tool_policy<'a>(case: &Case<'a>) -> Option<&'a ToolPolicy> {
-    let policy = case.turn.call_spec.further.tool_policy.as_ref();
+    let policy = case.turn.call_spec.tool_policy.as_ref();
     policy.and_then(Policy::content)
 }
 
@@ -267,7 +267,7 @@ fn tool_of<'a>(policy: &'a ToolPolicy, name: &str) -> Option<&'a crate::turn::ev
 
 /// Returns how many calls or branches may run side by side, where that is bound.
 fn most_side_by_side(case: &Case<'_>) -> Option<u64> {
-    let policy = case.turn.call_spec.further.parallel_policy.as_ref()?;
+    let policy = case.turn.call_spec.parallel_policy.as_ref()?;
     let ParallelPolicy {
         admissible,
         max_branches,

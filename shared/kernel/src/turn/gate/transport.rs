@@ -267,7 +267,7 @@ fn cut_unlike_shown<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn filtered_against_policy<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let filter = case.turn.call_spec.further.pre_context_filter_policy;
+    let filter = case.turn.call_spec.pre_context_filter_policy;
     if filter != Some(PreContextFilter::Forbidden) {
         return none();
     }
@@ -281,12 +281,12 @@ fn filtered_against_policy<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn policy<'a>(case: &Case<'a>) -> Option<&'a TransportPolicy> {
-    let policy = case.turn.call_spec.further.tool_transport_policy.as_ref();
+    let policy = case.turn.call_spec.tool_transport_policy.as_ref();
     policy.and_then(Policy::content)
 }
 
 fn cuts<'a>(case: &Case<'a>) -> Option<&'a TruncationPolicy> {
-    let spec = &case.turn.call_spec.further;
+    let spec = &case.turn.call_spec;
     let policy = spec.tool_response_truncation_policy.as_ref();
     policy.and_then(Policy::content)
 }

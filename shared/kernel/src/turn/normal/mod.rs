@@ -1,23 +1,19 @@
 //! The normal form of a turn and its ten digests
 //! (`HARNESS-TYPESTATE 4`, `contracts.md` 2).
 
-mod detail;
 mod envelope;
-mod facts;
-mod rows;
-mod spec;
 mod state;
-mod text;
 
+use super::block::{field, row, rows};
+use super::error::EvidenceError;
 use super::evidence::{
     CallSpecRow, Evidence, Facts, HandoffPacket, ProtocolState, QueueRow, RenderRow, RequestRow,
-    ResultFacts, StateViewRow, UseRow,
+    ResultFacts, ResultRow, StateViewRow, UseRow,
 };
-use super::path::{EvidenceError, Path};
 use super::word::ResultStatus;
 use crate::json::canonical;
+use crate::json::path::Path;
 pub use envelope::ErrorEnvelope;
-use rows::{QUEUES, RENDERS, REQUESTS, RESULTS, USES, VIEWS};
 use schemars::JsonSchema;
 use serde::Serialize;
 use state::JoinSet;
@@ -131,24 +127,23 @@ pub struct Digests {
 /// # Errors
 ///
 /// An empty required string, or two rows of one key that disagree; with the path of the field.
-pub fn normalize(evidence: Evidence) -> Result<Normalized, EvidenceError> {
-    let root = Path::Root;
-    let at = root.field("evidence");
-    let call_spec = spec::call_spec(evidence.call_spec, &at.field("callSpec"))?;
-    let untyped_errors = rows::untyped_errors(&evidence.tool_results);
-    let tool_requests = rows::set(evidence.tool_requests, &at.field("toolRequests"), REQUESTS)?;
-    let tool_results = rows::set(evidence.tool_results, &at.field("toolResults"), RESULTS)?;
-    let tool_use = rows::set(evidence.tool_use, &at.field("toolUse"), USES)?;
-    let protocol_state = rows::protocol_state(evidence.protocol_state, &at.field("protocolState"))?;
-    let handoff = match evidence.handoff {
-        Some(packet) => Some(rows::handoff(packet, &at.field("handoff"))?),
-        None => None,
-    };
-    let tool_render = rows::set(evidence.tool_render, &at.field("toolRender"), RENDERS)?;
-    let reminder_queue = rows::set(evidence.reminder_queue, &at.field("reminderQueue"), QUEUES)?;
-    let state_views = rows::set(evidence.state_views, &at.field("stateViews"), VIEWS)?;
-
-    let facts = facts::facts(evidence.facts, &at.field("facts"))?;
+pub fn normalize(mut evidence: Evidence) -> Result<Normalized, EvidenceError> {
+    let at = Path::Field(&Path::Root, "evidence");
+    let untyped_errors = untyped_errors(&evidence.tool_results);
+    evidence.protocol_state.stop_reason.make_ascii_lowercase();
+    for row in &mut evidence.tool_render {
+        row.injection_point.make_ascii_lowercase();
+    }
+    let call_spec = field(evidence.call_spec, &at.field("callSpec"))?;
+    let tool_requests = field(evidence.tool_requests, &at.field("toolRequests"))?;
+    let tool_results = rows(evidence.tool_results, &at.field("toolResults"), result)?;
+    let tool_use = field(evidence.tool_use, &at.field("toolUse"))?;
+    let protocol_state = field(evidence.protocol_state, &at.field("protocolState"))?;
+    let handoff = field(evidence.handoff, &at.field("handoff"))?;
+    let tool_render = field(evidence.tool_render, &at.field("toolRender"))?;
+    let reminder_queue = field(evidence.reminder_queue, &at.field("reminderQueue"))?;
+    let state_views = field(evidence.state_views, &at.field("stateViews"))?;
+    let facts = field(evidence.facts, &at.field("facts"))?;
 
     let join_state = JoinState::of(&tool_requests, &tool_results, &tool_use);
     let context_state = ContextState::of(
@@ -189,9 +184,32 @@ pub fn normalize(evidence: Evidence) -> Result<Normalized, EvidenceError> {
         digests,
         join_state,
         context_state,
-        session_refs: text::refs(evidence.session_refs),
-        trajectory_refs: text::refs(evidence.trajectory_refs),
+        session_refs: field(evidence.session_refs, &at.field("sessionRefs"))?,
+        trajectory_refs: field(evidence.trajectory_refs, &at.field("trajectoryRefs"))?,
         facts,
         untyped_errors,
     })
+}
+
+row!(NormalResult by tool_call_id);
+
+fn result(row: ResultRow, at: &Path<'_>) -> Result<NormalResult, EvidenceError> {
+    let (status, error) = envelope::normal(&row);
+    let result_digest = field(row.result_digest, at)?;
+    let payload = row.payload.filter(|value| !value.is_null());
+    Ok(NormalResult {
+        tool_call_id: field(row.tool_call_id, &at.field("toolCallId"))?,
+        status,
+        result_digest: result_digest.or_else(|| Some(canonical::digest_ordered(&payload?))),
+        error,
+        facts: field(row.facts, &at.field("facts"))?,
+    })
+}
+
+/// Looks at every row, also at those that collapse with another one.
+fn untyped_errors(rows: &[ResultRow]) -> BTreeSet<String> {
+    rows.iter()
+        .filter(|row| envelope::is_incomplete(row))
+        .map(|row| row.tool_call_id.trim().to_owned())
+        .collect()
 }

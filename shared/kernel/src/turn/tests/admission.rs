@@ -363,7 +363,7 @@ fn evidence_built_by_hand_closes_an_issue() {
         state_view_policy_digest: "v".into(),
         decomposition_policy_digest: "d".into(),
         text_adapter_profile: None,
-        further: crate::turn::FurtherBinding::default(),
+        ..CallSpecRow::default()
     };
     let mut evidence = Evidence::new(spec, ProtocolState::ended("end_turn"));
     evidence.tool_requests = vec![
