@@ -184,7 +184,7 @@ impl TestImage {
             "root:x:0:0:root:/root:/bin/sh\nof-the-image:x:64999:64999::/nowhere:/bin/sh\n",
         )
         .unwrap();
-        fs::create_dir_all(stage.join("home/of-the-image")).unwrap();
+        fs::create_dir_all(stage.join("run/of-the-image")).unwrap();
         let mut needing: Vec<PathBuf> = own.iter().map(|file| file.to_path_buf()).collect();
         for folder in folders {
             add_loadable(folder, &mut needing);
@@ -206,7 +206,7 @@ impl TestImage {
             .arg(self.path("list"))
             .arg("--directory")
             .arg(&stage)
-            .args(["usr", "opt", "etc", "home"])
+            .args(["usr", "opt", "etc", "run"])
             .status();
         assert!(status.unwrap().success(), "tar makes the image");
         fs::remove_dir_all(stage).unwrap();

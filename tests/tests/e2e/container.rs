@@ -79,7 +79,7 @@ say() {{ echo "$1" >> src/seen.txt; }}
 for at in /usr /etc /opt /; do ( : > "$at/written" ) 2> /dev/null && say "wrote $at"; done
 say "java $JAVA_HOME"
 say "user $(id -un) $(grep -c ^of-the-image: /etc/passwd)"
-[ -e /home/of-the-image ] || say 'no homes of the image'
+[ -e /run/of-the-image ] || say 'no state of the image'
 git status --short > /dev/null && say 'git works'
 [ -e /etc/hosts ] && say 'names are found'
 echo 127 > /dev/null; true"#
@@ -118,7 +118,7 @@ fn the_system_is_the_images_and_a_batch_closes_its_issue() {
         format!("no {}", absent_in_image().display()),
         "java /opt/java-of-the-image".to_owned(),
         format!("user {user} 1"),
-        "no homes of the image".to_owned(),
+        "no state of the image".to_owned(),
         "git works".to_owned(),
         "names are found".to_owned(),
     ];
@@ -188,7 +188,7 @@ fn the_commands_of_premath_know_the_mode() {
         read.iter()
             .any(|item| item["path"] == path && item["source"] == "image")
     };
-    assert!(has("/usr") && has("/opt") && !has("/home"), "{explained}");
+    assert!(has("/usr") && has("/opt") && !has("/run"), "{explained}");
     let tried = run(&["sandbox", "try", "--", "cat", MARK, "src/base.txt"]).exits(0);
     assert_eq!(tried.stdout, "only in the image\nbase\n");
     run(&[
@@ -216,7 +216,7 @@ fn the_commands_of_premath_know_the_mode() {
     .unwrap();
     let absent = absent_in_image();
     let program = absent.file_name().unwrap().to_str().unwrap();
-    let batch = scratch.batch_on(&[scratch.root.clone()], program, "true");
+    let batch = scratch.batch_on(std::slice::from_ref(&scratch.root), program, "true");
     with_image(batch, &image, &scratch)
         .without("PREMATH_SANDBOX_IMAGE")
         .end()

@@ -226,7 +226,7 @@ mod tests {
         let over = [
             ("/var/tmp", Some(true)),
             ("/etc/passwd", Some(false)),
-            ("/home/u/repo", Some(true)),
+            ("/srv/u/repo", Some(true)),
         ];
         assert_eq!(shown(&over), whole);
     }
@@ -263,7 +263,7 @@ mod tests {
             "root:x:0:0:root:/root:/bin/bash\npremath:x:1000:7::/premath/home:/bin/sh\n"
         );
         assert_eq!(
-            with_user("node:x:1000:1000::/home/node:/bin/bash", 1000, 1000),
+            with_user("node:x:1000:1000::/nowhere:/bin/bash", 1000, 1000),
             "node:x:1000:1000::/premath/home:/bin/bash\n"
         );
         assert_eq!(with_user("", 0, 0), "root:x:0:0::/premath/home:/bin/sh\n");

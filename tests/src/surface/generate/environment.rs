@@ -24,7 +24,7 @@ enum SetBy {
 use SetBy::{Harness, Internal, Operator};
 
 /// Every variable of ours, sorted within its group.
-const VARIABLES: [(SetBy, &str, &str); 44] = [
+const VARIABLES: [(SetBy, &str, &str); 45] = [
     (
         Operator,
         "PREMATH_ACTIVE_ISSUE_ID",
