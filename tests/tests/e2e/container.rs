@@ -166,7 +166,7 @@ echo x > src/a.txt"#;
         .without("XDG_CACHE_HOME")
         .end()
         .exits(0);
-    let warning = "artifacts or the files of the image; it stays read-only";
+    let warning = "which holds the files of the image; it stays read-only";
     assert!(ended.stdout.contains(warning), "{}", ended.stdout);
     assert_eq!(scratch.issue("a")["status"], "closed");
 }

@@ -154,7 +154,7 @@ impl Confinement {
         let mut closed = memory;
         closed.extend(image.map(Path::to_path_buf));
         let wished = admitted(settings.sandbox.write.iter().cloned(), &closed);
-        warnings.extend(refused_wishes(&settings.sandbox.write, &wished));
+        warnings.extend(refused_wishes(&settings.sandbox.write, &wished, image));
         let host = Host::find(&Search::of(settings));
         let profile = profile::of(mode, &host, &wished, settings);
         let reference = profile.reference();
@@ -349,13 +349,23 @@ fn exposure(mode: SandboxMode, worktree: &Path, memory: &[PathBuf]) -> Vec<Strin
 }
 
 /// Says what a person opened that stays shut, or is not there.
-fn refused_wishes(asked: &[PathBuf], wished: &BTreeSet<PathBuf>) -> Vec<String> {
+fn refused_wishes(
+    asked: &[PathBuf],
+    wished: &BTreeSet<PathBuf>,
+    image: Option<&Path>,
+) -> Vec<String> {
+    let holds = |path: &Path| match image {
+        Some(image) if image.starts_with(path) || path.starts_with(image) => {
+            "the files of the image"
+        }
+        _ => "the issue store or artifacts",
+    };
     let refused = asked.iter().filter(|path| !wished.contains(*path));
     let refused = refused.map(|path| {
         format!(
-            "`write` of [sandbox] names {}, which holds the issue store, artifacts or the files of \
-            the image; it stays read-only",
-            path.display()
+            "`write` of [sandbox] names {}, which holds {}; it stays read-only",
+            path.display(),
+            holds(path)
         )
     });
     let gone = wished.iter().filter(|path| !path.exists()).map(|path| {
