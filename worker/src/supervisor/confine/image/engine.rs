@@ -106,7 +106,7 @@ impl Engine {
         &self.program
     }
 
-    /// Reads what is known of an image that is here.
+    /// Reads what the engine knows about a local image.
     pub(super) fn inspect(&self, image: &str) -> Result<Inspected, EngineError> {
         let arguments = ["image", "inspect", image];
         let text = self.answer(&arguments)?;
@@ -195,7 +195,7 @@ impl Engine {
         let last = said.lines().rfind(|line| !line.trim().is_empty());
         EngineError::Failed {
             command: self.told(arguments),
-            detail: last.unwrap_or("it says nothing").trim().to_owned(),
+            detail: last.unwrap_or("no message").trim().to_owned(),
         }
     }
 
