@@ -8,7 +8,7 @@
 
 use premath_kernel::failure::FailureClass;
 use premath_tests::surface::help::{Entry, Surface};
-use premath_tests::surface::{Fault, docs, generate, hygiene, idioms, layers, pipeline};
+use premath_tests::surface::{Fault, docs, features, generate, hygiene, idioms, layers, pipeline};
 use premath_tests::workspace;
 use std::fs;
 use std::path::Path;
@@ -42,6 +42,21 @@ fn checkout(names: &[&str]) -> TempDir {
 fn this_checkout_is_clean() {
     assert_eq!(told(&hygiene::faults(&workspace())), none());
     assert_eq!(told(&pipeline::faults(&workspace())), none());
+}
+
+#[test]
+fn no_dependency_changes_how_json_is_read() {
+    let output = features::tree();
+    assert!(output.status.success(), "{output:?}");
+    let tree = String::from_utf8(output.stdout).unwrap();
+    assert!(tree.contains("serde_json feature \"raw_value\""), "{tree}");
+    assert_eq!(told(&features::faults(&tree)), none());
+    for feature in ["preserve_order", "arbitrary_precision", "float_roundtrip"] {
+        let planted = format!("{tree}serde_json feature \"{feature}\"\n");
+        let found = told(&features::faults(&planted));
+        assert_eq!(found.len(), 1, "{feature}");
+        assert!(found[0].contains(feature), "{found:?}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod dependencies;
 pub mod docs;
+pub mod features;
 pub mod generate;
 pub mod help;
 pub mod hygiene;

@@ -2,6 +2,7 @@
 //! every document shares: references, times, sizes, tokens.
 
 pub mod canonical;
+pub(crate) mod document;
 pub mod field;
 pub mod id;
 pub(crate) mod path;

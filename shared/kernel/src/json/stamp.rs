@@ -3,7 +3,9 @@
 use crate::json::time;
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
 
 /// A time and the text that it was read from or is written as.
 ///
@@ -55,6 +57,26 @@ impl Stamp {
 impl From<Timestamp> for Stamp {
     fn from(time: Timestamp) -> Self {
         Self::at(time)
+    }
+}
+
+impl<'de> Deserialize<'de> for Stamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+
+        impl Visitor<'_> for Read {
+            type Value = Stamp;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an RFC 3339 time such as 2026-03-05T10:00:00Z")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Stamp, E> {
+                Stamp::parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+            }
+        }
+
+        deserializer.deserialize_str(Read)
     }
 }
 

@@ -6,8 +6,7 @@
 
 use crate::json::token;
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -91,7 +90,7 @@ impl Default for LandingRule {
 }
 
 /// A landing that came about, as row and witness say it (ours).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LandingRecord {
     /// The branch that it landed on, without `refs/heads/`.
@@ -99,17 +98,6 @@ pub struct LandingRecord {
     /// The commit that the branch was moved to; where there was nothing to
     /// land, the commit of the branch that the step began at.
     pub commit: String,
-}
-
-impl LandingRecord {
-    /// Reads what a row says; `None` where it has another shape.
-    pub(crate) fn read(value: &Value) -> Option<Self> {
-        let text = |name| Some(value.get(name)?.as_str()?.to_owned());
-        Some(Self {
-            target: text("target")?,
-            commit: text("commit")?,
-        })
-    }
 }
 
 /// Returns the names that a step's branch may have, the first that is free
@@ -141,6 +129,7 @@ pub fn is_step_branch(branch: &str, issue_id: &str, generation: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::read::of_shape;
 
     #[test]
     fn modes_read_back() {
@@ -187,7 +176,8 @@ mod tests {
             commit: "c".into(),
         };
         let value = serde_json::to_value(&record).unwrap();
-        assert_eq!(LandingRecord::read(&value), Some(record));
-        assert_eq!(LandingRecord::read(&serde_json::json!({"target": 1})), None);
+        assert_eq!(of_shape::<LandingRecord>(&value), Some(record));
+        let other = serde_json::json!({"target": 1});
+        assert_eq!(of_shape::<LandingRecord>(&other), None);
     }
 }

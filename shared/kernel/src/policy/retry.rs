@@ -19,7 +19,7 @@ pub use words::{class_words, is_class_word};
 
 use crate::failure::FailureClass;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The rule id of a decision that no rule names.
 pub const DEFAULT_RULE_ID: &str = "default";
@@ -110,7 +110,7 @@ pub fn decide_within(
 }
 
 /// Whether a recorded decision retried or escalated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RetryVerdict {
     /// The issue was tried again.

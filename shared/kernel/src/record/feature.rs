@@ -4,12 +4,14 @@
 //! [`FeatureLedger::check`] that reports what is wrong.
 
 use crate::failure::FailureClass;
-use crate::json::field::{FieldError, ObjectFields, some_text};
+use crate::json::document::Document;
+use crate::json::field::{FieldError, some_text};
+use crate::json::read::{or_default, unless_blank};
 use crate::json::reference::RefSet;
 use crate::json::time;
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -63,29 +65,41 @@ impl FromStr for FeatureStatus {
 }
 
 /// One feature, as its row has it: its content is not verified.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Feature {
     /// The feature's id.
+    #[serde(deserialize_with = "trimmed")]
     pub feature_id: String,
     /// The status as it is; [`Feature::known_status`] reads it.
+    #[serde(deserialize_with = "or_default")]
     #[schemars(
         description = "How far it is: `pending`, `in_progress`, `blocked` or `completed`; the ledger's check reports any other word."
     )]
     pub status: String,
     /// The issue that it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub issue_id: Option<String>,
     /// What it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub summary: Option<String>,
     /// Instructions that it is done under.
+    #[serde(deserialize_with = "or_default")]
     pub instruction_refs: Vec<String>,
     /// What proves it.
+    #[serde(deserialize_with = "or_default")]
     pub verification_refs: Vec<String>,
     /// When its row was last written, RFC 3339.
+    #[serde(deserialize_with = "or_default")]
     pub updated_at: String,
-    #[serde(flatten)]
+    #[serde(flatten, skip_deserializing)]
+    #[schemars(!skip_deserializing)]
     extra: Map<String, Value>,
 }
 
@@ -102,40 +116,35 @@ impl Feature {
     fn is_verified(&self) -> bool {
         self.verification_refs.iter().any(|r| !r.trim().is_empty())
     }
-
-    fn read(mut fields: ObjectFields) -> Result<Self, FieldError> {
-        Ok(Self {
-            feature_id: fields.raw_text("featureId")?.trim().to_owned(),
-            status: fields.raw_text("status")?,
-            issue_id: fields.text_opt("issueId")?,
-            summary: fields.text_opt("summary")?,
-            instruction_refs: fields.texts("instructionRefs")?,
-            verification_refs: fields.texts("verificationRefs")?,
-            updated_at: fields.raw_text("updatedAt")?,
-            extra: fields.rest(),
-        })
-    }
 }
 
 /// A ledger document, `premath.harness.feature_ledger.v1`.
 ///
 /// Fields that this build does not know are kept, value for value, in the
 /// ledger and in its features.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FeatureLedger {
-    #[schemars(schema_with = "crate::json::schema::one")]
+    #[serde(skip_deserializing)]
+    #[schemars(!skip_deserializing, schema_with = "crate::json::schema::one")]
     schema: u8,
-    #[schemars(extend("const" = LEDGER_KIND))]
+    #[serde(skip_deserializing)]
+    #[schemars(!skip_deserializing, extend("const" = LEDGER_KIND))]
     ledger_kind: &'static str,
     /// The session that last wrote.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub session_ref: Option<String>,
     /// When the ledger was last written, RFC 3339.
+    #[serde(deserialize_with = "or_default")]
     pub updated_at: String,
     /// The features; a write sorts them by id.
+    #[serde(deserialize_with = "or_default")]
     pub features: Vec<Feature>,
-    #[serde(flatten)]
+    #[serde(flatten, skip_deserializing)]
+    #[schemars(!skip_deserializing)]
     extra: Map<String, Value>,
 }
 
@@ -211,24 +220,16 @@ impl FeatureLedger {
     ///
     /// A wrong kind, or a field of the wrong JSON type.
     pub fn parse(bytes: &[u8]) -> Result<Self, LedgerError> {
-        Ok(Self::read(ObjectFields::parse(bytes)?)?)
-    }
-
-    fn read(mut fields: ObjectFields) -> Result<Self, FieldError> {
-        fields.schema()?;
-        fields.literal("ledgerKind", LEDGER_KIND)?;
-        let mut features = Vec::new();
-        for (index, row) in fields.list("features")?.into_iter().enumerate() {
-            let path = fields.path(&format!("features[{index}]"));
-            features.push(Feature::read(ObjectFields::of(row, path)?)?);
+        let document = Document::parse(bytes)?.of_kind("ledgerKind", LEDGER_KIND)?;
+        let (mut ledger, unknown) = document.read::<Self>()?;
+        for (index, feature) in ledger.features.iter_mut().enumerate() {
+            feature.extra = unknown.take(&format!("features[{index}]"));
         }
         Ok(Self {
             schema: 1,
             ledger_kind: LEDGER_KIND,
-            session_ref: fields.text_opt("sessionRef")?,
-            updated_at: fields.raw_text("updatedAt")?,
-            features,
-            extra: fields.rest(),
+            extra: unknown.take(""),
+            ..ledger
         })
     }
 
@@ -372,6 +373,11 @@ impl FeatureLedger {
         findings.sort();
         findings
     }
+}
+
+/// Reads a text, trimmed; null and absent read as empty.
+fn trimmed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(unless_blank(deserializer)?.unwrap_or_default())
 }
 
 /// Returns what is wrong with one feature by itself.

@@ -1,21 +1,23 @@
 //! The session: what the next session starts from (HARNESS-RUNTIME 4).
 
 use crate::failure::FailureClass;
-use crate::json::field::{FieldError, ObjectFields, shown, some_text};
+use crate::json::document::Document;
+use crate::json::field::{FieldError, some_text};
 use crate::json::id::{IssueId, LeaseId, SessionId, StepId};
+use crate::json::read::{or_default, text, unless_blank};
 use crate::json::reference::RefSet;
 use crate::json::stamp::{Stamp, compact};
 use crate::json::token::token;
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The kind of a session document.
 pub const SESSION_KIND: &str = "premath.harness.session.v1";
 
 /// Whether a session is active.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionState {
     /// A worker is in it, or died in it.
@@ -35,44 +37,32 @@ impl SessionState {
     }
 }
 
-impl std::str::FromStr for SessionState {
-    type Err = FieldError;
-
-    fn from_str(text: &str) -> Result<Self, FieldError> {
-        match text.trim() {
-            "active" => Ok(Self::Active),
-            "stopped" => Ok(Self::Stopped),
-            other => Err(wrong_state(&Value::from(other))),
-        }
-    }
-}
-
-fn wrong_state(found: &Value) -> FieldError {
-    FieldError::Wrong {
-        field: "state".to_owned(),
-        expected: "\"active\" or \"stopped\"".to_owned(),
-        found: shown(found),
-    }
-}
-
 /// Where a step started: what crash recovery needs (ours).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStep {
     /// The step's id, `<worker>.<issue>.<generation>`.
+    #[serde(deserialize_with = "text")]
     pub step_id: StepId,
     /// The issue that it works on.
+    #[serde(deserialize_with = "text")]
     pub issue_id: IssueId,
     /// The lease's generation.
     pub generation: u64,
     /// The lease's id.
+    #[serde(deserialize_with = "text")]
     pub lease_id: LeaseId,
     /// The lease's owner.
+    #[serde(deserialize_with = "text")]
     pub lease_owner: String,
     /// The commit that the worktree was at.
+    #[serde(deserialize_with = "text")]
     pub base_commit: String,
     /// The branch that the worktree was on, `None` where HEAD was detached.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub base_branch: Option<String>,
     /// The other world that it works in, where it does.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,59 +71,94 @@ pub struct SessionStep {
 
 /// The worktree of another world that a step works in (ours); base commit and
 /// branch are those there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepWorld {
     /// The name that the issue asked for it by.
+    #[serde(deserialize_with = "text")]
     pub name: String,
     /// The worktree there.
+    #[serde(deserialize_with = "text")]
     pub worktree: String,
 }
 
 /// A session document, `premath.harness.session.v1`.
 ///
 /// Fields that this build does not know are kept, value for value.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
-    #[schemars(schema_with = "crate::json::schema::one")]
+    #[serde(skip_deserializing)]
+    #[schemars(!skip_deserializing, schema_with = "crate::json::schema::one")]
     schema: u8,
-    #[schemars(extend("const" = SESSION_KIND))]
+    #[serde(skip_deserializing)]
+    #[schemars(!skip_deserializing, extend("const" = SESSION_KIND))]
     session_kind: &'static str,
     /// The session's id; kept by every update that does not override it.
+    #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub session_id: SessionId,
     /// Whether it is active.
     pub state: SessionState,
     /// The issue that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub issue_id: Option<String>,
     /// What happened, compact.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub summary: Option<String>,
     /// What comes next.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub next_step: Option<String>,
     /// Instructions that the session acts under.
-    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "RefSet::is_empty"
+    )]
     pub instruction_refs: RefSet,
     /// Witnesses that it left.
-    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "RefSet::is_empty"
+    )]
     pub witness_refs: RefSet,
     /// Its site lineage.
-    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "RefSet::is_empty"
+    )]
     pub lineage_refs: RefSet,
     /// Issue memory's path.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub issues_path: Option<String>,
     /// Issue memory's digest, taken at boot and at a lane's last stop.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub issues_snapshot_ref: Option<String>,
     /// The worker in it (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub worker_id: Option<String>,
     /// The batch that it belongs to (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub batch_id: Option<String>,
     /// The step under way (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,9 +168,13 @@ pub struct Session {
     /// When it was last written.
     pub updated_at: Stamp,
     /// When it stopped; absent while it is active.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub stopped_at: Option<Stamp>,
-    #[serde(flatten)]
+    #[serde(flatten, skip_deserializing)]
+    #[schemars(!skip_deserializing)]
     extra: Map<String, Value>,
 }
 
@@ -176,38 +205,13 @@ impl Session {
     ///
     /// The first field that does not fit, and what would be right.
     pub fn parse(bytes: &[u8]) -> Result<Self, SessionError> {
-        Ok(Self::read(ObjectFields::parse(bytes)?)?)
-    }
-
-    fn read(mut fields: ObjectFields) -> Result<Self, FieldError> {
-        fields.schema()?;
-        fields.literal("sessionKind", SESSION_KIND)?;
-        let session_id = SessionId::from(fields.text("sessionId")?);
-        let state = match fields.take("state") {
-            None => return Err(fields.missing("state", "\"active\" or \"stopped\"")),
-            Some(Value::String(text)) => text.parse()?,
-            Some(other) => return Err(wrong_state(&other)),
-        };
+        let document = Document::parse(bytes)?.of_kind("sessionKind", SESSION_KIND)?;
+        let (session, unknown) = document.read::<Self>()?;
         Ok(Self {
             schema: 1,
             session_kind: SESSION_KIND,
-            session_id,
-            state,
-            issue_id: fields.text_opt("issueId")?,
-            summary: fields.text_opt("summary")?,
-            next_step: fields.text_opt("nextStep")?,
-            instruction_refs: fields.refs("instructionRefs")?,
-            witness_refs: fields.refs("witnessRefs")?,
-            lineage_refs: fields.refs("lineageRefs")?,
-            issues_path: fields.text_opt("issuesPath")?,
-            issues_snapshot_ref: fields.text_opt("issuesSnapshotRef")?,
-            worker_id: fields.text_opt("workerId")?,
-            batch_id: fields.text_opt("batchId")?,
-            step: fields.object_opt("step")?.map(read_step).transpose()?,
-            started_at: fields.time("startedAt")?,
-            updated_at: fields.time("updatedAt")?,
-            stopped_at: fields.time_opt("stoppedAt")?,
-            extra: fields.rest(),
+            extra: unknown.take(""),
+            ..session
         })
     }
 
@@ -215,25 +219,6 @@ impl Session {
     pub const fn extra(&self) -> &Map<String, Value> {
         &self.extra
     }
-}
-
-fn read_step(mut fields: ObjectFields) -> Result<SessionStep, FieldError> {
-    Ok(SessionStep {
-        step_id: fields.text("stepId")?.into(),
-        issue_id: fields.text("issueId")?.into(),
-        generation: fields.number("generation", "the lease's generation, a whole number")?,
-        lease_id: fields.text("leaseId")?.into(),
-        lease_owner: fields.text("leaseOwner")?,
-        base_commit: fields.text("baseCommit")?,
-        base_branch: fields.text_opt("baseBranch")?,
-        world: match fields.object_opt("world")? {
-            None => None,
-            Some(mut world) => Some(StepWorld {
-                name: world.text("name")?,
-                worktree: world.text("worktree")?,
-            }),
-        },
-    })
 }
 
 /// What a write does to the step of a session.

@@ -37,11 +37,7 @@ pub fn is_claimed(registry: &[u8]) -> Result<bool, RegistryError> {
     let value: Value =
         serde_json::from_slice(registry).map_err(|error| RegistryError::Json(error.to_string()))?;
     let Value::Object(registry) = value else {
-        return Err(FieldError::NotAnObject {
-            field: "registry".to_owned(),
-            found: value.to_string().chars().take(40).collect(),
-        }
-        .into());
+        return Err(FieldError::wrong("registry", "an object", &value).into());
     };
     let Some(claims) = registry.get("profileOverlayClaims") else {
         return Ok(false);

@@ -87,7 +87,7 @@ impl ParsedInput {
                 evidence,
                 constraints: field(constraints, &root)?,
             },
-            unknown_fields: unknown.into_inner(),
+            unknown_fields: unknown.into_paths(),
         })
     }
 }

@@ -19,53 +19,20 @@ pub(super) trait Word: Sized {
     fn read(word: &str) -> Option<Self>;
 }
 
-/// Reads a word, `None` of a blank text.
+/// Reads a word.
 struct Read<W>(PhantomData<W>);
 
 impl<W: Word> Visitor<'_> for Read<W> {
-    type Value = Option<W>;
+    type Value = W;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "one of {}", W::ADMITTED)
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Option<W>, E> {
-        let word = text.trim().to_ascii_lowercase();
-        match W::read(&word) {
-            None if !word.is_empty() => Err(E::invalid_value(Unexpected::Str(text), &self)),
-            word => Ok(word),
-        }
+    fn visit_str<E: Error>(self, text: &str) -> Result<W, E> {
+        W::read(&text.trim().to_ascii_lowercase())
+            .ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
     }
-}
-
-/// A word that is absent where it is blank.
-struct Blankable<W>(Option<W>);
-
-impl<'de, W: Word> Deserialize<'de> for Blankable<W> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Read(PhantomData)).map(Self)
-    }
-}
-
-/// Reads an optional word; null and blank text read as absent.
-pub(super) fn word<'de, D: Deserializer<'de>, W: Word>(
-    deserializer: D,
-) -> Result<Option<W>, D::Error> {
-    let word: Option<Blankable<W>> = Option::deserialize(deserializer)?;
-    Ok(word.and_then(|word| word.0))
-}
-
-/// Reads an optional word that has a default.
-pub(super) fn word_or_default<'de, D: Deserializer<'de>, W: Word + Default>(
-    deserializer: D,
-) -> Result<W, D::Error> {
-    Ok(word(deserializer)?.unwrap_or_default())
-}
-
-/// Reads a word that must be there.
-fn required<'de, D: Deserializer<'de>, W: Word>(deserializer: D) -> Result<W, D::Error> {
-    let Blankable(word) = Blankable::deserialize(deserializer)?;
-    word.ok_or_else(|| D::Error::invalid_value(Unexpected::Str(""), &Read::<W>(PhantomData)))
 }
 
 /// The schema of a word as it is read: in any letter case, with white space
@@ -131,7 +98,7 @@ macro_rules! words {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                required(deserializer)
+                deserializer.deserialize_str(Read(PhantomData))
             }
         }
 

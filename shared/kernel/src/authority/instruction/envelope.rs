@@ -3,66 +3,81 @@
 use crate::authority::claim::ClaimSet;
 use crate::failure::FailureClass;
 use crate::json::canonical;
-use crate::json::field::{FieldError, ObjectFields, shown, some_text};
+use crate::json::document::Document;
+use crate::json::field::{FieldError, shown, some_text};
+use crate::json::read::{missing, or_default, some_words, text, unless_blank, words};
 use crate::json::reference;
 use crate::json::stamp::compact;
 use crate::json::token::encode_branch;
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeSet;
 
 /// An instruction envelope, `instructions/<timestamp>-<id>.json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstructionEnvelope {
-    #[schemars(schema_with = "crate::json::schema::one")]
+    #[serde(skip_deserializing)]
+    #[schemars(!skip_deserializing, schema_with = "crate::json::schema::one")]
     schema: u8,
     /// What it is for, in a person's words.
+    #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub intent: String,
     /// What it is about: recorded with the instruction's digest, and restricts
     /// nothing.
+    #[serde(deserialize_with = "scope")]
     pub scope: InstructionScope,
     /// Its type, as the active policy knows it; unknown where absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub instruction_type: Option<String>,
     /// What is done about an unknown type.
+    #[serde(deserialize_with = "or_default")]
     #[schemars(default)]
     pub typing_policy: TypingPolicy,
     /// The normaliser that evidence must be bound to.
+    #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub normalizer_id: String,
     /// The instruction policy that it was written under.
+    #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub policy_digest: String,
     /// The changes that it claims.
+    #[serde(deserialize_with = "words")]
     #[schemars(default, inner(regex(pattern = r"\S")))]
     pub capability_claims: BTreeSet<String>,
     /// The checks that it asks for, each one that the policy allows; the harness
     /// acts on `verify` and `startup`, and under no envelope that asks for another.
+    #[serde(deserialize_with = "some_words")]
     #[schemars(length(min = 1), inner(regex(pattern = r"\S")))]
     pub requested_checks: BTreeSet<String>,
 }
 
 /// What an instruction is about, for people and for who reads the record: no
 /// change is held against it. What an instruction restricts are its claims.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstructionScope {
     /// The kind of thing, as in `repo`.
+    #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub kind: String,
     /// Which one.
+    #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub target: String,
 }
 
 /// What is done about an instruction of unknown type.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TypingPolicy {
     /// Whether it is executed all the same.
+    #[serde(deserialize_with = "or_default")]
     #[schemars(default)]
     pub allow_unknown: bool,
 }
@@ -132,10 +147,13 @@ impl Instruction {
     /// The first thing that does not fit, and what would be right.
     pub fn parse(file_name: &str, bytes: &[u8]) -> Result<Self, EnvelopeError> {
         let id = id_of(file_name)?;
-        let fields = ObjectFields::parse_strict(bytes)?;
-        let document = fields.rest();
-        let digest = format!("instr1_{}", canonical::ref_digest(&document));
-        let envelope = read(ObjectFields::of(Value::Object(document), String::new())?)?;
+        let document = Document::parse_strict(bytes)?;
+        let digest = format!("instr1_{}", canonical::ref_digest(document.fields()));
+        let (envelope, _) = document.versioned()?.read()?;
+        let envelope = InstructionEnvelope {
+            schema: 1,
+            ..envelope
+        };
         Ok(Self {
             id,
             digest,
@@ -218,56 +236,8 @@ fn id_of(file_name: &str) -> Result<String, EnvelopeError> {
     }
 }
 
-fn read(mut fields: ObjectFields) -> Result<InstructionEnvelope, FieldError> {
-    fields.schema()?;
-    let intent = fields.text("intent")?;
-    let mut scope = fields
-        .object_opt("scope")?
-        .ok_or_else(|| fields.missing("scope", "an object with kind and target"))?;
-    let scope = InstructionScope {
-        kind: scope.text("kind")?,
-        target: scope.text("target")?,
-    };
-    let requested_checks = words(&mut fields, "requestedChecks")?;
-    if requested_checks.is_empty() {
-        return Err(fields.missing("requestedChecks", "a list of at least one check"));
-    }
-    Ok(InstructionEnvelope {
-        schema: 1,
-        intent,
-        scope,
-        instruction_type: fields.text_opt("instructionType")?,
-        typing_policy: match fields.object_opt("typingPolicy")? {
-            None => TypingPolicy::default(),
-            Some(mut policy) => TypingPolicy {
-                allow_unknown: flag(&mut policy, "allowUnknown")?,
-            },
-        },
-        normalizer_id: fields.text("normalizerId")?,
-        policy_digest: fields.text("policyDigest")?,
-        capability_claims: words(&mut fields, "capabilityClaims")?,
-        requested_checks,
-    })
-}
-
-fn flag(fields: &mut ObjectFields, name: &str) -> Result<bool, FieldError> {
-    match fields.take(name) {
-        None => Ok(false),
-        Some(Value::Bool(flag)) => Ok(flag),
-        Some(other) => Err(fields.wrong(name, "true or false", &other)),
-    }
-}
-
-/// Takes a list of texts, none blank and each once; absent reads as empty.
-pub(super) fn words(fields: &mut ObjectFields, name: &str) -> Result<BTreeSet<String>, FieldError> {
-    let mut found = BTreeSet::new();
-    for (index, text) in fields.texts(name)?.into_iter().enumerate() {
-        let at = format!("{name}[{index}]");
-        let word = some_text(&text)
-            .ok_or_else(|| fields.wrong(&at, "text that is not blank", &text.clone().into()))?;
-        if !found.insert(word) {
-            return Err(fields.wrong(&at, "a text that appears once", &text.into()));
-        }
-    }
-    Ok(found)
+/// Reads the scope, which has a class of its own where it is missing.
+fn scope<'de, D: Deserializer<'de>>(deserializer: D) -> Result<InstructionScope, D::Error> {
+    let scope: Option<InstructionScope> = Option::deserialize(deserializer)?;
+    scope.ok_or_else(|| missing("an object with kind and target"))
 }

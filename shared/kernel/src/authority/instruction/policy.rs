@@ -2,12 +2,13 @@
 
 use super::BATCH_KIND;
 use super::classification::{Classification, UnknownReason};
-use super::envelope::words;
 use crate::failure::FailureClass;
 use crate::json::canonical;
-use crate::json::field::{FieldError, ObjectFields};
+use crate::json::document::Document;
+use crate::json::field::FieldError;
+use crate::json::read::{some_words, text, words};
 use schemars::{JsonSchema, Schema, json_schema};
-use serde_json::Value;
+use serde::Deserialize;
 use std::collections::BTreeSet;
 
 /// The kind of an instruction policy artifact.
@@ -31,22 +32,28 @@ const USUAL_TYPES: [&str; 4] = [
 ///
 /// Its artifact may have more fields; they are skipped, but are part of the
 /// digest.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
-#[schemars(rename_all = "camelCase", transform = add_head)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(transform = add_head)]
 pub struct InstructionPolicy {
     /// The policy's id.
+    #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     policy_id: String,
     /// `pol1_` and the digest of the canonical policy without this field.
+    #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"^pol1_[0-9a-f]{64}$"))]
     policy_digest: String,
     /// The checks that an instruction may request.
+    #[serde(deserialize_with = "some_words")]
     #[schemars(inner(regex(pattern = r"\S")))]
     allowed_checks: BTreeSet<String>,
     /// The normalisers that evidence may be bound to.
+    #[serde(deserialize_with = "some_words")]
     #[schemars(inner(regex(pattern = r"\S")))]
     allowed_normalizers: BTreeSet<String>,
     /// The types that are known; the usual ones where there is no list.
+    #[serde(deserialize_with = "words")]
     #[schemars(default, inner(regex(pattern = r"\S")))]
     instruction_types: BTreeSet<String>,
 }
@@ -84,9 +91,13 @@ impl InstructionPolicy {
     ///
     /// The first field that does not fit, and last the digest.
     pub fn parse(bytes: &[u8]) -> Result<Self, InstructionPolicyError> {
-        let document = ObjectFields::parse_strict(bytes)?.rest();
-        let expected = canonical::policy_digest(&document);
-        let policy = read(ObjectFields::of(Value::Object(document), String::new())?)?;
+        let document = Document::parse_strict(bytes)?;
+        let expected = canonical::policy_digest(document.fields());
+        let document = document.of_kind("policyKind", INSTRUCTION_POLICY_KIND)?;
+        let (mut policy, _) = document.read::<Self>()?;
+        if policy.instruction_types.is_empty() {
+            policy.instruction_types = USUAL_TYPES.iter().map(ToString::to_string).collect();
+        }
         if policy.policy_digest != expected {
             return Err(InstructionPolicyError::DigestMismatch {
                 expected,
@@ -159,29 +170,4 @@ fn add_head(schema: &mut Schema) {
         "policyKind",
         json_schema!({"type": "string", "const": INSTRUCTION_POLICY_KIND}),
     );
-}
-
-fn read(mut fields: ObjectFields) -> Result<InstructionPolicy, FieldError> {
-    fields.schema()?;
-    fields.literal("policyKind", INSTRUCTION_POLICY_KIND)?;
-    let mut some = |name| {
-        let found = words(&mut fields, name)?;
-        if found.is_empty() {
-            return Err(fields.missing(name, "a list of at least one text"));
-        }
-        Ok(found)
-    };
-    let allowed_checks = some("allowedChecks")?;
-    let allowed_normalizers = some("allowedNormalizers")?;
-    let mut instruction_types = words(&mut fields, "instructionTypes")?;
-    if instruction_types.is_empty() {
-        instruction_types = USUAL_TYPES.iter().map(ToString::to_string).collect();
-    }
-    Ok(InstructionPolicy {
-        policy_id: fields.text("policyId")?,
-        policy_digest: fields.text("policyDigest")?,
-        allowed_checks,
-        allowed_normalizers,
-        instruction_types,
-    })
 }

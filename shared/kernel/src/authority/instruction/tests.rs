@@ -82,7 +82,7 @@ fn every_fault_of_an_envelope_has_its_class_its_field_and_what_would_be_right() 
             "intent",
             json!(7),
             "instruction_invalid_intent",
-            "`intent` must be text",
+            "`intent` must be a string",
         ),
         (
             "scope",
@@ -106,7 +106,7 @@ fn every_fault_of_an_envelope_has_its_class_its_field_and_what_would_be_right() 
             "instructionType",
             json!(["x"]),
             "instruction_instruction_type_invalid",
-            "`instructionType` must be text",
+            "`instructionType` must be a string",
         ),
         (
             "typingPolicy",
@@ -130,7 +130,7 @@ fn every_fault_of_an_envelope_has_its_class_its_field_and_what_would_be_right() 
             "policyDigest",
             json!(1),
             "instruction_invalid_policy_digest",
-            "`policyDigest` must be text",
+            "`policyDigest` must be a string",
         ),
         (
             "capabilityClaims",
@@ -148,7 +148,7 @@ fn every_fault_of_an_envelope_has_its_class_its_field_and_what_would_be_right() 
             "requestedChecks",
             json!([]),
             "instruction_requested_checks_invalid",
-            "at least one check",
+            "at least one text",
         ),
         (
             "requestedChecks",

@@ -3,10 +3,13 @@
 use super::TransportAction;
 use crate::failure::FailureClass;
 use crate::issue::lease::{AssigneeRule, ClaimRequest, LeaseKey, TTL_DEFAULT, Term};
-use crate::json::field::{FieldError, ObjectFields};
+use crate::json::field::{FieldError, some_text};
 use crate::json::id::{IssueId, LeaseId};
+use crate::json::path::Path;
+use crate::json::read::{Text, Unknown, read};
 use jiff::Timestamp;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use std::time::Duration;
 
 /// What is to be done to a lease.
@@ -100,46 +103,43 @@ impl Payload {
     ///
     /// The first field that does not fit, and what would be right.
     pub fn read(action: TransportAction, payload: Value) -> Result<Self, PayloadError> {
-        let mut fields = ObjectFields::of(payload, String::new()).map_err(|error| match error {
-            FieldError::NotAnObject { found, .. } => FieldError::NotAnObject {
-                field: "payload".to_owned(),
-                found,
-            },
-            other => other,
-        })?;
-        let issues_path = fields.text_opt("issuesPath")?;
-        let lease_id = fields.text_opt("leaseId")?.map(LeaseId::from);
+        let mut fields = Fields(match payload {
+            Value::Object(fields) => fields,
+            other => return Err(FieldError::wrong("payload", "an object", &other).into()),
+        });
+        let issues_path = fields.text("issuesPath")?;
+        let lease_id = fields.text("leaseId")?.map(LeaseId::from);
         let request = match action {
             TransportAction::IssueClaim => DispatchRequest::Claim {
-                issue_id: fields.text("id")?.into(),
-                request: claim_request(&mut fields, lease_id)?,
+                issue_id: fields.issue_id()?,
+                request: fields.claim_request(lease_id)?,
             },
             TransportAction::IssueClaimNext => DispatchRequest::ClaimNext {
-                request: claim_request(&mut fields, lease_id)?,
+                request: fields.claim_request(lease_id)?,
             },
             TransportAction::IssueLeaseRenew => {
-                let issue_id = fields.text("id")?.into();
-                let owner = Some(assignee(&mut fields)?);
+                let issue_id = fields.issue_id()?;
+                let owner = Some(fields.assignee()?);
                 if lease_id.is_none() {
                     let expected = "the id of the lease that is meant";
-                    return Err(fields.missing("leaseId", expected).into());
+                    return Err(FieldError::missing("leaseId", expected).into());
                 }
                 DispatchRequest::Renew {
                     issue_id,
                     key: LeaseKey {
                         lease_id,
                         owner,
-                        generation: generation(&mut fields)?,
+                        generation: fields.field("generation")?,
                     },
-                    term: term(&mut fields)?,
+                    term: fields.term()?,
                 }
             }
             TransportAction::IssueLeaseRelease => DispatchRequest::Release {
-                issue_id: fields.text("id")?.into(),
+                issue_id: fields.issue_id()?,
                 key: LeaseKey {
                     lease_id,
-                    owner: fields.text_opt("assignee")?,
-                    generation: generation(&mut fields)?,
+                    owner: fields.text("assignee")?,
+                    generation: fields.field("generation")?,
                 },
                 retry_at: None,
             },
@@ -151,49 +151,55 @@ impl Payload {
     }
 }
 
-fn claim_request(
-    fields: &mut ObjectFields,
-    lease_id: Option<LeaseId>,
-) -> Result<ClaimRequest, PayloadError> {
-    Ok(ClaimRequest {
-        claimant: assignee(fields)?,
-        lease_id,
-        term: term(fields)?,
-        assignees: AssigneeRule::Unassigned,
-        holder: None,
-        generation_floor: 0,
-    })
-}
+/// The fields of a payload, read in the order in which a fault of each counts:
+/// each has a class of its own.
+struct Fields(Map<String, Value>);
 
-fn assignee(fields: &mut ObjectFields) -> Result<String, PayloadError> {
-    fields.text_opt("assignee")?.ok_or(PayloadError::Assignee)
-}
-
-fn generation(fields: &mut ObjectFields) -> Result<Option<u64>, PayloadError> {
-    const EXPECTED: &str = "the lease's generation, a whole number";
-    match fields.take("generation") {
-        None => Ok(None),
-        Some(value) => match value.as_u64() {
-            Some(generation) => Ok(Some(generation)),
-            None => Err(fields.wrong("generation", EXPECTED, &value).into()),
-        },
+impl Fields {
+    fn field<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, FieldError> {
+        let at = Path::Field(&Path::Root, name);
+        Ok(read(self.0.remove(name), &at, &Unknown::default())?)
     }
-}
 
-fn term(fields: &mut ObjectFields) -> Result<Term, PayloadError> {
-    let ttl = fields.take("leaseTtlSeconds");
-    let until = fields.take("leaseExpiresAt");
-    match (ttl, until) {
-        (Some(_), Some(_)) => Err(PayloadError::TwoTerms),
-        (Some(ttl), None) => {
-            let seconds = ttl.as_u64().ok_or(PayloadError::Ttl)?;
-            Ok(Term::Ttl(Duration::from_secs(seconds)))
+    fn text(&mut self, name: &str) -> Result<Option<String>, FieldError> {
+        let text: Option<String> = self.field(name)?;
+        Ok(text.as_deref().and_then(some_text))
+    }
+
+    fn issue_id(&mut self) -> Result<IssueId, FieldError> {
+        self.field("id").map(|Text(id)| id.into())
+    }
+
+    fn assignee(&mut self) -> Result<String, PayloadError> {
+        self.text("assignee")?.ok_or(PayloadError::Assignee)
+    }
+
+    fn claim_request(&mut self, lease_id: Option<LeaseId>) -> Result<ClaimRequest, PayloadError> {
+        Ok(ClaimRequest {
+            claimant: self.assignee()?,
+            lease_id,
+            term: self.term()?,
+            assignees: AssigneeRule::Unassigned,
+            holder: None,
+            generation_floor: 0,
+        })
+    }
+
+    fn term(&mut self) -> Result<Term, PayloadError> {
+        let ttl: Option<Value> = self.field("leaseTtlSeconds")?;
+        let until: Option<Value> = self.field("leaseExpiresAt")?;
+        match (ttl, until) {
+            (Some(_), Some(_)) => Err(PayloadError::TwoTerms),
+            (Some(ttl), None) => {
+                let seconds = ttl.as_u64().ok_or(PayloadError::Ttl)?;
+                Ok(Term::Ttl(Duration::from_secs(seconds)))
+            }
+            (None, Some(until)) => {
+                let time = until.as_str().and_then(crate::json::time::parse);
+                time.map(Term::Until).ok_or(PayloadError::ExpiresAt)
+            }
+            (None, None) => Ok(Term::Ttl(TTL_DEFAULT)),
         }
-        (None, Some(until)) => {
-            let time = until.as_str().and_then(crate::json::time::parse);
-            time.map(Term::Until).ok_or(PayloadError::ExpiresAt)
-        }
-        (None, None) => Ok(Term::Ttl(TTL_DEFAULT)),
     }
 }
 

@@ -3,8 +3,13 @@
 use super::DEFAULT_RULE_ID;
 use crate::failure::FailureClass;
 use crate::json::canonical;
-use crate::json::field::{FieldError, ObjectFields, some_text};
+use crate::json::document::Document;
+use crate::json::field::FieldError;
+use crate::json::path::Path;
+use crate::json::read::{Unknown, missing, or_default, read, text, texts};
 use schemars::{JsonSchema, Schema, json_schema};
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -22,8 +27,8 @@ const EMBEDDED: &str = include_str!("../retry_policy_default.json");
 const MAX_ATTEMPTS: u64 = 100;
 
 /// What happens to an issue whose attempts are used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
-#[schemars(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum EscalationAction {
     /// Files a follow-up, linked `discovered-from`.
     IssueDiscover,
@@ -78,13 +83,15 @@ impl serde::Serialize for EscalationAction {
 }
 
 /// What a rule gives.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
-#[schemars(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct RuleTerms {
     /// How many attempts, 1 to 100.
+    #[serde(deserialize_with = "attempts")]
     #[schemars(range(min = 1, max = MAX_ATTEMPTS))]
     pub max_attempts: u32,
     /// The label of the wait between two.
+    #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub backoff_class: String,
     /// What happens when they are used up.
@@ -184,10 +191,10 @@ impl RetryPolicy {
     /// The first thing that does not fit: the shape, a rule id or class that
     /// appears twice, and last the digest.
     pub fn parse(bytes: &[u8]) -> Result<Self, PolicyError> {
-        let fields = ObjectFields::parse(bytes)?;
-        let document = fields.rest();
-        let expected = canonical::policy_digest(&document);
-        let policy = Self::read(ObjectFields::of(Value::Object(document), String::new())?)?;
+        let document = Document::parse(bytes)?;
+        let expected = canonical::policy_digest(document.fields());
+        let (parts, _) = document.of_kind("policyKind", POLICY_KIND)?.read()?;
+        let policy = Self::of(parts)?;
         if policy.policy_digest != expected {
             return Err(PolicyError::DigestMismatch {
                 expected,
@@ -218,25 +225,14 @@ impl RetryPolicy {
     ///
     /// The bytes are not a JSON object.
     pub fn digest(bytes: &[u8]) -> Result<String, PolicyError> {
-        Ok(canonical::policy_digest(
-            &ObjectFields::parse(bytes)?.rest(),
-        ))
+        Ok(canonical::policy_digest(Document::parse(bytes)?.fields()))
     }
 
-    fn read(mut fields: ObjectFields) -> Result<Self, PolicyError> {
-        fields.schema()?;
-        fields.literal("policyKind", POLICY_KIND)?;
-        let policy_id = fields.text("policyId")?;
-        let policy_digest = fields.text("policyDigest")?;
-        let mut default_rule = fields
-            .object_opt("defaultRule")?
-            .ok_or_else(|| fields.missing("defaultRule", "an object"))?;
-        let default_rule = read_terms(&mut default_rule)?;
+    fn of(parts: Parts) -> Result<Self, PolicyError> {
         let mut rules: Vec<RetryRule> = Vec::new();
         let mut by_class: BTreeMap<String, usize> = BTreeMap::new();
-        for (index, row) in fields.list("rules")?.into_iter().enumerate() {
-            let path = fields.path(&format!("rules[{index}]"));
-            let rule = read_rule(ObjectFields::of(row, path)?)?;
+        for (index, row) in parts.rules.into_iter().enumerate() {
+            let rule = read_rule(row, index)?;
             if rules.iter().any(|r| r.rule_id == rule.rule_id) {
                 return Err(PolicyError::RuleIdDuplicate {
                     rule_id: rule.rule_id,
@@ -256,9 +252,9 @@ impl RetryPolicy {
             rules.push(rule);
         }
         Ok(Self {
-            policy_id,
-            policy_digest,
-            default_rule,
+            policy_id: parts.policy_id,
+            policy_digest: parts.policy_digest,
+            default_rule: parts.default_rule,
             rules,
             by_class,
         })
@@ -325,43 +321,57 @@ fn add_head(schema: &mut Schema) {
     );
 }
 
-fn read_rule(mut fields: ObjectFields) -> Result<RetryRule, FieldError> {
-    const EXPECTED: &str = "a list of at least one class, none blank";
-    let rule_id = fields.text("ruleId")?;
-    let mut failure_classes = BTreeSet::new();
-    for class in fields.texts("failureClasses")? {
-        let Some(word) = some_text(&class) else {
-            return Err(fields.wrong("failureClasses", EXPECTED, &Value::from(class)));
-        };
-        failure_classes.insert(word);
-    }
-    if failure_classes.is_empty() {
-        return Err(fields.missing("failureClasses", EXPECTED));
-    }
+/// A policy whose rules are not read yet.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Parts {
+    #[serde(deserialize_with = "text")]
+    policy_id: String,
+    #[serde(deserialize_with = "text")]
+    policy_digest: String,
+    default_rule: RuleTerms,
+    #[serde(deserialize_with = "or_default")]
+    rules: Vec<Value>,
+}
+
+/// What a rule has beside its terms, which are fields of the same object.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RuleHead {
+    #[serde(deserialize_with = "text")]
+    rule_id: String,
+    #[serde(deserialize_with = "classes")]
+    failure_classes: BTreeSet<String>,
+}
+
+fn read_rule(row: Value, index: usize) -> Result<RetryRule, FieldError> {
+    let rules = Path::Field(&Path::Root, "rules");
+    let at = rules.row(index);
+    let unknown = Unknown::default();
+    let head: RuleHead = read(Some(row.clone()), &at, &unknown)?;
     Ok(RetryRule {
-        rule_id,
-        failure_classes,
-        terms: read_terms(&mut fields)?,
+        rule_id: head.rule_id,
+        failure_classes: head.failure_classes,
+        terms: read(Some(row), &at, &unknown)?,
     })
 }
 
-fn read_terms(fields: &mut ObjectFields) -> Result<RuleTerms, FieldError> {
-    const ATTEMPTS: &str = "a whole number from 1 to 100";
-    const ACTION: &str = "\"issue_discover\", \"mark_blocked\" or \"stop\"";
-    let given = fields.number("maxAttempts", ATTEMPTS)?;
-    let max_attempts = u32::try_from(given)
-        .ok()
-        .filter(|_| (1..=MAX_ATTEMPTS).contains(&given))
-        .ok_or_else(|| fields.wrong("maxAttempts", ATTEMPTS, &Value::from(given)))?;
-    let backoff_class = fields.text("backoffClass")?;
-    let action = fields.text("escalationAction")?;
-    let escalation_action = action
-        .parse()
-        .map_err(|UnknownAction(found)| fields.wrong("escalationAction", ACTION, &found.into()))?;
-    Ok(RuleTerms {
-        max_attempts,
-        backoff_class,
-        escalation_action,
+/// Reads a list of at least one class.
+fn classes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, D::Error> {
+    let found: BTreeSet<String> = texts(deserializer)?.into_iter().collect();
+    match found.is_empty() {
+        true => Err(missing("a list of at least one class, none blank")),
+        false => Ok(found),
+    }
+}
+
+fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let given = u64::deserialize(deserializer)?;
+    let attempts = u32::try_from(given).ok();
+    let attempts = attempts.filter(|_| (1..=MAX_ATTEMPTS).contains(&given));
+    attempts.ok_or_else(|| {
+        let expected = "a whole number from 1 to 100";
+        D::Error::invalid_value(Unexpected::Unsigned(given), &expected)
     })
 }
 
@@ -494,7 +504,7 @@ mod tests {
             ),
             (
                 |d| d["rules"][1]["failureClasses"] = json!([" "]),
-                "rules[1].failureClasses",
+                "rules[1].failureClasses[0]",
             ),
         ];
         for (edit, field) in table {

@@ -113,7 +113,7 @@ fn a_wrong_field_is_named_with_what_would_be_right() {
         (
             "state",
             json!("paused"),
-            "`state` must be \"active\" or \"stopped\", found \"paused\"",
+            "`state` must be one of active, stopped, found \"paused\"",
         ),
         (
             "startedAt",
@@ -128,7 +128,7 @@ fn a_wrong_field_is_named_with_what_would_be_right() {
         (
             "stoppedAt",
             json!(5),
-            "`stoppedAt` must be an RFC 3339 time such as 2026-03-05T10:00:00Z, found 5",
+            "`stoppedAt` must be a string, found 5",
         ),
         (
             "witnessRefs",

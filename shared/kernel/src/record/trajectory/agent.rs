@@ -1,13 +1,12 @@
 //! Which agent worked in a step, and what it used: the `agent` of a row.
 
-use crate::json::field::some_text;
+use crate::json::read::{text, unless_blank};
 use crate::json::stamp::Stamp;
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 /// Tokens that an agent's model counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenCounts {
     /// Tokens read, those from a cache included.
@@ -26,16 +25,23 @@ impl TokenCounts {
 }
 
 /// The agent of a step (ours).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentRecord {
     /// What read its stream, as in `codex`; its provider's name.
+    #[serde(deserialize_with = "text")]
     pub adapter: String,
     /// The model, where it is reported.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub model: Option<String>,
     /// The agent's own session, where it is reported.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub session_id: Option<String>,
     /// How many calls of tools it made.
     pub calls: u64,
@@ -50,41 +56,10 @@ pub struct AgentRecord {
     pub limit_resets_at: Option<Stamp>,
 }
 
-impl AgentRecord {
-    /// Reads a record; `None` where it does not have our shape.
-    pub(super) fn read(value: &Value) -> Option<Self> {
-        let text = |name| value.get(name).and_then(Value::as_str).and_then(some_text);
-        let tokens = match value.get("tokens") {
-            None => None,
-            Some(tokens) => Some(TokenCounts {
-                input: tokens.get("input")?.as_u64()?,
-                cached: tokens.get("cached")?.as_u64()?,
-                output: tokens.get("output")?.as_u64()?,
-            }),
-        };
-        let cost_nano_usd = match value.get("costNanoUsd") {
-            None => None,
-            Some(cost) => Some(cost.as_u64()?),
-        };
-        let limit_resets_at = match value.get("limitResetsAt") {
-            None => None,
-            Some(at) => Some(Stamp::parse(at.as_str()?)?),
-        };
-        Some(Self {
-            adapter: text("adapter")?,
-            model: text("model"),
-            session_id: text("sessionId"),
-            calls: value.get("calls")?.as_u64()?,
-            tokens,
-            cost_nano_usd,
-            limit_resets_at,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::read::of_shape;
     use serde_json::json;
 
     #[test]
@@ -94,11 +69,11 @@ mod tests {
             "tokens": {"input": 10, "cached": 4, "output": 2},
             "costNanoUsd": 1_500_000, "limitResetsAt": "2026-03-05T10:00:00.000000Z",
         });
-        let record = AgentRecord::read(&full).unwrap();
+        let record = of_shape::<AgentRecord>(&full).unwrap();
         assert_eq!(record.tokens.unwrap().total(), 12);
         assert_eq!(serde_json::to_value(&record).unwrap(), full);
         let least = json!({"adapter": "shell", "calls": 0});
-        let record = AgentRecord::read(&least).unwrap();
+        let record = of_shape::<AgentRecord>(&least).unwrap();
         assert_eq!(serde_json::to_value(&record).unwrap(), least);
         for (field, value) in [
             ("adapter", json!(" ")),
@@ -109,7 +84,7 @@ mod tests {
         ] {
             let mut other = full.clone();
             other[field] = value;
-            assert_eq!(AgentRecord::read(&other), None, "{field}");
+            assert_eq!(of_shape::<AgentRecord>(&other), None, "{field}");
         }
     }
 }

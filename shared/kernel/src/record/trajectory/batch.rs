@@ -3,14 +3,13 @@
 use super::{BatchHolder, StepRow, action};
 use crate::failure::FailureClass;
 use crate::json::canonical::ref_digest;
-use crate::json::field::some_text;
+use crate::json::read::text;
 use crate::json::reference::RefSet;
 use crate::json::stamp::{Stamp, compact};
 use crate::policy::retry::RetryVerdict;
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many times an issue's step may be cut by the death of the harness in a
@@ -23,31 +22,14 @@ pub const ATTEMPTS_MAX: u32 = 100;
 
 /// What a batch is bound to and who runs it: the `batch` of a start or resume
 /// row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BatchRecord {
     /// The digest of the settings that the batch runs under.
+    #[serde(deserialize_with = "text")]
     pub settings_digest: String,
     /// Who runs it.
     pub holder: BatchHolder,
-}
-
-impl BatchRecord {
-    /// Reads a record; `None` where it does not have our shape.
-    pub(super) fn read(value: &Value) -> Option<Self> {
-        let text = |value: &Value, name| value.get(name)?.as_str().and_then(some_text);
-        let holder = value.get("holder")?;
-        Some(Self {
-            settings_digest: text(value, "settingsDigest")?,
-            holder: BatchHolder {
-                host: text(holder, "host")?,
-                boot_id: text(holder, "bootId")?,
-                pid: u32::try_from(holder.get("pid")?.as_u64()?).ok()?,
-                started: holder.get("started")?.as_u64()?,
-                pid_ns: text(holder, "pidNs"),
-            },
-        })
-    }
 }
 
 /// Returns `hb1_<UTC yyyymmddThhmmssZ>_<digest of the holder, 12 digits>`,

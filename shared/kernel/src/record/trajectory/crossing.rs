@@ -1,12 +1,11 @@
 //! What a row reports about a step that worked in another world.
 
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How a crossing ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CrossingResult {
     /// The destination's gate admits the turn.
@@ -26,17 +25,10 @@ impl CrossingResult {
             Self::TransportFailed => "transport_failed",
         }
     }
-
-    /// Reads what [`CrossingResult::as_str`] says.
-    fn read(text: &str) -> Option<Self> {
-        [Self::Accepted, Self::Rejected, Self::TransportFailed]
-            .into_iter()
-            .find(|result| result.as_str() == text)
-    }
 }
 
 /// The other world that a step worked in, and its outcome there (ours).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorldRecord {
     /// The name that the issue asked for it by.
@@ -62,21 +54,6 @@ impl WorldRecord {
             commit: None,
         }
     }
-
-    /// Reads what a row says; `None` where it has another shape.
-    pub(crate) fn read(value: &Value) -> Option<Self> {
-        let text = |name| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        let crossing = match value.get("crossing") {
-            None => None,
-            Some(said) => Some(CrossingResult::read(said.as_str()?)?),
-        };
-        Some(Self {
-            name: text("name")?,
-            crossing,
-            branch: text("branch"),
-            commit: text("commit"),
-        })
-    }
 }
 
 /// In a few words, for a line about the step.
@@ -94,6 +71,7 @@ impl fmt::Display for WorldRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::read::of_shape;
     use serde_json::json;
 
     #[test]
@@ -119,7 +97,7 @@ mod tests {
                 ..WorldRecord::named("docs")
             };
             let value = serde_json::to_value(&record).unwrap();
-            assert_eq!(WorldRecord::read(&value), Some(record.clone()));
+            assert_eq!(of_shape::<WorldRecord>(&value), Some(record.clone()));
             assert_eq!(record.to_string(), told);
         }
         for other in [
@@ -127,7 +105,7 @@ mod tests {
             json!({}),
             json!({"name": "a", "crossing": "x"}),
         ] {
-            assert_eq!(WorldRecord::read(&other), None, "{other}");
+            assert_eq!(of_shape::<WorldRecord>(&other), None, "{other}");
         }
     }
 }

@@ -2,23 +2,29 @@
 
 use crate::issue::Holder;
 use crate::issue::lease::Life;
+use crate::json::read::{text, unless_blank};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Which process runs a batch: alive or not decides whether it can be resumed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BatchHolder {
     /// The host's name.
+    #[serde(deserialize_with = "text")]
     pub host: String,
     /// The id of the host's boot.
+    #[serde(deserialize_with = "text")]
     pub boot_id: String,
     /// The process id.
     pub pid: u32,
     /// When the process started, in clock ticks since boot: pids come again.
     pub started: u64,
     /// The pid namespace that `pid` counts in, where it is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub pid_ns: Option<String>,
 }
 

@@ -8,7 +8,9 @@ use super::supervision::SupervisionRecord;
 use super::{is_retry_needed, is_success};
 use crate::failure::FailureClass;
 use crate::json::canonical;
-use crate::json::field::{FieldError, ObjectFields, some_text};
+use crate::json::document::Document;
+use crate::json::field::FieldError;
+use crate::json::read::{Text, of_shape, or_default, text, unless_blank};
 use crate::json::reference::RefSet;
 use crate::json::stamp::Stamp;
 use crate::policy::governing::{SensitiveChange, SensitiveChanges};
@@ -16,43 +18,58 @@ use crate::policy::landing::LandingRecord;
 use crate::policy::retry::{Decision, EscalationAction, RetryOutcome, RetryVerdict};
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The kind of a trajectory row.
 pub const STEP_KIND: &str = "premath.harness.step.v1";
 
 /// What the step's verification said (ours).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {
     /// How it ended, as in `ok` or `check_failed`.
+    #[serde(deserialize_with = "text")]
     pub class: String,
     /// Its witness.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub witness_ref: Option<String>,
 }
 
 /// What the retry policy decided over the step (ours).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryRecord {
     /// Retry or escalate.
     pub decision: RetryVerdict,
     /// The escalation's action; absent for a retry.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub action: Option<EscalationAction>,
     /// The attempt that failed, from 1.
     pub attempt: u32,
     /// How many attempts the rule gives.
     pub max_attempts: u32,
     /// The rule's backoff class.
+    #[serde(deserialize_with = "text")]
     pub backoff_class: String,
     /// The rule that decided.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub rule_id: Option<String>,
     /// The class that decided.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub failure_class: Option<String>,
 }
 
@@ -90,29 +107,6 @@ impl RetryRecord {
             },
         })
     }
-
-    fn read(value: &Value) -> Option<Self> {
-        let count = |name| u32::try_from(value.get(name)?.as_u64()?).ok();
-        let text = |name| value.get(name).and_then(Value::as_str).and_then(some_text);
-        let decision = match value.get("decision")?.as_str()? {
-            "retry" => RetryVerdict::Retry,
-            "escalate" => RetryVerdict::Escalate,
-            _ => return None,
-        };
-        let action = match text("action") {
-            Some(action) => Some(action.parse().ok()?),
-            None => None,
-        };
-        Some(Self {
-            decision,
-            action,
-            attempt: count("attempt")?,
-            max_attempts: count("maxAttempts")?,
-            backoff_class: text("backoffClass")?,
-            rule_id: text("ruleId"),
-            failure_class: text("failureClass"),
-        })
-    }
 }
 
 /// Describes the field that is added when a row is appended.
@@ -133,94 +127,131 @@ fn with_chain(schema: &mut schemars::Schema) {
 /// Fields that this build does not know are kept, value for value. So is a
 /// field of our own extras that does not have our shape, because another
 /// program may have used the name: it reads as absent and is never an error.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = with_chain)]
 pub struct StepRow {
-    #[schemars(schema_with = "crate::json::schema::one")]
+    #[serde(skip_deserializing)]
+    #[schemars(!skip_deserializing, schema_with = "crate::json::schema::one")]
     pub(super) schema: u8,
-    #[schemars(extend("const" = STEP_KIND))]
+    #[serde(skip_deserializing)]
+    #[schemars(!skip_deserializing, extend("const" = STEP_KIND))]
     pub(super) step_kind: &'static str,
     /// The step's id; a row is appended only where no row has it.
+    #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub step_id: String,
     /// What the row refers to; see [`action`](super::action).
+    #[serde(deserialize_with = "text")]
     #[schemars(
         regex(pattern = r"\S"),
         description = "What the row refers to, as in `worker.loop` or `coordinator.batch_start`."
     )]
     pub action: String,
     /// How it ended.
+    #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub result_class: String,
     /// The issue that it worked on.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub issue_id: Option<String>,
     /// Instructions that it acted under.
-    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "RefSet::is_empty"
+    )]
     pub instruction_refs: RefSet,
     /// Witnesses that it left.
-    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "RefSet::is_empty"
+    )]
     pub witness_refs: RefSet,
     /// Its site lineage.
-    #[serde(skip_serializing_if = "RefSet::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "RefSet::is_empty"
+    )]
     pub lineage_refs: RefSet,
     /// When it began; our rows always say.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub started_at: Option<Stamp>,
     /// When it ended.
     pub finished_at: Stamp,
     /// Its failure classes, in their order (ours).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(!skip_deserializing)]
     pub failure_classes: Vec<String>,
     /// What its verification said (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub verification: Option<Verification>,
     /// What comes next (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub next_step: Option<String>,
     /// The lease's generation (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub generation: Option<u64>,
     /// The worker (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub worker_id: Option<String>,
     /// The batch (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub batch_id: Option<String>,
     /// Whether another process wrote the row, after the step's harness died
     /// (ours).
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_deserializing, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(!skip_deserializing)]
     pub recovered: bool,
     /// What a batch is bound to and who runs it (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub batch: Option<BatchRecord>,
     /// What the retry policy decided (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub retry: Option<RetryRecord>,
     /// Where the step's work landed (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub landing: Option<LandingRecord>,
     /// The sensitive files that a closed step changed, the first by path (ours).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(!skip_deserializing)]
     pub sensitive_changes: Vec<SensitiveChange>,
     /// How many there are, where not all are listed (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub sensitive_count: Option<u64>,
     /// The other world that the step worked in (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub world: Option<WorldRecord>,
     /// Where what the step left is kept: branches, and a folder for what git
     /// cannot hold (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub salvage: Option<String>,
     /// Which agent worked, and what it used (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub agent: Option<AgentRecord>,
     /// What the batch's supervision did (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
     pub supervision: Option<SupervisionRecord>,
-    #[serde(flatten)]
+    #[serde(flatten, skip_deserializing)]
+    #[schemars(!skip_deserializing)]
     pub(super) extra: Map<String, Value>,
 }
 
@@ -294,61 +325,39 @@ impl StepRow {
     ///
     /// The first field that HARNESS-RUNTIME 6 names and that does not fit.
     pub fn parse(line: &[u8]) -> Result<Self, TrajectoryError> {
-        Ok(Self::read(ObjectFields::parse(line)?)?)
-    }
-
-    fn read(mut fields: ObjectFields) -> Result<Self, FieldError> {
-        fields.schema()?;
-        fields.literal("stepKind", STEP_KIND)?;
-        let text = |value: &Value| value.as_str().and_then(some_text);
+        let document = Document::parse(line)?.of_kind("stepKind", STEP_KIND)?;
+        let (row, unknown) = document.read::<Self>()?;
+        let mut rest = unknown.take("");
         // The chain belongs to the file's line, not to what the row says.
-        let chain = |value: &Value| value.as_str()?.parse::<ChainHead>().ok();
-        let _: Option<ChainHead> = fields.take_if(CHAIN_FIELD, chain);
+        let chain = rest.get(CHAIN_FIELD).and_then(Value::as_str);
+        if chain.is_some_and(|text| text.parse::<ChainHead>().is_ok()) {
+            rest.remove(CHAIN_FIELD);
+        }
+        let mut text = |name| ours(&mut rest, name).map(|text: Text| text.0);
+        let (next_step, worker_id, batch_id) =
+            (text("nextStep"), text("workerId"), text("batchId"));
+        let classes: Vec<Text> = ours(&mut rest, "failureClasses").unwrap_or_default();
         Ok(Self {
             schema: 1,
             step_kind: STEP_KIND,
-            step_id: fields.text("stepId")?,
-            action: fields.text("action")?,
-            result_class: fields.text("resultClass")?,
-            issue_id: fields.text_opt("issueId")?,
-            instruction_refs: fields.refs("instructionRefs")?,
-            witness_refs: fields.refs("witnessRefs")?,
-            lineage_refs: fields.refs("lineageRefs")?,
-            started_at: fields.time_opt("startedAt")?,
-            finished_at: fields.time("finishedAt")?,
-            failure_classes: fields
-                .take_if("failureClasses", |value| {
-                    value.as_array()?.iter().map(text).collect()
-                })
-                .unwrap_or_default(),
-            verification: fields.take_if("verification", |value| {
-                Some(Verification {
-                    class: text(value.get("class")?)?,
-                    witness_ref: value.get("witnessRef").and_then(text),
-                })
-            }),
-            next_step: fields.take_if("nextStep", text),
-            generation: fields.take_if("generation", Value::as_u64),
-            worker_id: fields.take_if("workerId", text),
-            batch_id: fields.take_if("batchId", text),
-            recovered: fields
-                .take_if("recovered", Value::as_bool)
-                .unwrap_or_default(),
-            batch: fields.take_if("batch", BatchRecord::read),
-            retry: fields.take_if("retry", RetryRecord::read),
-            landing: fields.take_if("landing", LandingRecord::read),
-            sensitive_changes: fields
-                .take_if("sensitiveChanges", |value| {
-                    let changes: Vec<_> = serde_json::from_value(value.clone()).ok()?;
-                    (!changes.is_empty()).then_some(changes)
-                })
-                .unwrap_or_default(),
-            sensitive_count: fields.take_if("sensitiveCount", Value::as_u64),
-            world: fields.take_if("world", WorldRecord::read),
-            salvage: fields.take_if("salvage", |value| value.as_str().map(str::to_owned)),
-            agent: fields.take_if("agent", AgentRecord::read),
-            supervision: fields.take_if("supervision", SupervisionRecord::read),
-            extra: fields.rest(),
+            failure_classes: classes.into_iter().map(|class| class.0).collect(),
+            verification: ours(&mut rest, "verification"),
+            next_step,
+            generation: ours(&mut rest, "generation"),
+            worker_id,
+            batch_id,
+            recovered: ours(&mut rest, "recovered").unwrap_or_default(),
+            batch: ours(&mut rest, "batch"),
+            retry: ours(&mut rest, "retry"),
+            landing: ours(&mut rest, "landing"),
+            sensitive_changes: ours(&mut rest, "sensitiveChanges").unwrap_or_default(),
+            sensitive_count: ours(&mut rest, "sensitiveCount"),
+            world: ours(&mut rest, "world"),
+            salvage: ours(&mut rest, "salvage"),
+            agent: ours(&mut rest, "agent"),
+            supervision: ours(&mut rest, "supervision"),
+            extra: rest,
+            ..row
         })
     }
 
@@ -402,6 +411,13 @@ impl StepRow {
     pub const fn extra(&self) -> &Map<String, Value> {
         &self.extra
     }
+}
+
+/// Takes a field of ours; one of another shape stays with the unknown fields.
+fn ours<T: DeserializeOwned>(fields: &mut Map<String, Value>, name: &str) -> Option<T> {
+    let found = of_shape(fields.get(name)?)?;
+    fields.remove(name);
+    Some(found)
 }
 
 #[cfg(test)]
@@ -480,7 +496,7 @@ mod tests {
             (
                 "resultClass",
                 json!(1),
-                "`resultClass` must be text, found 1",
+                "`resultClass` must be a string, found 1",
             ),
             (
                 "finishedAt",
@@ -495,7 +511,7 @@ mod tests {
             (
                 "lineageRefs",
                 json!([null]),
-                "`lineageRefs[0]` must be text, found null",
+                "`lineageRefs[0]` must be a string, found null",
             ),
         ] {
             let mut document: Value = serde_json::from_str(&full().line().unwrap()).unwrap();

@@ -2,7 +2,7 @@
 
 use super::{StepRow, action};
 use crate::failure::FailureClass;
-use crate::json::field::some_text;
+use crate::json::read::{texts, unless_blank};
 use crate::json::stamp::{Stamp, compact};
 use crate::policy::breaker::BreakerChange;
 use crate::policy::budget::{Budget, Spent};
@@ -10,21 +10,23 @@ use crate::policy::provider::ProviderChange;
 use crate::policy::room::Shortage;
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 /// What a batch's supervision did (ours); what an act does not have is absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SupervisionRecord {
     /// The provider that was parked or answers again.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub provider: Option<String>,
     /// Until when a provider or dispatch pauses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Stamp>,
     /// The issues that failed alike.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "texts", skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<String>,
     /// The tokens that were used.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,40 +46,6 @@ pub struct SupervisionRecord {
     /// The bytes that must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub least_bytes: Option<u64>,
-}
-
-impl SupervisionRecord {
-    /// Reads a record; `None` where it does not have our shape.
-    pub(super) fn read(value: &Value) -> Option<Self> {
-        let fields = value.as_object()?;
-        let text = |name| fields.get(name).and_then(Value::as_str).and_then(some_text);
-        let count = |name| match fields.get(name) {
-            None => Some(None),
-            Some(count) => count.as_u64().map(Some),
-        };
-        let issues = match fields.get("issues") {
-            None => Vec::new(),
-            Some(issues) => {
-                let texts = issues.as_array()?.iter();
-                let texts = texts.map(|issue| issue.as_str().and_then(some_text));
-                texts.collect::<Option<_>>()?
-            }
-        };
-        Some(Self {
-            provider: text("provider"),
-            until: match fields.get("until") {
-                None => None,
-                Some(until) => Some(Stamp::parse(until.as_str()?)?),
-            },
-            issues,
-            tokens: count("tokens")?,
-            tokens_bound: count("tokensBound")?,
-            cost_nano_usd: count("costNanoUsd")?,
-            cost_nano_usd_bound: count("costNanoUsdBound")?,
-            free_bytes: count("freeBytes")?,
-            least_bytes: count("leastBytes")?,
-        })
-    }
 }
 
 /// Returns the row of a change for a provider.
@@ -203,6 +171,7 @@ fn row(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::read::of_shape;
     use crate::json::size::Size;
 
     #[test]
@@ -265,7 +234,7 @@ mod tests {
             r#"{"issues": [1]}"#,
         ] {
             let value = serde_json::from_str(text).unwrap();
-            assert_eq!(SupervisionRecord::read(&value), None, "{text}");
+            assert_eq!(of_shape::<SupervisionRecord>(&value), None, "{text}");
         }
     }
 }

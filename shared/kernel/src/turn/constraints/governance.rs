@@ -2,8 +2,8 @@
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.6`, `8`).
 
 use super::super::block::block;
-use super::super::word::{MutationTarget, ObservabilityMode, RiskTier, word};
-use crate::json::read::{flag, or_default, share};
+use super::super::word::{MutationTarget, ObservabilityMode, RiskTier};
+use crate::json::read::{flag, or_default, share, unless_blank};
 use serde::{Deserialize, Deserializer};
 use serde_json::Number;
 use std::collections::{BTreeMap, BTreeSet};
@@ -182,7 +182,7 @@ block! {
     #[derive(Default)]
     pub struct MutationConstraints {
         /// What the turn asks to change; an issue where absent.
-        #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "unless_blank", skip_serializing_if = "Option::is_none")]
         pub target: Option<MutationTarget>,
         /// The mutation policy that is active.
         #[serde(skip_serializing_if = "Option::is_none")]

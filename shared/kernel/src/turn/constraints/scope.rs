@@ -2,8 +2,8 @@
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.5`).
 
 use super::super::block::block;
-use super::super::word::{GuardrailStage, OrchestrationRole, word};
-use crate::json::read::or_default;
+use super::super::word::{GuardrailStage, OrchestrationRole};
+use crate::json::read::{or_default, unless_blank};
 use std::collections::{BTreeMap, BTreeSet};
 
 block! {
@@ -36,7 +36,7 @@ block! {
     #[derive(Default)]
     pub struct ScopeConstraints {
         /// The role that the scope is for; any where absent.
-        #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "unless_blank", skip_serializing_if = "Option::is_none")]
         pub role: Option<OrchestrationRole>,
         /// What may be read.
         #[serde(skip_serializing_if = "BTreeSet::is_empty")]

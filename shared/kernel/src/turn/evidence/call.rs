@@ -5,8 +5,9 @@
 //! ([`canonical::digest_ordered`](crate::json::canonical::digest_ordered)).
 
 use super::super::block::block;
-use super::super::word::{Disposition, ResultStatus, word};
+use super::super::word::{Disposition, ResultStatus};
 use super::detail::{RequestFacts, ResultFacts};
+use crate::json::read::unless_blank;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -52,7 +53,10 @@ pub struct ResultRow {
     /// The call's identity.
     pub tool_call_id: String,
     /// How it ended; where absent, error material decides.
-    #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub status: Option<ResultStatus>,
     /// The digest of what it gave.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,11 +7,11 @@
 
 use super::super::block::{Normal, block};
 use super::super::error::EvidenceError;
-use super::super::word::{Checkpoint, StopReason, TransportOrdering, word_or_default};
+use super::super::word::{Checkpoint, StopReason, TransportOrdering};
 use crate::json::path::Path;
-use crate::json::read::{given, ordinal};
+use crate::json::read::{given, ordinal, unless_blank};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
 
 /// A policy as its content, or as a reference to it.
@@ -135,7 +135,7 @@ block! {
         #[serde(deserialize_with = "ordinal", skip_serializing_if = "Option::is_none")]
         pub max_turns: Option<u64>,
         /// When a person must have looked.
-        #[serde(deserialize_with = "word_or_default")]
+        #[serde(deserialize_with = "checkpoint")]
         #[schemars(default)]
         pub checkpoint: Checkpoint,
     }
@@ -152,4 +152,9 @@ block! {
         #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
         pub continue_on: Option<BTreeSet<StopReason>>,
     }
+}
+
+/// Reads a checkpoint, where there is one.
+fn checkpoint<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Checkpoint, D::Error> {
+    Ok(unless_blank(deserializer)?.unwrap_or_default())
 }

@@ -4,12 +4,13 @@
 use super::super::block::block;
 use super::super::word::{
     ActionMode, ExecutionPattern, ObservabilityMode, OrchestrationRole, PreContextFilter, RiskTier,
-    ToolChoice, word,
+    ToolChoice,
 };
 use super::policy::{
     BoundaryPolicy, ParallelPolicy, Policy, ProtocolStatePolicy, StopPolicy, ToolPolicy,
     TransportPolicy, TruncationPolicy,
 };
+use crate::json::read::unless_blank;
 
 block! {
     /// The binding of a turn: eleven required fields, and what else was fixed,
@@ -46,7 +47,7 @@ block! {
         #[serde(skip_serializing_if = "Option::is_none")]
         pub text_adapter_profile: Option<String>,
         /// How free the model was in its choice of tools.
-        #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "unless_blank", skip_serializing_if = "Option::is_none")]
         pub tool_choice: Option<ToolChoice>,
         /// Which tools may be called.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +65,7 @@ block! {
         #[serde(skip_serializing_if = "Option::is_none")]
         pub allowed_callers_digest: Option<String>,
         /// Whether tools may filter before the model sees anything.
-        #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "unless_blank", skip_serializing_if = "Option::is_none")]
         pub pre_context_filter_policy: Option<PreContextFilter>,
         /// The benchmark profile that changes of defaults are measured by.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,13 +98,13 @@ block! {
         #[serde(skip_serializing_if = "Option::is_none")]
         pub red_team_policy_digest: Option<String>,
         /// How the run is traced.
-        #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "unless_blank", skip_serializing_if = "Option::is_none")]
         pub observability_mode: Option<ObservabilityMode>,
         /// The risk tier, which needs a bound control profile.
-        #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "unless_blank", skip_serializing_if = "Option::is_none")]
         pub risk_tier: Option<RiskTier>,
         /// The role of the agent.
-        #[serde(deserialize_with = "word", skip_serializing_if = "Option::is_none")]
+        #[serde(deserialize_with = "unless_blank", skip_serializing_if = "Option::is_none")]
         pub orchestration_role: Option<OrchestrationRole>,
         /// What that role may read and write.
         #[serde(skip_serializing_if = "Option::is_none")]
