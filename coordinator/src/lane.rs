@@ -3,7 +3,8 @@
 
 use crossbeam_channel::{Receiver, SendError, Sender, bounded};
 use harness_worker::batch::Batch;
-use harness_worker::lane::{BootError, BootReport, Lane, StepReport};
+use harness_worker::lane::{BootError, BootReport, Lane};
+use harness_worker::step::StepReport;
 use premath_memory::Claimed;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;

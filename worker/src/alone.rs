@@ -3,8 +3,9 @@
 use harness_worker::batch::{Admitted, Batch};
 use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
-use harness_worker::lane::{Lane, StepEnding, StepReport};
+use harness_worker::lane::Lane;
 use harness_worker::stderr::{baseline_told, failed, say};
+use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::deadline::Deadline;

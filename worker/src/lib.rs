@@ -15,6 +15,7 @@ pub mod refusal;
 pub mod sandbox;
 pub mod settings;
 pub mod stderr;
+pub mod step;
 pub mod supervisor;
 pub mod trust;
 mod witness;

@@ -3,7 +3,7 @@
 use super::{Notice, Reporter, Summary};
 use harness_worker::batch::SupervisionChange;
 use harness_worker::interrupt::Level;
-use harness_worker::lane::{StepEnding, StepReport};
+use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::canonical;
 use premath_kernel::json::plain::plain_json;

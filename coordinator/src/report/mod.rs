@@ -14,7 +14,8 @@ pub use json::JsonReporter;
 
 use harness_worker::batch::SupervisionChange;
 use harness_worker::interrupt::Level;
-use harness_worker::lane::{BootReport, StepReport};
+use harness_worker::lane::BootReport;
+use harness_worker::step::StepReport;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::admission::EndedBy;

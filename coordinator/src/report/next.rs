@@ -2,7 +2,7 @@
 
 use super::Summary;
 use super::why::changed_nothing;
-use harness_worker::lane::{StepEnding, StepReport};
+use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::json::plain::plain;
 use std::borrow::Cow;
 

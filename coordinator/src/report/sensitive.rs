@@ -2,7 +2,7 @@
 //! person looks at it first.
 
 use super::Summary;
-use harness_worker::lane::StepReport;
+use harness_worker::step::StepReport;
 use premath_kernel::json::plain::{is_cut, plain};
 
 /// The title of the section.

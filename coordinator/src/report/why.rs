@@ -1,7 +1,7 @@
 //! Why an issue did not close, and where more of it is.
 
 use super::JudgedTurn;
-use harness_worker::lane::{StepEnding, StepReport};
+use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::plain;
 

@@ -4,7 +4,7 @@ use super::Shell;
 use crate::report::{JudgedTurn, Summary};
 use harness_worker::batch::RecoverAt;
 use harness_worker::exit::{self, LoopEnd};
-use harness_worker::lane::StepReport;
+use harness_worker::step::StepReport;
 use premath_kernel::issue::Status;
 use premath_kernel::issue::graph::Hold;
 use premath_kernel::record::boundary::Boundary;

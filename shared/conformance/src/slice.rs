@@ -45,7 +45,7 @@ pub const SLICES: &[Slice] = &[
         &[
             "shared/kernel/src/turn/mutation.rs",
             "shared/memory/src/issues/change.rs",
-            "worker/src/lane/turn.rs",
+            "worker/src/step/turn.rs",
         ],
     ),
     slice(4, "Closure in each action mode", &[]),

@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Which command of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     Boot,
     Startup,
     Work,
@@ -53,7 +53,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Boot => "boot",
             Self::Startup => "startup",
@@ -77,7 +77,7 @@ impl Phase {
     }
 
     /// Returns whether the command runs in the checkout for verifications.
-    pub(super) const fn is_verification(self) -> bool {
+    pub(crate) const fn is_verification(self) -> bool {
         matches!(
             self,
             Self::Startup
@@ -91,7 +91,7 @@ impl Phase {
     }
 
     /// Returns whose network policy the command has.
-    pub(super) const fn network(self) -> NetworkPhase {
+    pub(crate) const fn network(self) -> NetworkPhase {
         if self.is_verification() {
             NetworkPhase::Verify
         } else {
@@ -131,7 +131,7 @@ impl Phase {
 
 /// Why a command was ended by us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(crate) enum Cut {
     /// The lease could not be relied on any more.
     Lease(FailureClass),
     /// A person asked for it.
@@ -140,29 +140,29 @@ pub(super) enum Cut {
 
 /// A command that is over.
 #[derive(Debug)]
-pub(super) struct Ran {
-    pub(super) cut: Option<Cut>,
+pub(crate) struct Ran {
+    pub(crate) cut: Option<Cut>,
     /// Empty where it passed.
-    pub(super) classes: Vec<String>,
-    pub(super) call: ShellCall,
-    pub(super) witness_ref: String,
+    pub(crate) classes: Vec<String>,
+    pub(crate) call: ShellCall,
+    pub(crate) witness_ref: String,
     /// HEAD and tree as the command left them.
-    pub(super) after: TreeState,
+    pub(crate) after: TreeState,
     /// Processes that could not be ended: the worktree cannot be trusted.
-    pub(super) survivors: u32,
+    pub(crate) survivors: u32,
     /// What the agent's event stream amounts to, where it printed one.
-    pub(super) stream: Option<FoldedStream>,
+    pub(crate) stream: Option<FoldedStream>,
 }
 
 impl Ran {
-    pub(super) fn passed(&self) -> bool {
+    pub(crate) fn passed(&self) -> bool {
         self.classes.is_empty() && self.cut.is_none()
     }
 }
 
 /// A command could not be run or witnessed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum CommandError {
+pub(crate) enum CommandError {
     #[error(transparent)]
     Supervisor(#[from] SupervisorError),
     #[error(transparent)]
@@ -179,7 +179,7 @@ pub(super) enum CommandError {
 }
 
 impl CommandError {
-    pub(super) fn class(&self) -> FailureClass {
+    pub(crate) fn class(&self) -> FailureClass {
         match self {
             Self::Supervisor(error) => error.class(),
             Self::Store(_) | Self::Stream { .. } => FailureClass::ProjectionStoreIo,
@@ -190,22 +190,22 @@ impl CommandError {
 }
 
 /// What a command belongs to.
-pub(super) struct Occasion<'a> {
-    pub(super) step_id: &'a str,
-    pub(super) issue_id: &'a str,
-    pub(super) generation: u64,
-    pub(super) variables: &'a [(&'a str, OsString)],
+pub(crate) struct Occasion<'a> {
+    pub(crate) step_id: &'a str,
+    pub(crate) issue_id: &'a str,
+    pub(crate) generation: u64,
+    pub(crate) variables: &'a [(&'a str, OsString)],
     /// The agent; `None` if no work command belongs to it.
-    pub(super) task: Option<Task<'a>>,
+    pub(crate) task: Option<Task<'a>>,
 }
 
 /// What the work command of a step is.
 #[derive(Clone, Copy)]
-pub(super) struct Task<'a> {
+pub(crate) struct Task<'a> {
     /// Whose event stream it prints.
-    pub(super) agent: Option<Agent>,
+    pub(crate) agent: Option<Agent>,
     /// The digest of its prompt.
-    pub(super) prompt_digest: &'a str,
+    pub(crate) prompt_digest: &'a str,
 }
 
 impl Occasion<'_> {
@@ -220,7 +220,7 @@ impl Occasion<'_> {
 
 impl Lane {
     /// Runs a command to its end and writes its witness.
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         phase: Phase,
         command: &str,

@@ -2,22 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-pub(super) const ISSUE: &str = "issue.json";
-pub(super) const PROMPT: &str = "prompt.md";
-pub(super) const EVIDENCE: &str = "evidence.json";
-pub(super) const OUTBOX: &str = "outbox.jsonl";
+pub(crate) const ISSUE: &str = "issue.json";
+pub(crate) const PROMPT: &str = "prompt.md";
+pub(crate) const EVIDENCE: &str = "evidence.json";
+pub(crate) const OUTBOX: &str = "outbox.jsonl";
 
 /// The paths of a lane's step as its commands are given them; the harness
 /// itself reads and writes by the folder's descriptor.
-pub(super) struct StepFiles {
-    pub(super) issue: PathBuf,
-    pub(super) prompt: PathBuf,
-    pub(super) evidence: PathBuf,
-    pub(super) outbox: PathBuf,
+pub(crate) struct StepFiles {
+    pub(crate) issue: PathBuf,
+    pub(crate) prompt: PathBuf,
+    pub(crate) evidence: PathBuf,
+    pub(crate) outbox: PathBuf,
 }
 
 impl StepFiles {
-    pub(super) fn at(folder: &Path) -> Self {
+    pub(crate) fn at(folder: &Path) -> Self {
         Self {
             issue: folder.join(ISSUE),
             prompt: folder.join(PROMPT),

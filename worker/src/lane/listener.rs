@@ -18,7 +18,7 @@ const LOOK_BYTES: u64 = 16 << 20;
 
 /// Listens to one agent.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(crate) struct Listener {
     stream: AgentStream,
     /// The file that the supervisor writes the stream into. Its offset is the
     /// supervisor's, so it is read by position.
@@ -35,7 +35,7 @@ pub(super) struct Listener {
 
 impl Listener {
     /// Begins to listen to a file that is still empty.
-    pub(super) fn new(agent: Agent, file: File, limits: &Limits, budget: Budget) -> Self {
+    pub(crate) fn new(agent: Agent, file: File, limits: &Limits, budget: Budget) -> Self {
         Self {
             stream: AgentStream::new(agent),
             file,
@@ -54,7 +54,7 @@ impl Listener {
     /// # Errors
     ///
     /// A file that cannot be read.
-    pub(super) fn look(&mut self) -> io::Result<Option<AgentTimeout>> {
+    pub(crate) fn look(&mut self) -> io::Result<Option<AgentTimeout>> {
         let was_over = self.stream.so_far().is_over();
         let (lines, of_work) = (self.stream.lines(), self.stream.lines_of_work());
         let has_read = self.read_on(LOOK_BYTES)? > 0;
@@ -116,14 +116,14 @@ impl Listener {
     /// # Errors
     ///
     /// A file that cannot be read.
-    pub(super) fn finish(mut self) -> io::Result<FoldedStream> {
+    pub(crate) fn finish(mut self) -> io::Result<FoldedStream> {
         self.read_on(u64::MAX)?;
         Ok(self.stream.finish())
     }
 }
 
 /// Returns what an agent used, as a budget counts it.
-pub(super) fn spent(spent: premath_evidence::Spent) -> Spent {
+pub(crate) fn spent(spent: premath_evidence::Spent) -> Spent {
     Spent {
         tokens: spent
             .tokens

@@ -1,35 +1,25 @@
-//! A lane: the thread's side of one worktree, from `boot` over `step` to
-//! `stop` (HARNESS-RUNTIME 3).
+//! A lane: a worktree that is locked and booted, with all that its commands
+//! run by (HARNESS-RUNTIME 3.1). A step in it is `step`'s.
 
 mod boot;
-mod command;
+pub(crate) mod branch;
+pub(crate) mod command;
 mod confine;
-mod crossing;
-mod escalate;
-mod files;
-mod land;
-mod landed;
-mod limit;
-mod listener;
-mod outbox;
-mod progress;
+pub(crate) mod files;
+pub(crate) mod listener;
 mod projection;
 mod push;
-mod report;
+mod repair;
 mod saying;
 mod setup;
 mod site;
-mod step;
-mod stop;
 mod tip;
-mod turn;
-mod verify;
 mod warm;
-mod watch;
-mod world;
+pub(crate) mod watch;
+pub(crate) mod world;
 
 pub use boot::{BootError, BootReport};
-pub use report::{StepEnding, StepReport};
+pub(crate) use site::SiteError;
 
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
@@ -44,30 +34,30 @@ use site::Site;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
-use world::Away;
+use world::RemoteSite;
 
 /// A worktree that is locked and booted, ready for steps.
 #[derive(Debug)]
 pub struct Lane {
-    batch: Arc<Batch>,
-    worker_id: String,
-    worktree: PathBuf,
+    pub(crate) batch: Arc<Batch>,
+    pub(crate) worker_id: String,
+    pub(crate) worktree: PathBuf,
     /// The published files in the worktree.
-    roots: LaneRoots,
+    pub(crate) roots: LaneRoots,
     /// What the harness keeps of the lane, where no step sees it.
     home: LaneState,
-    tree: Tree,
-    site: Site,
+    pub(crate) tree: Tree,
+    pub(crate) site: Site,
     confinement: Confinement,
     supervisor: Supervisor,
     runtime: Runtime,
-    session: Option<Session>,
+    pub(crate) session: Option<Session>,
     /// Where the lane is instead, while a step works in another world.
-    away: Option<Away>,
+    pub(crate) away: Option<RemoteSite>,
     /// Counts the steps of this run, from 1.
-    step_index: u64,
+    pub(crate) step_index: u64,
     /// Whether work closed here whose verification began with build state.
-    owes_tip: bool,
+    pub(crate) owes_tip: bool,
     /// Held as long as the lane; the supervisor shares it. Last, so that it is
     /// released after the supervisor.
     lock: WorktreeLock,
@@ -85,7 +75,7 @@ impl Lane {
     }
 
     /// Updates the session and writes it.
-    fn write_session(&mut self, write: SessionWrite) -> Result<(), ProjectionError> {
+    pub(crate) fn write_session(&mut self, write: SessionWrite) -> Result<(), ProjectionError> {
         let session =
             premath_kernel::record::session::write(self.session.take(), write, clock::now().wall);
         let written = write_session(&self.home.session, &session);

@@ -1,24 +1,21 @@
 //! A step's session and feature, as its lane shows them.
 
 use super::Lane;
-use super::progress::Progress;
-use premath_kernel::authority::lineage;
+use premath_kernel::authority::{StepIdentity, lineage};
 use premath_kernel::json::reference::{self, RefSet};
 use premath_kernel::record::feature::{FeatureLedger, FeatureStatus, FeatureWrite};
-use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
+use premath_kernel::record::session::{SessionState, SessionStep, SessionWrite, StepWrite};
 use premath_memory::projection::{self, ProjectionError};
 use premath_memory::{Claimed, clock};
-use premath_worktree::tree::Base;
 
 impl Lane {
-    pub(super) fn begin_session(
+    pub(crate) fn begin_session(
         &mut self,
-        progress: &Progress,
-        base: &Base,
+        step: &StepIdentity,
+        start: SessionStep,
     ) -> Result<(), ProjectionError> {
         // A step is a session of its own, from files.
         self.session = None;
-        let step = &progress.identity;
         let write = SessionWrite {
             session_id: Some(step.session_id.clone()),
             state: SessionState::Active,
@@ -30,13 +27,13 @@ impl Lane {
             issues_path: Some(self.batch.memory.path().to_string_lossy().into_owned()),
             worker_id: Some(self.worker_id.clone()),
             batch_id: Some(self.batch.id().to_owned()),
-            step: StepWrite::Set(progress.session_step(base)),
+            step: StepWrite::Set(start),
             ..SessionWrite::default()
         };
         self.write_session(write)
     }
 
-    pub(super) fn lineage(&self, issue_id: &str) -> RefSet {
+    pub(crate) fn lineage(&self, issue_id: &str) -> RefSet {
         lineage::site_lineage(
             issue_id,
             &self.worker_id,
@@ -49,7 +46,7 @@ impl Lane {
 
     /// Projects the issue's feature; any other that a crash left in progress
     /// is pending again.
-    pub(super) fn feature(
+    pub(crate) fn feature(
         &self,
         claimed: &Claimed,
         status: FeatureStatus,

@@ -3,12 +3,10 @@
 
 use super::Lane;
 use super::command::{Occasion, Phase};
-use super::progress::Progress;
 use crate::witness;
-use premath_kernel::failure::FailureClass;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::PushFailure;
-use premath_memory::{Claimed, artifact, clock};
+use premath_memory::{artifact, clock};
 
 /// What pushes; names reach it as variables. It runs in the main worktree: a
 /// remote's relative URL counts from there, and the git folder of a lane is not
@@ -16,19 +14,9 @@ use premath_memory::{Claimed, artifact, clock};
 const PUSH: &str = r#"git -C "$PREMATH_PUSH_FROM" push --porcelain -- "$PREMATH_PUSH_REMOTE" "$PREMATH_PUSH_REF:$PREMATH_PUSH_REF""#;
 
 impl Lane {
-    /// Pushes the target after a landing; a failure is named in the report and
-    /// changes nothing, for the next push takes this work along.
-    pub(super) fn push(&mut self, claimed: &Claimed, progress: &mut Progress) {
-        let step_id = progress.identity.step_id();
-        let claim = &claimed.claim;
-        if !self.push_target(&step_id, &claim.issue_id, claim.generation) {
-            progress.fail(FailureClass::LandingPushFailed.as_str());
-        }
-    }
-
     /// Pushes the target for a batch that was cut: it may have landed work that
     /// it did not push any more.
-    pub(super) fn push_owed(&mut self) {
+    pub(crate) fn push_owed(&mut self) {
         if self.batch.landing.merges() && self.batch.take_owed_push() {
             let stamp = clock::now().wall.as_microsecond();
             let step_id = format!("{}.boot.{stamp}", self.worker_id);
@@ -37,8 +25,8 @@ impl Lane {
     }
 
     /// Pushes the target where that is configured; returns whether nothing
-    /// failed.
-    fn push_target(&mut self, step_id: &str, issue_id: &str, generation: u64) -> bool {
+    /// failed. A failure is in the report: the next push takes this work along.
+    pub(crate) fn push_target(&mut self, step_id: &str, issue_id: &str, generation: u64) -> bool {
         let batch = self.batch.clone();
         let Some(remote) = &batch.landing.rule().push else {
             return true;

@@ -13,20 +13,20 @@ const LINE_CHARS: usize = 500;
 
 /// A command that failed.
 #[derive(Debug)]
-pub(super) struct Saying<'a> {
-    pub(super) exit: &'a Exit,
+pub(crate) struct Saying<'a> {
+    pub(crate) exit: &'a Exit,
     /// How long it might run.
-    pub(super) limit: Duration,
+    pub(crate) limit: Duration,
     /// What it printed, where it was an agent.
-    pub(super) stream: Option<&'a FoldedStream>,
-    pub(super) overdue: Option<AgentTimeout>,
-    pub(super) stdout: &'a Path,
-    pub(super) stderr: &'a Path,
+    pub(crate) stream: Option<&'a FoldedStream>,
+    pub(crate) overdue: Option<AgentTimeout>,
+    pub(crate) stdout: &'a Path,
+    pub(crate) stderr: &'a Path,
 }
 
 impl Saying<'_> {
     /// Says what went wrong, on one line, for the error envelope.
-    pub(super) fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         if let ExitCause::SpawnFailed { message, .. } = &self.exit.cause {
             return message.replace(['\n', '\r'], " ");
         }

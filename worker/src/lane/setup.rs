@@ -12,7 +12,7 @@ impl Lane {
     /// Runs the setup command in the worktree or, for the phase
     /// [`Phase::VerifySetup`], in the checkout for verifications, where it never
     /// passed on files like these; `None` where there is nothing to do.
-    pub(super) fn set_up(
+    pub(crate) fn set_up(
         &mut self,
         phase: Phase,
         occasion: &Occasion<'_>,

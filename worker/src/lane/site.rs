@@ -3,7 +3,6 @@
 //! that the harness never reads.
 
 use super::command::Phase;
-use super::step::StepError;
 use super::warm::WarmSite;
 use super::{BootError, Lane};
 use crate::sandbox::provide;
@@ -17,35 +16,35 @@ use std::path::Path;
 
 /// What belongs to a lane in one repository.
 #[derive(Debug)]
-pub(super) struct Site {
-    pub(super) state: LaneState,
-    pub(super) checkout: Checkout,
+pub(crate) struct Site {
+    pub(crate) state: LaneState,
+    pub(crate) checkout: Checkout,
     /// The git folder that the worktree's commands see; the repository's own
     /// where absent.
-    pub(super) git: Option<PrivateGit>,
+    pub(crate) git: Option<PrivateGit>,
     /// The git folder that a verification's commands see.
-    pub(super) verification_git: Option<PrivateGit>,
+    pub(crate) verification_git: Option<PrivateGit>,
     /// The commit that the operator's checkout was at when the lane booted.
-    pub(super) origin: String,
+    pub(crate) origin: String,
     /// How verifications see the checkout, where they begin with build state.
-    pub(super) warm: Option<WarmSite>,
+    pub(crate) warm: Option<WarmSite>,
 }
 
 /// What a setup rested on, and what it made.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct SetupRecord {
-    pub(super) digest: String,
-    pub(super) made: std::collections::BTreeMap<String, String>,
+pub(crate) struct SetupRecord {
+    pub(crate) digest: String,
+    pub(crate) made: std::collections::BTreeMap<String, String>,
 }
 
 impl SetupRecord {
     /// Reads a record; one that cannot be read is none.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, StoreError> {
         let bytes = artifact::read(path)?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
-    pub(super) fn write(&self, path: &Path) -> Result<(), StoreError> {
+    pub(crate) fn write(&self, path: &Path) -> Result<(), StoreError> {
         let text = serde_json::to_vec(self).unwrap_or_default();
         artifact::overwrite(path, &text)
     }
@@ -53,20 +52,11 @@ impl SetupRecord {
 
 /// The checkout cannot be put at a commit.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SiteError {
+pub(crate) enum SiteError {
     #[error(transparent)]
     Tree(#[from] TreeError),
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-impl From<SiteError> for StepError {
-    fn from(error: SiteError) -> Self {
-        match error {
-            SiteError::Tree(error) => Self::Tree(error),
-            SiteError::Store(error) => Self::Store(error),
-        }
-    }
 }
 
 impl From<SiteError> for BootError {
@@ -81,7 +71,7 @@ impl From<SiteError> for BootError {
 impl Site {
     /// Makes sure of what a lane needs in a repository. `repository` holds the
     /// worktree, `state` says where the harness keeps what it knows.
-    pub(super) fn prepare(repository: &Path, state: LaneState) -> Result<Self, BootError> {
+    pub(crate) fn prepare(repository: &Path, state: LaneState) -> Result<Self, BootError> {
         state.prepare()?;
         let checkout = Checkout::prepare(repository, &state.checkout, &state.checkout_git)?;
         let origin = Tree::open(repository)?.base()?.commit;
@@ -99,12 +89,12 @@ impl Site {
 impl Lane {
     /// Returns whether commands see the repository's own git folder: in its
     /// main checkout, which no other folder can be put in the place of.
-    pub(super) fn is_direct(&self) -> bool {
+    pub(crate) fn is_direct(&self) -> bool {
         self.tree.is_main() && !self.confinement.mounts()
     }
 
     /// Makes the git folder that the worktree's commands see.
-    pub(super) fn make_git(&mut self, base: &Base) -> Result<(), TreeError> {
+    pub(crate) fn make_git(&mut self, base: &Base) -> Result<(), TreeError> {
         if self.is_direct() {
             self.site.git = None;
             return Ok(());
@@ -118,7 +108,7 @@ impl Lane {
     }
 
     /// Puts the checkout for verifications at a commit.
-    pub(super) fn put_checkout_at(&mut self, commit: &str) -> Result<TreeState, SiteError> {
+    pub(crate) fn put_checkout_at(&mut self, commit: &str) -> Result<TreeState, SiteError> {
         let ignored = self.ignored(self.site.checkout.tree(), &self.site.state.checkout_setup)?;
         self.site.checkout.put_at(commit, &ignored)?;
         provide(&self.batch.settings.provided, &self.site.checkout, commit);
@@ -153,7 +143,7 @@ impl Lane {
 
     /// Puts a worktree of the harness's own at a commit, and deletes what steps
     /// left in it; in a person's own worktree ignored files stay.
-    pub(super) fn reset(&self, base: &Base) -> Result<(), TreeError> {
+    pub(crate) fn reset(&self, base: &Base) -> Result<(), TreeError> {
         let ignored = if is_provisioned(self.tree.git_folder()) {
             let ignored = self.ignored(&self.tree, &self.site.state.setup);
             ignored.unwrap_or_else(|error| {
@@ -167,7 +157,7 @@ impl Lane {
     }
 
     /// Returns the worktree that a command of a phase runs in.
-    pub(super) fn tree_of(&self, phase: Phase) -> &Tree {
+    pub(crate) fn tree_of(&self, phase: Phase) -> &Tree {
         if phase.is_verification() {
             self.site.checkout.tree()
         } else {
@@ -176,7 +166,7 @@ impl Lane {
     }
 
     /// Returns the folder that a command of a phase runs in.
-    pub(super) fn folder_of(&self, phase: Phase) -> &Path {
+    pub(crate) fn folder_of(&self, phase: Phase) -> &Path {
         if phase.is_verification() {
             self.site.checkout.folder()
         } else {
@@ -185,7 +175,7 @@ impl Lane {
     }
 
     /// Returns where a command of a phase sees its folder.
-    pub(super) fn seen_by(&self, phase: Phase) -> &Path {
+    pub(crate) fn seen_by(&self, phase: Phase) -> &Path {
         match &self.site.warm {
             Some(warm) if phase.is_verification() => &warm.at,
             _ => self.folder_of(phase),
@@ -193,7 +183,7 @@ impl Lane {
     }
 
     /// Returns the git folder that a command of a phase sees.
-    pub(super) fn git_of(&self, phase: Phase) -> Option<&PrivateGit> {
+    pub(crate) fn git_of(&self, phase: Phase) -> Option<&PrivateGit> {
         if phase.is_verification() {
             self.site.verification_git.as_ref()
         } else {
@@ -203,7 +193,7 @@ impl Lane {
 
     /// Makes the `.git` file of a command's folder lead to its git folder, where
     /// that is not mounted over it.
-    pub(super) fn lead_in(&self, phase: Phase) -> Result<(), TreeError> {
+    pub(crate) fn lead_in(&self, phase: Phase) -> Result<(), TreeError> {
         match self.git_of(phase) {
             Some(git) if !self.confinement.mounts() && phase != Phase::Push => {
                 self.tree_of(phase).lead_to(&git.folder)
@@ -214,7 +204,7 @@ impl Lane {
 
     /// Puts the `.git` file back: a git that is started there by hand must not
     /// meet settings that a step wrote.
-    pub(super) fn lead_out(&self, phase: Phase) -> Result<(), TreeError> {
+    pub(crate) fn lead_out(&self, phase: Phase) -> Result<(), TreeError> {
         match self.git_of(phase) {
             Some(_) if !self.confinement.mounts() => self.tree_of(phase).lead_back(),
             _ => Ok(()),

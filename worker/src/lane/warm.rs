@@ -45,9 +45,9 @@ const CUT: [FailureClass; 4] = [
 
 /// How a lane's verifications see their checkout.
 #[derive(Clone, Debug)]
-pub(super) struct WarmSite {
+pub(crate) struct WarmSite {
     /// Where every command sees it: build tools know files by their paths.
-    pub(super) at: PathBuf,
+    pub(crate) at: PathBuf,
     /// The build state; none while it is being made.
     state: Option<Arc<WarmState>>,
     /// Whether the commit that the checkout is at may be seen over it.
@@ -84,7 +84,7 @@ impl Record {
     }
 }
 
-pub(super) fn failed<'a>(
+pub(crate) fn failed<'a>(
     operation: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> StoreError + use<'a> {
@@ -102,7 +102,7 @@ impl Lane {
     /// # Errors
     ///
     /// [`BootError`] where the lane cannot continue.
-    pub(super) fn warm_up(&mut self) -> Result<(), BootError> {
+    pub(crate) fn warm_up(&mut self) -> Result<(), BootError> {
         if !self.is_warm_wanted()? {
             return Ok(());
         }
@@ -130,7 +130,7 @@ impl Lane {
     }
 
     /// Deletes a folder beside the repository that a command wrote.
-    pub(super) fn discard(&self, folder: &Path) -> Result<(), StoreError> {
+    pub(crate) fn discard(&self, folder: &Path) -> Result<(), StoreError> {
         let repository = &*self.batch.settings.roots.repository;
         let guard = Guard::outside([repository, self.tree.common_folder()]);
         let removed = guard.and_then(|guard| {
@@ -332,7 +332,7 @@ impl Lane {
 
     /// Makes the checkout ready to be seen over the layer, where the commit that
     /// it is at fits it.
-    pub(super) fn warm_to(&mut self, commit: &str) {
+    pub(crate) fn warm_to(&mut self, commit: &str) {
         let tree = self.site.checkout.tree();
         let provided = self.batch.settings.provided.iter();
         let provided: Vec<&Path> = provided.map(|file| &*file.path).collect();
@@ -360,7 +360,7 @@ impl Lane {
     }
 
     /// Verifies the commit that the checkout is at without build state.
-    pub(super) fn go_cold(&mut self) {
+    pub(crate) fn go_cold(&mut self) {
         if let Some(warm) = &mut self.site.warm {
             warm.is_used = false;
         }
@@ -368,13 +368,13 @@ impl Lane {
 
     /// Returns whether a verification of the commit that the checkout is at
     /// begins with build state.
-    pub(super) fn is_warm(&self) -> bool {
+    pub(crate) fn is_warm(&self) -> bool {
         self.site.warm.as_ref().is_some_and(|warm| warm.is_used)
     }
 
     /// Returns what a command of a phase sees in the place of its folder, where
     /// its changes are thrown away.
-    pub(super) fn stack_of(&self, phase: Phase) -> Option<Stack> {
+    pub(crate) fn stack_of(&self, phase: Phase) -> Option<Stack> {
         let warm = self.site.warm.as_ref()?;
         let checkout = self.site.checkout.folder().to_path_buf();
         let lower = match (phase, &warm.state) {

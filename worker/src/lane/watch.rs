@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Renews a lease at a third of its time, and says when it can no longer be
 /// relied on.
 #[derive(Debug)]
-pub(super) struct LeaseWatch {
+pub(crate) struct LeaseWatch {
     batch: Arc<Batch>,
     claim: Claim,
     ttl_ms: u64,
@@ -21,7 +21,7 @@ pub(super) struct LeaseWatch {
 
 impl LeaseWatch {
     /// Begins a watch; the lease is asked about at the first look.
-    pub(super) fn new(batch: Arc<Batch>, claim: Claim, claimed_at_ms: u64) -> Self {
+    pub(crate) fn new(batch: Arc<Batch>, claim: Claim, claimed_at_ms: u64) -> Self {
         let ttl_ms = u64::try_from(batch.settings.lease_ttl.as_millis()).unwrap_or(u64::MAX);
         let mut watch = Self {
             batch,
@@ -45,7 +45,7 @@ impl LeaseWatch {
     /// # Errors
     ///
     /// The class that says why the lease cannot be relied on any more.
-    pub(super) fn look(&mut self) -> Result<(), FailureClass> {
+    pub(crate) fn look(&mut self) -> Result<(), FailureClass> {
         let now = clock::now().boot_ms;
         if now >= self.reliable_until_ms {
             return Err(FailureClass::LeaseStale);

@@ -8,9 +8,7 @@
 //! admitted its turn, and not before.
 
 use super::boot::PREDECESSOR;
-use super::progress::Progress;
 use super::site::Site;
-use super::step::StepError;
 use super::{BootError, Lane};
 use crate::cause::chain;
 use crate::settings::{Protect, Setup, WorldSettings, worlds_root};
@@ -18,12 +16,10 @@ use crate::supervisor::Supervisor;
 use premath_kernel::issue::lease::Claim;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::record::session::{SessionStep, StepWorld};
-use premath_kernel::record::trajectory::WorldRecord;
-use premath_kernel::record::world::{WorldSelection, may_be_placed};
 use premath_memory::roots::{LaneState, lane_name};
 use premath_memory::world::LocalWorld;
-use premath_memory::{Claimed, StoreError, WorktreeLock};
-use premath_worktree::landing::{LandedMark, Landing};
+use premath_memory::{StoreError, WorktreeLock};
+use premath_worktree::landing::{LandedMark, Landing, LandingError};
 use premath_worktree::ownership::is_provisioned;
 use premath_worktree::provision::{Provision, Single};
 use premath_worktree::tree::{Base, Tree};
@@ -44,7 +40,7 @@ struct Place {
 
 /// Where a lane is while a step works in another world.
 #[derive(Debug)]
-pub(super) struct Away {
+pub(crate) struct RemoteSite {
     name: String,
     repository: PathBuf,
     own: WorldSettings,
@@ -54,29 +50,9 @@ pub(super) struct Away {
     home: Place,
 }
 
-/// What a step knows about the other world that it works in.
-#[derive(Debug)]
-pub(super) struct Abroad {
-    pub(super) record: WorldRecord,
-    pub(super) mapped_context: Option<String>,
-    /// The worktree there, once there is one.
-    worktree: Option<PathBuf>,
-}
-
-impl Abroad {
-    /// Returns what the session reports about it.
-    pub(super) fn step_world(&self) -> Option<StepWorld> {
-        let worktree = self.worktree.as_ref()?;
-        Some(StepWorld {
-            name: self.record.name.clone(),
-            worktree: worktree.to_string_lossy().into_owned(),
-        })
-    }
-}
-
-impl Away {
+impl RemoteSite {
     /// Returns where a step begins there: on a branch of its own.
-    pub(super) fn starting_point(&self, claim: &Claim) -> Result<Base, StepError> {
+    pub(crate) fn starting_point(&self, claim: &Claim) -> Result<Base, LandingError> {
         let rule = LandingRule {
             mode: LandingMode::None,
             target: self.own.target.clone(),
@@ -91,44 +67,7 @@ impl Away {
 }
 
 impl Lane {
-    /// Goes where the issue asks to be worked on; `false` where that cannot be
-    /// reached, with the transport's classes in `progress`, and nothing run.
-    pub(super) fn depart(
-        &mut self,
-        claimed: &Claimed,
-        progress: &mut Progress,
-    ) -> Result<bool, StepError> {
-        let labels = claimed.row.issue.labels.iter().map(|label| &**label);
-        let (name, found) = match WorldSelection::of(labels) {
-            WorldSelection::Here => return Ok(true),
-            WorldSelection::There(name) => (name.to_owned(), self.world_named(name)),
-            WorldSelection::Unclear { asked, detail } => (asked, Err(detail)),
-        };
-        progress.abroad = Some(Abroad {
-            record: WorldRecord::named(&*name),
-            mapped_context: None,
-            worktree: None,
-        });
-        let from = self.own_world();
-        let found = match (&from, found) {
-            (Ok(from), Ok(to)) if self.may_be_placed(progress, from, &to) => {
-                match self.go_there(&name, &to.roots.repository) {
-                    Ok(()) => {
-                        if let Some(abroad) = &mut progress.abroad {
-                            abroad.worktree = Some(self.worktree.clone());
-                        }
-                        return Ok(true);
-                    }
-                    Err(detail) => Err(detail),
-                }
-            }
-            (_, found) => found,
-        };
-        self.not_placed(claimed, progress, &from, &found)?;
-        Ok(false)
-    }
-
-    fn world_named(&self, name: &str) -> Result<LocalWorld, String> {
+    pub(crate) fn world_named(&self, name: &str) -> Result<LocalWorld, String> {
         match self.batch.settings.worlds.get(name) {
             Some(folder) => LocalWorld::find(folder),
             None => Err(format!(
@@ -138,23 +77,17 @@ impl Lane {
     }
 
     /// Returns the world that the lane is in now, where that is another one.
-    pub(super) fn world_it_is_in(&self) -> Option<Result<LocalWorld, String>> {
+    pub(crate) fn world_it_is_in(&self) -> Option<Result<LocalWorld, String>> {
         let away = self.away.as_ref()?;
         Some(LocalWorld::find(&away.repository))
     }
 
-    pub(super) fn own_world(&self) -> Result<LocalWorld, String> {
+    pub(crate) fn own_world(&self) -> Result<LocalWorld, String> {
         LocalWorld::find(&self.batch.settings.roots.repository)
     }
 
-    fn may_be_placed(&self, progress: &Progress, from: &LocalWorld, to: &LocalWorld) -> bool {
-        let lineage = self.lineage(&progress.identity.issue_id);
-        let policy = from.policy.policy_digest();
-        may_be_placed(&lineage, &from.profile, &to.profile, policy)
-    }
-
     /// Goes to a worktree that is made in another repository; says why not.
-    fn go_there(&mut self, name: &str, repository: &Path) -> Result<(), String> {
+    pub(crate) fn go_there(&mut self, name: &str, repository: &Path) -> Result<(), String> {
         let own = WorldSettings::load(repository).map_err(|error| chain(&error))?;
         let provision = Provision {
             repository: repository.to_path_buf(),
@@ -218,7 +151,7 @@ impl Lane {
         start: String,
     ) {
         self.exchange(&mut place);
-        self.away = Some(Away {
+        self.away = Some(RemoteSite {
             name: name.to_owned(),
             repository: repository.to_path_buf(),
             own,
@@ -229,7 +162,7 @@ impl Lane {
 
     /// Goes back to where a step that was cut worked; `false` where the
     /// worktree is not there any more.
-    pub(super) fn go_back_abroad(&mut self, world: &StepWorld) -> Result<bool, BootError> {
+    pub(crate) fn go_back_abroad(&mut self, world: &StepWorld) -> Result<bool, BootError> {
         let worktree = PathBuf::from(&world.worktree);
         let Ok(there) = self.world_named(&world.name) else {
             return Ok(false);
@@ -258,7 +191,7 @@ impl Lane {
     }
 
     /// Comes back from another world, where the lane is in one.
-    pub(super) fn come_home(&mut self) {
+    pub(crate) fn come_home(&mut self) {
         if let Some(away) = self.away.take() {
             let mut place = away.home;
             self.exchange(&mut place);
@@ -274,7 +207,7 @@ impl Lane {
     }
 
     /// Returns what makes the worktree ready to work in.
-    pub(super) fn setup(&self) -> Option<&Setup> {
+    pub(crate) fn setup(&self) -> Option<&Setup> {
         match &self.away {
             Some(away) => away.own.setup.as_ref(),
             None => self.batch.settings.setup.as_ref(),
@@ -282,13 +215,13 @@ impl Lane {
     }
 
     /// Returns the verification: another world's own, where it has one.
-    pub(super) fn verify_command(&self) -> String {
+    pub(crate) fn verify_command(&self) -> String {
         let own = self.away.as_ref().and_then(|away| away.own.verify.clone());
         own.unwrap_or_else(|| self.batch.settings.hooks.verify.clone())
     }
 
     /// Returns what the work must not touch.
-    pub(super) fn protect(&self) -> &Protect {
+    pub(crate) fn protect(&self) -> &Protect {
         match &self.away {
             Some(away) => &away.own.protect,
             None => &self.batch.settings.protect,
@@ -296,28 +229,28 @@ impl Lane {
     }
 
     /// Returns the variables that describe the world to a command.
-    pub(super) fn world_variable(&self) -> Option<(&'static str, OsString)> {
+    pub(crate) fn world_variable(&self) -> Option<(&'static str, OsString)> {
         let away = self.away.as_ref()?;
         Some(("PREMATH_WORLD", away.name.clone().into()))
     }
 
     /// Returns whether the work lands before its issue closes; in another world
     /// that is that world's business.
-    pub(super) fn lands(&self) -> bool {
+    pub(crate) fn lands(&self) -> bool {
         self.away.is_none() && self.batch.landing.merges()
     }
 
     /// Returns the landing of an issue's work whose harness died before the
     /// close.
-    pub(super) fn landed(&self, issue_id: &str) -> Result<Option<LandedMark>, StepError> {
+    pub(crate) fn landed(&self, issue_id: &str) -> Result<Option<LandedMark>, LandingError> {
         match &self.away {
             Some(_) => Ok(None),
-            None => Ok(self.batch.landing.landed(issue_id)?),
+            None => self.batch.landing.landed(issue_id),
         }
     }
 
     /// Names where work is kept, with the world that it is kept in.
-    pub(super) fn kept(&self, salvage: String) -> String {
+    pub(crate) fn kept(&self, salvage: String) -> String {
         match &self.away {
             Some(away) => format!("{salvage} (in world {})", away.name),
             None => salvage,
@@ -326,30 +259,13 @@ impl Lane {
 
     /// Takes the lane off a step's branch in another world, and the branch away
     /// where nothing is on it.
-    pub(super) fn leave_branch_abroad(&self, step: &SessionStep) {
+    pub(crate) fn leave_branch_abroad(&self, step: &SessionStep) {
         let Some(branch) = &step.base_branch else {
             return;
         };
         let _alone = self.batch.landing.branches();
         if let Err(error) = self.tree.leave(branch, &[&step.base_commit]) {
             tracing::warn!(step = %step.step_id, %error, "the step's branch was not left");
-        }
-    }
-
-    /// Says where the work of a step in another world is, now that it is over.
-    pub(super) fn settle_abroad(&self, progress: &mut Progress, salvage: &mut Option<String>) {
-        if let Some(kept) = salvage.take() {
-            *salvage = Some(self.kept(kept));
-        }
-        let branch = progress
-            .base
-            .as_ref()
-            .and_then(|base| base.branch.as_deref());
-        let branch = branch.map(|name| name.trim_start_matches("refs/heads/").to_owned());
-        let commit = progress.commit.clone().filter(|_| progress.closed);
-        if let Some(abroad) = &mut progress.abroad {
-            abroad.record.branch = branch.filter(|_| commit.is_some());
-            abroad.record.commit = commit;
         }
     }
 }

@@ -11,13 +11,13 @@ use std::ffi::OsString;
 use std::path::Path;
 
 impl Lane {
-    pub(super) fn boot_setup(&mut self) -> Result<(), BootError> {
+    pub(crate) fn boot_setup(&mut self) -> Result<(), BootError> {
         self.on_boot(Phase::Setup, |lane, occasion| {
             lane.set_up(Phase::Setup, occasion, None)
         })
     }
 
-    pub(super) fn boot_command(&mut self, phase: Phase) -> Result<(), BootError> {
+    pub(crate) fn boot_command(&mut self, phase: Phase) -> Result<(), BootError> {
         let hooks = &self.batch.settings.hooks;
         let command = match phase {
             Phase::Startup => hooks.startup.clone(),
@@ -35,7 +35,7 @@ impl Lane {
     }
 
     /// Runs a verification on the commit that the next step begins at.
-    pub(super) fn startup(&mut self, command: &str) -> Result<(), BootError> {
+    pub(crate) fn startup(&mut self, command: &str) -> Result<(), BootError> {
         let commit = self.tree.base()?.commit;
         self.put_checkout_at(&commit)?;
         self.on_boot(Phase::VerifySetup, |lane, occasion| {
@@ -67,7 +67,7 @@ impl Lane {
     }
 
     /// Runs what a boot runs; it must pass.
-    pub(in crate::lane) fn on_boot(
+    pub(crate) fn on_boot(
         &mut self,
         phase: Phase,
         run: impl FnOnce(&mut Self, &Occasion<'_>) -> Result<Option<Ran>, CommandError>,

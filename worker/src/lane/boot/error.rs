@@ -12,7 +12,7 @@ use premath_worktree::tree::TreeError;
 use std::path::PathBuf;
 
 /// How many absent files a hint names.
-pub(super) const ABSENT_MAX: usize = 8;
+pub(crate) const ABSENT_MAX: usize = 8;
 
 /// A lane that could not be booted; nothing was dispatched to it.
 #[derive(Debug, thiserror::Error)]

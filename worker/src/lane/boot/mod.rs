@@ -29,7 +29,7 @@ use std::time::Duration;
 
 /// How long a boot waits for a dying predecessor to release the worktree: its
 /// supervisor kills what it runs within a second.
-pub(super) const PREDECESSOR: Duration = Duration::from_secs(3);
+pub(crate) const PREDECESSOR: Duration = Duration::from_secs(3);
 
 /// What a session says while a step that was cut is taken up.
 const TAKING_UP: &str = "recover the interrupted step";
@@ -279,7 +279,7 @@ impl Lane {
     }
 
     /// Refuses a tree with a user's changes.
-    pub(in crate::lane) fn refuse_dirty(&self) -> Result<(), BootError> {
+    pub(crate) fn refuse_dirty(&self) -> Result<(), BootError> {
         let mut paths = self.tree.changes()?;
         if paths.is_empty() {
             return Ok(());

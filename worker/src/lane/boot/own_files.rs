@@ -9,7 +9,7 @@ use premath_worktree::tree::OwnFiles;
 impl Lane {
     /// Reads which files an earlier batch found: a step that was cut may have
     /// changed the ignore rules since.
-    pub(super) fn remember_own_files(&mut self) -> Result<(), BootError> {
+    pub(crate) fn remember_own_files(&mut self) -> Result<(), BootError> {
         if let Some(bytes) = artifact::read(&self.home.own_files)? {
             self.tree.keep_out(OwnFiles::from_bytes(&bytes));
         }
@@ -17,7 +17,7 @@ impl Lane {
     }
 
     /// Finds the files again, in a worktree without changes.
-    pub(super) fn find_own_files(&mut self) -> Result<(), BootError> {
+    pub(crate) fn find_own_files(&mut self) -> Result<(), BootError> {
         let own = self.tree.ignored_files()?;
         artifact::overwrite(&self.home.own_files, &own.to_bytes())?;
         self.tree.keep_out(own);

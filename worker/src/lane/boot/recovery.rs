@@ -13,7 +13,7 @@ impl Lane {
     /// Takes up what a killed harness left in this worktree: what its step did
     /// is salvaged, and the tree goes back to the step's base, unless that
     /// step had closed its issue.
-    pub(super) fn take_up(&mut self) -> Result<Option<String>, BootError> {
+    pub(crate) fn take_up(&mut self) -> Result<Option<String>, BootError> {
         let cut = match &self.session {
             Some(session) if session.state == SessionState::Active => session.step.clone(),
             _ => None,
@@ -113,7 +113,7 @@ impl Lane {
     }
 
     /// Salvages and restores.
-    pub(in crate::lane) fn back_to(
+    pub(crate) fn back_to(
         &self,
         base: &Base,
         step: &SessionStep,
@@ -137,7 +137,7 @@ impl Lane {
 
     /// Clears a worktree that the harness made: leftover work is saved like a
     /// step's, and the lane stays usable.
-    pub(in crate::lane) fn clear(&self) -> Result<Option<String>, BootError> {
+    pub(crate) fn clear(&self) -> Result<Option<String>, BootError> {
         if self.tree.changes()?.is_empty() {
             return Ok(None);
         }

@@ -8,7 +8,7 @@ use premath_worktree::tree::TreeError;
 
 /// A command cannot be confined; it is not run then.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::lane) enum ConfineError {
+pub(crate) enum ConfineError {
     #[error(transparent)]
     Unavailable(#[from] SandboxUnavailable),
     #[error("cannot make the private folders of the command")]

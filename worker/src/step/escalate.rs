@@ -1,8 +1,8 @@
 //! Terminal escalation: a turn of the harness's own, whose right admits
 //! blocking and discovering, nothing else (`contracts.md` 7).
 
-use super::Lane;
-use super::progress::Progress;
+use super::stopped::Stopping;
+use crate::lane::Lane;
 use premath_evidence::{EscalationFacts, escalation_right};
 use premath_kernel::issue::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
 use premath_kernel::issue::lease::LeaseRefusal;
@@ -11,7 +11,7 @@ use premath_kernel::policy::escalation::{
 };
 use premath_kernel::policy::retry::{Decision, EscalationAction};
 use premath_kernel::record::boundary::Boundary;
-use premath_memory::{ChangeError, Claimed, NewIssue};
+use premath_memory::{ChangeError, NewIssue};
 
 /// What an escalation did.
 #[derive(Debug)]
@@ -28,15 +28,15 @@ impl Lane {
     /// Carries an escalation out; a failed one never reads as success.
     pub(super) fn escalate(
         &self,
-        claimed: &Claimed,
-        progress: &mut Progress,
+        stopping: &mut Stopping<'_>,
         decision: &Decision,
         escalation: EscalationAction,
     ) -> Result<CarriedOut, ()> {
+        let claimed = stopping.claimed;
         let title = claimed.row.text_of("title");
-        let classes = progress.classes.clone();
-        let witnesses = progress.witnesses.clone();
-        let step_id = progress.identity.step_id();
+        let classes = stopping.trouble.classes.clone();
+        let witnesses = stopping.log.witnesses.clone();
+        let step_id = stopping.log.identity.step_id();
         let report = EscalationReport {
             issue_id: &claimed.claim.issue_id,
             issue_title: &title,
@@ -51,11 +51,11 @@ impl Lane {
             return Ok(CarriedOut::Nothing);
         }
         let mut notes = blocked_notes(&report);
-        if let Some(figures) = &progress.used_up {
+        if let Some(figures) = &stopping.used_up {
             notes.push_str(&format!("Used in this batch: {figures}\n"));
         }
         let memory = &self.batch.memory;
-        let changed = match self.escalation_right(progress, decision, escalation) {
+        let changed = match self.escalation_right(stopping, decision, escalation) {
             Ok(None) => Ok(CarriedOut::Nothing),
             Ok(Some(EscalationRight::ToBlock(ready))) => {
                 let blocked = memory.block(ready, notes);
@@ -80,29 +80,30 @@ impl Lane {
             Err(refusal) => Err(ChangeError::Refused(refusal)),
         };
         changed.map_err(|error| {
-            progress.fail(error.class().as_str());
+            stopping.trouble.fail(error.class().as_str());
             tracing::error!(%step_id, %error, "escalation not carried out");
             if let ChangeError::Store(error) = error {
-                progress.store_lost = Some(error.to_string());
+                stopping.trouble.store_lost = Some(error.to_string());
             }
         })
     }
 
     fn escalation_right(
         &self,
-        progress: &Progress,
+        stopping: &Stopping<'_>,
         decision: &Decision,
         action: EscalationAction,
     ) -> Result<Option<EscalationRight>, LeaseRefusal> {
-        let witness = progress
+        let witness = stopping
+            .log
             .turn_witness
             .clone()
-            .unwrap_or_else(|| format!("step://{}", progress.identity.step_id()));
+            .unwrap_or_else(|| format!("step://{}", stopping.log.identity.step_id()));
         let facts = EscalationFacts {
-            step: &progress.identity,
+            step: &stopping.log.identity,
             policies: &self.batch.policies(),
             decision,
-            failure_classes: &progress.classes,
+            failure_classes: &stopping.trouble.classes,
             witness_ref: &witness,
         };
         escalation_right(action, &facts, &self.batch.settings.mode)

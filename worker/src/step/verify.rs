@@ -1,11 +1,11 @@
 //! The verification of a tree, in a checkout that only the harness writes: what
 //! is judged is what would land, and not the lane in which the work was done.
 
-use super::Lane;
-use super::command::{Occasion, Phase, Ran};
-use super::progress::Progress;
-use super::step::StepError;
-use super::watch::LeaseWatch;
+use super::attempt::Attempt;
+use super::error::Setback;
+use crate::lane::Lane;
+use crate::lane::command::{Occasion, Phase, Ran};
+use crate::lane::watch::LeaseWatch;
 use premath_kernel::record::boundary::Boundary;
 use premath_memory::artifact;
 use premath_memory::roots::lane_name;
@@ -20,15 +20,14 @@ pub(super) struct Verification<'a> {
 }
 
 impl Lane {
-    /// Verifies a commit; returns its tree where it passed. Otherwise the reason
-    /// is in `progress`.
+    /// Verifies a commit; returns its tree where it passed.
     pub(super) fn verify(
         &mut self,
-        progress: &mut Progress,
-        watch: &mut LeaseWatch,
+        attempt: &mut Attempt<'_>,
         occasion: &Occasion<'_>,
         what: &Verification<'_>,
-    ) -> Result<Option<TreeState>, StepError> {
+    ) -> Result<TreeState, Setback> {
+        let (log, watch) = (&mut attempt.log, &mut attempt.watch);
         let alone = self.batch.landing.branches();
         self.tree.hold(&lane_name(&self.worktree), what.commit)?;
         drop(alone);
@@ -36,8 +35,8 @@ impl Lane {
         let state = match self.ready_checkout(occasion, watch, what.commit)? {
             Ok(state) => state,
             Err(failed) => {
-                self.take_in(progress, *failed, Phase::VerifySetup);
-                return Ok(None);
+                let failed = self.take_in(log, *failed, Phase::VerifySetup);
+                return Err(failed.err().unwrap_or_default().into());
             }
         };
         self.batch.reached(Boundary::CheckoutReady);
@@ -47,9 +46,9 @@ impl Lane {
             Phase::Landed => Boundary::LandingChecked,
             _ => Boundary::Verified,
         });
-        let passed = self.take_in(progress, ran, what.phase);
-        progress.is_warm |= passed && self.is_warm();
-        Ok(passed.then_some(state))
+        self.take_in(log, ran, what.phase)?;
+        log.is_warm |= self.is_warm();
+        Ok(state)
     }
 
     /// Puts the checkout at a commit and makes it ready; the inner error is the
@@ -60,7 +59,7 @@ impl Lane {
         occasion: &Occasion<'_>,
         watch: &mut LeaseWatch,
         commit: &str,
-    ) -> Result<Result<TreeState, Box<Ran>>, StepError> {
+    ) -> Result<Result<TreeState, Box<Ran>>, Setback> {
         if self.setup().is_none() {
             return Ok(Ok(self.put_checkout_at(commit)?));
         }

@@ -2,9 +2,11 @@
 //! 1.2): the context first, then the transport, then the gate there; what both
 //! say is recorded with the step.
 
-use super::Lane;
-use super::progress::Progress;
-use super::step::StepError;
+use super::attempt::Attempt;
+use super::error::Setback;
+use super::log::StepLog;
+use super::trouble::Trouble;
+use crate::lane::Lane;
 use crate::witness;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::reference::RefSet;
@@ -14,7 +16,7 @@ use premath_kernel::record::trajectory::{StepRow, Verification, action};
 use premath_kernel::record::world::{Crossing, WorkContext};
 use premath_kernel::turn::{Close, MutationReady};
 use premath_memory::world::{LocalWorld, cross_to, keep_crossing};
-use premath_memory::{Claimed, artifact, clock};
+use premath_memory::{artifact, clock};
 use serde_json::Value;
 use std::path::Path;
 
@@ -23,56 +25,53 @@ impl Lane {
     /// world by the gate there.
     pub(super) fn judge_where_it_is(
         &self,
-        progress: &mut Progress,
-    ) -> Result<Option<MutationReady<Close>>, StepError> {
-        let Some(ready) = self.judge(progress)? else {
-            return Ok(None);
-        };
-        let Some(there) = self.world_it_is_in() else {
-            return Ok(Some(ready));
-        };
-        // As both are now: what changed while the work was done counts.
-        let (from, to) = (self.own_world(), there);
-        let crossing = self.take_across(progress, &from, &to)?;
-        Ok((crossing == CrossingResult::Accepted).then_some(ready))
+        log: &mut StepLog,
+    ) -> Result<MutationReady<Close>, Setback> {
+        let ready = self.admitted(log)?;
+        if let Some(there) = self.world_it_is_in() {
+            // As both are now: what changed while the work was done counts.
+            self.take_across(log, &self.own_world(), &there)?;
+        }
+        Ok(ready)
     }
 
     /// Records a step that was not begun, because its work cannot be placed:
     /// the transport says why, and no gate is asked.
     pub(super) fn not_placed(
         &mut self,
-        claimed: &Claimed,
-        progress: &mut Progress,
+        attempt: &mut Attempt<'_>,
         from: &Result<LocalWorld, String>,
         to: &Result<LocalWorld, String>,
-    ) -> Result<(), StepError> {
+    ) -> Result<(), Setback> {
         let base = self.tree.base()?;
-        self.begin_session(progress, &base)?;
-        self.feature(claimed, FeatureStatus::InProgress, None)?;
-        let before = progress.classes.clone();
-        drop(self.judge(progress)?);
+        let log = &mut attempt.log;
+        self.begin_session(&log.identity, log.session_step(&base))?;
+        self.feature(attempt.claimed, FeatureStatus::InProgress, None)?;
         // A gate's verdict on an empty turn carries no information.
-        progress.classes = before;
-        self.take_across(progress, from, to).map(drop)
+        match self.admitted(log) {
+            Err(Setback::Error(error)) => return Err(error.into()),
+            Ok(_) | Err(Setback::Failed(_)) => {}
+        }
+        self.take_across(log, from, to)
     }
 
-    /// Takes the step's turn across, and records what both sides say.
+    /// Takes the step's turn across, and records what both sides say; fails
+    /// where the other side does not accept it.
     fn take_across(
         &self,
-        progress: &mut Progress,
+        log: &mut StepLog,
         from: &Result<LocalWorld, String>,
         to: &Result<LocalWorld, String>,
-    ) -> Result<CrossingResult, StepError> {
-        let step_id = progress.identity.step_id();
+    ) -> Result<(), Setback> {
+        let step_id = log.step_id();
         let folder = &self.batch.settings.roots.witnesses;
-        let context = match self.context(progress, &step_id, folder)? {
+        let context = match self.context(log, &step_id, folder)? {
             Ok(context) => context,
             Err(detail) => {
-                let class = FailureClass::TransportWitnessUnverifiable;
-                progress.fail(class.as_str());
-                progress.said = Some((detail, folder.clone()));
-                progress.crossed(CrossingResult::TransportFailed, None);
-                return Ok(CrossingResult::TransportFailed);
+                let mut trouble = Trouble::of(FailureClass::TransportWitnessUnverifiable);
+                trouble.said = Some((detail, folder.clone()));
+                log.crossed(CrossingResult::TransportFailed, None);
+                return Err(trouble.into());
             }
         };
         let crossing = cross_to(context, from, to);
@@ -81,34 +80,36 @@ impl Lane {
             let kept = witness::write(folder, &step_id, "transport", &crossing.transport)?;
             witnesses.insert(kept.reference);
         }
-        progress.witnesses.extend(&witnesses);
+        log.witnesses.extend(&witnesses);
         let result = crossing.result();
-        progress.crossed(result, crossing.transport.mapped_context_ref.clone());
-        if result != CrossingResult::Accepted {
-            let classes = crossing.failure_classes();
-            progress.verification = Some(Verification {
-                class: classes
-                    .first()
-                    .map_or(result.as_str(), |class| class.as_str())
-                    .to_owned(),
-                witness_ref: last_witness(&crossing, &witnesses),
-            });
-            classes
-                .iter()
-                .for_each(|class| progress.fail(class.as_str()));
-            progress.said = Some((told(&crossing), folder.clone()));
+        log.crossed(result, crossing.transport.mapped_context_ref.clone());
+        if result == CrossingResult::Accepted {
+            return Ok(());
         }
-        Ok(result)
+        let classes = crossing.failure_classes();
+        let class = classes
+            .first()
+            .map_or(result.as_str(), |class| class.as_str());
+        log.verification = Some(Verification {
+            class: class.to_owned(),
+            witness_ref: last_witness(&crossing, &witnesses),
+        });
+        let mut trouble = Box::<Trouble>::default();
+        classes
+            .iter()
+            .for_each(|class| trouble.fail(class.as_str()));
+        trouble.said = Some((told(&crossing), folder.clone()));
+        Err(trouble.into())
     }
 
     /// Computes the context of the turn from its witness as it was written, and
     /// the lineage that the step's row will have; says what is not a witness.
     fn context(
         &self,
-        progress: &Progress,
+        log: &StepLog,
         step_id: &str,
         folder: &Path,
-    ) -> Result<Result<WorkContext, String>, StepError> {
+    ) -> Result<Result<WorkContext, String>, Setback> {
         let file = witness::file(folder, step_id, "turn", "json");
         let document = artifact::read(&file)?.unwrap_or_default();
         let document: Value = match serde_json::from_slice(&document) {
@@ -117,20 +118,11 @@ impl Lane {
         };
         let now = clock::now().wall;
         let mut row = StepRow::new(step_id, action::WORKER_LOOP, "crossing", now);
-        row.issue_id = Some(progress.identity.issue_id.to_string());
-        row.lineage_refs = self.lineage(&progress.identity.issue_id);
-        row.witness_refs = progress.witnesses.clone();
+        row.issue_id = Some(log.identity.issue_id.to_string());
+        row.lineage_refs = self.lineage(&log.identity.issue_id);
+        row.witness_refs = log.witnesses.clone();
         let context = WorkContext::compute(document, Some(&row));
         Ok(context.map_err(|error| format!("{}: {error}", file.display())))
-    }
-}
-
-impl Progress {
-    fn crossed(&mut self, result: CrossingResult, mapped_context: Option<String>) {
-        if let Some(abroad) = &mut self.abroad {
-            abroad.record.crossing = Some(result);
-            abroad.mapped_context = mapped_context;
-        }
     }
 }
 

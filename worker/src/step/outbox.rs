@@ -2,7 +2,7 @@
 //!
 //! They are filed when the step's turn is MutationReady, and not before.
 
-use super::files::OUTBOX;
+use crate::lane::files::OUTBOX;
 use premath_kernel::issue::outbox::{
     DESCRIPTION_MAX, OutboxRequest, REQUESTS_MAX, TITLE_MAX, WORD_MAX,
 };

@@ -1,0 +1,138 @@
+//! What the commands of a step are given: files, variables, and who works.
+
+use super::attempt::Attempt;
+use super::error::{Setback, StepError};
+use crate::lane::Lane;
+use crate::lane::command::{Occasion, Task};
+use crate::lane::files::{ISSUE, PROMPT, StepFiles};
+use crate::prompt;
+use crate::settings::Work;
+use crate::witness;
+use premath_kernel::json::canonical;
+use premath_memory::{Claimed, artifact};
+use premath_worktree::tree::CommitText;
+use std::ffi::OsString;
+
+/// A longer title is whole in the issue's file; the system bounds a variable.
+const LINE_MAX: usize = 2_000;
+
+/// What the commands of a step are given.
+#[derive(Debug)]
+pub(super) struct Brief {
+    pub(super) step_id: String,
+    pub(super) issue_id: String,
+    generation: u64,
+    variables: Vec<(&'static str, OsString)>,
+    prompt_digest: String,
+    /// Who works.
+    pub(super) work: Work,
+    /// What its commits name.
+    title: String,
+    lease: String,
+}
+
+impl Brief {
+    /// Returns what a command of the step belongs to.
+    pub(super) fn occasion(&self) -> Occasion<'_> {
+        Occasion {
+            step_id: &self.step_id,
+            issue_id: &self.issue_id,
+            generation: self.generation,
+            variables: &self.variables,
+            task: Some(Task {
+                agent: self.work.adapter.agent(),
+                prompt_digest: &self.prompt_digest,
+            }),
+        }
+    }
+
+    /// Returns what its commits say.
+    pub(super) fn text(&self) -> CommitText<'_> {
+        CommitText {
+            issue_id: &self.issue_id,
+            title: &self.title,
+            lease: &self.lease,
+            step_id: &self.step_id,
+            witness: None,
+            ..CommitText::default()
+        }
+    }
+}
+
+impl Lane {
+    /// Writes the files of the step.
+    pub(super) fn brief(&self, attempt: &Attempt<'_>) -> Result<Brief, Setback> {
+        let (batch, claimed, claim) = (attempt.batch, attempt.claimed, attempt.claim());
+        let step_id = attempt.log.step_id();
+        let folder = self.roots.step_folder()?;
+        folder.clear()?;
+        let last = batch.last_failure(&claim.issue_id);
+        let template = batch.settings.prompt_template.as_deref();
+        let template = template.unwrap_or(prompt::DEFAULT_TEMPLATE);
+        let neighbours = batch.neighbours(&claimed.row)?;
+        let prompt = prompt::render(template, &claimed.row, &neighbours, last.as_ref());
+        folder.write(PROMPT, prompt.as_bytes(), 0o600)?;
+        let kept = witness::file(&batch.settings.roots.streams, &step_id, "work", "prompt");
+        artifact::overwrite(&kept, prompt.as_bytes())?;
+        let provider = attempt.log.provider.clone().unwrap_or_default();
+        let work = batch.settings.work.with(&provider).cloned();
+        let work = work.ok_or(StepError::ProviderMissing(provider))?;
+        let row = format!("{}\n", claimed.row.text);
+        folder.write(ISSUE, row.as_bytes(), 0o600)?;
+        let files = StepFiles::at(&self.roots.step);
+        Ok(Brief {
+            issue_id: claim.issue_id.to_string(),
+            generation: claim.generation,
+            variables: self.variables(claimed, &step_id, &files),
+            prompt_digest: format!("sha256:{}", canonical::sha256_hex(prompt.as_bytes())),
+            work,
+            title: claimed.row.text_of("title"),
+            lease: format!("{}#{}", claim.lease_id, claim.generation),
+            step_id,
+        })
+    }
+
+    /// Returns the variables of a step's commands.
+    pub(super) fn variables(
+        &self,
+        claimed: &Claimed,
+        step_id: &str,
+        files: &StepFiles,
+    ) -> Vec<(&'static str, OsString)> {
+        let claim = &claimed.claim;
+        let provider = self.batch.provider_of(&self.worker_id).unwrap_or_default();
+        let mut variables = vec![
+            ("PREMATH_ISSUE_ID", claim.issue_id.as_str().into()),
+            ("PREMATH_ISSUE_TITLE", line(&claimed.row.text_of("title"))),
+            ("PREMATH_ISSUE_FILE", files.issue.clone().into()),
+            ("PREMATH_PROMPT_FILE", files.prompt.clone().into()),
+            ("PREMATH_WORKTREE", self.worktree.clone().into()),
+            ("PREMATH_WORKER_ID", self.worker_id.clone().into()),
+            ("PREMATH_PROVIDER", provider.into()),
+            ("PREMATH_LEASE_ID", claim.lease_id.as_str().into()),
+            (
+                "PREMATH_LEASE_GENERATION",
+                claim.generation.to_string().into(),
+            ),
+            ("PREMATH_STEP_ID", step_id.into()),
+            (
+                "PREMATH_HARNESS_SESSION_PATH",
+                self.roots.session.clone().into(),
+            ),
+            ("PREMATH_EVIDENCE_PATH", files.evidence.clone().into()),
+            ("PREMATH_OUTBOX", files.outbox.clone().into()),
+            ("PREMATH_ISSUES_PATH", self.batch.memory.path().into()),
+        ];
+        variables.extend(self.world_variable());
+        variables
+    }
+}
+
+/// A variable cannot hold a NUL, and a title is one line.
+fn line(text: &str) -> OsString {
+    text.chars()
+        .take(LINE_MAX)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect::<String>()
+        .into()
+}

@@ -1,0 +1,17 @@
+//! A step that failed, at whichever stage.
+
+use super::log::StepLog;
+use super::trouble::Trouble;
+use super::work::WorkDone;
+use premath_worktree::tree::Base;
+
+/// A step that failed, with what is needed to stop.
+#[derive(Debug)]
+#[must_use = "a step that failed is stopped"]
+pub(super) struct Failed {
+    pub(super) log: StepLog,
+    /// Where it began; none where it did not get that far.
+    pub(super) base: Option<Base>,
+    pub(super) work: WorkDone,
+    pub(super) trouble: Trouble,
+}

@@ -1,0 +1,182 @@
+//! What happens to the issue of a step that is being stopped: it is released,
+//! escalated, or left as memory shows it.
+
+use super::escalate::CarriedOut;
+use super::report::StepEnding;
+use super::stopped::Stopping;
+use crate::lane::Lane;
+use crate::lane::command::Cut;
+use crate::settings::HostActionTransport;
+use premath_kernel::authority::transport::{self, DispatchRequest, TransportAction, Transported};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::issue::handoff::Handoff;
+use premath_kernel::issue::lease::LeaseState;
+use premath_kernel::json::reference;
+use premath_kernel::policy::retry::{self, Decision, RetryOutcome, retry_at};
+use premath_kernel::record::boundary::Boundary;
+use premath_memory::dispatch::dispatch;
+use premath_memory::{ChangeError, clock};
+use std::time::Duration;
+
+/// The end of an issue's attempt.
+#[derive(Debug)]
+pub(super) struct IssueEnd {
+    pub(super) ending: StepEnding,
+    pub(super) result_class: String,
+    /// What the policy decided, where it was asked.
+    pub(super) decision: Option<Decision>,
+}
+
+impl Lane {
+    /// Does with the issue what memory's state and the policy say.
+    pub(super) fn end_issue(
+        &self,
+        stopping: &mut Stopping<'_>,
+        handoff: &Handoff,
+        attempt: u32,
+    ) -> IssueEnd {
+        let mut end = IssueEnd {
+            ending: StepEnding::Closed,
+            result_class: handoff.result_class.to_owned(),
+            decision: None,
+        };
+        if stopping.is_closed {
+            return end;
+        }
+        self.note_used_up(stopping);
+        let ending = self.hand_back(stopping, handoff, attempt, &mut end);
+        IssueEnd { ending, ..end }
+    }
+
+    fn hand_back(
+        &self,
+        stopping: &mut Stopping<'_>,
+        handoff: &Handoff,
+        attempt: u32,
+        end: &mut IssueEnd,
+    ) -> StepEnding {
+        let ours = handoff.action == "issue_lease_renew" || handoff.state == LeaseState::Contended;
+        if !ours || stopping.trouble.store_lost.is_some() {
+            // The issue was released during the step: the policy's decision
+            // still applies, or the batch would retry it forever.
+            if handoff.state == LeaseState::Unleased && stopping.log.limit.is_none() {
+                end.decision = Some(self.decide(stopping, attempt));
+            }
+            return StepEnding::LeaseLost;
+        }
+        if self.batch.settings.transport == HostActionTransport::LocalRepl {
+            let class = FailureClass::HostActionMcpTransportRequired.as_str();
+            class.clone_into(&mut end.result_class);
+            stopping.trouble.fail(class);
+            return StepEnding::LeaseLost;
+        }
+        if stopping.trouble.cut == Some(Cut::Interrupt) {
+            return self.released(stopping, None, StepEnding::Interrupted);
+        }
+        // The provider is parked for it, not the issue.
+        if stopping.log.limit.is_some() {
+            stopping.trouble.fail(FailureClass::UsageLimit.as_str());
+            return self.released(stopping, None, StepEnding::UsageLimit);
+        }
+        let decided = self.decide(stopping, attempt);
+        let ending = self.apply(stopping, &decided, attempt);
+        end.decision = Some(decided);
+        ending
+    }
+
+    fn decide(&self, stopping: &Stopping<'_>, attempt: u32) -> Decision {
+        let policy = &self.batch.settings.retry;
+        retry::decide(policy, &stopping.trouble.classes, attempt)
+    }
+
+    /// Carries the policy's decision out.
+    fn apply(&self, stopping: &mut Stopping<'_>, decided: &Decision, attempt: u32) -> StepEnding {
+        match decided.outcome {
+            RetryOutcome::Retry => {
+                let step_id = stopping.log.step_id();
+                let backoff = &self.batch.settings.backoff;
+                let wait = backoff.wait_of(&decided.backoff_class, attempt, &step_id);
+                let at = (!wait.is_zero()).then(|| retry_at(clock::now().wall, wait));
+                self.released(stopping, at, StepEnding::Retry { at })
+            }
+            RetryOutcome::Escalate(escalation) => {
+                match self.escalate(stopping, decided, escalation) {
+                    Ok(CarriedOut::Blocked) => StepEnding::Blocked,
+                    Ok(CarriedOut::Discovered(follow_up)) => {
+                        self.released(stopping, None, StepEnding::Discovered { follow_up })
+                    }
+                    Ok(CarriedOut::Nothing) | Err(()) => {
+                        self.released(stopping, None, StepEnding::Stopped)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Releases the lease; returns the ending, or that the lease was lost.
+    fn released(
+        &self,
+        stopping: &mut Stopping<'_>,
+        at: Option<jiff::Timestamp>,
+        ending: StepEnding,
+    ) -> StepEnding {
+        match self.release(stopping, at) {
+            Ok(()) => ending,
+            Err(()) => StepEnding::LeaseLost,
+        }
+    }
+
+    /// Releases the lease, until a time where the policy waits.
+    pub(super) fn release(
+        &self,
+        stopping: &mut Stopping<'_>,
+        at: Option<jiff::Timestamp>,
+    ) -> Result<(), ()> {
+        let claim = &stopping.claimed.claim;
+        let action = TransportAction::IssueLeaseRelease;
+        let request = DispatchRequest::Release {
+            issue_id: claim.issue_id.clone(),
+            key: claim.key(),
+            retry_at: at,
+        };
+        let authority = self.batch.lease_authority();
+        let released = dispatch(&self.batch.memory, &authority, request);
+        self.batch.reached(Boundary::LeaseReleased);
+        let witness = reference::transport_dispatch(action.as_str(), &transport::digest_of(action));
+        stopping.log.witnesses.insert(witness);
+        let (transported, answer) = match released {
+            Ok(_) => (Transported::Dispatched, Ok(())),
+            Err(error) => {
+                stopping.trouble.fail(error.class().as_str());
+                if let ChangeError::Store(error) = error {
+                    stopping.trouble.store_lost = Some(error.to_string());
+                    (Transported::Error, Err(()))
+                } else {
+                    (Transported::Rejected, Err(()))
+                }
+            }
+        };
+        stopping.transported = Some(transported);
+        answer
+    }
+
+    /// Looks whether the issue's budget is used up, over its attempts in this
+    /// batch: that decides what happens to it.
+    fn note_used_up(&self, stopping: &mut Stopping<'_>) {
+        if stopping.trouble.cut.is_some() || stopping.log.limit.is_some() {
+            return;
+        }
+        let budget = self.batch.settings.bounds.issue;
+        let before = self.batch.used_by(&stopping.log.identity.issue_id);
+        let ran = clock::now().boot_ms.saturating_sub(stopping.log.started_ms);
+        let spent = before.spent.plus(stopping.log.spent);
+        let time = before.time.saturating_add(Duration::from_millis(ran));
+        if budget.is_used_up(spent, time) {
+            let class = FailureClass::BudgetExceeded.as_str();
+            let classes = &mut stopping.trouble.classes;
+            classes.retain(|known| known != class);
+            classes.insert(0, class.to_owned());
+            stopping.used_up = Some(budget.told(spent, time));
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A step whose work is where it belongs: its issue may close.
+
+use super::attempt::Attempt;
+use super::closed::Closed;
+use super::error::Setback;
+use super::failed::Failed;
+use super::trouble::Trouble;
+use super::turn::{admit, walk};
+use super::work::WorkDone;
+use crate::lane::Lane;
+use premath_kernel::record::boundary::Boundary;
+use premath_kernel::turn::{Close, Discover, MutationReady};
+use premath_memory::NewIssue;
+use premath_worktree::landing::LandingTicket;
+use premath_worktree::tree::{Base, TreeState};
+
+/// A step whose work is where it belongs.
+#[derive(Debug)]
+#[must_use = "the issue of work that landed is closed"]
+pub(super) struct Landed<'a> {
+    pub(super) attempt: Attempt<'a>,
+    pub(super) base: Base,
+    /// The right to close the issue.
+    pub(super) ready: MutationReady<Close>,
+    pub(super) before: TreeState,
+    pub(super) after: TreeState,
+    pub(super) requests: Vec<NewIssue>,
+    pub(super) work: WorkDone,
+    /// Keeps other steps from landing until the issue is closed.
+    pub(super) ticket: Option<LandingTicket<'a>>,
+}
+
+impl Landed<'_> {
+    /// Files what the work asks for, and closes the issue.
+    pub(super) fn close(mut self, lane: &mut Lane) -> Result<Closed, Box<Failed>> {
+        let requests = std::mem::take(&mut self.requests);
+        let filed = lane.file(&mut self.attempt, &mut self.work, requests);
+        let trees = (&self.before, &self.after);
+        let closed =
+            filed.and_then(|()| lane.close(&mut self.attempt.log, self.ready, &self.work, trees));
+        let ended = match closed {
+            Ok(()) => Ok(Closed {
+                log: self.attempt.log,
+                base: self.base,
+                work: self.work,
+            }),
+            Err(setback) => {
+                let base = Some(self.base);
+                Err(self.attempt.failed(lane, base, self.work, setback))
+            }
+        };
+        drop(self.ticket);
+        ended
+    }
+}
+
+impl Lane {
+    /// Files the requests of the work's outbox.
+    fn file(
+        &self,
+        attempt: &mut Attempt<'_>,
+        work: &mut WorkDone,
+        requests: Vec<NewIssue>,
+    ) -> Result<(), Setback> {
+        let batch = attempt.batch;
+        for new in requests {
+            let turn = walk(&self.evidence(&attempt.log))?;
+            let ready = admit::<Discover>(turn, &self.binding(&attempt.log));
+            let ready = ready.map_err(|classes| {
+                let mut trouble = Box::<Trouble>::default();
+                classes
+                    .iter()
+                    .for_each(|class| trouble.fail(class.as_str()));
+                trouble
+            })?;
+            let filed = batch.memory.discover(ready, new)?;
+            batch.reached(Boundary::FollowUpFiled);
+            batch.note_filed(&filed.issue, &attempt.claim().issue_id);
+            work.discovered.push(filed.issue.id.to_string());
+        }
+        Ok(())
+    }
+}

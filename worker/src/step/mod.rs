@@ -1,0 +1,116 @@
+//! A step: one bounded item in a lane, changed only through the gate
+//! (HARNESS-RUNTIME 3.2).
+//!
+//! Each stage is a type. A transition consumes a stage and returns the next
+//! one, or `Failed` with what is needed to stop:
+//!
+//! | stage | transition |
+//! |---|---|
+//! | `ClaimedStep` | `prepare`: session, branch, git folder, files, setup |
+//! | `Prepared` | `work`: the work command, the commit of what it left |
+//! | `Worked` | `verify`: the verification, the requests of the outbox |
+//! | `Verified` | `land`: the gate, the landing, its check |
+//! | `Landed` | `close`: follow-ups, the close |
+//! | `Closed` or `Failed` | `stop`: lane, lease, row, feature, session |
+//!
+//! [`premath_kernel::record::boundary`] names what is durable between them.
+
+mod attempt;
+mod brief;
+mod claimed;
+mod closed;
+mod crossing;
+mod error;
+mod escalate;
+mod failed;
+mod hand_back;
+mod landed;
+mod landing;
+mod limit;
+mod log;
+mod outbox;
+mod prepared;
+mod remote;
+mod report;
+mod stopped;
+mod trouble;
+mod turn;
+mod undo;
+mod verified;
+mod verify;
+mod work;
+mod worked;
+
+pub use report::{StepEnding, StepReport};
+
+use crate::lane::watch::LeaseWatch;
+use crate::lane::{BootError, Lane};
+use attempt::Attempt;
+use claimed::ClaimedStep;
+use closed::Closed;
+use failed::Failed;
+use log::StepLog;
+use premath_kernel::authority::StepIdentity;
+use premath_kernel::record::session;
+use premath_memory::{Claimed, clock};
+
+impl Lane {
+    /// Takes one step under a claim, and stops it on every path.
+    pub fn step(&mut self, claimed: &Claimed) -> StepReport {
+        self.step_index += 1;
+        let now = clock::now();
+        let claim = &claimed.claim;
+        let identity = StepIdentity {
+            issue_id: claim.issue_id.clone(),
+            worker_id: self.worker_id.as_str().into(),
+            owner: claim.owner.clone(),
+            lease_id: claim.lease_id.clone(),
+            generation: claim.generation,
+            session_id: session::session_id(Some(&claim.issue_id), now.wall),
+        };
+        let _span = tracing::error_span!(
+            "step",
+            issue = %claim.issue_id,
+            generation = claim.generation,
+            attempt = self.batch.attempts(&claim.issue_id) + 1
+        )
+        .entered();
+        let provider = self.batch.provider_of(&self.worker_id);
+        tracing::info!(provider, "step started");
+        let log = StepLog::new(identity, now, provider);
+        let ready = self.roots.secure().map_err(BootError::from);
+        if let Err(error) = ready.and_then(|()| self.refuse_dirty()) {
+            return self.not_begun(claimed, log, &error);
+        }
+        let batch = self.batch.clone();
+        let watch = LeaseWatch::new(batch.clone(), claim.clone(), log.started_ms);
+        let attempt = Attempt {
+            batch: &batch,
+            claimed,
+            log,
+            watch,
+        };
+        let ended = self.take_through(ClaimedStep { attempt });
+        let is_warm = match &ended {
+            Ok(closed) => closed.log.is_warm,
+            Err(failed) => failed.log.is_warm,
+        };
+        let report = self.stop(claimed, ended);
+        tracing::info!(ending = %report.ending, classes = ?report.failure_classes, "step ended");
+        self.come_home();
+        if is_warm && report.succeeded() && report.commit.is_some() && report.world.is_none() {
+            self.owes_tip = true;
+            batch.warmth.note_landed();
+        }
+        report
+    }
+
+    /// Takes a step through its stages up to the close.
+    fn take_through(&mut self, step: ClaimedStep<'_>) -> Result<Closed, Box<Failed>> {
+        let prepared = step.prepare(self)?;
+        let worked = prepared.work(self)?;
+        let verified = worked.verify(self)?;
+        let landed = verified.land(self)?;
+        landed.close(self)
+    }
+}

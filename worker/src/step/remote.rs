@@ -1,0 +1,102 @@
+//! A step whose issue asks to be worked on in another repository of this
+//! machine (HARNESS-RUNTIME 1.2, 3.2).
+
+use super::attempt::Attempt;
+use super::error::Setback;
+use super::log::StepLog;
+use super::trouble::Trouble;
+use crate::lane::Lane;
+use premath_kernel::record::session::StepWorld;
+use premath_kernel::record::trajectory::{CrossingResult, WorldRecord};
+use premath_kernel::record::world::{WorldSelection, may_be_placed};
+use premath_memory::world::LocalWorld;
+use premath_worktree::tree::Base;
+use std::path::PathBuf;
+
+/// What a step knows about the other world that it works in.
+#[derive(Debug)]
+pub(super) struct RemoteStep {
+    pub(super) record: WorldRecord,
+    pub(super) mapped_context: Option<String>,
+    /// The worktree there, once there is one.
+    worktree: Option<PathBuf>,
+}
+
+impl RemoteStep {
+    /// Returns what the session reports about it.
+    pub(super) fn step_world(&self) -> Option<StepWorld> {
+        let worktree = self.worktree.as_ref()?;
+        Some(StepWorld {
+            name: self.record.name.clone(),
+            worktree: worktree.to_string_lossy().into_owned(),
+        })
+    }
+}
+
+impl StepLog {
+    /// Records the result of a crossing.
+    pub(super) fn crossed(&mut self, result: CrossingResult, mapped_context: Option<String>) {
+        if let Some(remote) = &mut self.remote {
+            remote.record.crossing = Some(result);
+            remote.mapped_context = mapped_context;
+        }
+    }
+
+    /// Records where the work of a step in another world is, now that it is
+    /// over; `commit` where its issue is closed.
+    pub(super) fn settle_remote(&mut self, base: Option<&Base>, commit: Option<String>) {
+        let branch = base.and_then(|base| base.branch.as_deref());
+        let branch = branch.map(|name| name.trim_start_matches("refs/heads/").to_owned());
+        if let Some(remote) = &mut self.remote {
+            remote.record.branch = branch.filter(|_| commit.is_some());
+            remote.record.commit = commit;
+        }
+    }
+}
+
+impl Lane {
+    /// Goes where the issue asks to be worked on. Where that cannot be reached,
+    /// the step fails with the transport's classes, and nothing was run.
+    pub(super) fn depart(&mut self, attempt: &mut Attempt<'_>) -> Result<(), Setback> {
+        let labels = attempt
+            .claimed
+            .row
+            .issue
+            .labels
+            .iter()
+            .map(|label| &**label);
+        let (name, found) = match WorldSelection::of(labels) {
+            WorldSelection::Here => return Ok(()),
+            WorldSelection::There(name) => (name.to_owned(), self.world_named(name)),
+            WorldSelection::Unclear { asked, detail } => (asked, Err(detail)),
+        };
+        let mut remote = RemoteStep {
+            record: WorldRecord::named(&*name),
+            mapped_context: None,
+            worktree: None,
+        };
+        let from = self.own_world();
+        let found = match (&from, found) {
+            (Ok(from), Ok(to)) if self.may_be_placed(&attempt.log, from, &to) => {
+                match self.go_there(&name, &to.roots.repository) {
+                    Ok(()) => {
+                        remote.worktree = Some(self.worktree.clone());
+                        attempt.log.remote = Some(remote);
+                        return Ok(());
+                    }
+                    Err(detail) => Err(detail),
+                }
+            }
+            (_, found) => found,
+        };
+        attempt.log.remote = Some(remote);
+        self.not_placed(attempt, &from, &found)?;
+        Err(Box::<Trouble>::default().into())
+    }
+
+    fn may_be_placed(&self, log: &StepLog, from: &LocalWorld, to: &LocalWorld) -> bool {
+        let lineage = self.lineage(&log.identity.issue_id);
+        let policy = from.policy.policy_digest();
+        may_be_placed(&lineage, &from.profile, &to.profile, policy)
+    }
+}

@@ -1,0 +1,178 @@
+//! A step's turn: its evidence, what the gate reports about it, and the close
+//! that the gate admits.
+
+use super::error::{Setback, StepError};
+use super::landing::AdvancedLanding;
+use super::log::{ReportedCalls, StepLog};
+use super::trouble::Trouble;
+use super::work::WorkDone;
+use crate::lane::Lane;
+use crate::witness;
+use premath_evidence::{AgentTurn, FileTurn, ShellTurn, agent_turn, file_turn, shell_turn};
+use premath_kernel::failure::{FailureClass, causes_first};
+use premath_kernel::record::boundary::Boundary;
+use premath_kernel::record::witness::{CloseFacts, CloseWitness, FoundIssue, TurnWitness};
+use premath_kernel::turn::{
+    CallSpec, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationKind, MutationReady,
+    ToolUse,
+};
+use premath_worktree::tree::TreeState;
+use std::collections::BTreeSet;
+
+/// The verdict of the gate: the right to close, or why it is refused.
+type Judged = Result<MutationReady<Close>, BTreeSet<FailureClass>>;
+
+impl Lane {
+    /// Makes the evidence of what the step's commands did so far.
+    pub(super) fn evidence(&self, log: &StepLog) -> JoinCheckInput {
+        let (step, policies) = (&log.identity, &self.batch.policies());
+        let calls = &log.calls;
+        match &log.reported {
+            None => shell_turn(&ShellTurn {
+                step,
+                policies,
+                calls,
+            }),
+            Some(ReportedCalls::Stream(stream)) => agent_turn(&AgentTurn {
+                step,
+                policies,
+                stream,
+                calls,
+            }),
+            Some(ReportedCalls::File(told)) => file_turn(&FileTurn {
+                step,
+                policies,
+                told,
+                calls,
+            }),
+        }
+    }
+
+    /// Binds the step to what its mode rests on.
+    pub(super) fn binding(&self, log: &StepLog) -> MutationBinding {
+        let verification = format!("{}/verify", log.identity.step_id());
+        MutationBinding::of_mode(
+            log.identity.clone(),
+            &self.batch.settings.mode,
+            Some(verification),
+        )
+    }
+
+    /// Returns whether the gate would grant the right to close now; nothing is
+    /// recorded.
+    pub(super) fn would_admit(&self, log: &StepLog) -> Result<bool, Setback> {
+        let turn = walk(&self.evidence(log))?;
+        Ok(admit::<Close>(turn, &self.binding(log)).is_ok())
+    }
+
+    /// Judges the turn and writes its witness.
+    fn judge(&self, log: &mut StepLog) -> Result<Judged, StepError> {
+        let input = self.evidence(log);
+        let turn = walk(&input)?;
+        let report = turn.report();
+        let judged = admit::<Close>(turn, &self.binding(log));
+        let classes: BTreeSet<FailureClass> = match &judged {
+            Ok(_) => BTreeSet::new(),
+            Err(classes) => classes.clone(),
+        };
+        let step_id = log.step_id();
+        let document = TurnWitness::new(&step_id, &input, &report, &classes);
+        let folder = &self.batch.settings.roots.witnesses;
+        let witness = witness::write(folder, &step_id, "turn", &document)?;
+        self.batch.reached(Boundary::TurnWitnessed);
+        log.witnesses.insert(&witness.reference);
+        log.turn_witness = Some(witness.reference);
+        Ok(judged)
+    }
+
+    /// Judges the turn; returns the right to close where the gate grants it.
+    pub(super) fn admitted(&self, log: &mut StepLog) -> Result<MutationReady<Close>, Setback> {
+        self.judge(log)?.map_err(|classes| {
+            let mut trouble = Box::<Trouble>::default();
+            trouble.blame(&classes);
+            trouble.into()
+        })
+    }
+
+    /// Judges the turn of a step that failed. A command that failed is the
+    /// cause: what the gate reports about it counts where nothing else is known.
+    pub(super) fn judge_failure(&mut self, log: &mut StepLog, trouble: &mut Trouble) {
+        match self.judge(log) {
+            Ok(Err(classes)) if trouble.classes.is_empty() => trouble.blame(&classes),
+            Ok(_) => {}
+            Err(error) => self.absorb(trouble, error),
+        }
+    }
+
+    /// Judges the turn of a step that failed, and returns the failure.
+    pub(super) fn refused(&mut self, log: &mut StepLog, mut trouble: Box<Trouble>) -> Setback {
+        self.judge_failure(log, &mut trouble);
+        trouble.into()
+    }
+
+    /// Closes the issue, reads it back and witnesses that.
+    pub(super) fn close(
+        &self,
+        log: &mut StepLog,
+        ready: MutationReady<Close>,
+        work: &WorkDone,
+        (before, after): (&TreeState, &TreeState),
+    ) -> Result<(), Setback> {
+        let step_id = log.step_id();
+        let mutation = ready.witness().clone();
+        log.witnesses.insert(ready.witness_ref());
+        self.batch.memory.close(ready)?;
+        self.batch.reached(Boundary::IssueClosed);
+        let found = self.batch.memory.view(|view| {
+            view.issue(&log.identity.issue_id).map(|issue| FoundIssue {
+                status: issue.status.as_str().to_owned(),
+                leased: issue.lease.is_some(),
+                closed_by_this_step: issue.closed_by_step.as_deref() == Some(&step_id),
+            })
+        })?;
+        let holds = found.as_ref().is_some_and(|found| {
+            found.status == "closed" && !found.leased && found.closed_by_this_step
+        });
+        let document = CloseWitness::from(CloseFacts {
+            step_id: &step_id,
+            mutation: &mutation,
+            found,
+            holds,
+            before: witness::tree(before),
+            after: witness::tree(after),
+            commit: work.commit.as_deref(),
+            changed_paths: &work.changed_paths,
+            landing: work.landing.as_ref().map(AdvancedLanding::record),
+        });
+        let folder = &self.batch.settings.roots.witnesses;
+        let witness = witness::write(folder, &step_id, "mutation", &document)?;
+        self.batch.reached(Boundary::CloseWitnessed);
+        log.witnesses.insert(&witness.reference);
+        Ok(())
+    }
+}
+
+impl Trouble {
+    /// Adds what the gate reports, the causes first.
+    fn blame(&mut self, classes: &BTreeSet<FailureClass>) {
+        for class in causes_first(classes) {
+            self.fail(class.as_str());
+        }
+    }
+}
+
+/// Walks a turn up to its uses.
+pub(super) fn walk(input: &JoinCheckInput) -> Result<ToolUse, EvidenceError> {
+    Ok(CallSpec::bind(input)?.requests().results().tool_use())
+}
+
+/// Walks a turn on to the right for one kind of change.
+pub(super) fn admit<C: MutationKind>(
+    turn: ToolUse,
+    binding: &MutationBinding,
+) -> Result<MutationReady<C>, BTreeSet<FailureClass>> {
+    let joined = turn.join().map_err(|refused| refused.into_parts().1)?;
+    joined
+        .admit::<C>(binding)
+        .map_err(|refused| refused.into_parts().1)
+}

@@ -1,0 +1,104 @@
+//! What landed: checked where the settings ask for it, adopted from an attempt
+//! that was cut, taken off the target where it may not stay.
+
+use super::attempt::Attempt;
+use super::error::Setback;
+use super::landing::{AdvancedLanding, ReadyToClose};
+use super::trouble::Trouble;
+use super::verify::Verification;
+use crate::lane::Lane;
+use crate::lane::command::{Occasion, Phase};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::turn::{Close, MutationReady};
+use premath_worktree::landing::{LandedMark, LandingError, LandingTicket, Undone};
+use premath_worktree::tree::{Base, TreeState};
+
+impl Lane {
+    /// Runs the check on what landed, and judges the turn with it.
+    pub(super) fn check_landed(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        occasion: &Occasion<'_>,
+        commit: &str,
+        check: &str,
+    ) -> Result<MutationReady<Close>, Setback> {
+        let verification = Verification {
+            phase: Phase::Landed,
+            command: check,
+            commit,
+        };
+        match self.verify(attempt, occasion, &verification) {
+            Ok(_) => self.admitted(&mut attempt.log),
+            Err(Setback::Failed(trouble)) => Err(self.refused(&mut attempt.log, trouble)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes landed work that may not stay off the target.
+    pub(super) fn take_off(
+        &self,
+        trouble: &mut Trouble,
+        step_id: &str,
+        landed: AdvancedLanding,
+    ) -> Result<(), LandingError> {
+        let commit = landed.record().commit.clone();
+        let signer = self.batch.settings.signer.as_ref();
+        let target = self.batch.landing.target();
+        let text = match landed.undo(step_id, signer)? {
+            Undone::Reset => format!("{target} was reset to the commit before it"),
+            Undone::Reverted(revert) => format!("{target} reverts it in {revert}"),
+            Undone::Conflict => {
+                trouble.fail(FailureClass::LandingNotTakenBack.as_str());
+                format!("{target} still contains {commit}, because later commits build on it")
+            }
+        };
+        tracing::warn!(step = %step_id, "{text}");
+        if let Some((said, _)) = &mut trouble.said {
+            *said = format!("{said} ({text})");
+        }
+        Ok(())
+    }
+
+    /// Adopts the landing of an earlier attempt, whose harness died before the
+    /// close; the lane is at the target's tip, which passed.
+    pub(super) fn adopt(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        occasion: &Occasion<'_>,
+        base: &Base,
+        tree: TreeState,
+        mark: &LandedMark,
+    ) -> Result<ReadyToClose, Setback> {
+        let ready = match self.batch.landing.rule().check.clone() {
+            None => self.admitted(&mut attempt.log)?,
+            Some(check) => self.check_landed(attempt, occasion, &base.commit, &check)?,
+        };
+        Ok(ReadyToClose {
+            ready,
+            landing: Some(AdvancedLanding::adopt(&self.batch, attempt.claim(), mark)),
+            commit: Some(mark.commit.clone()),
+            tree,
+        })
+    }
+
+    /// Takes an earlier attempt's landed work off the target where it does not
+    /// pass any more.
+    pub(super) fn take_off_landed(
+        &mut self,
+        trouble: &mut Trouble,
+        attempt: &mut Attempt<'_>,
+        ticket: &mut LandingTicket<'_>,
+        mark: &LandedMark,
+    ) {
+        if trouble.cut.is_some() {
+            return;
+        }
+        if let Err(setback) = attempt.await_turn(ticket) {
+            return self.absorb(trouble, setback);
+        }
+        let landed = AdvancedLanding::adopt(&self.batch, attempt.claim(), mark);
+        if let Err(error) = self.take_off(trouble, &attempt.log.step_id(), landed) {
+            self.absorb(trouble, error);
+        }
+    }
+}

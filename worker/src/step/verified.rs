@@ -1,0 +1,127 @@
+//! A step whose work passed its verification: it is yet to land.
+
+use super::attempt::Attempt;
+use super::brief::Brief;
+use super::error::Setback;
+use super::failed::Failed;
+use super::landed::Landed;
+use super::landing::{Proposal, ReadyToClose};
+use super::work::WorkDone;
+use crate::lane::Lane;
+use premath_kernel::record::boundary::Boundary;
+use premath_memory::NewIssue;
+use premath_worktree::landing::{LandedMark, LandingTicket};
+use premath_worktree::tree::{Base, TreeState};
+
+/// A step whose work passed its verification.
+#[derive(Debug)]
+#[must_use = "work that is verified lands"]
+pub(super) struct Verified<'a> {
+    pub(super) attempt: Attempt<'a>,
+    pub(super) base: Base,
+    pub(super) brief: Brief,
+    /// The landing of an earlier attempt, whose work this is.
+    pub(super) landed: Option<LandedMark>,
+    /// The tree that the work left.
+    pub(super) before: TreeState,
+    /// The tree that passed.
+    pub(super) after: TreeState,
+    pub(super) requests: Vec<NewIssue>,
+    pub(super) work: WorkDone,
+}
+
+impl<'a> Verified<'a> {
+    /// Has the turn judged, and brings the work to where it belongs before its
+    /// issue closes.
+    pub(super) fn land(mut self, lane: &mut Lane) -> Result<Landed<'a>, Box<Failed>> {
+        // Held until the issue is closed: one lands at a time.
+        let mut ticket = lane.lands().then(|| self.attempt.ticket());
+        let admitted = match (self.landed.take(), &mut ticket) {
+            (Some(mark), Some(ticket)) => lane.adopt_landed(&mut self, ticket, &mark),
+            (None, Some(ticket)) => lane.land_work(&mut self, ticket),
+            (_, None) => lane.keep_work(&mut self),
+        };
+        match admitted {
+            Ok(ready) => {
+                self.work.commit = ready.commit;
+                self.work.landing = ready.landing;
+                Ok(Landed {
+                    attempt: self.attempt,
+                    base: self.base,
+                    ready: ready.ready,
+                    before: self.before,
+                    after: ready.tree,
+                    requests: self.requests,
+                    work: self.work,
+                    ticket,
+                })
+            }
+            Err(setback) => {
+                let base = Some(self.base);
+                Err(self.attempt.failed(lane, base, self.work, setback))
+            }
+        }
+    }
+}
+
+impl Lane {
+    /// Adopts the landing of an earlier attempt, or takes it off the target.
+    fn adopt_landed(
+        &mut self,
+        step: &mut Verified<'_>,
+        ticket: &mut LandingTicket<'_>,
+        mark: &LandedMark,
+    ) -> Result<ReadyToClose, Setback> {
+        let (attempt, occasion) = (&mut step.attempt, step.brief.occasion());
+        let tree = step.after.clone();
+        match self.adopt(attempt, &occasion, &step.base, tree, mark) {
+            Err(Setback::Failed(mut trouble)) => {
+                self.take_off_landed(&mut trouble, attempt, ticket, mark);
+                Err(trouble.into())
+            }
+            admitted => admitted,
+        }
+    }
+
+    fn land_work(
+        &mut self,
+        step: &mut Verified<'_>,
+        ticket: &mut LandingTicket<'_>,
+    ) -> Result<ReadyToClose, Setback> {
+        let proposal = Proposal {
+            base: &step.base,
+            text: &step.brief.text(),
+            head: step.work.commit.as_deref(),
+            verified: step.after.clone(),
+        };
+        let occasion = step.brief.occasion();
+        self.land(&mut step.attempt, &occasion, ticket, proposal)
+    }
+
+    /// Moves the lane's branch to the work, where it does not land.
+    fn keep_work(&mut self, step: &mut Verified<'_>) -> Result<ReadyToClose, Setback> {
+        let ready = self.judge_where_it_is(&mut step.attempt.log)?;
+        let mut tree = step.after.clone();
+        let mut commit = None;
+        if step.work.commit.is_some() {
+            let from = &step.base.commit;
+            let text = step.brief.text();
+            let proven = self.proven_commit(&step.attempt.log, &text, from, from, &tree.tree)?;
+            // Before the issue closes: a harness that dies in between must
+            // leave the work where it belongs.
+            self.tree.move_branch(&Base {
+                commit: proven.clone(),
+                branch: step.base.branch.clone(),
+            })?;
+            step.attempt.batch.reached(Boundary::BranchMoved);
+            tree.head.clone_from(&proven);
+            commit = Some(proven);
+        }
+        Ok(ReadyToClose {
+            ready,
+            landing: None,
+            commit,
+            tree,
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! A step whose work is done: it is yet to be verified.
+
+use super::attempt::Attempt;
+use super::brief::Brief;
+use super::error::Setback;
+use super::failed::Failed;
+use super::outbox;
+use super::trouble::Trouble;
+use super::verified::Verified;
+use super::verify::Verification;
+use super::work::WorkDone;
+use crate::lane::Lane;
+use crate::lane::command::Phase;
+use premath_kernel::failure::FailureClass;
+use premath_memory::{NewIssue, artifact};
+use premath_worktree::landing::LandedMark;
+use premath_worktree::tree::{Base, TreeState};
+
+/// A step whose work is done.
+#[derive(Debug)]
+#[must_use = "work that is done is verified"]
+pub(super) struct Worked<'a> {
+    pub(super) attempt: Attempt<'a>,
+    pub(super) base: Base,
+    pub(super) brief: Brief,
+    /// The landing of an earlier attempt, whose work this is.
+    pub(super) landed: Option<LandedMark>,
+    /// The tree that the work left.
+    pub(super) tree: TreeState,
+    /// The commit that is to be verified; none where nothing changed.
+    pub(super) candidate: Option<String>,
+    pub(super) work: WorkDone,
+}
+
+impl<'a> Worked<'a> {
+    /// Verifies the work, and reads what it asks to be filed.
+    pub(super) fn verify(mut self, lane: &mut Lane) -> Result<Verified<'a>, Box<Failed>> {
+        match lane.verify_work(&mut self) {
+            Ok((verified, requests)) => Ok(Verified {
+                attempt: self.attempt,
+                base: self.base,
+                brief: self.brief,
+                landed: self.landed,
+                before: self.tree,
+                after: verified,
+                requests,
+                work: self.work,
+            }),
+            Err(setback) => {
+                let base = Some(self.base);
+                Err(self.attempt.failed(lane, base, self.work, setback))
+            }
+        }
+    }
+}
+
+impl Lane {
+    /// Verifies the work; returns the tree that passed, and the requests.
+    fn verify_work(
+        &mut self,
+        step: &mut Worked<'_>,
+    ) -> Result<(TreeState, Vec<NewIssue>), Setback> {
+        let command = self.verify_command();
+        let verification = Verification {
+            phase: Phase::Verify,
+            command: &command,
+            commit: step.candidate.as_ref().unwrap_or(&step.base.commit),
+        };
+        let (attempt, occasion) = (&mut step.attempt, step.brief.occasion());
+        let verified = match self.verify(attempt, &occasion, &verification) {
+            Ok(verified) => verified,
+            Err(Setback::Failed(mut trouble)) => {
+                self.judge_failure(&mut attempt.log, &mut trouble);
+                // What landed earlier does not pass any more.
+                if let Some(mark) = &step.landed {
+                    let mut ticket = attempt.ticket();
+                    self.take_off_landed(&mut trouble, attempt, &mut ticket, mark);
+                }
+                return Err(trouble.into());
+            }
+            Err(error) => return Err(error),
+        };
+        let requests = self.requests(attempt, step.landed.as_ref())?;
+        step.work.commit = step.candidate.take();
+        attempt.look_at_lease()?;
+        let is_nothing = step.work.commit.is_none() && step.landed.is_none();
+        if is_nothing && attempt.batch.settings.refuse_no_change {
+            let trouble = Trouble::of(FailureClass::WorkNoChange);
+            return Err(self.refused(&mut attempt.log, trouble));
+        }
+        Ok((verified, requests))
+    }
+
+    /// Reads the requests of the step's outbox or, where earlier work landed,
+    /// of that work's. The outbox of work that is to land is kept first.
+    fn requests(
+        &self,
+        attempt: &Attempt<'_>,
+        landed: Option<&LandedMark>,
+    ) -> Result<Vec<NewIssue>, Setback> {
+        let claim = attempt.claim();
+        let streams = &self.batch.settings.roots.streams;
+        let kept = |generation| outbox::kept(streams, &claim.issue_id, generation);
+        if let Some(mark) = landed {
+            let bytes = artifact::read(&kept(mark.generation))?;
+            return Ok(outbox::parse(&bytes.unwrap_or_default())?);
+        }
+        let bytes = outbox::read(&self.roots.step_folder()?)?;
+        let requests = outbox::parse(&bytes)?;
+        if self.lands() && !requests.is_empty() {
+            artifact::overwrite(&kept(claim.generation), &bytes)?;
+        }
+        Ok(requests)
+    }
+}
