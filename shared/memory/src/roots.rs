@@ -182,6 +182,8 @@ pub struct LaneState {
     pub setup: PathBuf,
     /// What the last setup of the checkout rested on.
     pub checkout_setup: PathBuf,
+    /// Is there while no command of a step wrote the checkout.
+    pub checkout_untouched: PathBuf,
     /// Ignored files of a person's own worktree that are never part of the work.
     pub own_files: PathBuf,
     /// The files of the checkout for verifications, beside the repository.
@@ -204,6 +206,7 @@ impl LaneState {
             checkout_git: folder.join("checkout.git"),
             setup: folder.join("setup"),
             checkout_setup: folder.join("checkout-setup"),
+            checkout_untouched: folder.join("checkout-untouched"),
             own_files: folder.join("own-files"),
             changes: beside.join(format!("{name}.changes")),
             checkout: beside.join(name),

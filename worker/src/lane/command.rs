@@ -265,6 +265,7 @@ impl Lane {
         }
         let confined = self.confine(phase, command, occasion, &mut spec)?;
         let sandbox_ref = confined.reference.clone();
+        self.touch_checkout(phase, &before.head)?;
         self.lead_in(phase)?;
         let limit = spec.limit;
         let names = spec

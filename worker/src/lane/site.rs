@@ -12,12 +12,13 @@ use premath_worktree::checkout::Checkout;
 use premath_worktree::ownership::is_provisioned;
 use premath_worktree::tree::{Base, Ignored, Manifest, PrivateGit, Tree, TreeError, TreeState};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What belongs to a lane in one repository.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) state: LaneState,
+    repository: PathBuf,
     pub(crate) checkout: Checkout,
     /// The git folder that the worktree's commands see; the repository's own
     /// where absent.
@@ -77,6 +78,7 @@ impl Site {
         let origin = Tree::open(repository)?.base()?.commit;
         Ok(Self {
             state,
+            repository: repository.to_path_buf(),
             checkout,
             git: None,
             verification_git: None,
@@ -109,6 +111,7 @@ impl Lane {
 
     /// Puts the checkout for verifications at a commit.
     pub(crate) fn put_checkout_at(&mut self, commit: &str) -> Result<TreeState, SiteError> {
+        self.renew_checkout()?;
         let ignored = self.ignored(self.site.checkout.tree(), &self.site.state.checkout_setup)?;
         self.site.checkout.put_at(commit, &ignored)?;
         provide(&self.batch.settings.provided, &self.site.checkout, commit);
@@ -125,6 +128,34 @@ impl Lane {
         let state = checkout.tree().clean_state()?;
         self.site.verification_git = Some(git);
         Ok(state)
+    }
+
+    /// Makes the checkout anew where a command of a step may have written it: a
+    /// reset does not see attributes of files and what a submodule's folder
+    /// holds. Where nothing can be mounted every verification writes it, and a
+    /// reset must do.
+    fn renew_checkout(&mut self) -> Result<(), SiteError> {
+        let state = self.site.state.clone();
+        if !self.confinement.mounts() || artifact::read(&state.checkout_untouched)?.is_some() {
+            return Ok(());
+        }
+        artifact::remove(&state.checkout_setup)?;
+        self.discard(&state.checkout)?;
+        self.discard(&state.checkout_git)?;
+        let repository = &self.site.repository;
+        self.site.checkout = Checkout::prepare(repository, &state.checkout, &state.checkout_git)?;
+        artifact::overwrite(&state.checkout_untouched, b"")?;
+        Ok(())
+    }
+
+    /// Records that a command may write the checkout, before it starts. The setup
+    /// of the operator's base may: what it leaves is meant to stay.
+    pub(crate) fn touch_checkout(&self, phase: Phase, head: &str) -> Result<(), StoreError> {
+        let is_operators = phase == Phase::VerifySetup && head == self.site.origin;
+        if !phase.is_verification() || self.stack_of(phase).is_some() || is_operators {
+            return Ok(());
+        }
+        artifact::remove(&self.site.state.checkout_untouched)
     }
 
     /// Says which ignored files stay: those that a setup made and that are as it

@@ -372,19 +372,28 @@ impl Lane {
         self.site.warm.as_ref().is_some_and(|warm| warm.is_used)
     }
 
-    /// Returns what a command of a phase sees in the place of its folder, where
-    /// its changes are thrown away.
+    /// Returns what a verification sees in the place of the checkout, where its
+    /// changes are thrown away: so the next one finds nothing of this one's. A
+    /// setup writes the checkout itself.
     pub(crate) fn stack_of(&self, phase: Phase) -> Option<Stack> {
-        let warm = self.site.warm.as_ref()?;
         let checkout = self.site.checkout.folder().to_path_buf();
-        let lower = match (phase, &warm.state) {
-            (Phase::Warm, _) => vec![checkout],
-            (Phase::VerifySetup | Phase::Tip, _) | (_, None) => return None,
-            (_, Some(state)) if phase.is_verification() && warm.is_used => {
-                vec![checkout, state.folder.clone()]
-            }
-            _ => return None,
-        };
+        let is_stacked = phase.is_verification()
+            && phase != Phase::VerifySetup
+            && self.confinement.mounts()
+            && !self.confinement.is_open(&checkout);
+        if !is_stacked {
+            return None;
+        }
+        let mut lower = vec![checkout];
+        let is_cold = matches!(phase, Phase::Warm | Phase::Tip);
+        if let Some(warm) = self
+            .site
+            .warm
+            .as_ref()
+            .filter(|warm| warm.is_used && !is_cold)
+        {
+            lower.extend(warm.state.as_ref().map(|state| state.folder.clone()));
+        }
         Some(Stack {
             lower,
             changes: self.site.state.changes.clone(),

@@ -59,6 +59,13 @@ impl Descent {
         }
     }
 
+    /// Returns whether a folder's owner lacks a right to it.
+    pub(super) fn is_shut(&mut self, folder: &[u8]) -> bool {
+        let open = self.enter(folder).ok().flatten();
+        let stat = open.and_then(|open| fstat(open).ok());
+        stat.is_some_and(|stat| stat.st_mode & 0o700 != 0o700)
+    }
+
     /// Lists a folder; `None` where there is none.
     ///
     /// # Errors

@@ -63,10 +63,17 @@ impl Tree {
             tracked.add(&entry);
             let is_left_out =
                 entry.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0;
-            if is_ours(path(&entry.path)) || entry.mode & KIND == SUBMODULE || is_left_out {
+            if self.is_skipped(&entry.path) || entry.mode & KIND == SUBMODULE || is_left_out {
                 continue;
             }
-            match descent.look(&entry.path) {
+            let found = descent.look(&entry.path);
+            if let Ok(Some(stat)) = &found
+                && stat.st_nlink > 1
+                && kind(stat) == FileType::RegularFile
+            {
+                scan.linked.insert(entry.path.clone());
+            }
+            match found {
                 Ok(Some(stat)) if is_as_known(&entry, &stat, written) => {}
                 Ok(Some(stat)) => match self.same(&root, &entry, &stat) {
                     Some(entry) => scan.same.push(entry),
@@ -84,6 +91,7 @@ impl Tree {
             tracked: &tracked,
             own: self.own_worktrees(),
             exclusion: Exclusion::new(&self.outer_ignore_files()),
+            has_ours: !self.is_checkout,
             descent,
             scan,
             left: FILES_MAX,
@@ -175,6 +183,11 @@ impl Tree {
         files
     }
 
+    /// Returns whether a path is the harness's own; a checkout has none of these.
+    fn is_skipped(&self, name: &[u8]) -> bool {
+        !self.is_checkout && is_ours(path(name))
+    }
+
     /// Returns the worktrees of this repository that lie among these files, by
     /// their paths from here.
     fn own_worktrees(&self) -> HashSet<Vec<u8>> {
@@ -193,21 +206,24 @@ struct Walk<'a> {
     tracked: &'a Tracked,
     own: HashSet<Vec<u8>>,
     exclusion: Exclusion,
+    /// Whether the harness has files of its own among these.
+    has_ours: bool,
     descent: Descent,
     scan: &'a mut Scan,
     left: usize,
 }
 
 impl Walk<'_> {
-    /// Looks at one folder and those below; at most [`DEPTH_MAX`] deep.
-    fn folder(&mut self, folder: Vec<u8>, depth: usize) {
+    /// Looks at one folder and those below; at most [`DEPTH_MAX`] deep. Returns
+    /// whether it holds anything but empty folders.
+    fn folder(&mut self, folder: Vec<u8>, depth: usize) -> bool {
         let listing = self.descent.list(&folder, self.left);
         let names = match listing {
             Ok(Some(listing)) if depth < DEPTH_MAX => listing.names,
-            Ok(None) => return,
+            Ok(None) => return false,
             Ok(Some(_)) | Err(_) => {
                 self.scan.unfit.insert(folder);
-                return;
+                return true;
             }
         };
         self.left = self.left.saturating_sub(names.len());
@@ -215,17 +231,26 @@ impl Walk<'_> {
             self.scan.unfit.insert(joined(&folder, b"HEAD"));
         }
         let before = self.exclusion.enter(self.root, &folder);
+        let mut holds_any = false;
         for (name, kind) in names {
             let at = joined(&folder, &name);
-            if is_ours(path(&at)) || (folder.is_empty() && name == b".git") {
+            let is_skipped = self.has_ours && is_ours(path(&at));
+            if is_skipped || (folder.is_empty() && name == b".git") {
+                holds_any = true;
                 continue;
             }
-            self.entry(at, &name, kind, depth);
+            holds_any |= self.entry(at, &name, kind, depth);
         }
         self.exclusion.leave(before);
+        if !folder.is_empty() && (!holds_any || self.descent.is_shut(&folder)) {
+            self.scan.leftover.insert(folder);
+        }
+        holds_any
     }
 
-    fn entry(&mut self, at: Vec<u8>, name: &[u8], kind: FileType, depth: usize) {
+    /// Looks at what is in a folder; returns whether it is more than empty
+    /// folders.
+    fn entry(&mut self, at: Vec<u8>, name: &[u8], kind: FileType, depth: usize) -> bool {
         if name == b".git" {
             // A repository made in a folder that holds files of the commit.
             self.scan.nested.insert(at);
@@ -235,13 +260,15 @@ impl Walk<'_> {
             // Repositories of their own, which no step's commit holds.
         } else if self.tracked.folders.contains(&at) {
             self.folder(at, depth + 1);
+            return true;
         } else if self.exclusion.excludes(&at, true) {
             self.scan.ignored.insert(at);
         } else if self.is_repository(&at) {
             self.scan.nested.insert(at);
         } else {
-            self.folder(at, depth + 1);
+            return self.folder(at, depth + 1);
         }
+        true
     }
 
     /// A pipe or a device is never skipped: git would open it.

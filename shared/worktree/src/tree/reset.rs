@@ -35,12 +35,19 @@ impl Tree {
         self.cleanup();
         self.write_link()?;
         for round in 0..ROUNDS {
-            let scan = self.scan(&target)?;
+            let mut scan = self.scan(&target)?;
+            if self.is_disposable() {
+                let linked = std::mem::take(&mut scan.linked);
+                scan.paths.extend(linked);
+            } else {
+                // A person's folders and links are theirs.
+                scan.leftover.clear();
+            }
             if round == 0 {
                 self.settle(&target, &scan.same)?;
             }
             let gone = self.delete(&scan, ignored)?;
-            if scan.is_clean() && !gone {
+            if scan.is_clean() && scan.leftover.is_empty() && !gone {
                 break;
             }
             self.check_out(&target, &scan)?;
@@ -60,7 +67,7 @@ impl Tree {
     /// Deletes what differs, and ignored files; returns whether there were any.
     fn delete(&self, scan: &Scan, ignored: &Ignored) -> Result<bool, TreeError> {
         let mut gone: BTreeSet<&[u8]> = BTreeSet::new();
-        for found in [&scan.nested, &scan.unfit, &scan.paths] {
+        for found in [&scan.nested, &scan.unfit, &scan.paths, &scan.leftover] {
             gone.extend(found.iter().map(Vec::as_slice));
         }
         if let Ignored::Go(kept) = ignored {
@@ -98,7 +105,9 @@ impl Tree {
             is_needed = true;
         }
         // A folder that was deleted whole may have held files of the commit.
-        if !scan.nested.is_empty() || !scan.unfit.is_empty() {
+        let is_any_folder =
+            !scan.nested.is_empty() || !scan.unfit.is_empty() || !scan.leftover.is_empty();
+        if is_any_folder {
             checkout = CheckoutBuilder::new();
             checkout.force().recreate_missing(true);
             is_needed = true;

@@ -38,6 +38,12 @@ pub(super) struct Scan {
     /// Files and folders that git ignores; what is in such a folder is not
     /// listed.
     pub(super) ignored: BTreeSet<Vec<u8>>,
+    /// Folders that no checkout makes: empty, or without a right of their owner.
+    /// They are no part of a step's work; only a reset looks at them.
+    pub(super) leftover: BTreeSet<Vec<u8>>,
+    /// Tracked files with more than one name: who writes one writes the other.
+    /// Only a reset looks at them.
+    pub(super) linked: BTreeSet<Vec<u8>>,
     /// Files that the index had other times of, and that are the same.
     pub(super) same: Vec<IndexEntry>,
 }

@@ -12,6 +12,9 @@ use std::os::fd::OwnedFd;
 /// The most that one socket holds for its peer: twice the default of
 /// `net.core.wmem_max`, as `SO_SNDBUF` sets it (socket(7)).
 const SOCKET: u64 = 425_984;
+/// The most that a TCP socket holds, where the machine does not say: the default
+/// of `net.ipv4.tcp_rmem` and `net.ipv4.tcp_wmem` together (tcp(7)).
+const TCP_SOCKET: u64 = (6 << 20) + (4 << 20);
 /// What a pipe holds once its user has many (pipe(7)).
 const PIPE: u64 = 8 << 10;
 /// What all pipes of a user hold before that.
@@ -84,11 +87,18 @@ impl Held {
             open,
             ..
         } = search;
+        let tcp = match processes.first() {
+            Some(process) => tcp_sockets(process.pid.as_raw_nonzero().get()),
+            None => HashSet::new(),
+        };
         let sockets = buffers.iter().filter(|name| name.starts_with(b"socket:"));
         let sockets = sockets.count() as u64;
+        let tcp = buffers.intersection(&tcp).count() as u64;
         let pipes = buffers.len() as u64 - sockets;
-        held.buffers =
-            sockets * SOCKET + (pipes * 8 * PIPE).min(PIPES + pipes * PIPE) + open * OPEN_FILE;
+        held.buffers = (sockets - tcp) * SOCKET
+            + tcp * tcp_socket_max()
+            + (pipes * 8 * PIPE).min(PIPES + pipes * PIPE)
+            + open * OPEN_FILE;
         held
     }
 }
@@ -127,7 +137,9 @@ impl Search {
             let link = match readlinkat(&folder, name, Vec::new()) {
                 Ok(link) => link.into_bytes(),
                 Err(Errno::ACCESS | Errno::PERM) => return self.hides(),
-                Err(_) => continue,
+                Err(Errno::NOENT | Errno::SRCH) => continue,
+                // A path that is too long to be shown.
+                Err(_) => DELETED.to_vec(),
             };
             if link.starts_with(b"socket:") {
                 let is_new = self.buffers.insert(link);
@@ -172,6 +184,40 @@ fn in_flight(text: &str) -> bool {
 fn has_waiting_connections(pid: i32) -> bool {
     let table = fs::read(format!("/proc/{pid}/net/unix")).unwrap_or_default();
     is_waiting(&table)
+}
+
+/// Returns the TCP sockets in the network of a process, as `/proc` names their
+/// descriptors.
+fn tcp_sockets(pid: i32) -> HashSet<Vec<u8>> {
+    let tables = ["tcp", "tcp6"].map(|name| fs::read(format!("/proc/{pid}/net/{name}")));
+    let tables = tables.iter().flatten();
+    tables.flat_map(|table| sockets_of(table)).collect()
+}
+
+/// Reads the inodes of a table of sockets.
+fn sockets_of(table: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let lines = table.split(|byte| *byte == b'\n').skip(1);
+    // Number, local and remote address, state, queues, timer, retransmissions,
+    // user, timeout, inode.
+    lines.filter_map(|line| {
+        let mut fields = line
+            .split(|byte| *byte == b' ')
+            .filter(|field| !field.is_empty());
+        let inode = fields.nth(9)?;
+        Some([&b"socket:["[..], inode, b"]"].concat())
+    })
+}
+
+/// Returns the most bytes that a TCP socket of this machine holds.
+fn tcp_socket_max() -> u64 {
+    let most = |name| {
+        let text = fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
+        text.split_whitespace().nth(2)?.parse::<u64>().ok()
+    };
+    match (most("tcp_rmem"), most("tcp_wmem")) {
+        (Some(read), Some(write)) => read + write,
+        _ => TCP_SOCKET,
+    }
 }
 
 fn is_waiting(table: &[u8]) -> bool {
@@ -252,6 +298,26 @@ mod tests {
         assert!(!is_waiting(table));
         let table = b"Num RefCount\n0: 00000002 00000000 00000000 0001 02     0 /a\n";
         assert!(is_waiting(table));
+    }
+
+    #[test]
+    fn tcp_sockets_are_told_from_others() {
+        let table = b"  sl  local_address rem_address   st tx_queue\n   0: 0100007F:0050 \
+            00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 x\n";
+        let found: Vec<_> = sockets_of(table).collect();
+        assert_eq!(found, [b"socket:[4711]"]);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let at = format!(
+            "/proc/self/fd/{}",
+            std::os::fd::AsRawFd::as_raw_fd(&listener)
+        );
+        let name = fs::read_link(at)
+            .unwrap()
+            .into_os_string()
+            .into_encoded_bytes();
+        assert!(tcp_sockets(own).contains(&name));
+        assert!(tcp_socket_max() > SOCKET);
     }
 
     #[test]

@@ -114,7 +114,13 @@ impl Usage {
         if self.ceilings.processes.is_some_and(|bound| count > bound) {
             return Some(Resource::Processes);
         }
-        processes.retain(|process| Some(process.pid) != own && !process.zombie);
+        // Of its children the harness has one more: the first process of the view,
+        // whose descriptors cannot be read.
+        let own = own.map(|own| own.as_raw_nonzero().get());
+        processes.retain(|process| {
+            let pid = process.pid.as_raw_nonzero().get();
+            own != Some(pid) && own != Some(process.parent) && !process.zombie
+        });
         if self.takes_the_memory(&processes) {
             return Some(Resource::Memory);
         }

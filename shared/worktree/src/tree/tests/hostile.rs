@@ -16,6 +16,14 @@ pub(super) struct Lane {
 }
 
 impl Lane {
+    /// A lane that the harness made itself.
+    fn provisioned() -> Self {
+        let lane = Self::new();
+        let mark = lane.tree.git_folder().join(crate::ownership::MARK);
+        fs::write(mark, "").unwrap();
+        lane
+    }
+
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let main = Repository::init(folder.path().join("main")).unwrap();
@@ -490,4 +498,28 @@ fn a_merge_in_progress_is_ended() {
     lane.write("b.txt", "b");
     lane.tree.commit(&TEXT).unwrap().unwrap();
     assert_eq!(state(), git2::RepositoryState::Clean);
+}
+
+#[test]
+fn a_reset_leaves_no_folder_right_or_link_of_a_step() {
+    use std::os::unix::fs::MetadataExt;
+    for (lane, is_ours) in [(Lane::provisioned(), true), (Lane::new(), false)] {
+        let at = lane.tree.worktree.clone();
+        fs::create_dir_all(at.join("d/empty/deeper")).unwrap();
+        fs::create_dir_all(at.join("new")).unwrap();
+        fs::remove_file(at.join("a.txt")).unwrap();
+        fs::hard_link(at.join("d/x"), at.join("y")).unwrap();
+        fs::rename(at.join("y"), lane.folder.path().join("other-name")).unwrap();
+        fs::set_permissions(at.join("d"), fs::Permissions::from_mode(0o555)).unwrap();
+        lane.tree
+            .reset(&lane.base, &Ignored::Go(BTreeSet::new()))
+            .unwrap();
+        assert_eq!(fs::read(at.join("a.txt")).unwrap(), b"a\n");
+        assert_eq!(at.join("new").exists(), !is_ours);
+        assert_eq!(at.join("d/empty").exists(), !is_ours);
+        let names = fs::metadata(at.join("d/x")).unwrap().nlink();
+        assert_eq!(names, if is_ours { 1 } else { 2 });
+        let mode = fs::metadata(at.join("d")).unwrap().mode() & 0o777;
+        assert_eq!(mode == 0o555, !is_ours);
+    }
 }

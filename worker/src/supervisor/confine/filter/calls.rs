@@ -11,10 +11,12 @@ pub(super) const CLONE3: i64 = 435;
 pub(super) const OPENAT2: i64 = 437;
 const FCHMODAT2: i64 = 452;
 const IO_URING: [i64; 3] = [425, 426, 427];
+/// `memfd_secret`: its pages are in no count of the machine's.
+const MEMFD_SECRET: i64 = 447;
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
-    use super::{FCHMODAT2, IO_URING};
+    use super::{FCHMODAT2, IO_URING, MEMFD_SECRET};
 
     pub(in super::super) const SOCKET: i64 = 41;
     pub(in super::super) const IOCTL: i64 = 16;
@@ -26,14 +28,17 @@ mod x86_64 {
     pub(in super::super) const SEMGET: i64 = 64;
     pub(in super::super) const MSGGET: i64 = 68;
 
-    /// `add_key`, `request_key`, `keyctl`, `perf_event_open`, `bpf`, and the
+    /// `add_key`, `request_key`, `keyctl`, `perf_event_open`, `bpf`, `vmsplice`
+    /// (a pipe keeps a page of memory that is unmapped), `memfd_secret`, and the
     /// three calls of `io_uring`.
-    pub(in super::super) const REFUSED: [i64; 8] = [
+    pub(in super::super) const REFUSED: [i64; 10] = [
         248,
         249,
         250,
         298,
         321,
+        278,
+        MEMFD_SECRET,
         IO_URING[0],
         IO_URING[1],
         IO_URING[2],
@@ -63,7 +68,7 @@ mod x86_64 {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod generic {
-    use super::{FCHMODAT2, IO_URING};
+    use super::{FCHMODAT2, IO_URING, MEMFD_SECRET};
 
     pub(in super::super) const SOCKET: i64 = 198;
     pub(in super::super) const IOCTL: i64 = 29;
@@ -75,14 +80,16 @@ mod generic {
     pub(in super::super) const SEMGET: i64 = 190;
     pub(in super::super) const MSGGET: i64 = 186;
 
-    /// `add_key`, `request_key`, `keyctl`, `perf_event_open`, `bpf`, and the
-    /// three calls of `io_uring`.
-    pub(in super::super) const REFUSED: [i64; 8] = [
+    /// `add_key`, `request_key`, `keyctl`, `perf_event_open`, `bpf`, `vmsplice`,
+    /// `memfd_secret`, and the three calls of `io_uring`.
+    pub(in super::super) const REFUSED: [i64; 10] = [
         217,
         218,
         219,
         241,
         280,
+        75,
+        MEMFD_SECRET,
         IO_URING[0],
         IO_URING[1],
         IO_URING[2],
