@@ -7,6 +7,7 @@
 
 use super::error::EvidenceError;
 use crate::json::path::Path;
+use crate::json::read::ALIKE;
 use crate::json::strict::excerpt;
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
@@ -181,7 +182,7 @@ impl<K: Normal + Ord + AsRef<str>, V: Normal> Normal for BTreeMap<K, V> {
                 continue;
             };
             if entries.insert(key, value).is_some() {
-                return Err(at.error("duplicates another name after normalisation"));
+                return Err(at.error(ALIKE));
             }
         }
         Ok(Some(entries))

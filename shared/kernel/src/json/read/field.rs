@@ -1,14 +1,15 @@
 //! Fields that their type alone does not describe, for `deserialize_with`.
 
-use super::{GIVEN, LIST, TEXT};
+use super::{GIVEN, LIST, OBJECT, TEXT};
 use crate::json::field::some_text;
 use serde::Deserialize;
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, Error, SeqAccess, Unexpected, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected,
+    Visitor,
 };
 use serde_json::Number;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -198,6 +199,51 @@ pub(crate) fn words<'de, D: Deserializer<'de>>(
 
     or_default(deserializer).map(|words: Words| words.0)
 }
+
+/// Reads an object whose keys may be alike once they are read; then the second
+/// is a fault.
+pub(crate) fn distinct<'de, D, K, V>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    K: Deserialize<'de> + Ord,
+    V: Deserialize<'de>,
+{
+    /// Reads the value of a key, so that a fault has the place of the entry.
+    struct Next<'m, K, V>(K, &'m mut BTreeMap<K, V>);
+
+    impl<'de, K: Ord, V: Deserialize<'de>> DeserializeSeed<'de> for Next<'_, K, V> {
+        type Value = ();
+
+        fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+            match self.1.insert(self.0, V::deserialize(deserializer)?) {
+                Some(_) => Err(D::Error::custom(ALIKE)),
+                None => Ok(()),
+            }
+        }
+    }
+
+    struct Distinct<K, V>(BTreeMap<K, V>);
+
+    impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for Distinct<K, V> {
+        type Value = BTreeMap<K, V>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(OBJECT)
+        }
+
+        fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> Result<Self::Value, A::Error> {
+            while let Some(key) = entries.next_key()? {
+                entries.next_value_seed(Next(key, &mut self.0))?;
+            }
+            Ok(self.0)
+        }
+    }
+
+    deserializer.deserialize_map(Distinct(BTreeMap::new()))
+}
+
+/// What is wrong with a name that reads like another one.
+pub(crate) const ALIKE: &str = "duplicates another name after normalisation";
 
 /// Reads a list of at least one text, none blank and each once.
 pub(crate) fn some_words<'de, D: Deserializer<'de>>(

@@ -5,7 +5,8 @@
 //! declares, also one that the document does not have: so the field's type says
 //! what is missing. An absent list is empty, an absent or null option is
 //! `None`; for anything else there are the functions of [`field`], as
-//! `deserialize_with`.
+//! `deserialize_with`. `deny_unknown_fields` has no effect here: whoever reads
+//! decides about the unknown ones.
 
 mod access;
 mod fault;
@@ -16,8 +17,8 @@ use access::{Entries, Fields, Items, Variant};
 pub(crate) use fault::Fault;
 use fault::{Found, expected_text, one_of};
 pub(crate) use field::{
-    Text, flag, given, missing, or_default, ordinal, share, some_words, text, texts, unless_blank,
-    words,
+    ALIKE, Text, distinct, flag, given, missing, or_default, ordinal, share, some_words, text,
+    texts, unless_blank, words,
 };
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Visitor};

@@ -350,7 +350,7 @@ impl StepRow {
             batch: ours(&mut rest, "batch"),
             retry: ours(&mut rest, "retry"),
             landing: ours(&mut rest, "landing"),
-            sensitive_changes: ours(&mut rest, "sensitiveChanges").unwrap_or_default(),
+            sensitive_changes: sensitive_changes(&mut rest).unwrap_or_default(),
             sensitive_count: ours(&mut rest, "sensitiveCount"),
             world: ours(&mut rest, "world"),
             salvage: ours(&mut rest, "salvage"),
@@ -411,6 +411,15 @@ impl StepRow {
     pub const fn extra(&self) -> &Map<String, Value> {
         &self.extra
     }
+}
+
+/// Takes the sensitive changes; an empty list stays with the unknown fields.
+fn sensitive_changes(fields: &mut Map<String, Value>) -> Option<Vec<SensitiveChange>> {
+    const NAME: &str = "sensitiveChanges";
+    let changes: Vec<SensitiveChange> = Deserialize::deserialize(fields.get(NAME)?).ok()?;
+    let changes = Some(changes).filter(|changes| !changes.is_empty())?;
+    fields.remove(NAME);
+    Some(changes)
 }
 
 /// Takes a field of ours; one of another shape stays with the unknown fields.

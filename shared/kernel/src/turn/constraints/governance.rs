@@ -3,8 +3,8 @@
 
 use super::super::block::block;
 use super::super::word::{MutationTarget, ObservabilityMode, RiskTier};
-use crate::json::read::{flag, or_default, share, unless_blank};
-use serde::{Deserialize, Deserializer};
+use crate::json::read::{distinct, flag, or_default, share, unless_blank};
+use serde::Deserializer;
 use serde_json::Number;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -202,7 +202,7 @@ block! {
 fn profiles<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<RiskTier, String>, D::Error> {
-    let profiles: BTreeMap<RiskTier, Option<String>> = BTreeMap::deserialize(deserializer)?;
+    let profiles: BTreeMap<RiskTier, Option<String>> = distinct(deserializer)?;
     let named = |(tier, profile): (_, Option<_>)| Some((tier, profile?));
     Ok(profiles.into_iter().filter_map(named).collect())
 }

@@ -73,6 +73,29 @@ fn a_fault_names_its_place_and_what_would_be_right() {
 }
 
 #[test]
+fn names_that_are_alike_in_normal_form_are_refused() {
+    for (block, names, place) in [
+        (
+            "riskConstraints",
+            json!({"controlProfiles": {"LOW": "a", "low": "b"}}),
+            "riskConstraints.controlProfiles.low",
+        ),
+        (
+            "toolConstraints",
+            json!({"allowedCallers": {"edit": [], "edit ": []}}),
+            "toolConstraints.allowedCallers.\"edit \"",
+        ),
+    ] {
+        let mut input = closed();
+        input[block] = names;
+        assert_eq!(
+            fault(input),
+            format!("{place}: duplicates another name after normalisation")
+        );
+    }
+}
+
+#[test]
 fn every_required_field_is_required() {
     for pointer in [
         "/evidence",
