@@ -5,8 +5,8 @@
 //! declares, also one that the document does not have: so the field's type says
 //! what is missing. An absent list is empty, an absent or null option is
 //! `None`; for anything else there are the functions of [`field`], as
-//! `deserialize_with`. `deny_unknown_fields` has no effect here: whoever reads
-//! decides about the unknown ones.
+//! `deserialize_with`. `deny_unknown_fields` has no effect here: the caller
+//! decides about unknown fields.
 
 mod access;
 mod fault;
