@@ -101,14 +101,12 @@ fn show(from: &Path, at: &Path, over: &[Over], places: &mut Vec<Place>) {
         let to = fs::read_link(from).unwrap_or_default();
         return show_link(&to, at, over, places);
     }
-    let is_folder = Some(meta.is_dir());
-    let is_replaced = |over: &Over| over.at == at && over.is_folder != is_folder;
-    let is_inside = |over: &&Over| over.at != at && over.at.starts_with(at);
-    if over.iter().any(is_replaced) {
+    // A mount under another one would keep its rights.
+    if over.iter().any(|over| over.at == at) {
         return;
     }
-    let inside = || over.iter().filter(is_inside);
-    if inside().all(|over| fits(over, from, at)) {
+    let mut inside = over.iter().filter(|over| over.at.starts_with(at));
+    if inside.all(|over| fits(over, from, at)) {
         return places.push(Place::read_only_at(from, at));
     }
     // A file has nothing in it, so that another folder takes its place.
@@ -241,6 +239,17 @@ mod tests {
                 "read /usr",
                 "read /var/lib/dpkg",
                 "read /var/tmp"
+            ]
+        );
+        // What has its place there is not mounted twice.
+        assert_eq!(
+            shown(&[("/etc/passwd", Some(false)), ("/etc/group", Some(false))]),
+            [
+                "link /bin",
+                "link /etc/resolv.conf",
+                "read /etc/ssl",
+                "read /usr",
+                "read /var"
             ]
         );
         // A link, a file in the place of a folder and the reverse are left out.

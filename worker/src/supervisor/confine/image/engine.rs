@@ -4,7 +4,7 @@ use super::unpack::UnpackError;
 use super::{ContainerImage, ImageError};
 use serde::Deserialize;
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -17,6 +17,8 @@ const PROGRAMS: [&str; 2] = ["podman", "docker"];
 const ANSWER_MAX: u64 = 16 << 20;
 /// The most bytes that are kept of what a program says about a failure.
 const SAID_MAX: u64 = 64 << 10;
+/// Stands for what a person has seen.
+const SEEN: &str = "its messages are above";
 /// The digits of an image id (SHA-256).
 const ID_DIGITS: usize = 64;
 
@@ -116,9 +118,15 @@ impl Engine {
         })
     }
 
-    /// Fetches an image from its registry.
+    /// Fetches an image from its registry. A person at a terminal sees how far
+    /// it is.
     pub(super) fn pull(&self, image: &str) -> Result<(), EngineError> {
-        self.answer(&["pull", image]).map(drop)
+        let shown = io::stderr().is_terminal().then(io::stderr);
+        self.answer_beside(
+            &["pull", image],
+            shown.map_or_else(Stdio::piped, Stdio::from),
+        )
+        .map(drop)
     }
 
     /// Gives the files of an image, as a tar archive, to `unpack`.
@@ -132,7 +140,7 @@ impl Engine {
         let id = made.lines().next_back().unwrap_or_default().trim();
         let container = Container { engine: self, id };
         let arguments = ["export", container.id];
-        let mut running = self.start(&arguments)?;
+        let mut running = self.start(&arguments, Stdio::piped())?;
         let unpacked = unpack(&mut running.stdout);
         let ended = running.end(unpacked.is_err());
         match (unpacked, ended) {
@@ -151,7 +159,11 @@ impl Engine {
 
     /// Runs the program to its end; returns what it printed.
     fn answer(&self, arguments: &[&str]) -> Result<String, EngineError> {
-        let mut running = self.start(arguments)?;
+        self.answer_beside(arguments, Stdio::piped())
+    }
+
+    fn answer_beside(&self, arguments: &[&str], stderr: Stdio) -> Result<String, EngineError> {
+        let mut running = self.start(arguments, stderr)?;
         let mut text = Vec::new();
         let read = (&mut running.stdout)
             .take(ANSWER_MAX)
@@ -168,7 +180,7 @@ impl Engine {
         clippy::disallowed_methods,
         reason = "this is the supervisor's module; the program runs before any lane begins"
     )]
-    fn start(&self, arguments: &[&str]) -> Result<Running, EngineError> {
+    fn start(&self, arguments: &[&str], stderr: Stdio) -> Result<Running, EngineError> {
         let failed = |source| EngineError::Start {
             program: self.program.clone(),
             source,
@@ -177,16 +189,16 @@ impl Engine {
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(stderr)
             .spawn()
             .map_err(failed)?;
-        let pipes = (child.stdout.take(), child.stderr.take());
-        let (Some(stdout), Some(stderr)) = pipes else {
+        let Some(stdout) = child.stdout.take() else {
             return Err(failed(io::ErrorKind::BrokenPipe.into()));
         };
+        let stderr = child.stderr.take();
         Ok(Running {
             stdout,
-            said: std::thread::spawn(move || said(stderr)),
+            said: stderr.map(|stderr| std::thread::spawn(move || said(stderr))),
             child,
         })
     }
@@ -224,7 +236,8 @@ impl Drop for Container<'_> {
 struct Running {
     child: Child,
     stdout: std::process::ChildStdout,
-    said: JoinHandle<String>,
+    /// None where a person sees it.
+    said: Option<JoinHandle<String>>,
 }
 
 impl Running {
@@ -241,7 +254,8 @@ impl Running {
         }
         drop(stdout);
         let status = child.wait()?;
-        Ok((status, said.join().unwrap_or_default()))
+        let said = said.map(|said| said.join().unwrap_or_default());
+        Ok((status, said.unwrap_or_else(|| SEEN.to_owned())))
     }
 }
 
