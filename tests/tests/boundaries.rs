@@ -171,8 +171,12 @@ impl Ground {
     /// The same command each time; its leases would outlive any test. The
     /// follow-up has no label and stays open.
     fn batch(&self) -> Run {
+        self.batch_with(VERIFY)
+    }
+
+    fn batch_with(&self, verify: &str) -> Run {
         self.scratch
-            .landing_batch(WORK, VERIFY)
+            .landing_batch(WORK, verify)
             .args(["--landing", self.scenario.landing(), "--labels", "tonight"])
             .args(["--sandbox", self.sandbox])
             .env("PREMATH_STOP_CMD", "true")
@@ -195,7 +199,11 @@ impl Ground {
     }
 
     fn run_to_the_end(&self) {
-        let ended = self.batch().end();
+        self.ends(self.batch());
+    }
+
+    fn ends(&self, batch: Run) {
+        let ended = batch.end();
         assert!(
             matches!(ended.code, Some(0 | 1)),
             "exit {:?}, signal {:?}\n{}\n{}",
@@ -449,6 +457,17 @@ fn a_kill_of_a_batch_in_namespaces_converges() {
     ];
     let all = boundaries_of(|scenario| scenario == Scenario::Landing);
     all_converge("namespaces", length.pick(some, all));
+}
+
+#[test]
+fn the_mark_of_a_landing_that_did_not_come_about_is_removed() {
+    let ground = Ground::new(Scenario::Landing, "none");
+    assert!(ground.is_killed_at(Boundary::LandingMarked, 1));
+    ground.ends(ground.batch_with("false"));
+    let statuses = ground.outcome().statuses;
+    let blocked = |id: &str| (format!("issue {id}"), "blocked".to_owned());
+    assert_eq!(statuses, [blocked("fails"), blocked("lands")]);
+    ground.is_in_order();
 }
 
 #[test]

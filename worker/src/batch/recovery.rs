@@ -8,7 +8,7 @@ use premath_kernel::record::trajectory::{ClosedIssue, RecoverAt, is_settled};
 use premath_kernel::record::trajectory::{CrossingResult, WorldRecord};
 use premath_kernel::record::world::WorldSelection;
 use premath_memory::{StoreError, clock};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How fresh a close is whose row is waited for, and in how many looks.
@@ -44,20 +44,25 @@ impl Batch {
     }
 
     /// Removes what landings left for a death of their harness, where the
-    /// issue is closed and its row is written.
+    /// issue is closed and its row is written, or nothing landed and nothing
+    /// works on the issue any more.
     fn sweep_marks(&self) -> Result<(), StoreError> {
-        let over: BTreeSet<String> = self.memory.view(|view| {
-            view.rows()
-                .filter(|row| {
-                    row.issue
-                        .closed_by_step
-                        .as_deref()
-                        .is_some_and(|step| self.trajectory.has_step(step).unwrap_or(false))
-                })
-                .map(|row| token::encode_branch(&row.issue.id))
-                .collect()
+        let mut over = BTreeSet::new();
+        let mut unleased = BTreeMap::new();
+        self.memory.view(|view| {
+            for row in view.rows() {
+                let issue = token::encode_branch(&row.issue.id);
+                let closed_by = row.issue.closed_by_step.as_deref();
+                if closed_by.is_some_and(|step| self.trajectory.has_step(step).unwrap_or(false)) {
+                    over.insert(issue);
+                } else if row.issue.lease.is_none() {
+                    unleased.insert(issue, row.issue.lease_generation);
+                }
+            }
         })?;
-        self.landing.sweep_marks(|issue| over.contains(issue));
+        let is_over = |issue: &str| over.contains(issue);
+        let generation = |issue: &str| unleased.get(issue).copied();
+        self.landing.sweep_marks(is_over, generation);
         self.reached(Boundary::MarksSwept);
         Ok(())
     }

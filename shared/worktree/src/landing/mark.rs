@@ -6,7 +6,7 @@
 //! when the step's row is written.
 
 use super::{Landing, LandingError, holds};
-use git2::{ErrorCode, Oid};
+use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::json::token;
 
 /// A landing whose issue was not closed.
@@ -50,10 +50,13 @@ impl Landing {
             .references_glob(&format!("{}/*", folder(issue_id)))
             .map_err(LandingError::git(failed))?;
         let found = marks.flatten().filter_map(|mark| {
-            let generation = mark.name().ok()?.rsplit('/').next()?.parse().ok()?;
-            let commit = mark.target()?.to_string();
+            let mark = FoundMark::of(&git, &mark)?;
+            let commit = mark.commit.to_string();
             let is_there = holds(&git, tip, &commit).unwrap_or(false);
-            is_there.then_some(LandedMark { commit, generation })
+            is_there.then_some(LandedMark {
+                commit,
+                generation: mark.generation,
+            })
         });
         Ok(found.max_by_key(|mark| mark.generation))
     }
@@ -88,22 +91,35 @@ impl Landing {
         self.remove_marks(&format!("{}/*", folder(issue_id)), |_| true);
     }
 
-    /// Removes the marks of issues that are closed.
-    pub fn sweep_marks(&self, is_closed: impl Fn(&str) -> bool) {
-        if self.merges() {
-            self.remove_marks(&format!("{MARKS}/*"), |issue| is_closed(issue));
+    /// Removes marks that nothing needs: those of issues that are closed, and
+    /// those of landings that did not come about. `unleased` names the
+    /// generation of an issue that has no lease, so that the mark of a lease
+    /// that began since stays.
+    pub fn sweep_marks(
+        &self,
+        is_closed: impl Fn(&str) -> bool,
+        unleased: impl Fn(&str) -> Option<u64>,
+    ) {
+        if !self.merges() {
+            return;
         }
+        let Ok(tip) = self.tip() else { return };
+        self.remove_marks(&format!("{MARKS}/*"), |mark| {
+            let is_past = || unleased(&mark.issue).is_some_and(|last| mark.generation <= last);
+            let is_landed = || mark.is_on(&tip);
+            is_closed(&mark.issue) || (is_past() && !is_landed())
+        });
     }
 
-    fn remove_marks(&self, glob: &str, is_over: impl Fn(&str) -> bool) {
+    fn remove_marks(&self, glob: &str, is_over: impl Fn(&FoundMark<'_>) -> bool) {
         let Ok(git) = self.open() else { return };
         let Ok(marks) = git.references_glob(glob) else {
             return;
         };
         let _alone = self.branches();
         for mut mark in marks.flatten() {
-            let issue = mark.name().ok().and_then(issue_of);
-            if !issue.is_some_and(|issue| is_over(&issue)) {
+            let found = FoundMark::of(&git, &mark);
+            if !found.is_some_and(|found| is_over(&found)) {
                 continue;
             }
             match mark.delete() {
@@ -120,8 +136,33 @@ fn folder(issue_id: &str) -> String {
     format!("{MARKS}/{}", token::encode_branch(issue_id))
 }
 
-/// Returns the encoded issue of a mark.
-fn issue_of(name: &str) -> Option<String> {
-    let rest = name.strip_prefix(MARKS)?.strip_prefix('/')?;
-    Some(rest.split_once('/')?.0.to_owned())
+/// A mark as it is found.
+struct FoundMark<'a> {
+    git: &'a Repository,
+    /// The issue, encoded.
+    issue: String,
+    generation: u64,
+    commit: Oid,
+}
+
+impl<'a> FoundMark<'a> {
+    fn of(git: &'a Repository, mark: &Reference<'_>) -> Option<Self> {
+        let name = mark.name().ok()?;
+        let rest = name.strip_prefix(MARKS)?.strip_prefix('/')?;
+        let (issue, generation) = rest.split_once('/')?;
+        Some(Self {
+            git,
+            issue: issue.to_owned(),
+            generation: generation.parse().ok()?,
+            commit: mark.target()?,
+        })
+    }
+
+    /// Returns whether a tip holds the commit; also where that cannot be found
+    /// out.
+    fn is_on(&self, tip: &str) -> bool {
+        let tip = Oid::from_str(tip);
+        tip.and_then(|tip| holds(self.git, tip, &self.commit.to_string()))
+            .unwrap_or(true)
+    }
 }

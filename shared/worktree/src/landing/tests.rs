@@ -111,7 +111,7 @@ fn only_a_mark_that_the_target_holds_is_landed_work() {
     let landed = landing.landed("a/b").unwrap().unwrap();
     assert_eq!(landed.commit, next);
     assert_eq!(landing.landed("a").unwrap(), None);
-    landing.sweep_marks(|issue| issue == "a");
+    landing.sweep_marks(|issue| issue == "a", |_| Some(1));
     assert!(landing.landed("a/b").unwrap().is_some());
     landing.unmark("a/b");
     assert_eq!(landing.landed("a/b").unwrap(), None);
@@ -136,6 +136,23 @@ fn steps_that_wait_land_in_the_order_of_the_frontier() {
     assert!(urgent.has_come().unwrap());
     drop(urgent);
     assert!(second.has_come().unwrap());
+}
+
+#[test]
+fn the_mark_of_a_landing_that_did_not_come_about_goes_with_its_lease() {
+    let (folder, git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let base = landing.tip().unwrap();
+    let next = commit(&git, "next", &[Oid::from_str(&base).unwrap()]).to_string();
+    landing.mark("a", 2, &next).unwrap();
+    let is_marked = || git.find_reference("refs/harness/landing/a/2").is_ok();
+    // Leased, or leased before the mark was written.
+    for unleased in [None, Some(1)] {
+        landing.sweep_marks(|_| false, |_| unleased);
+        assert!(is_marked(), "{unleased:?}");
+    }
+    landing.sweep_marks(|_| false, |_| Some(2));
+    assert!(!is_marked());
 }
 
 #[test]
