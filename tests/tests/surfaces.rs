@@ -78,7 +78,7 @@ fn the_generated_files_of_this_checkout_are_current() {
 
 #[test]
 fn a_stale_generated_file_is_found_and_written() {
-    let folder = checkout(&["worker/src/exit.rs"]);
+    let folder = checkout(&["shared/kernel/src/policy/exit.rs"]);
     let root = folder.path();
     write(root, "docs/reference/exit-codes.md", "# Old\n");
     let files = generate::Files::from([

@@ -2,15 +2,13 @@
 //! (`agents.md`).
 
 use super::bounds::BoundsTable;
-use super::file::ConfigError;
-use super::reader::Reader;
+use super::keys::AgentKeys;
 use super::{LoopFlags, SettingsError, variable_of};
 use premath_evidence::{AGENT_NORMALIZER, Agent, FILE_NORMALIZER, SHELL_NORMALIZER};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
-use toml::Spanned;
-use toml::de::DeValue;
+use std::str::FromStr;
 
 /// How what a work command did becomes evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +55,14 @@ impl Adapter {
             Self::Stream(agent) => Some(agent),
             Self::Shell | Self::EvidenceFile => None,
         }
+    }
+}
+
+impl FromStr for Adapter {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::named(name).ok_or_else(|| unknown("adapter", name))
     }
 }
 
@@ -124,37 +130,13 @@ pub(super) struct AgentTable {
 }
 
 impl AgentTable {
-    /// Takes a key in; returns whether it is one of these.
-    pub(super) fn set(
-        &mut self,
-        reader: &Reader<'_>,
-        table: &str,
-        key: &str,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<bool, ConfigError> {
-        let unknown = |what, name: &str| reader.at(value.span().start, unknown(what, name));
-        match (table, key) {
-            ("agent", "use") => {
-                let names = reader.words(key, value)?;
-                let agent =
-                    |name: &String| Agent::named(name).ok_or_else(|| unknown("agent", name));
-                self.agents = names.iter().map(agent).collect::<Result<_, _>>()?;
-            }
-            ("agent", "adapter") => {
-                let name = reader.text(key, value)?;
-                let adapter = Adapter::named(&name).ok_or_else(|| unknown("adapter", &name))?;
-                self.adapter = Some(adapter);
-            }
-            ("agent", key) => {
-                // As in `codex_cmd`.
-                let Some(agent) = key.strip_suffix("_cmd").and_then(Agent::named) else {
-                    return Ok(false);
-                };
-                self.commands.insert(agent, reader.text(key, value)?);
-            }
-            _ => return Ok(false),
+    /// Takes the keys of the file, with the command lines of agents.
+    pub(super) fn of(keys: AgentKeys, commands: BTreeMap<Agent, String>) -> Self {
+        Self {
+            agents: keys.r#use.map_or_else(Vec::new, |names| names.0),
+            adapter: keys.adapter.map(|word| word.0),
+            commands,
         }
-        Ok(true)
     }
 }
 
@@ -283,7 +265,7 @@ pub(super) fn adapter_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Says which names are known.
-fn unknown(what: &str, name: &str) -> String {
+pub(super) fn unknown(what: &str, name: &str) -> String {
     let known: Vec<&str> = match what {
         "adapter" => adapter_names().collect(),
         _ => Agent::names().collect(),

@@ -2,20 +2,18 @@
 //! room on the machine, budgets, its end.
 
 use super::file::ConfigError;
-use super::reader::Reader;
+use super::keys::HarnessToml;
+use super::program::Places;
 use super::{LoopFlags, SettingsError, Workforce};
 use jiff::tz::TimeZone;
-use premath_kernel::json::size::Size;
 use premath_kernel::policy::admission::AdmissionRule;
 use premath_kernel::policy::breaker::BreakerRule;
-use premath_kernel::policy::budget::{Budget, nano_usd};
+use premath_kernel::policy::budget::Budget;
 use premath_kernel::policy::deadline::{Deadline, StopAt};
 use premath_kernel::policy::provider::{LimitLines, ProviderRule};
 use premath_kernel::policy::room::RoomRule;
 use std::path::PathBuf;
 use std::time::Duration;
-use toml::Spanned;
-use toml::de::DeValue;
 
 /// How long a provider is parked whose reset is not said.
 const LIMIT_PAUSE: Duration = Duration::from_secs(3_600);
@@ -66,39 +64,40 @@ pub(super) struct BoundsTable {
 }
 
 impl BoundsTable {
-    /// Takes a key in; returns whether it is one of these.
-    pub(super) fn set(
-        &mut self,
-        reader: &Reader<'_>,
-        table: &str,
-        key: &str,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<bool, ConfigError> {
-        match (table, key) {
-            ("agent", "fallback") => {
-                self.fallback = reader.words(key, value)?;
-                self.fallback_at = Some(reader.place(value.span().start));
-            }
-            ("agent", "limit_lines") => self.limit_lines = reader.word(key, value)?,
-            ("agent", "limit_pause") => self.limit_pause = Some(reader.span(key, value)?),
-            ("breaker", "failures") => {
-                let failures = reader.number(key, value, 1_000)?;
-                self.breaker.failures = u32::try_from(failures).unwrap_or(u32::MAX);
-            }
-            ("breaker", "pause") => self.breaker.pause = reader.span(key, value)?,
-            ("supervision", "free_disk") => self.room.disk = size(reader, key, value)?,
-            ("supervision", "free_memory") => self.room.memory = size(reader, key, value)?,
-            ("supervision", "room_wait") => self.room.patience = reader.duration(key, value)?,
-            ("budget", "batch_tokens") => self.batch.tokens = Some(reader.count(key, value)?),
-            ("budget", "batch_usd") => self.batch.cost_nano_usd = Some(usd(reader, key, value)?),
-            ("budget", "issue_tokens") => self.issue.tokens = Some(reader.count(key, value)?),
-            ("budget", "issue_usd") => self.issue.cost_nano_usd = Some(usd(reader, key, value)?),
-            ("budget", "issue_time") => self.issue.time = Some(reader.span(key, value)?),
-            ("coordinator", "stop_at") => self.stop_at = Some(reader.word(key, value)?),
-            ("coordinator", "max_duration") => self.max_duration = Some(reader.span(key, value)?),
-            _ => return Ok(false),
+    /// Takes the keys of the file.
+    pub(super) fn of(toml: &HarnessToml, places: &Places) -> Self {
+        let (agent, breaker, budget) = (&toml.agent, &toml.breaker, &toml.budget);
+        let (room, usual) = (&toml.supervision, Self::default());
+        let failures = breaker
+            .failures
+            .and_then(|count| u32::try_from(count.0).ok());
+        Self {
+            fallback: agent.fallback.clone().unwrap_or_default().0,
+            fallback_at: places.get("agent.fallback").cloned(),
+            limit_pause: agent.limit_pause.map(|period| period.0),
+            limit_lines: agent.limit_lines.map(|word| word.0).unwrap_or_default(),
+            breaker: BreakerRule {
+                failures: failures.unwrap_or(usual.breaker.failures),
+                pause: breaker.pause.map_or(usual.breaker.pause, |period| period.0),
+            },
+            room: RoomRule {
+                disk: room.free_disk.map_or(usual.room.disk, |size| size.0),
+                memory: room.free_memory.map_or(usual.room.memory, |size| size.0),
+                patience: room.room_wait.map_or(usual.room.patience, |wait| wait.0),
+            },
+            batch: Budget {
+                tokens: budget.batch_tokens.map(|count| count.0),
+                cost_nano_usd: budget.batch_usd.map(|dollars| dollars.0),
+                time: None,
+            },
+            issue: Budget {
+                tokens: budget.issue_tokens.map(|count| count.0),
+                cost_nano_usd: budget.issue_usd.map(|dollars| dollars.0),
+                time: budget.issue_time.map(|period| period.0),
+            },
+            stop_at: toml.coordinator.stop_at.map(|word| word.0),
+            max_duration: toml.coordinator.max_duration.map(|period| period.0),
         }
-        Ok(true)
     }
 
     /// Returns who takes a lane whose own provider is parked.
@@ -188,36 +187,6 @@ fn moment(stop_at: StopAt, now: jiff::Timestamp) -> Result<jiff::Timestamp, Sett
     stop_at
         .next(&now.to_zoned(zone))
         .ok_or_else(|| wrong("the time has passed".to_owned()))
-}
-
-/// A size as people write it, or a number of bytes.
-pub(super) fn size(
-    reader: &Reader<'_>,
-    key: &str,
-    value: &Spanned<DeValue<'_>>,
-) -> Result<Size, ConfigError> {
-    match value.get_ref() {
-        DeValue::Integer(_) => reader.number(key, value, u64::MAX).map(Size),
-        DeValue::String(_) => reader.word(key, value),
-        _ => Err(reader.wrong(key, value, "a size, for example \"1GiB\" or 0")),
-    }
-}
-
-/// A sum in dollars.
-fn usd(reader: &Reader<'_>, key: &str, value: &Spanned<DeValue<'_>>) -> Result<u64, ConfigError> {
-    let text = match value.get_ref() {
-        DeValue::Integer(number) => number.as_str().replace('_', ""),
-        DeValue::Float(number) => number.as_str().replace('_', ""),
-        DeValue::String(text) => text.to_string(),
-        _ => return Err(reader.wrong(key, value, "an amount in dollars, for example 25 or 0.50")),
-    };
-    let nano = nano_usd(&text)
-        .map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))?;
-    if nano == 0 {
-        let detail = format!("`{key}` must be above 0");
-        return Err(reader.at(value.span().start, detail));
-    }
-    Ok(nano)
 }
 
 #[cfg(test)]
@@ -316,7 +285,10 @@ max_duration = "9h"
                 "[budget]\nbatch_usd = -1\n",
                 "`batch_usd`: invalid amount `-1`: expected dollars, for example 25 or 0.50",
             ),
-            ("[budget]\nissue_usd = 0.0\n", "`issue_usd` must be above 0"),
+            (
+                "[budget]\nissue_usd = 0.0\n",
+                "`issue_usd`: it must be above 0",
+            ),
             (
                 "[coordinator]\nstop_at = \"7am\"\n",
                 "`stop_at`: invalid time `7am`: expected a time of day such as 07:00, or an RFC \

@@ -2,20 +2,13 @@
 //! with the digest that it should have and the one that it has
 //! (HARNESS-RUNTIME 3.2).
 
+use super::keys::GovernanceKeys;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::sha256_hex;
 use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile, PolicyProvenance};
 use premath_memory::governance::{ClaimError, claims_governance};
 use premath_memory::{StoreError, artifact};
-use std::path::{Path, PathBuf};
-
-/// The `[governance]` table.
-#[derive(Clone, Debug, Default)]
-pub(super) struct GovernanceTable {
-    pub(super) package: Option<PathBuf>,
-    pub(super) package_ref: Option<String>,
-    pub(super) expected_digest: Option<String>,
-}
+use std::path::Path;
 
 /// The governance profile is claimed and does not hold, or cannot be checked.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +55,7 @@ impl GovernanceError {
 /// Returns the profile that turns are bound to; `None` where it is not
 /// claimed.
 pub(super) fn profile(
-    table: &GovernanceTable,
+    table: &GovernanceKeys,
     repository: &Path,
 ) -> Result<Option<GovernanceProfile>, GovernanceError> {
     if !claims_governance(repository)? {
@@ -72,14 +65,13 @@ pub(super) fn profile(
         Some(package) => artifact::read(&repository.join(package))?,
         None => None,
     };
-    let name = |package: &PathBuf| package.to_string_lossy().into_owned();
     let package_ref = table.package_ref.clone();
     let profile = GovernanceProfile {
         claim_id: Some(GOVERNANCE_CLAIM.to_owned()),
         claimed: true,
         policy_provenance: Some(PolicyProvenance {
             pinned: table.expected_digest.is_some(),
-            package_ref: package_ref.or_else(|| table.package.as_ref().map(name)),
+            package_ref: package_ref.or_else(|| table.package.clone()),
             expected_digest: table.expected_digest.clone(),
             bound_digest: content.map(|content| format!("sha256:{}", sha256_hex(&content))),
         }),
@@ -94,15 +86,15 @@ pub(super) fn profile(
 }
 
 /// Returns why a package is refused.
-fn detail(class: FailureClass, table: &GovernanceTable, profile: &GovernanceProfile) -> String {
+fn detail(class: FailureClass, table: &GovernanceKeys, profile: &GovernanceProfile) -> String {
     let bound = profile.policy_provenance.as_ref();
     let bound = bound.and_then(|provenance| provenance.bound_digest.as_deref());
     match (&table.package, bound, &table.expected_digest) {
         (Some(package), Some(bound), Some(expected)) => format!(
             "{} is `{bound}`, expected is `{expected}` ({class})",
-            package.display()
+            package
         ),
-        (Some(package), None, _) => format!("{} does not exist ({class})", package.display()),
+        (Some(package), None, _) => format!("{package} does not exist ({class})"),
         _ => format!("is not pinned ({class})"),
     }
 }

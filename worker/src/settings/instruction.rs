@@ -1,7 +1,7 @@
 //! What a batch's changes rest on: an instruction, or a person's reason
 //! (`contracts.md` 8).
 
-use super::file::BatchTable;
+use super::keys::BatchKeys;
 use super::{Adapter, LoopFlags, SettingsError, Workforce, path_of};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::authority::instruction::{BindingError, Classification, STARTUP_CHECK};
@@ -139,7 +139,7 @@ pub(super) fn must_bind(mode: &MutationMode, work: &Workforce) -> Result<(), Ins
 /// What the mode is decided by.
 pub(super) struct ModeSelection<'a> {
     pub(super) flags: &'a LoopFlags,
-    pub(super) file: &'a BatchTable,
+    pub(super) file: &'a BatchKeys,
     pub(super) repository: &'a Path,
     pub(super) has_startup: bool,
     pub(super) now: jiff::Timestamp,
@@ -258,11 +258,11 @@ mod tests {
             override_reason: text(flags[2]),
             ..LoopFlags::default()
         };
-        let file = BatchTable {
+        let file = BatchKeys {
             mutation_mode: text(file[0]),
             instruction: text(file[1]),
             override_reason: text(file[2]),
-            ..BatchTable::default()
+            ..BatchKeys::default()
         };
         let wish = ModeSelection {
             flags: &flags,

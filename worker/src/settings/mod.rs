@@ -3,6 +3,7 @@
 
 mod agent;
 mod bounds;
+mod document;
 mod error;
 mod file;
 mod flags;
@@ -14,10 +15,11 @@ mod network;
 mod policy;
 mod program;
 mod protect;
-mod reader;
 mod resources;
 mod sandbox;
 mod signing;
+mod template;
+mod values;
 mod verify;
 mod world;
 
@@ -34,12 +36,13 @@ pub use protect::{Judged, PatternError, Protect, SensitiveRule};
 pub use resources::Resources;
 pub use sandbox::Sandbox;
 pub use signing::SigningKeyError;
+pub use template::{schema, template};
 pub use verify::Provided;
 pub use world::{WorldSettings, worlds_root};
 
 use crate::environment;
 pub use crate::environment::EnvironmentRules;
-use file::LandingTable;
+use keys::{LandingKeys, OnFailure, OnNoChange};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
 use premath_kernel::issue::{Selection, TypeSelection};
@@ -230,7 +233,7 @@ impl Settings {
             stop: text(&None, "PREMATH_STOP_CMD", &batch.stop_cmd),
             startup: text(&None, "PREMATH_STARTUP_CMD", &batch.startup_cmd),
         };
-        let lease_ttl = match (flags.lease_ttl_seconds, batch.lease_ttl) {
+        let lease_ttl = match (flags.lease_ttl_seconds, batch.lease_ttl.map(|wait| wait.0)) {
             (Some(seconds), _) => Duration::from_secs(seconds),
             (None, Some(ttl)) => ttl,
             (None, None) => TTL_DEFAULT,
@@ -270,14 +273,14 @@ impl Settings {
                 });
             }
         };
-        let types = match (&flags.issue_types, batch.issue_types) {
+        let types = match (&flags.issue_types, batch.issue_types.map(|words| words.0)) {
             (Some(types), _) => types_of(&split(types)),
             (None, Some(types)) => types_of(&types),
             (None, None) => TypeSelection::Default,
         };
         let labels = match &flags.labels {
             Some(labels) => split(labels),
-            None => batch.labels.unwrap_or_default(),
+            None => batch.labels.unwrap_or_default().0,
         };
         let assignee = flags.assignee.clone().or(batch.assignee);
         let assignees = match assignee.as_deref() {
@@ -357,8 +360,8 @@ impl Settings {
             selection: Selection { types, labels },
             assignees,
             stop_on_failure: flags.stop_on_failure
-                || (!flags.continue_on_failure && batch.stop_on_failure),
-            refuse_no_change: batch.refuse_no_change,
+                || (!flags.continue_on_failure && batch.on_failure == Some(OnFailure::Stop)),
+            refuse_no_change: batch.on_no_change == Some(OnNoChange::Refuse),
             limits: file.limits,
             retry,
             backoff,
@@ -499,15 +502,15 @@ pub(crate) fn roots_of(flags: &LoopFlags) -> Result<MemoryRoots, StoreError> {
 }
 
 /// Reads where work lands; a target may be given with `refs/heads/`.
-fn landing_of(flags: &LoopFlags, file: LandingTable) -> Result<LandingRule, SettingsError> {
+fn landing_of(flags: &LoopFlags, file: LandingKeys) -> Result<LandingRule, SettingsError> {
     let mode = flags.landing.as_deref().map(str::parse::<LandingMode>);
     let mode = mode.transpose().map_err(|error| SettingsError::Value {
         name: "--landing",
         detail: error.to_string(),
     })?;
     let mut rule = LandingRule {
-        mode: mode.or(file.mode).unwrap_or_default(),
-        check: file.check,
+        mode: mode.or(file.mode.map(|word| word.0)).unwrap_or_default(),
+        check: file.check_cmd,
         push: file.push,
         ..LandingRule::default()
     };

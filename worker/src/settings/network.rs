@@ -1,26 +1,13 @@
 //! `[network]`: which hosts commands may reach, for the work and for the
 //! verification.
 
-use super::file::ConfigError;
-use super::reader::Reader;
+use super::keys::NetworkKeys;
+use super::values::{Hosts, PortList};
 use super::{FileSettings, LoopFlags, SettingsError};
 use premath_kernel::policy::network::{
-    HostList, HostPattern, NetworkChoice, NetworkPhase, NetworkPolicy, NetworkWord, Ports, choose,
-    enforces,
+    HostList, NetworkChoice, NetworkPhase, NetworkPolicy, NetworkWord, Ports, choose, enforces,
 };
 use premath_kernel::policy::sandbox::SandboxMode;
-use toml::Spanned;
-use toml::de::DeValue;
-
-/// The `[network]` table.
-#[derive(Clone, Debug, Default)]
-pub(super) struct NetworkTable {
-    work: Option<NetworkWord>,
-    verify: Option<NetworkWord>,
-    allow: Vec<HostPattern>,
-    verify_allow: Vec<HostPattern>,
-    ports: Ports,
-}
 
 /// Which hosts commands may reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,54 +18,6 @@ pub struct Network {
     pub work: NetworkPolicy,
     /// The policy of the verification.
     pub verify: NetworkPolicy,
-}
-
-impl NetworkTable {
-    /// Takes a key in; returns whether it is one of these.
-    pub(super) fn set(
-        &mut self,
-        reader: &Reader<'_>,
-        table: &str,
-        key: &str,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<bool, ConfigError> {
-        match (table, key) {
-            ("network", "work") => self.work = Some(reader.word(key, value)?),
-            ("network", "verify") => self.verify = Some(reader.word(key, value)?),
-            ("network", "allow") => self.allow = hosts(reader, key, value)?,
-            ("network", "verify_allow") => self.verify_allow = hosts(reader, key, value)?,
-            ("network", "ports") => self.ports = ports(reader, key, value)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-}
-
-fn hosts(
-    reader: &Reader<'_>,
-    key: &str,
-    value: &Spanned<DeValue<'_>>,
-) -> Result<Vec<HostPattern>, ConfigError> {
-    let entries = reader.words(key, value)?.into_iter();
-    let entries = entries.map(|entry| entry.parse::<HostPattern>());
-    let entries: Result<_, _> = entries.collect();
-    entries.map_err(|error| reader.at(value.span().start, format!("`{key}`: {error}")))
-}
-
-fn ports(
-    reader: &Reader<'_>,
-    key: &str,
-    value: &Spanned<DeValue<'_>>,
-) -> Result<Ports, ConfigError> {
-    let DeValue::Array(list) = value.get_ref() else {
-        return Err(reader.wrong(key, value, "a list of port numbers"));
-    };
-    let port = |item: &Spanned<DeValue<'_>>| {
-        let port = reader.number(key, item, u64::from(u16::MAX))?;
-        let port = u16::try_from(port).ok().filter(|port| *port > 0);
-        port.ok_or_else(|| reader.wrong(key, item, "a list of port numbers from 1"))
-    };
-    list.iter().map(port).collect()
 }
 
 impl Network {
@@ -139,16 +78,18 @@ struct Asked {
 impl Asked {
     fn settled(
         self,
-        table: &NetworkTable,
+        table: &NetworkKeys,
         mode: SandboxMode,
         is_enforced: bool,
     ) -> Result<Network, SettingsError> {
-        let work = self.work.or(table.work);
-        let verify = self.verify.or(table.verify);
+        let work = self.work.or(table.work.map(|word| word.0));
+        let verify = self.verify.or(table.verify.map(|word| word.0));
         let choice = choose(work, verify, mode, is_enforced)?;
-        let policy = |phase: NetworkPhase, word, hosts: &[HostPattern]| {
-            let hosts = hosts.to_vec();
-            let ports = table.ports.clone();
+        let ports = table.ports.as_ref().map(PortList::ports);
+        let ports: Ports = ports.unwrap_or_default();
+        let policy = |phase: NetworkPhase, word, hosts: &Option<Hosts>| {
+            let hosts = hosts.clone().map_or_else(Vec::new, |hosts| hosts.0);
+            let ports = ports.clone();
             let policy = NetworkPolicy::of(word, HostList { hosts, ports });
             policy.map_err(|error| SettingsError::Value {
                 name: match phase {
@@ -169,10 +110,11 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     use premath_kernel::policy::network::Target;
     use std::path::Path;
 
-    fn parse(text: &str) -> Result<NetworkTable, String> {
+    fn parse(text: &str) -> Result<NetworkKeys, String> {
         let text = format!("[network]\n{text}\n");
         let file = FileSettings::parse(&text, Path::new("h.toml"));
         file.map(|file| file.network)
@@ -269,9 +211,9 @@ mod tests {
             ("work = \"pubilc\"", "did you mean `public`?"),
             ("wrok = \"off\"", "did you mean `work`?"),
             ("allow = [\"https://a.example\"]", "leave out the scheme"),
-            ("ports = [0]", "a list of port numbers from 1"),
-            ("ports = [65536]", "a whole number from 0 to 65535"),
-            ("ports = \"443\"", "a list of port numbers"),
+            ("ports = [0]", "a whole number from 1 to 65535"),
+            ("ports = [65536]", "a whole number from 1 to 65535"),
+            ("ports = \"443\"", "expected a sequence"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.starts_with("h.toml:2: "), "{error}");

@@ -307,7 +307,7 @@ mod tests {
                 work: &work,
                 verify: file.batch.verify_cmd.as_deref().unwrap_or("there"),
                 startup: file.batch.startup_cmd.as_deref(),
-                check: file.landing.check.as_deref(),
+                check: file.landing.check_cmd.as_deref(),
             };
             let path = format!("{}{}", folder.path().display(), self.path);
             let said = commands.must_be_there(Some(OsStr::new(&path)));

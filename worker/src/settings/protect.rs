@@ -127,7 +127,7 @@ pub(super) fn named(flags: &LoopFlags, file: &FileSettings, root: &Path) -> Vec<
     let settings = settings.into_iter().flatten().map(PathBuf::from);
     let flags = [&flags.config, &flags.instruction].into_iter().flatten();
     let absolute = flags.filter_map(|path| std::path::absolute(path).ok());
-    let package = file.governance.package.clone();
+    let package = file.governance.package.clone().map(PathBuf::from);
     let paths = settings.chain(absolute).chain(package);
     let paths = paths.filter_map(|path| governing::within(root, &path));
     paths.chain(governing::hooks_path(root)).collect()

@@ -1,10 +1,6 @@
 //! `[limits]`: what all processes of a command together may use of the machine.
 
-use super::bounds::size;
-use super::file::ConfigError;
-use super::reader::Reader;
-use toml::Spanned;
-use toml::de::DeValue;
+use super::keys::LimitsKeys;
 
 /// Processes and threads at once, where nothing is set: a build of a large
 /// project has a few hundred.
@@ -15,15 +11,6 @@ const OPEN_FILES: u64 = 65_536;
 const DISK: u64 = 50 << 30;
 /// The share of the machine's memory, where nothing is set.
 const MEMORY_SHARE: (u64, u64) = (3, 4);
-
-/// The `[limits]` table; a bound that is 0 is none.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ResourcesTable {
-    memory: Option<u64>,
-    processes: Option<u64>,
-    open_files: Option<u64>,
-    disk: Option<u64>,
-}
 
 /// What a command may use; unlimited where absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,40 +25,18 @@ pub struct Resources {
     pub disk: Option<u64>,
 }
 
-impl ResourcesTable {
-    /// Takes a key in; returns whether it is one of these.
-    pub(super) fn set(
-        &mut self,
-        reader: &Reader<'_>,
-        table: &str,
-        key: &str,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<bool, ConfigError> {
-        match (table, key) {
-            ("limits", "memory") => self.memory = Some(size(reader, key, value)?.0),
-            ("limits", "processes") => {
-                self.processes = Some(reader.number(key, value, 1 << 22)?);
-            }
-            ("limits", "open_files") => {
-                self.open_files = Some(reader.number(key, value, 1 << 30)?);
-            }
-            ("limits", "disk") => self.disk = Some(size(reader, key, value)?.0),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Puts the defaults in; `machine` is the memory that there is, in bytes.
+impl LimitsKeys {
+    /// Puts the defaults in, and takes 0 for no bound; `machine` is the memory that there is, in bytes.
     pub(super) fn resolve(&self, machine: u64) -> Resources {
         let (share, of) = MEMORY_SHARE;
         let bound = |asked: Option<u64>, usual: u64| {
             Some(asked.unwrap_or(usual)).filter(|bound| *bound > 0)
         };
         Resources {
-            memory: bound(self.memory, machine / of * share),
-            processes: bound(self.processes, PROCESSES),
-            open_files: bound(self.open_files, OPEN_FILES),
-            disk: bound(self.disk, DISK),
+            memory: bound(self.memory.map(|size| size.0.0), machine / of * share),
+            processes: bound(self.processes.map(|count| count.0), PROCESSES),
+            open_files: bound(self.open_files.map(|count| count.0), OPEN_FILES),
+            disk: bound(self.disk.map(|size| size.0.0), DISK),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `[sandbox]`: how commands are confined, and what they may write beside what
 //! is their own.
 
+use super::keys::SandboxKeys;
+use super::values::Words;
 use super::{EnvironmentRules, FileSettings, LoopFlags, SettingsError, absolute, path_of};
 use crate::environment;
 use crate::supervisor::confine::image::{Image, ImageError};
@@ -8,15 +10,6 @@ use crate::supervisor::confine::works;
 use premath_kernel::policy::sandbox::{SandboxChoice, SandboxMode, SandboxUnavailable, choose};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// The `[sandbox]` table.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SandboxTable {
-    pub(super) mode: Option<SandboxMode>,
-    pub(super) image: Option<String>,
-    pub(super) read: Vec<String>,
-    pub(super) write: Vec<String>,
-}
 
 /// How commands are confined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +34,7 @@ struct Asked {
 
 impl Asked {
     /// An image without a mode asks for the mode that has one.
-    fn of(flags: &LoopFlags, table: &SandboxTable) -> Result<Self, SettingsError> {
+    fn of(flags: &LoopFlags, table: &SandboxKeys) -> Result<Self, SettingsError> {
         let set = |flag: &Option<String>, variable: &str| {
             let set = flag.clone().or_else(|| super::variable_of(variable))?;
             let text = set.trim();
@@ -54,7 +47,7 @@ impl Asked {
                 name: "--sandbox",
                 detail: format!("{error}"),
             })?),
-            None => table.mode,
+            None => table.mode.map(|word| word.0),
         };
         let by_image = image.is_some().then_some(SandboxMode::Container);
         Ok(Self {
@@ -118,7 +111,7 @@ impl Sandbox {
     ) -> Result<Self, SettingsError> {
         let (choice, image) = Asked::of(flags, &file.sandbox)?.settled(root)?;
         let home = home();
-        let expanded = |name: &'static str, list: &[String]| {
+        let expanded = |name: &'static str, list: &Option<Words>| {
             let path = |text: &String| {
                 let path = expand(text, home.as_deref(), root).ok_or(SettingsError::Value {
                     name,
@@ -126,8 +119,8 @@ impl Sandbox {
                 })?;
                 Ok(std::fs::canonicalize(&path).unwrap_or(path))
             };
-            list.iter()
-                .map(path)
+            let list = list.iter().flat_map(|words| &words.0);
+            list.map(path)
                 .collect::<Result<Vec<PathBuf>, SettingsError>>()
         };
         let mut read = expanded("`read` of [sandbox]", &file.sandbox.read)?;
@@ -257,8 +250,8 @@ mod tests {
     fn the_table_is_read_and_a_wrong_word_is_named() {
         let parse = |text: &str| FileSettings::parse(text, Path::new("h.toml"));
         let file = parse("[sandbox]\nmode = \"none\"\nwrite = [\"~/.gradle\"]\n").unwrap();
-        assert_eq!(file.sandbox.mode, Some(SandboxMode::None));
-        assert_eq!(file.sandbox.write, ["~/.gradle"]);
+        assert_eq!(file.sandbox.mode.unwrap().0, SandboxMode::None);
+        assert_eq!(file.sandbox.write.unwrap().0, ["~/.gradle"]);
         let error = parse("[sandbox]\nmode = \"chroot\"\n").unwrap_err();
         assert_eq!(
             error.to_string(),

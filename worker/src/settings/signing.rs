@@ -2,19 +2,10 @@
 
 use super::SettingsError;
 use super::file::ConfigError;
+use super::keys::SigningKeys;
 use super::program::Places;
-use super::reader::Reader;
 use premath_worktree::signing::{KeySource, Signer, SigningError};
 use std::path::Path;
-use toml::Spanned;
-use toml::de::DeValue;
-
-/// The `[signing]` table.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SigningTable {
-    key: Option<String>,
-    use_git: bool,
-}
 
 /// The key of `[signing]` cannot sign.
 #[derive(Debug, thiserror::Error)]
@@ -33,23 +24,7 @@ impl SigningKeyError {
     }
 }
 
-impl SigningTable {
-    /// Takes a key in; returns whether it is one of these.
-    pub(super) fn set(
-        &mut self,
-        reader: &Reader<'_>,
-        table: &str,
-        key: &str,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<bool, ConfigError> {
-        match (table, key) {
-            ("signing", "key") => self.key = Some(reader.text(key, value)?),
-            ("signing", "use_git") => self.use_git = reader.boolean(key, value)?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
+impl SigningKeys {
     /// Reads the key that landing commits are signed with; `None` where none is
     /// configured.
     ///
@@ -66,7 +41,7 @@ impl SigningTable {
         let found = places.get(&format!("signing.{name}"));
         let source = KeySource::of(
             self.key.as_deref(),
-            self.use_git,
+            self.use_git.unwrap_or_default(),
             home.as_deref(),
             repository,
         );
@@ -145,7 +120,7 @@ mod tests {
         let error = parse("[signing]\nuse_git = \"yes\"\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "h.toml:2: `use_git` is true or false, not of type string"
+            "h.toml:2: `use_git`: invalid type: string \"yes\", expected a boolean"
         );
         let error = parse("[signing]\nkye = \"x\"\n").unwrap_err();
         assert!(

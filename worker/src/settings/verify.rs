@@ -1,14 +1,12 @@
 //! `[verify]`: what a verification has beside the tree that it judges.
 
 use super::SettingsError;
-use super::file::ConfigError;
+use super::file::{ConfigError, wrong};
+use super::keys::VerifyKeys;
 use super::program::Places;
-use super::reader::Reader;
 use premath_memory::untrusted::UntrustedFolder;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use toml::Spanned;
-use toml::de::DeValue;
 
 /// The most bytes of a provided file.
 const FILE_MAX: u64 = 1 << 20;
@@ -33,26 +31,21 @@ pub struct Provided {
 }
 
 impl VerifyTable {
-    /// Reads a key; returns whether it belongs to this table.
-    pub(super) fn set(
-        &mut self,
-        reader: &Reader<'_>,
-        table: &str,
-        key: &str,
-        value: &Spanned<DeValue<'_>>,
-    ) -> Result<bool, ConfigError> {
-        match (table, key) {
-            ("verify", "provide") => {
-                self.provide = reader.words(key, value)?;
-                if self.provide.len() > FILES_MAX {
-                    let detail = format!("`provide` names at most {FILES_MAX} files");
-                    return Err(reader.at(value.span().start, detail));
-                }
-            }
-            ("verify", "warm") => self.warm = Some(reader.boolean(key, value)?),
-            _ => return Ok(false),
+    /// Takes the keys of the file.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Line`] for more files than are read.
+    pub(super) fn of(keys: VerifyKeys, places: &Places) -> Result<Self, ConfigError> {
+        let provide = keys.provide.unwrap_or_default().0;
+        if provide.len() > FILES_MAX {
+            let detail = format!("`provide` names at most {FILES_MAX} files");
+            return Err(wrong(places, "verify.provide", detail));
         }
-        Ok(true)
+        Ok(Self {
+            provide,
+            warm: keys.warm,
+        })
     }
 
     /// Returns whether verifications begin with the build state of the base.
@@ -138,7 +131,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("h.toml:2: `warm` is true or false"),
+                .starts_with("h.toml:2: `warm`: invalid type: string"),
             "{error}"
         );
     }

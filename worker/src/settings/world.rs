@@ -48,7 +48,7 @@ impl WorldSettings {
                 .strip_prefix("refs/heads/")
                 .unwrap_or(target)
                 .to_owned(),
-            begins_at_target: file.landing.mode != Some(LandingMode::None),
+            begins_at_target: file.landing.mode.map(|word| word.0) != Some(LandingMode::None),
         })
     }
 }

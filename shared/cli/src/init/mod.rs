@@ -338,39 +338,6 @@ fn add_tasks(root: &Path, report: &mut Report) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::{CONFIG, FIRST_INSTRUCTION, NO_AGENT};
-    use premath_evidence::Agent;
-    use premath_kernel::policy::governing;
-
-    #[test]
-    fn the_template_lists_what_is_protected_without_a_setting() {
-        let listed = CONFIG.replace("\n#", " ");
-        let listed: Vec<&str> = listed.split([' ', ',']).collect();
-        for pattern in governing::defaults(Agent::governing_files()) {
-            assert!(listed.contains(&&*pattern), "{pattern}");
-        }
-    }
-
-    /// The template with its keys set and its prose gone; of alternatives the
-    /// last one, as an example shows the most special one last.
-    fn every_key_set() -> toml::Table {
-        let mut lines: Vec<(String, String)> = Vec::new();
-        let mut section = String::new();
-        for line in CONFIG.lines() {
-            let line = match line.strip_prefix('#') {
-                Some(prose) if prose.starts_with(' ') || prose.is_empty() => continue,
-                Some(key) => key,
-                None => line,
-            };
-            if line.starts_with('[') {
-                section = line.to_owned();
-            }
-            let name = format!("{section}.{}", line.split('=').next().unwrap_or(line));
-            lines.retain(|(known, _)| *known != name || line.is_empty());
-            lines.push((name, line.to_owned()));
-        }
-        let text: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
-        text.join("\n").parse().unwrap()
-    }
 
     #[test]
     fn the_template_sets_the_instruction_and_nothing_else() {
@@ -385,51 +352,5 @@ mod tests {
         assert_eq!(set, ["batch.instruction", "worktrees.count"]);
         assert_eq!(CONFIG.matches(FIRST_INSTRUCTION).count(), 1);
         assert_eq!(CONFIG.matches(NO_AGENT).count(), 1);
-    }
-
-    #[test]
-    fn the_template_shows_every_key() {
-        let table = every_key_set();
-        for (section, keys) in [
-            (
-                "batch",
-                "work_cmd verify_cmd boot_cmd stop_cmd startup_cmd instruction mutation_mode override_reason \
-                 support_until retry_policy issue_types labels assignee lease_ttl on_failure on_no_change \
-                 witness_ref_prefix",
-            ),
-            (
-                "coordinator",
-                "worktrees worker_prefix max_steps_per_worker rounds drain_grace stop_at max_duration",
-            ),
-            (
-                "supervision",
-                "step_limit verify_limit grace output_cap_bytes stream_cap_bytes first_event_limit \
-                 call_silence silence after_end free_disk free_memory room_wait",
-            ),
-            (
-                "agent",
-                "use fallback limit_pause limit_lines adapter claude_cmd codex_cmd gemini_cmd opencode_cmd",
-            ),
-            ("breaker", "failures pause"),
-            (
-                "budget",
-                "batch_tokens batch_usd issue_tokens issue_usd issue_time",
-            ),
-            ("backoff", "fixed_short exponential_short jitter_percent"),
-            ("env", "drop allow"),
-            ("landing", "mode target check_cmd push"),
-            ("worktrees", "count root setup_cmd setup_inputs"),
-            ("protect", "paths allow sensitive"),
-            ("governance", "package package_ref expected_digest"),
-            ("signing", "key use_git"),
-            ("verify", "provide warm"),
-            ("prompt", "template"),
-        ] {
-            let mut expected: Vec<_> = keys.split_whitespace().collect();
-            expected.sort_unstable();
-            let mut found: Vec<_> = table[section].as_table().unwrap().keys().collect();
-            found.sort_unstable();
-            assert_eq!(found, expected, "{section}");
-        }
     }
 }

@@ -56,6 +56,11 @@ pub(super) struct Kind {
 pub(super) const KINDS: &[Kind] = &[
     kind("issue", "A row of .premath/issues.jsonl", read::<Issue>),
     kind(
+        "harness-toml",
+        "harness.toml, for editors that check TOML by a JSON schema",
+        harness_worker::settings::schema,
+    ),
+    kind(
         "trajectory-row",
         "A row of .premath/harness_trajectory.jsonl",
         written::<StepRow>,

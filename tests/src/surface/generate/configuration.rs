@@ -5,12 +5,12 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Configuration
 
-<!-- Written by `mise run generate` from shared/cli/src/init/harness.toml. -->
+<!-- Written by `mise run generate` from worker/src/settings/keys.rs. -->
 
 `harness.toml` in the main worktree configures a batch. `premath init` writes it with every key \
 as a comment. Every key may be left out. Flags override environment variables, and these \
 override the file. An unknown key is an error. Durations are written as `30s`, `45m` or `1h`, \
-sizes as `512MiB` or `20GiB`.
+sizes as `512MiB` or `20GiB`. `premath schema harness-toml` prints a JSON Schema for editors.
 ";
 
 /// A text with the keys that it is about.

@@ -8,14 +8,14 @@ use std::path::Path;
 const HEAD: &str = "\
 # Exit codes
 
-<!-- Written by `mise run generate` from worker/src/exit.rs and shared/cli/src/exit.rs. -->
+<!-- Written by `mise run generate` from shared/kernel/src/policy/exit.rs and shared/cli/src/exit.rs. -->
 ";
 
 /// What ends with the codes of a file.
 const SOURCES: [(&str, &str); 2] = [
     (
         "`harness-coordinator` and `harness-worker`",
-        "worker/src/exit.rs",
+        "shared/kernel/src/policy/exit.rs",
     ),
     ("`premath`", "shared/cli/src/exit.rs"),
 ];

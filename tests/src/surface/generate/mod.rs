@@ -37,15 +37,14 @@ pub fn files(root: &Path) -> Files {
         "slices.md",
         premath(&["conformance", "slices", "--markdown"]),
     );
-    page(
-        "configuration.md",
-        configuration::page(&text_of(root, super::docs::TEMPLATE)),
-    );
+    let template = harness_worker::settings::template();
+    page("configuration.md", configuration::page(&template));
     page("agents.md", agents::page());
     page("environment.md", environment::page(root));
     page("exit-codes.md", exit_codes::page(root));
     let kinds = schemas::kinds(&premath(&["schema", "--json"]));
     page("schemas.md", schemas::page(&kinds));
+    files.insert(super::docs::TEMPLATE.to_owned(), template);
     for kind in &kinds {
         let name = format!("shared/schemas/{}", kind.file);
         files.insert(name, premath(&["schema", &kind.kind]));
