@@ -79,6 +79,66 @@ fn a_step_sees_an_empty_file_in_the_place_of_a_secret() {
 }
 
 #[test]
+fn a_folder_above_a_secret_is_not_renamed() {
+    if !works("namespaces") {
+        return;
+    }
+    let (scratch, _) = lane_with_secret(2);
+    let nested = scratch.lanes[0].join("src/deep/.env");
+    fs::create_dir_all(nested.parent().unwrap()).unwrap();
+    fs::write(&nested, SECRET).unwrap();
+    let work = "mv src/deep src/other && exit 9; mv src gone && exit 9; printf '' > .gitignore
+        cat src/deep/.env other/.env > src/$PREMATH_ISSUE_ID.txt; echo x > src/deep/new.txt; true";
+    let run = scratch.landing_batch(work, "true");
+    run.args(["--sandbox", "namespaces"]).end().exits(0);
+    for id in ["a", "b"] {
+        let seen = scratch.file_on(TARGET, &format!("src/{id}.txt"));
+        assert_eq!(seen.as_deref(), Some(""), "{id}");
+    }
+    assert!(scratch.file_on(TARGET, "src/deep/new.txt").is_some());
+    assert_eq!(fs::read_to_string(&nested).unwrap(), SECRET);
+}
+
+#[test]
+fn a_folder_above_another_worktree_is_not_renamed() {
+    if !works("namespaces") {
+        return;
+    }
+    let scratch = Scratch::with_issues(0, &[issue("a")]);
+    fs::write(scratch.root.join(".git/info/exclude"), "/wt/\n").unwrap();
+    let other = scratch.root.join("wt/feature");
+    let add = ["worktree", "add", "-q", "wt/feature", "-b", "feature"];
+    scratch.git_command(add).end().exits(0);
+    fs::write(other.join("draft.txt"), SECRET).unwrap();
+    let work = "test -z \"$(ls -A wt/feature)\" || exit 8; mv wt wt2 && exit 9
+        rm -rf wt/feature; echo x > new";
+    let run = scratch.landing_batch(work, "true");
+    let run = run.arg("--worktree").arg(&scratch.root);
+    run.args(["--sandbox", "namespaces"]).end().exits(0);
+    let draft = fs::read_to_string(other.join("draft.txt"));
+    assert_eq!(draft.unwrap(), SECRET);
+}
+
+#[test]
+fn a_folder_above_the_issues_is_not_renamed() {
+    if !works("namespaces") {
+        return;
+    }
+    let scratch = Scratch::with_issues(0, &[issue("a")]);
+    fs::write(scratch.root.join(".git/info/exclude"), "/plan/\n").unwrap();
+    let issues = scratch.root.join("plan/mem/issues.jsonl");
+    fs::create_dir_all(issues.parent().unwrap()).unwrap();
+    fs::rename(scratch.issues_path(), &issues).unwrap();
+    let work = "ls plan/mem; mv plan plan2 && exit 9; rmdir plan/mem && exit 9; echo x > new";
+    let run = scratch.landing_batch(work, "true");
+    let run = run.arg("--worktree").arg(&scratch.root);
+    let run = run.arg("--issues-path").arg(&issues);
+    run.args(["--sandbox", "namespaces"]).end().exits(0);
+    let rows = fs::read_to_string(issues).unwrap();
+    assert!(rows.contains("\"closed\""), "{rows}");
+}
+
+#[test]
 fn landlock_says_that_a_step_can_read_a_secret() {
     if !works("landlock") {
         return;

@@ -200,6 +200,7 @@ impl Tree {
             }
             Content::Link(to) => self.link(Path::new(&to.0), at),
             Content::Empty => {
+                self.pave(at)?;
                 drop(self.place(at, FileType::Directory)?);
                 memory(within(NEW, at))?;
                 self.mounted.insert(at.to_path_buf(), Access::ReadOnly);
@@ -228,24 +229,41 @@ impl Tree {
         self.put(&tree, &target, at, access)
     }
 
-    /// Makes the way to a place that lies deep in a fresh folder: one that the
-    /// command could rename would take the place with it.
+    /// Makes sure that the command cannot rename a folder above a place: it
+    /// would take the place with it, and see what the place hides.
     fn pave(&mut self, at: &Path) -> io::Result<()> {
         let above: Vec<&Path> = at.ancestors().skip(1).collect();
-        let fresh = above
+        let mounted = above
             .iter()
             .position(|path| self.mounted.contains_key(*path));
-        let Some(first) = fresh.and_then(|fresh| fresh.checked_sub(1)) else {
+        let Some(between) = mounted.map(|mounted| &above[..mounted]) else {
             return Ok(());
         };
-        if self.access(above[first]) != Some(Access::Fresh) {
+        let Some(way) = between.last() else {
             return Ok(());
+        };
+        match self.access(way) {
+            Some(Access::Fresh) => {
+                drop(self.place(way, FileType::Directory)?);
+                memory(within(NEW, way))?;
+                self.mounted.insert(way.to_path_buf(), Access::Way);
+                Ok(())
+            }
+            Some(Access::Writable) => between.iter().rev().try_for_each(|way| self.pin(way)),
+            _ => Ok(()),
         }
-        let way = above[first];
-        drop(self.place(way, FileType::Directory)?);
-        memory(within(NEW, way))?;
-        self.mounted.insert(way.to_path_buf(), Access::Way);
-        Ok(())
+    }
+
+    /// Mounts a folder of a writable one over itself: a mount point can be
+    /// neither renamed nor removed.
+    fn pin(&mut self, folder: &Path) -> io::Result<()> {
+        let target = self.place(folder, FileType::Directory)?;
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE
+            | OpenTreeFlags::AT_EMPTY_PATH;
+        let tree = while_doing("cannot open it", open_tree(&target, c"", flags))?;
+        self.put(&tree, &target, folder, Access::Writable)
     }
 
     fn put(
