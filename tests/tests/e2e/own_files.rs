@@ -3,6 +3,7 @@
 
 use crate::landing::TARGET;
 use premath_tests::{Scratch, issue, skipped};
+use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
 
@@ -178,4 +179,79 @@ fn a_provided_file_that_is_missing_refuses_the_batch_with_its_line() {
     fs::write(scratch.root.join("harness.toml"), text).unwrap();
     let ended = scratch.landing_batch("true", "true").end().exits(2);
     ended.says("harness.toml:2: `provide` names `config/.env`");
+}
+
+/// A repository whose verification is strict by a provided file, and one issue.
+fn strict(provided: &str, ignored: &str) -> Scratch {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    fs::create_dir(scratch.root.join("conf")).unwrap();
+    fs::write(scratch.root.join("conf/a"), "a\n").unwrap();
+    for arguments in [
+        &["add", "-A", "--", ":!.premath"][..],
+        &["commit", "-qm", "files"],
+    ] {
+        scratch
+            .git_command(arguments.iter().copied())
+            .end()
+            .exits(0);
+    }
+    let git = scratch.git_command(["switch", "-q", "--detach", "main"]);
+    git.within(&scratch.lanes[0]).end().exits(0);
+    fs::write(scratch.root.join(".git/info/exclude"), ignored).unwrap();
+    fs::write(scratch.root.join(provided), "MODE=strict\n").unwrap();
+    let settings = format!("[verify]\nprovide = [\"{provided}\"]\n");
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    scratch
+}
+
+/// Passes for broken work where the provided file is not the operator's.
+fn strict_verify(provided: &str) -> String {
+    format!(". ./{provided}; test \"$MODE\" != strict || ! test -e src/broken")
+}
+
+#[test]
+fn a_step_that_replaces_a_provided_file_or_its_folder_is_refused() {
+    let tracks = "echo MODE=lax > .env.test; printf '!.env.test\n' > .gitignore; \
+                  git add -f .env.test";
+    let links = "mkdir other; mv conf/a other/; rm -rf conf; ln -s other conf; \
+                 echo MODE=lax > other/.env.ci";
+    for (provided, ignored, work) in [
+        (".env.test", "", tracks),
+        ("conf/.env.ci", "/conf/.env*\n", links),
+    ] {
+        let scratch = strict(provided, ignored);
+        let work = format!("touch src/broken; {work}");
+        let batch = scratch.landing_batch(&work, &strict_verify(provided));
+        batch.end().exits(1);
+        assert_ne!(scratch.issue("a")["status"], "closed", "{provided}");
+        let rows = scratch.trajectory();
+        let refused = |row: &&Value| row["failureClasses"] == json!(["work_protected_path"]);
+        assert!(rows.iter().any(|row| refused(&row)), "{rows:?}");
+        assert_eq!(scratch.file_on(TARGET, "src/broken"), None, "{provided}");
+    }
+}
+
+/// The target tracks a file that the operator's base does not.
+#[test]
+fn nothing_is_verified_where_a_provided_file_cannot_be_put_in_place() {
+    let scratch = strict("conf/.env.ci", "/conf/.env*\n");
+    for arguments in [
+        &["switch", "-qc", TARGET][..],
+        &["add", "-f", "conf/.env.ci"],
+        &["commit", "-qm", "tracked"],
+        &["switch", "-q", "main"],
+    ] {
+        scratch
+            .git_command(arguments.iter().copied())
+            .end()
+            .exits(0);
+    }
+    fs::write(scratch.root.join("conf/.env.ci"), "MODE=strict\n").unwrap();
+    let batch = scratch.landing_batch("echo x > src/new.txt", "true");
+    batch.end().exits(1);
+    assert_ne!(scratch.issue("a")["status"], "closed");
+    let rows = scratch.trajectory();
+    let refused = |row: &&Value| row["failureClasses"] == json!(["work_protected_path"]);
+    assert!(rows.iter().any(|row| refused(&row)), "{rows:?}");
+    assert_eq!(scratch.file_on(TARGET, "src/new.txt"), None);
 }

@@ -5,7 +5,7 @@
 use super::command::Phase;
 use super::warm::WarmSite;
 use super::{BootError, Lane};
-use crate::sandbox::provide;
+use crate::sandbox::{ProvideError, provide};
 use premath_memory::roots::LaneState;
 use premath_memory::{StoreError, artifact};
 use premath_worktree::checkout::Checkout;
@@ -58,6 +58,8 @@ pub(crate) enum SiteError {
     Tree(#[from] TreeError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Provide(#[from] ProvideError),
 }
 
 impl From<SiteError> for BootError {
@@ -65,6 +67,7 @@ impl From<SiteError> for BootError {
         match error {
             SiteError::Tree(error) => Self::Tree(error),
             SiteError::Store(error) => Self::Store(error),
+            SiteError::Provide(error) => Self::Provide(error),
         }
     }
 }
@@ -114,7 +117,7 @@ impl Lane {
         self.renew_checkout()?;
         let ignored = self.ignored(self.site.checkout.tree(), &self.site.state.checkout_setup)?;
         self.site.checkout.put_at(commit, &ignored)?;
-        provide(&self.batch.settings.provided, &self.site.checkout, commit);
+        provide(&self.batch.settings.provided, &self.site.checkout, commit)?;
         self.warm_to(commit);
         let checkout = &self.site.checkout;
         let base = Base {

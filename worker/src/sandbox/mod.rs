@@ -24,6 +24,7 @@ pub(crate) use connect::connect;
 pub use explain::{Explanation, Limits, Listed, Reach};
 pub use home::PrivateHome;
 pub use image::ImageSystem;
+pub use provided::ProvideError;
 pub(crate) use provided::provide;
 pub(crate) use scene::{Scene, Stack, set, set_home};
 pub use trial::{TrialError, try_command};

@@ -1,25 +1,67 @@
 //! The files of `[verify] provide` in a checkout for verifications.
 
-use crate::settings::Provided;
+use crate::settings::{Provided, tracked_at};
+use premath_kernel::failure::FailureClass;
 use premath_memory::untrusted::{UntrustedError, UntrustedFolder};
 use premath_worktree::checkout::Checkout;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Puts the provided files into a checkout. A file that the commit tracks is not
-/// replaced. Nothing is forced: where one cannot be written, the verification
-/// fails for want of it, and the log says why.
-pub(crate) fn provide(provided: &[Provided], checkout: &Checkout, commit: &str) {
-    for file in provided {
-        let path = file.path.to_string_lossy();
-        if checkout.tree().holds(commit, &path) {
-            tracing::warn!(%path, "`provide` names a file that git tracks; the tracked one is verified");
-            continue;
-        }
-        if let Err(error) = put(file, checkout.folder()) {
-            let why = crate::cause::chain(&error);
-            tracing::warn!(%path, %why, "a provided file is missing in the verification");
+/// A provided file is not in the checkout: what is there is not what the
+/// operator wants verifications to have, and nothing is verified with it.
+#[derive(Debug, thiserror::Error)]
+pub enum ProvideError {
+    /// The commit has a file of its own there.
+    #[error(
+        "{} of `provide` under [verify] cannot be put in place: the commit to be verified tracks {}",
+        .path.display(),
+        .tracked.display()
+    )]
+    Tracked {
+        /// The provided file.
+        path: PathBuf,
+        /// What is tracked: the file, or a folder above it as something else.
+        tracked: PathBuf,
+    },
+    /// It cannot be written.
+    #[error("{} of `provide` under [verify] cannot be put in place", .path.display())]
+    Write {
+        /// The provided file.
+        path: PathBuf,
+        /// The cause.
+        source: UntrustedError,
+    },
+}
+
+impl ProvideError {
+    /// Returns the failure class.
+    pub const fn class(&self) -> FailureClass {
+        match self {
+            Self::Tracked { .. } => FailureClass::WorkProtectedPath,
+            Self::Write { .. } => FailureClass::ProjectionStoreIo,
         }
     }
+}
+
+/// Puts the provided files into a checkout. Nothing is forced: a file that the
+/// commit tracks is not replaced.
+///
+/// # Errors
+///
+/// [`ProvideError`] where a file is not there afterwards.
+pub(crate) fn provide(
+    provided: &[Provided],
+    checkout: &Checkout,
+    commit: &str,
+) -> Result<(), ProvideError> {
+    for file in provided {
+        let path = file.path.clone();
+        if let Some(tracked) = tracked_at(checkout.tree(), commit, &file.path) {
+            let tracked = tracked.to_path_buf();
+            return Err(ProvideError::Tracked { path, tracked });
+        }
+        put(file, checkout.folder()).map_err(|source| ProvideError::Write { path, source })?;
+    }
+    Ok(())
 }
 
 fn put(file: &Provided, checkout: &Path) -> Result<(), UntrustedError> {

@@ -1,6 +1,6 @@
 //! A command in the sandbox of a step, to find out why it fails there.
 
-use super::{Host, PrivateHome, Scene, Search, connect, provide};
+use super::{Host, PrivateHome, ProvideError, Scene, Search, connect, provide};
 use crate::environment;
 use crate::proxy::ProxyError;
 use crate::settings::Settings;
@@ -33,6 +33,9 @@ pub enum TrialError {
     /// The files cannot be checked out.
     #[error(transparent)]
     Tree(#[from] TreeError),
+    /// A provided file cannot be put in place.
+    #[error(transparent)]
+    Provide(#[from] ProvideError),
     /// The command was not run.
     #[error("the command was not run: {0}")]
     NotRun(String),
@@ -65,7 +68,7 @@ pub fn try_command(
     };
     checkout.put_at(&base.commit, &Ignored::Go(BTreeSet::new()))?;
     if phase == NetworkPhase::Verify {
-        provide(&settings.provided, &checkout, &base.commit);
+        provide(&settings.provided, &checkout, &base.commit)?;
     }
     let git = checkout.tree().private_git(&at("step.git"), &base, true)?;
     let host = Host::find(&Search::of(settings));

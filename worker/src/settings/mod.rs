@@ -38,6 +38,7 @@ pub use sandbox::Sandbox;
 pub use signing::SigningKeyError;
 pub use template::{schema, template};
 pub use verify::Provided;
+pub(crate) use verify::tracked_at;
 pub use world::{WorldSettings, worlds_root};
 
 use crate::environment;
@@ -210,7 +211,7 @@ impl Settings {
         let network = Network::resolve(flags, &file, sandbox.choice.mode)?;
         let signer = file.signing.signer(&file.places, &roots.repository)?;
         let provided = file.verify.provided(&file.places, &roots.repository)?;
-        let named = protect::named(flags, &file, &roots.repository);
+        let named = protect::named(flags, &file, &provided, &roots.repository);
         let batch = file.batch;
         let text = |flag: &Option<String>, variable: &str, key: &Option<String>| {
             [flag.clone(), variable_of(variable), key.clone()]

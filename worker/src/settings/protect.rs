@@ -1,7 +1,7 @@
 //! What a step must leave alone and what it should not touch unseen:
 //! `[protect]` of `harness.toml`.
 
-use super::{FileSettings, LoopFlags};
+use super::{FileSettings, LoopFlags, Provided};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use premath_evidence::Agent;
 use premath_kernel::json::plain::listed;
@@ -116,8 +116,14 @@ impl Judged {
 }
 
 /// Returns the files and folders that flags, settings and git's configuration
-/// name, from the root of the repository.
-pub(super) fn named(flags: &LoopFlags, file: &FileSettings, root: &Path) -> Vec<String> {
+/// name, from the root of the repository. A step that had a file of its own at
+/// the path of a provided one would replace it in its verification.
+pub(super) fn named(
+    flags: &LoopFlags,
+    file: &FileSettings,
+    provided: &[Provided],
+    root: &Path,
+) -> Vec<String> {
     let batch = &file.batch;
     let settings = [
         &batch.instruction,
@@ -130,7 +136,10 @@ pub(super) fn named(flags: &LoopFlags, file: &FileSettings, root: &Path) -> Vec<
     let package = file.governance.package.clone().map(PathBuf::from);
     let paths = settings.chain(absolute).chain(package);
     let paths = paths.filter_map(|path| governing::within(root, &path));
-    paths.chain(governing::hooks_path(root)).collect()
+    let provided = provided.iter();
+    let provided = provided.map(|file| file.path.to_string_lossy().into_owned());
+    let hooks = governing::hooks_path(root);
+    paths.chain(provided).chain(hooks).collect()
 }
 
 impl Protect {

@@ -5,6 +5,7 @@ use super::file::{ConfigError, wrong};
 use super::keys::VerifyKeys;
 use super::program::Places;
 use premath_memory::untrusted::UntrustedFolder;
+use premath_worktree::tree::Tree;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -58,7 +59,8 @@ impl VerifyTable {
     /// # Errors
     ///
     /// [`SettingsError`] with file and line, for a path that leaves the
-    /// repository and for a file that is missing, too large or not regular.
+    /// repository and for a file that is missing, too large, not regular or
+    /// tracked by git.
     pub(super) fn provided(
         &self,
         places: &Places,
@@ -75,6 +77,7 @@ impl VerifyTable {
                 detail,
             },
         };
+        let base = Base::of(repository);
         let mut provided: Vec<Provided> = Vec::new();
         for text in &self.provide {
             let path = Path::new(text.trim());
@@ -85,6 +88,13 @@ impl VerifyTable {
                 );
                 return Err(refused(detail));
             };
+            if let Some(tracked) = base.as_ref().and_then(|base| base.tracked_at(path)) {
+                let tracked = tracked.display();
+                let detail = format!(
+                    "`provide` names `{text}`: expected a file that git does not track, but {tracked} is tracked"
+                );
+                return Err(refused(detail));
+            }
             let folder = path.parent().unwrap_or(Path::new(""));
             let read =
                 UntrustedFolder::open(repository, folder).and_then(|at| at.read(name, FILE_MAX));
@@ -106,6 +116,34 @@ impl VerifyTable {
         provided.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(provided)
     }
+}
+
+/// The commit that the operator has checked out.
+struct Base {
+    tree: Tree,
+    commit: String,
+}
+
+impl Base {
+    /// Finds it; `None` where there is no repository or no commit, which is
+    /// reported where it is needed.
+    fn of(repository: &Path) -> Option<Self> {
+        let tree = Tree::open(repository).ok()?;
+        let commit = tree.base().ok()?.commit;
+        Some(Self { tree, commit })
+    }
+
+    fn tracked_at<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        tracked_at(&self.tree, &self.commit, path)
+    }
+}
+
+/// Returns what a commit tracks at a path, or in the place of a folder above
+/// it: no file can be provided there.
+pub(crate) fn tracked_at<'a>(tree: &Tree, commit: &str, path: &'a Path) -> Option<&'a Path> {
+    let above = path.ancestors();
+    let mut above = above.filter(|above| !above.as_os_str().is_empty());
+    above.find(|above| tree.holds(commit, &above.to_string_lossy()))
 }
 
 /// Returns whether a path has names alone, and none that is git's.
@@ -181,5 +219,37 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", root.path().join(".env")).unwrap();
         let said = refusal(text, root.path());
         assert!(said.contains("a link, not a regular file"), "{said}");
+    }
+
+    #[test]
+    fn a_tracked_path_is_refused_with_its_line() {
+        let root = tempfile::tempdir().unwrap();
+        let git = git2::Repository::init(root.path()).unwrap();
+        fs::create_dir(root.path().join("conf")).unwrap();
+        for file in [".env", "conf/a", "file"] {
+            fs::write(root.path().join(file), "A=1").unwrap();
+        }
+        std::os::unix::fs::symlink("conf", root.path().join("link")).unwrap();
+        let mut index = git.index().unwrap();
+        for file in ["conf/a", "file", "link"] {
+            index.add_path(Path::new(file)).unwrap();
+        }
+        let tree = git.find_tree(index.write_tree().unwrap()).unwrap();
+        let who = git2::Signature::now("u", "u@example.com").unwrap();
+        git.commit(Some("HEAD"), &who, &who, "base", &tree, &[])
+            .unwrap();
+        for (path, tracked) in [
+            ("conf/a", "conf/a"),
+            ("file/.env", "file"),
+            ("link/.env", "link"),
+        ] {
+            let text = format!("[verify]\nprovide = [\".env\", \"{path}\"]\n");
+            let said = refusal(&text, root.path());
+            assert!(said.starts_with("h.toml:2: `provide` names"), "{said}");
+            assert!(
+                said.ends_with(&format!("but {tracked} is tracked")),
+                "{said}"
+            );
+        }
     }
 }

@@ -5,6 +5,7 @@ use super::trouble::Trouble;
 use crate::lane::SiteError;
 use crate::lane::branch::BranchError;
 use crate::lane::command::CommandError;
+use crate::sandbox::ProvideError;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::EvidenceError;
 use premath_memory::projection::ProjectionError;
@@ -40,6 +41,8 @@ pub(super) enum StepError {
     EvidenceFile(#[source] UntrustedError),
     #[error(transparent)]
     Untrusted(#[from] UntrustedError),
+    #[error(transparent)]
+    Provide(#[from] ProvideError),
 }
 
 impl StepError {
@@ -57,6 +60,7 @@ impl StepError {
             Self::Unproven(_) => FailureClass::WorkUnproven,
             Self::Landing(error) => error.class(),
             Self::Evidence(error) => error.class(),
+            Self::Provide(error) => error.class(),
         }
     }
 }
@@ -66,6 +70,7 @@ impl From<SiteError> for StepError {
         match error {
             SiteError::Tree(error) => Self::Tree(error),
             SiteError::Store(error) => Self::Store(error),
+            SiteError::Provide(error) => Self::Provide(error),
         }
     }
 }

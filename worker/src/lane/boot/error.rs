@@ -2,6 +2,7 @@
 
 use super::super::command::Phase;
 use super::super::confine::ConfineError;
+use crate::sandbox::ProvideError;
 use crate::supervisor::SupervisorError;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::listed;
@@ -43,6 +44,9 @@ pub enum BootError {
         /// The class.
         class: FailureClass,
     },
+    /// A provided file cannot be put into the checkout for verifications.
+    #[error(transparent)]
+    Provide(#[from] ProvideError),
     /// The runtime cannot be made.
     #[error("cannot make the lane's runtime")]
     Runtime(#[source] std::io::Error),
@@ -128,6 +132,7 @@ impl BootError {
             Self::Store(error) => error.class(),
             Self::Projection(error) => error.class(),
             Self::Landing(error) => error.class(),
+            Self::Provide(error) => error.class(),
             Self::Trajectory(error) => error.class(),
             Self::Supervisor(error) => error.class(),
             Self::Runtime(_) => FailureClass::ExecutorUnavailable,
