@@ -2,6 +2,7 @@
 //! own variables (`agents.md`, `contracts.md` 11).
 
 use premath_evidence::Agent;
+use premath_kernel::json::canonical;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 
@@ -207,6 +208,18 @@ pub(crate) fn passing(
     all.into_iter()
         .map(|(name, _)| name.to_string_lossy().into_owned())
         .filter(|name| !name.starts_with("GIT_CONFIG_"))
+        .collect()
+}
+
+/// Returns the variables that pass to a verification, with the digests of their
+/// values, which may be secrets.
+pub(crate) fn digests(
+    inherited: Vec<(OsString, OsString)>,
+    rules: &EnvironmentRules,
+) -> BTreeMap<String, String> {
+    let hex = |text: &OsStr| canonical::sha256_hex(text.as_encoded_bytes());
+    let all = of_command(inherited, rules, false, &[]).into_iter();
+    all.map(|(name, value)| (name.to_string_lossy().into_owned(), hex(&value)))
         .collect()
 }
 

@@ -347,3 +347,38 @@ fn too_few_issues_for_it_to_pay_begin_with_nothing() {
     let found: Vec<_> = log.iter().map(|row| (&*row.0, row.1)).collect();
     assert_eq!(found, [("a", 0), ("b", 0)]);
 }
+
+#[test]
+fn a_layer_of_other_values_of_variables_is_made_anew() {
+    let scratch = prepared(1, &["a", "b", "c"]);
+    if !works(&scratch) {
+        return;
+    }
+    let settings = "[env]\nallow = [\"FLAG\"]\n";
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    commit(
+        &scratch,
+        &[(
+            "build.sh",
+            "[ -e ignored/flag ] || { mkdir -p ignored; echo \"$FLAG\" > ignored/flag; }\n\
+             grep -q ok ignored/flag\n",
+        )],
+    );
+    batch(&scratch).env("FLAG", "ok").end().exits(0);
+    let record = scratch.root.join(".premath/lanes/.warm/record.json");
+    let key = || {
+        let text = fs::read_to_string(&record).unwrap();
+        let record: Value = serde_json::from_str(&text).unwrap();
+        record["key"].clone()
+    };
+    let before = key();
+    let rows: String = ["d", "e", "f"]
+        .map(|name| format!("{}\n", issue(name)))
+        .concat();
+    scratch.write_issues(&[scratch.issue_bytes(), rows.into_bytes()].concat());
+    batch(&scratch).env("FLAG", "bad").end().exits(1);
+    assert_ne!(key(), before);
+    for name in ["d", "e", "f"] {
+        assert_ne!(scratch.issue(name)["status"], "closed", "{name}");
+    }
+}

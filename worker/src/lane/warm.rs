@@ -10,6 +10,7 @@ use super::boot::BootError;
 use super::command::Phase;
 use crate::batch::WarmState;
 use crate::cause::chain;
+use crate::environment;
 use crate::sandbox::Stack;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::Status;
@@ -232,6 +233,7 @@ impl Lane {
         let provided: Vec<_> = provided
             .map(|file| (&file.path, canonical::sha256_hex(&file.content)))
             .collect();
+        let variables = environment::digests(settings.inherited(), &settings.environment);
         // What a loss of power leaves of the files is not looked at.
         let boot = clock::this_process().map(|process| process.boot_id);
         Ok(canonical::digest(&json!({
@@ -241,6 +243,7 @@ impl Lane {
             "sandbox": self.confinement.profile(),
             "at": self.warm_roots().at,
             "provided": provided,
+            "variables": variables,
             "boot": boot,
             "version": env!("CARGO_PKG_VERSION"),
         })))
