@@ -382,3 +382,26 @@ fn a_layer_of_other_values_of_variables_is_made_anew() {
         assert_ne!(scratch.issue(name)["status"], "closed", "{name}");
     }
 }
+
+/// The file that the link leads to afterwards has the fixed time of the base.
+#[test]
+fn a_symlink_that_leads_elsewhere_is_verified_without_build_state() {
+    let scratch = prepared(1, &["a", "b", "c"]);
+    if !works(&scratch) {
+        return;
+    }
+    for (folder, text) in [("v1", "exit 0\n"), ("v2", "exit 1\n")] {
+        fs::create_dir(scratch.root.join(folder)).unwrap();
+        fs::write(scratch.root.join(folder).join("app.sh"), text).unwrap();
+    }
+    std::os::unix::fs::symlink("v1", scratch.root.join("cur")).unwrap();
+    let build = "if [ ! -e ignored/app ] || [ cur/app.sh -nt ignored/app ]; then\n\
+                 mkdir -p ignored; cp cur/app.sh ignored/app; fi; sh ignored/app\n";
+    commit(&scratch, &[("build.sh", build)]);
+    script(&scratch, "a", "rm cur; ln -s v2 cur");
+    batch(&scratch).end().exits(1);
+    assert_ne!(scratch.issue("a")["status"], "closed");
+    for name in ["b", "c"] {
+        assert_eq!(scratch.issue(name)["status"], "closed", "{name}");
+    }
+}

@@ -9,7 +9,7 @@ use super::beneath::{Beneath, kind, path};
 use super::descent::{DEPTH_MAX, Descent, too_deep};
 use super::manifest::digest_of;
 use super::{Tree, TreeError, is_ours};
-use git2::ObjectType;
+use git2::{FileMode, ObjectType};
 use rustix::fs::{FileType, removexattr};
 use rustix::io::Errno;
 use std::io;
@@ -104,9 +104,10 @@ impl Tree {
     }
 
     /// Returns whether a commit may be verified over a layer of a base: no path
-    /// of the commit is also in the layer, the folders around it are there, and
-    /// no file of attributes differs, by which equal content is written in
-    /// another way.
+    /// of the commit is also in the layer, the folders around it are there, no
+    /// file of attributes differs, by which equal content is written in another
+    /// way, and no symlink differs: build tools look at the time of the file
+    /// that it leads to, which may be older than the build.
     ///
     /// # Errors
     ///
@@ -122,13 +123,7 @@ impl Tree {
             .repository
             .diff_tree_to_tree(Some(&base), Some(&tree), None)
             .map_err(read())?;
-        let is_of_attributes = |delta: git2::DiffDelta<'_>| {
-            [delta.old_file(), delta.new_file()]
-                .iter()
-                .filter_map(|file| file.path()?.file_name())
-                .any(|name| name == ".gitattributes")
-        };
-        if diff.deltas().any(is_of_attributes) {
+        if diff.deltas().any(|delta| is_felt_elsewhere(&delta)) {
             return Ok(false);
         }
         let is_folder = |folder: &Path| {
@@ -143,6 +138,14 @@ impl Tree {
             is_free && root.parent().is_none_or(is_folder)
         }))
     }
+}
+
+/// Returns whether a change has an effect on files that it does not touch.
+fn is_felt_elsewhere(delta: &git2::DiffDelta<'_>) -> bool {
+    [delta.old_file(), delta.new_file()].iter().any(|file| {
+        let name = file.path().and_then(Path::file_name);
+        name.is_some_and(|name| name == ".gitattributes") || file.mode() == FileMode::Link
+    })
 }
 
 /// Returns whether what is in a folder is what a layer had when it was made. A
