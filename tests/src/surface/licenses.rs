@@ -5,11 +5,11 @@
 //! has this.
 
 use super::{Fault, text_of};
+use crate::command;
 use serde_json::Value;
 use spdx::{Expression, ParseMode};
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 
 /// Where the allowed licences are listed.
 const RULES: &str = "deny.toml";
@@ -20,7 +20,7 @@ const RULES: &str = "deny.toml";
 ///
 /// Where cargo does not list them.
 pub fn metadata(root: &Path) -> Value {
-    let listed = Command::new(env!("CARGO"))
+    let listed = command(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked"])
         .args(["--filter-platform", "x86_64-unknown-linux-gnu"])
         .current_dir(root)

@@ -14,6 +14,8 @@ attacks! {
     an_attribute_changes_what_is_checked_out,
     the_verification_itself_changes_the_tree,
     build_state_is_poisoned,
+    build_state_is_poisoned_where_the_harness_has_its_own,
+    what_a_verification_leaves_stops_honest_work,
 }
 
 /// The checker that the setup puts into an ignored folder; the verification
@@ -196,6 +198,59 @@ touch -d 1990-01-01 src/*.txt; touch -d 2040-01-01 ignored ignored/out"#;
     }
     let landed = ground.landed("src/broken.txt");
     ground.harm(landed.is_some(), format!("broken work is on {TARGET}"));
+}
+
+/// The build goes to `artifacts/`, which the harness skips in a worktree.
+fn build_state_is_poisoned_where_the_harness_has_its_own(ground: &mut Ground) {
+    let build = BUILD.replace("ignored/out", "artifacts/out");
+    ground.write("repo/build.sh", &build);
+    ground.settings("[protect]\npaths = [\"/build.sh\"]\n");
+    ground.verify("sh build.sh");
+    let poison = r#"mkdir -p artifacts/out; for name in base broken h; do
+  rm -f "artifacts/out/$name.txt"; echo fine > "artifacts/out/$name.txt"
+  touch -d 2040-01-01 "artifacts/out/$name.txt"; done
+setfattr -n user.overlay.whiteout -v y src/base.txt 2>/dev/null
+setfattr -n user.overlay.opaque -v y src 2>/dev/null
+touch -d 1990-01-01 src/*.txt"#;
+    ground.hostile(
+        "h",
+        &format!("cat > src/h.test <<'END'\n{poison}\nEND\n{poison}"),
+    );
+    for id in ["x-broken-1", "x-broken-2"] {
+        ground.hostile(id, "echo broken > src/broken.txt").later();
+    }
+    ground.nights();
+    for id in ["x-broken-1", "x-broken-2"] {
+        let status = ground.status(id);
+        ground.harm(status == "closed", format!("broken work closed: {id}"));
+    }
+    let landed = ground.landed("src/broken.txt");
+    ground.harm(landed.is_some(), format!("broken work is on {TARGET}"));
+}
+
+/// Folders in the place of files, folders without rights, and hard links, in the
+/// lane and by the verification.
+fn what_a_verification_leaves_stops_honest_work(ground: &mut Ground) {
+    ground.verify("for test in src/*.test; do [ ! -e \"$test\" ] || sh \"$test\"; done");
+    let mess = r#"mkdir -p src/x-honest-1.txt/deep src/x-honest-2.txt
+cp src/base.txt src/twin.txt 2>/dev/null; ln -f src/base.txt src/twin.txt
+chmod 555 src"#;
+    ground.hostile(
+        "h",
+        &format!("cat > src/h.test <<'END'\n{mess}\nEND\necho x > src/h.txt; git add -A; {mess}"),
+    );
+    for id in ["x-honest-1", "x-honest-2"] {
+        let script = format!("echo {id} > src/{id}.txt && echo {id} > src/base.txt");
+        ground.hostile(id, &script).later();
+    }
+    ground.nights();
+    for id in ["x-honest-1", "x-honest-2"] {
+        let landed = ground.landed(&format!("src/{id}.txt"));
+        ground.harm(landed.is_none(), format!("honest work was stopped: {id}"));
+    }
+    let twin = ground.landed("src/twin.txt");
+    let is_changed = twin.is_some_and(|text| text.contains("honest"));
+    ground.harm(is_changed, "a write went through a hard link");
 }
 
 /// The tip of the target passes in a fresh checkout of its own.

@@ -133,7 +133,7 @@ impl Lane {
         Ok(state)
     }
 
-    /// Makes the checkout anew where a command of a step may have written it: a
+    /// Makes the checkout again where a command of a step may have written it: a
     /// reset does not see attributes of files and what a submodule's folder
     /// holds. Where nothing can be mounted every verification writes it, and a
     /// reset must do.
@@ -144,7 +144,6 @@ impl Lane {
         }
         artifact::remove(&state.checkout_setup)?;
         self.discard(&state.checkout)?;
-        self.discard(&state.checkout_git)?;
         let repository = &self.site.repository;
         self.site.checkout = Checkout::prepare(repository, &state.checkout, &state.checkout_git)?;
         artifact::overwrite(&state.checkout_untouched, b"")?;

@@ -39,7 +39,7 @@ pub(super) struct Scan {
     /// listed.
     pub(super) ignored: BTreeSet<Vec<u8>>,
     /// Folders that no checkout makes: empty, or without a right of their owner.
-    /// They are no part of a step's work; only a reset looks at them.
+    /// They are not part of a step's work; only a reset looks at them.
     pub(super) leftover: BTreeSet<Vec<u8>>,
     /// Tracked files with more than one name: who writes one writes the other.
     /// Only a reset looks at them.
