@@ -214,7 +214,7 @@ setfattr -n user.overlay.opaque -v y src 2>/dev/null
 touch -d 1990-01-01 src/*.txt"#;
     ground.hostile(
         "h",
-        &format!("cat > src/h.test <<'END'\n{poison}\nEND\n{poison}"),
+        &format!("cat > src/h.test <<'END'\n[ \"$PREMATH_ISSUE_ID\" = h ] || exit 0\n{poison}\nEND\n{poison}"),
     );
     for id in ["x-broken-1", "x-broken-2"] {
         ground.hostile(id, "echo broken > src/broken.txt").later();
