@@ -26,6 +26,7 @@ pub mod report;
 pub mod roots;
 mod row;
 mod snapshot;
+mod tip_debt;
 mod trajectory;
 pub mod trust;
 pub mod untrusted;
@@ -42,4 +43,5 @@ pub use lock::{
     WorktreesLock, landing_lock, lane_lock,
 };
 pub use row::IssueRow;
+pub use tip_debt::{Owed, TipDebt};
 pub use trajectory::{Trajectory, TrajectoryFileError};

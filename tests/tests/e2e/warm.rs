@@ -405,3 +405,36 @@ fn a_symlink_that_leads_elsewhere_is_verified_without_build_state() {
         assert_eq!(scratch.issue(name)["status"], "closed", "{name}");
     }
 }
+
+/// However few issues are left, in the same batch and in a new one.
+#[test]
+fn the_next_batch_verifies_the_last_commit_of_one_that_was_killed() {
+    for (at, flags) in [
+        ("row-written:3", &[][..]),
+        ("row-written:1", &["--new-batch"]),
+        ("target-advanced:3", &["--new-batch"]),
+    ] {
+        let scratch = prepared(1, &["a", "b", "c"]);
+        if !works(&scratch) {
+            return;
+        }
+        let library =
+            "[ -e ignored/library ] || { mkdir -p ignored; cp src/base.txt ignored/library; }\n";
+        commit(&scratch, &[("build.sh", library)]);
+        script(&scratch, "a", "rm src/base.txt; echo a > src/a.txt");
+        let killed = batch(&scratch).env("PREMATH_KILL_AT", at).end();
+        assert_eq!(killed.signal, Some(9), "{at}: {}", killed.stderr);
+        scratch.no_process_left();
+        assert!(tip_rows(&scratch).is_empty(), "{at}");
+        let next = || batch(&scratch).args(flags.iter().copied()).end();
+        let ended = next().exits(1);
+        let rows = tip_rows(&scratch);
+        assert_eq!(rows.len(), 1, "{at}: {rows:?}");
+        assert_eq!(rows[0]["resultClass"], "failed", "{at}");
+        let event = last_event(&ended);
+        assert_eq!(event["tipChecks"][0]["passed"], json!(false), "{event}");
+        // It was reported: the batch after it owes nothing.
+        next();
+        assert_eq!(tip_rows(&scratch).len(), 1, "{at}");
+    }
+}

@@ -12,10 +12,40 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{StepRow, action};
-use premath_memory::{artifact, clock};
+use premath_memory::roots::lane_name;
+use premath_memory::{Owed, StoreError, TipDebt, artifact, clock};
 use premath_worktree::checkout::Checkout;
 
 impl Lane {
+    /// Names the debt of the branch that work of this lane gets to.
+    fn tip_debt(&self) -> TipDebt {
+        let repository = &self.batch.settings.roots.repository;
+        match self.batch.landing.merges() {
+            true => TipDebt::of(repository, self.batch.landing.target()),
+            false => TipDebt::of(repository, &lane_name(&self.worktree)),
+        }
+    }
+
+    /// Takes over what an earlier batch owed.
+    pub(crate) fn take_up_tip(&mut self) -> Result<(), StoreError> {
+        if self.tip_debt().owed()?.is_some() {
+            self.owe_tip();
+        }
+        Ok(())
+    }
+
+    /// Has the last commit verified without build state at the end.
+    pub(crate) fn owe_tip(&mut self) {
+        self.owes_tip = true;
+        self.batch.warmth.note_landed();
+    }
+
+    /// Says on the disk that the last commit is to be verified without build
+    /// state.
+    pub(crate) fn record_tip_debt(&self) -> Result<(), StoreError> {
+        self.tip_debt().owe()
+    }
+
     /// Verifies the last commit without build state, where work landed whose
     /// verification began with it. On a common target the last lane does so.
     pub fn verify_tip(&mut self, is_last: bool) {
@@ -27,6 +57,9 @@ impl Lane {
         if !is_due {
             return;
         }
+        let debt = self.tip_debt();
+        // Looked at before the commit is: what lands later is owed anew.
+        let owed = debt.owed();
         let check = self.check_tip();
         let now = clock::now().wall;
         let stamp = now.as_microsecond();
@@ -43,10 +76,15 @@ impl Lane {
         row.next_step = Some(check.to_string());
         row.started_at = Some(now.into());
         row.instruction_refs = self.batch.settings.mode.instruction_refs();
-        if let Err(error) = self.batch.record(&row) {
-            tracing::error!(%error, "the verification of the last commit was not recorded");
-        }
+        let recorded = self.batch.record(&row);
         self.batch.reached(Boundary::TipRecorded);
+        match recorded {
+            Ok(()) if is_answered(&check) => clear(&debt, owed),
+            Ok(()) => {}
+            Err(error) => {
+                tracing::error!(%error, "the verification of the last commit was not recorded");
+            }
+        }
         self.batch.warmth.note_tip(check);
     }
 
@@ -109,5 +147,22 @@ impl Lane {
             let ran = lane.run(Phase::Tip, &command, occasion, None, None);
             ran.map(Some)
         })
+    }
+}
+
+/// Returns whether a verification ran until it passed or failed; one that was
+/// cut, or could not be run, is still due.
+fn is_answered(check: &TipCheck) -> bool {
+    let cut = FailureClass::StepInterrupted.as_str();
+    check.detail.is_none() && check.failure_classes.iter().all(|class| class != cut)
+}
+
+fn clear(debt: &TipDebt, owed: Result<Option<Owed>, StoreError>) {
+    let cleared = owed.and_then(|owed| match owed {
+        Some(owed) => debt.clear(&owed),
+        None => Ok(()),
+    });
+    if let Err(error) = cleared {
+        tracing::warn!(%error, "the next batch verifies the last commit again");
     }
 }

@@ -104,6 +104,9 @@ impl Lane {
     ///
     /// [`BootError`] where the lane cannot continue.
     pub(crate) fn warm_up(&mut self) -> Result<(), BootError> {
+        // What landed before an earlier batch was cut may have been verified
+        // with it, whatever this one does.
+        self.take_up_tip()?;
         if !self.is_warm_wanted()? {
             return Ok(());
         }
@@ -122,11 +125,6 @@ impl Lane {
             state: Some(state),
             is_used: false,
         });
-        // What landed before the batch was cut may have been verified with it.
-        if self.site.warm.is_some() && batch.is_resumed() {
-            self.owes_tip = true;
-            batch.warmth.note_landed();
-        }
         Ok(())
     }
 

@@ -99,8 +99,11 @@ impl Lane {
         tracing::info!(ending = %report.ending, classes = ?report.failure_classes, "step ended");
         self.come_home();
         if is_warm && report.succeeded() && report.commit.is_some() && report.world.is_none() {
-            self.owes_tip = true;
-            batch.warmth.note_landed();
+            // Anew: another batch may have verified the target in between.
+            if let Err(error) = self.record_tip_debt() {
+                tracing::warn!(%error, "a batch that is cut now leaves its last commit unverified");
+            }
+            self.owe_tip();
         }
         report
     }

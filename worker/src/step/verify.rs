@@ -47,7 +47,11 @@ impl Lane {
             _ => Boundary::Verified,
         });
         self.take_in(log, ran, what.phase)?;
-        log.is_warm |= self.is_warm();
+        if self.is_warm() {
+            log.is_warm = true;
+            // Before it lands: a harness that dies afterwards leaves the debt.
+            self.record_tip_debt()?;
+        }
         Ok(state)
     }
 
