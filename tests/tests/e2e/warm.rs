@@ -152,6 +152,8 @@ fn every_verification_finds_the_state_of_the_base_and_none_of_a_step() {
         found,
         [
             row("base", 0, 1),
+            // Whether it passes over what it left there.
+            row("base", 1, 0),
             row("a", 1, 1),
             row("b", 1, 2),
             row("c", 1, 3),
@@ -160,7 +162,7 @@ fn every_verification_finds_the_state_of_the_base_and_none_of_a_step() {
     );
     let at = |number: usize| log(&scratch)[number].3.clone();
     assert!(
-        (1..4).all(|number| at(number) == at(0)),
+        (1..5).all(|number| at(number) == at(0)),
         "{:?}",
         log(&scratch)
     );
@@ -247,7 +249,7 @@ fn the_layer_survives_hostile_steps_and_gives_no_false_green() {
     }
     // The second batch made no layer: its base is the same.
     let bases = log(&scratch).into_iter().filter(|(of, ..)| of == "base");
-    assert_eq!(bases.count(), 3, "{:?}", log(&scratch));
+    assert_eq!(bases.count(), 4, "{:?}", log(&scratch));
     assert_eq!(scratch.file_on(TARGET, "src/x-broken.txt"), None);
 }
 
@@ -436,5 +438,31 @@ fn the_next_batch_verifies_the_last_commit_of_one_that_was_killed() {
         // It was reported: the batch after it owes nothing.
         next();
         assert_eq!(tip_rows(&scratch).len(), 1, "{at}");
+    }
+}
+
+#[test]
+fn a_command_that_cannot_run_twice_begins_with_nothing() {
+    let scratch = prepared(1, &["a", "b", "c"]);
+    if !works(&scratch) {
+        return;
+    }
+    let once = "echo \"${PREMATH_ISSUE_ID:-base} hits=0 made=0 at=x\" >> \"$HOME/log\"\n\
+                mkdir ignored && echo o > ignored/o\n";
+    commit(&scratch, &[("build.sh", once)]);
+    let bases = || log(&scratch).iter().filter(|row| row.0 == "base").count();
+    for name in ["a", "d"] {
+        if name == "d" {
+            let rows: String = ["d", "e", "f"]
+                .map(|name| format!("{}\n", issue(name)))
+                .concat();
+            scratch.write_issues(&[scratch.issue_bytes(), rows.into_bytes()].concat());
+        }
+        let ended = batch(&scratch).end().exits(0);
+        assert_eq!(scratch.issue(name)["status"], "closed", "{name}");
+        let note = "fails over the build state that it left";
+        assert!(ended.stdout.contains(note), "{}", ended.stdout);
+        // The second batch knows it from the first.
+        assert_eq!(bases(), 2, "{name}");
     }
 }

@@ -29,7 +29,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The least number of open issues: the layer and the last commit's own
-/// verification cost two verifications without build state.
+/// verification cost two verifications without build state, and whether the
+/// command runs over the layer costs one with it.
 const ISSUES_MIN: usize = 3;
 
 /// How often a lane looks whether another harness has made the layer.
@@ -55,8 +56,16 @@ pub(crate) struct WarmSite {
     is_used: bool,
 }
 
+/// How the verify command ended on the base.
+enum BaseRun {
+    Passed,
+    Failed,
+    /// It did not end by itself, or did not begin.
+    Cut,
+}
+
 /// What a layer is of, and what is in it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Record {
     /// The digest of what it rests on.
@@ -64,6 +73,10 @@ struct Record {
     roots: Vec<String>,
     newest: i64,
     digest: String,
+    /// Whether the command passed on the base without it.
+    passed: bool,
+    /// Whether the command passes there over it too; none where that was not tried.
+    repeats: Option<bool>,
 }
 
 impl Record {
@@ -174,20 +187,68 @@ impl Lane {
             return Ok(None);
         };
         if let Some(in_use) = build.shared(&common)?
-            && let Some(layer) = self.recorded(&roots, &key)?
+            && let Some(record) = self.recorded(&roots, &key)?
         {
-            return Ok(self.state_of(&roots, layer, in_use));
+            if record.repeats == Some(false) {
+                self.warn_of_single_run();
+                return Ok(None);
+            }
+            return Ok(self.state_of(&roots, record.layer(), in_use));
         }
         // Another harness verifies over one of another base.
         let Some(in_use) = build.alone(&common)? else {
             tracing::info!("another batch uses the build state of another base");
             return Ok(None);
         };
-        let Some(layer) = self.make_layer(&roots, key)? else {
+        let Some(record) = self.make_layer(&roots, key)? else {
             return Ok(None);
         };
         in_use.share().map_err(failed("share", &roots.layer))?;
-        Ok(self.state_of(&roots, layer, in_use))
+        let state = self.state_of(&roots, record.clone().layer(), in_use);
+        match state {
+            Some(state) if record.passed => self.tried(&roots, record, state),
+            state => Ok(state),
+        }
+    }
+
+    /// Returns build state with which the command passes on the base, as it did
+    /// there without. A command that cannot run twice would fail for each step.
+    fn tried(
+        &mut self,
+        roots: &WarmRoots,
+        mut record: Record,
+        state: Arc<WarmState>,
+    ) -> Result<Option<Arc<WarmState>>, BootError> {
+        self.site.warm = Some(WarmSite {
+            at: roots.at.clone(),
+            state: Some(state.clone()),
+            is_used: false,
+        });
+        let origin = self.site.origin.clone();
+        let ran = match self.put_checkout_at(&origin) {
+            Ok(_) => self.run_verification(Phase::Verify),
+            Err(error) => Err(error.into()),
+        };
+        self.site.warm = None;
+        match ran? {
+            BaseRun::Passed => record.repeats = Some(true),
+            BaseRun::Failed => record.repeats = Some(false),
+            BaseRun::Cut => return Ok(None),
+        }
+        record.write(&roots.record)?;
+        if record.repeats == Some(true) {
+            return Ok(Some(state));
+        }
+        self.warn_of_single_run();
+        Ok(None)
+    }
+
+    fn warn_of_single_run(&mut self) {
+        self.confinement.warnings.push(
+            "the verify command passes on the base, but fails over the build state that it left \
+             there; verifications begin without build state, as with `warm = false` under [verify]"
+                .to_owned(),
+        );
     }
 
     fn state_of(
@@ -247,16 +308,23 @@ impl Lane {
         })))
     }
 
-    /// Returns the layer that was made of the same, where it is whole.
-    fn recorded(&self, roots: &WarmRoots, key: &str) -> Result<Option<Layer>, BootError> {
-        let record = Record::read(&roots.record)?.filter(|record| record.key == key);
-        let layer = record.map(Record::layer);
-        Ok(layer.filter(|layer| layer.roots.is_empty() || is_untouched(&roots.layer, layer)))
+    /// Returns the layer that was made of the same, where it is whole and was
+    /// tried.
+    fn recorded(&self, roots: &WarmRoots, key: &str) -> Result<Option<Record>, BootError> {
+        let is_tried = |record: &Record| {
+            let is_empty = record.roots.is_empty();
+            is_empty || !record.passed || record.repeats.is_some()
+        };
+        let record = Record::read(&roots.record)?;
+        let record = record.filter(|record| record.key == key && is_tried(record));
+        Ok(record.filter(|record| {
+            record.roots.is_empty() || is_untouched(&roots.layer, &record.clone().layer())
+        }))
     }
 
     /// Verifies the operator's base for the build state that it leaves. It need
     /// not pass: what it leaves is the base's in any case.
-    fn make_layer(&mut self, roots: &WarmRoots, key: String) -> Result<Option<Layer>, BootError> {
+    fn make_layer(&mut self, roots: &WarmRoots, key: String) -> Result<Option<Record>, BootError> {
         roots.prepare()?;
         artifact::remove(&roots.record)?;
         self.discard(&roots.layer)?;
@@ -266,17 +334,20 @@ impl Lane {
             is_used: false,
         });
         let made = self.run_on_base();
+        let passed = matches!(made, Ok(BaseRun::Passed));
         self.site.warm = None;
         let changes = self.site.state.changes.clone();
         let layer = match made {
-            Ok(true) => match self.site.checkout.tree().keep_layer(&changes.join("upper")) {
-                Ok(layer) => Some(layer),
-                Err(error) => {
-                    tracing::warn!(%error, "the build state of the base is not kept");
-                    None
+            Ok(BaseRun::Passed | BaseRun::Failed) => {
+                match self.site.checkout.tree().keep_layer(&changes.join("upper")) {
+                    Ok(layer) => Some(layer),
+                    Err(error) => {
+                        tracing::warn!(%error, "the build state of the base is not kept");
+                        None
+                    }
                 }
-            },
-            Ok(false) => None,
+            }
+            Ok(BaseRun::Cut) => None,
             Err(error) => {
                 self.discard(&changes)?;
                 return Err(error);
@@ -290,33 +361,39 @@ impl Lane {
         self.discard(&changes)?;
         let record = Record {
             key,
-            roots: layer.roots.clone(),
+            roots: layer.roots,
             newest: layer.newest,
-            digest: layer.digest.clone(),
+            digest: layer.digest,
+            passed,
+            repeats: None,
         };
         record.write(&roots.record)?;
-        Ok(Some(layer))
+        Ok(Some(record))
     }
 
-    /// Makes the checkout ready on the base, and runs the verify command there;
-    /// returns whether it ended by itself.
-    fn run_on_base(&mut self) -> Result<bool, BootError> {
+    /// Makes the checkout ready on the base, and runs the verify command there.
+    fn run_on_base(&mut self) -> Result<BaseRun, BootError> {
         match self.set_up_on_base() {
             // Each step will report it.
-            Err(BootError::Command { .. }) => return Ok(false),
+            Err(BootError::Command { .. }) => return Ok(BaseRun::Cut),
             ready => ready?,
         }
+        self.run_verification(Phase::Warm)
+    }
+
+    fn run_verification(&mut self, phase: Phase) -> Result<BaseRun, BootError> {
         let command = self.batch.settings.hooks.verify.clone();
-        let ran = self.on_boot(Phase::Warm, |lane, occasion| {
-            let ran = lane.run(Phase::Warm, &command, occasion, None, None);
+        let ran = self.on_boot(phase, |lane, occasion| {
+            let ran = lane.run(phase, &command, occasion, None, None);
             ran.map(Some)
         });
+        let is_cut = |class: &String| CUT.iter().any(|cut| class == cut.as_str());
         match ran {
-            Ok(()) => Ok(true),
-            Err(BootError::Command { classes, .. }) => Ok(!classes.iter().any(|class| {
-                let is = |cut: &FailureClass| class == cut.as_str();
-                CUT.iter().any(is)
-            })),
+            Ok(()) => Ok(BaseRun::Passed),
+            Err(BootError::Command { classes, .. }) if classes.iter().any(is_cut) => {
+                Ok(BaseRun::Cut)
+            }
+            Err(BootError::Command { .. }) => Ok(BaseRun::Failed),
             Err(error) => Err(error),
         }
     }
