@@ -152,7 +152,7 @@ fn every_verification_finds_the_state_of_the_base_and_none_of_a_step() {
         found,
         [
             row("base", 0, 1),
-            // Whether it passes over what it left there.
+            // Whether it passes with the layer below it.
             row("base", 1, 0),
             row("a", 1, 1),
             row("b", 1, 2),

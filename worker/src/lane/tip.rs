@@ -58,7 +58,7 @@ impl Lane {
             return;
         }
         let debt = self.tip_debt();
-        // Looked at before the commit is: what lands later is owed anew.
+        // Looked at before the commit is: what lands later is owed again.
         let owed = debt.owed();
         let check = self.check_tip();
         let now = clock::now().wall;

@@ -7,7 +7,7 @@ use premath_worktree::checkout::Checkout;
 use std::path::{Path, PathBuf};
 
 /// A provided file is not in the checkout: what is there is not what the
-/// operator wants verifications to have, and nothing is verified with it.
+/// operator lists for verifications, and nothing is verified with it.
 #[derive(Debug, thiserror::Error)]
 pub enum ProvideError {
     /// The commit has a file of its own there.

@@ -99,7 +99,7 @@ impl Lane {
         tracing::info!(ending = %report.ending, classes = ?report.failure_classes, "step ended");
         self.come_home();
         if is_warm && report.succeeded() && report.commit.is_some() && report.world.is_none() {
-            // Anew: another batch may have verified the target in between.
+            // Again: another batch may have verified the target in between.
             if let Err(error) = self.record_tip_debt() {
                 tracing::warn!(%error, "a batch that is cut now leaves its last commit unverified");
             }

@@ -17,7 +17,7 @@ const PROGRAMS: [&str; 2] = ["podman", "docker"];
 const ANSWER_MAX: u64 = 16 << 20;
 /// The most bytes that are kept of what a program says about a failure.
 const SAID_MAX: u64 = 64 << 10;
-/// What is said in the place of messages that a person has seen.
+/// What is printed in the place of messages that a person has seen.
 const SEEN: &str = "its messages are above";
 /// The digits of an image id (SHA-256).
 const ID_DIGITS: usize = 64;
