@@ -26,9 +26,11 @@ impl<W: Write> Write for PlainWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         let line = text.strip_suffix('\n').unwrap_or(&text);
-        self.0.write_all(plain(line).as_bytes())?;
+        // A log on a full disk must not end a lane: the subscriber would report a
+        // failure by `eprintln!`, which panics there.
+        let _ = self.0.write_all(plain(line).as_bytes());
         if line.len() < text.len() {
-            self.0.write_all(b"\n")?;
+            let _ = self.0.write_all(b"\n");
         }
         Ok(bytes.len())
     }
@@ -41,6 +43,15 @@ impl<W: Write> Write for PlainWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_no_error_for_the_subscriber() {
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        assert_eq!(PlainWriter(full).write(b"event\n").unwrap(), 6);
+    }
 
     #[test]
     fn an_escape_in_an_event_is_spelled_out() {

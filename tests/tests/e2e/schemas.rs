@@ -349,8 +349,30 @@ esac"#;
     forms.admit_ours("retry-policy", &embedded);
     forms.admit_ours("failure-class", &json!("check_failed"));
 
+    forms.admit_ours("harness-toml", &settings());
+
     let kinds: BTreeSet<_> = forms.compiled.keys().cloned().collect();
     assert_eq!(forms.seen, kinds, "a kind was held against no document");
+}
+
+/// The template of `premath init` with every commented key in force, the first
+/// example of each.
+fn settings() -> Value {
+    let text = fs::read_to_string(workspace().join("shared/cli/src/init/harness.toml")).unwrap();
+    let (mut table, mut seen, mut lines) = (String::new(), BTreeSet::new(), Vec::new());
+    for line in text.lines().filter(|line| !line.starts_with("# ")) {
+        let line = line.trim_start_matches('#');
+        if line.starts_with('[') {
+            table = line.to_owned();
+            lines.push(line);
+        } else if let Some((key, _)) = line.split_once(" = ")
+            && seen.insert((table.clone(), key))
+        {
+            lines.push(line);
+        }
+    }
+    assert!(seen.len() > 40, "{seen:?}");
+    toml::from_str(&lines.join("\n")).unwrap()
 }
 
 #[test]
