@@ -80,6 +80,53 @@ fn a_step_sees_an_empty_file_in_the_place_of_a_secret() {
 }
 
 #[test]
+fn secrets_in_ignored_folders_are_empty_too() {
+    if !works("namespaces") {
+        return;
+    }
+    let (scratch, _) = lane_with_secret(1);
+    let lane = &scratch.lanes[0];
+    for at in ["ignored/.env", ".env.d/x", "ignored/real"] {
+        let at = lane.join(at);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        fs::write(at, SECRET).unwrap();
+    }
+    std::os::unix::fs::symlink("ignored/real", lane.join(".env.link")).unwrap();
+    let work = "cat ignored/.env .env.link .env.d/x > src/a.txt; true";
+    let run = scratch.landing_batch(work, "true");
+    run.args(["--sandbox", "namespaces"]).end().exits(0);
+    let seen = scratch.file_on(TARGET, "src/a.txt");
+    assert_eq!(seen.as_deref(), Some(""));
+    for at in ["ignored/.env", ".env.d/x", "ignored/real"] {
+        assert_eq!(fs::read_to_string(lane.join(at)).unwrap(), SECRET, "{at}");
+    }
+}
+
+/// The lane of the first batch has no file there, that of the second has.
+#[test]
+fn a_lane_is_given_up_where_what_landed_would_replace_its_ignored_file() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
+    fs::write(scratch.root.join(".git/info/exclude"), ".env*\n").unwrap();
+    let secret = scratch.lanes[0].join(".env");
+    fs::write(&secret, SECRET).unwrap();
+    let batch = |lane: usize, work: &str| {
+        let run = scratch.landing_worker(lane, "w", work, "true");
+        run.args(["--sandbox", "none", "--max-steps", "1"])
+    };
+    let work = "printf '!.env\n' > .gitignore; echo forged > .env";
+    batch(1, work).end().exits(0);
+    assert_eq!(scratch.file_on(TARGET, ".env").as_deref(), Some("forged\n"));
+    let ended = batch(0, "echo x > new").end();
+    assert_ne!(ended.code, Some(0));
+    let told = "in the place of this ignored file";
+    assert!(
+        ended.stdout.contains(told) || ended.stderr.contains(told),
+        "{ended:?}"
+    );
+    assert_eq!(fs::read_to_string(&secret).unwrap(), SECRET);
+}
+
+#[test]
 fn a_folder_above_a_secret_is_not_renamed() {
     if !works("namespaces") {
         return;

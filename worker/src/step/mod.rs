@@ -79,7 +79,7 @@ impl Lane {
         tracing::info!(provider, "step started");
         let log = StepLog::new(identity, now, provider);
         let ready = self.roots.secure().map_err(BootError::from);
-        if let Err(error) = ready.and_then(|()| self.refuse_dirty()) {
+        if let Err(error) = ready.and_then(|()| self.refuse_unready()) {
             return self.not_begun(claimed, log, &error);
         }
         let batch = self.batch.clone();

@@ -220,7 +220,13 @@ impl Lane {
             return;
         };
         if let Some(commit) = &stopping.work.commit {
-            base.commit.clone_from(commit);
+            // What landed is safe; the lane stays where it began.
+            match self.tree.must_keep_own_files(commit) {
+                Ok(()) => base.commit.clone_from(commit),
+                Err(error) => {
+                    stopping.trouble.lane_lost = Some((error.class(), error.to_string()));
+                }
+            }
         }
         if let Err(error) = self.reset(&base) {
             stopping.trouble.strand(error.class(), error.to_string());

@@ -25,6 +25,7 @@ impl Tree {
     /// [`TreeError`].
     pub fn start_at(&self, base: &Base, issue_id: &str, generation: u64) -> Result<(), TreeError> {
         let commit = self.find_commit(&base.commit)?;
+        self.must_keep_own_files(&base.commit)?;
         self.clear_locks(base.branch.as_deref(), None);
         self.mend_index()?;
         let is_there = self.switched(base, &commit)?;

@@ -1,64 +1,81 @@
 //! Ignored files that were in a person's own worktree before any step.
 //!
-//! A step can change the ignore rules, and can stage an ignored file. Neither
-//! makes such a file part of its work: it is not committed, not salvaged, and
-//! not deleted when the worktree is reset.
+//! A step can change the ignore rules, can stage an ignored file, and can move
+//! one. None of this makes such a file part of its work: it is not committed,
+//! not salvaged, and not deleted when the worktree is reset.
 
 use super::beneath::path;
+use super::descent::{DEPTH_MAX, Descent};
+use super::own_identity::{Identity, read, written};
+use super::own_secrets;
 use super::scan::Scan;
 use super::{Tree, TreeError};
-use std::collections::BTreeSet;
+use rustix::fs::FileType;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
 
-/// Names of files that usually hold secrets.
-const SECRETS: [&[u8]; 3] = [b".netrc", b".npmrc", b".pypirc"];
-/// How the others begin, as `.env.local` does.
-const ENVIRONMENT: &[u8] = b".env";
+/// How many entries of a folder are looked at before it is deleted.
+const ENTRIES_MAX: usize = 500_000;
 
-/// Outermost ignored paths of a worktree, as git names them.
+/// Outermost ignored paths of a worktree, as git names them, with what
+/// identifies each wherever it is moved to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OwnFiles(BTreeSet<Vec<u8>>);
+pub struct OwnFiles {
+    files: BTreeMap<Vec<u8>, Option<Identity>>,
+    secrets: Vec<PathBuf>,
+}
 
 impl OwnFiles {
     /// Reads the form that [`OwnFiles::to_bytes`] writes.
     pub fn from_bytes(bytes: &[u8]) -> Self {
-        let names = bytes.split(|byte| *byte == 0);
-        let names = names.filter(|name| !name.is_empty());
-        Self(names.map(<[u8]>::to_vec).collect())
+        let entries = bytes.split(|byte| *byte == 0);
+        let entries = entries.filter(|entry| !entry.is_empty());
+        let files = entries.map(|entry| {
+            let (identity, name) = read(entry);
+            (name.to_vec(), identity)
+        });
+        Self {
+            files: files.collect(),
+            secrets: Vec::new(),
+        }
     }
 
-    /// Writes the paths, sorted, each ended by a NUL.
+    /// Writes the paths with their identities, sorted, each ended by a NUL.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let names = self.0.iter();
-        names.flat_map(|name| [name, &b"\0"[..]].concat()).collect()
+        let files = self.files.iter();
+        let entries =
+            files.map(|(name, identity)| [&written(*identity, name), &b"\0"[..]].concat());
+        entries.flatten().collect()
     }
 
     /// Returns the paths, sorted.
-    pub fn paths(&self) -> impl Iterator<Item = &std::path::Path> {
-        self.0.iter().map(|name| path(name))
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.keys().map(|name| path(name))
     }
 
-    /// Returns those whose names say that they hold secrets.
-    pub fn secrets(&self) -> impl Iterator<Item = &std::path::Path> {
-        let is_secret = |name: &&Vec<u8>| {
-            let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
-            name.starts_with(ENVIRONMENT) || SECRETS.contains(&name)
-        };
-        self.0.iter().filter(is_secret).map(|name| path(name))
+    /// Returns the files and folders in them whose names say that they hold
+    /// secrets, as they were when the files were kept out.
+    pub fn secrets(&self) -> impl Iterator<Item = &Path> {
+        self.secrets.iter().map(PathBuf::as_path)
     }
 
     /// Returns whether a path is one of these or is below one.
-    fn holds(&self, name: &[u8]) -> bool {
-        let ends = name.iter().enumerate();
-        let ends = ends.filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-        self.0.contains(name) || ends.into_iter().any(|end| self.0.contains(&name[..end]))
+    pub(super) fn holds(&self, name: &[u8]) -> bool {
+        with_above(name).any(|name| self.files.contains_key(name))
     }
 
-    /// Removes them from what differs. What the target tracks stays.
-    pub(super) fn leave_out(&self, scan: &mut Scan, target: &git2::Tree<'_>) {
-        if self.0.is_empty() {
+    /// Removes them from what differs. What the target tracks at their place
+    /// stays.
+    pub(super) fn leave_out(&self, scan: &mut Scan, target: &git2::Tree<'_>, worktree: &Path) {
+        if self.files.is_empty() {
             return;
         }
-        let is_work = |name: &Vec<u8>| !self.holds(name) || target.get_path(path(name)).is_ok();
+        scan.moved = self.moved(scan, worktree);
+        let moved = &scan.moved;
+        let is_work = |name: &Vec<u8>| {
+            let is_moved = with_above(name).any(|name| moved.contains(name));
+            !is_moved && (!self.holds(name) || target.get_path(path(name)).is_ok())
+        };
         scan.paths.retain(is_work);
         scan.nested.retain(is_work);
         scan.unfit.retain(is_work);
@@ -71,12 +88,74 @@ impl OwnFiles {
         }
     }
 
+    /// Finds those of them that a step moved among what differs.
+    fn moved(&self, scan: &Scan, worktree: &Path) -> BTreeSet<Vec<u8>> {
+        let identities = self.identities();
+        let mut moved = BTreeSet::new();
+        if identities.is_empty() {
+            return moved;
+        }
+        let mut seen: HashSet<&[u8]> = HashSet::new();
+        let found = [&scan.paths, &scan.nested, &scan.unfit];
+        for name in found.into_iter().flatten().filter(|name| !self.holds(name)) {
+            for name in with_above(name).filter(|name| seen.insert(name)) {
+                let identity = Identity::of(&worktree.join(path(name)));
+                if identity.is_some_and(|identity| identities.contains(&identity)) {
+                    moved.insert(name.to_vec());
+                }
+            }
+        }
+        moved
+    }
+
+    fn identities(&self) -> HashSet<Identity> {
+        self.files.values().flatten().copied().collect()
+    }
+
     /// Returns whether any of them is in a folder, which is then not deleted.
     pub(super) fn lie_below(&self, folder: &[u8]) -> bool {
         let below = [folder, b"/"].concat();
-        let mut from = self.0.range(below.clone()..);
-        from.next().is_some_and(|name| name.starts_with(&below))
+        let mut from = self.files.range(below.clone()..);
+        from.next()
+            .is_some_and(|(name, _)| name.starts_with(&below))
     }
+
+    /// Returns whether a step moved any of them into a folder. A folder that
+    /// cannot be looked at whole counts.
+    fn were_moved_into(&self, folder: &[u8], descent: &mut Descent, worktree: &Path) -> bool {
+        let identities = self.identities();
+        let mut left = ENTRIES_MAX;
+        let mut folders = match identities.is_empty() {
+            true => Vec::new(),
+            false => vec![(folder.to_vec(), 0)],
+        };
+        while let Some((folder, depth)) = folders.pop() {
+            let names = match descent.list(&folder, left) {
+                Ok(Some(listing)) if depth < DEPTH_MAX => listing.names,
+                Ok(None) => continue,
+                Ok(Some(_)) | Err(_) => return true,
+            };
+            left = left.saturating_sub(names.len());
+            for (name, kind) in names {
+                let at = [&folder[..], b"/", &name].concat();
+                let identity = Identity::of(&worktree.join(path(&at)));
+                if identity.is_some_and(|identity| identities.contains(&identity)) {
+                    return true;
+                }
+                if kind == FileType::Directory {
+                    folders.push((at, depth + 1));
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Returns a path and the folders above it.
+fn with_above(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ends = name.iter().enumerate();
+    let ends = ends.filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    ends.chain([name.len()]).map(|end| &name[..end])
 }
 
 impl Tree {
@@ -87,16 +166,40 @@ impl Tree {
     /// [`TreeError`].
     pub fn ignored_files(&self) -> Result<OwnFiles, TreeError> {
         let scan = self.scan(&self.head_tree()?)?;
-        Ok(OwnFiles(scan.ignored))
+        let files = scan.ignored.into_iter().map(|name| {
+            let identity = Identity::of(&self.worktree.join(path(&name)));
+            (name, identity)
+        });
+        Ok(OwnFiles {
+            files: files.collect(),
+            secrets: Vec::new(),
+        })
     }
 
     /// Keeps files out of the work from now on.
     pub fn keep_out(&mut self, own: OwnFiles) {
         self.own = own;
+        self.own.secrets = own_secrets::find(&self.own, &self.worktree);
     }
 
     /// Returns the files that are kept out of the work.
     pub const fn kept_out(&self) -> &OwnFiles {
         &self.own
+    }
+
+    /// Returns whether a folder holds files that are kept out of the work.
+    pub(super) fn has_own_in(&self, folder: &[u8]) -> bool {
+        if self.own.files.is_empty() {
+            return false;
+        }
+        let moved_into = || {
+            let open = self.beneath().ok().and_then(|root| root.folder().ok());
+            open.is_none_or(|open| {
+                let mut descent = Descent::new(open);
+                self.own
+                    .were_moved_into(folder, &mut descent, &self.worktree)
+            })
+        };
+        self.own.lie_below(folder) || moved_into()
     }
 }

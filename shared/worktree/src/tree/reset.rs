@@ -29,6 +29,7 @@ impl Tree {
         let commit = self.find_commit(&base.commit)?;
         let target = commit.tree().map_err(self.failed("read the tree"))?;
         self.open_up()?;
+        self.must_keep_own_files(&base.commit)?;
         self.clear_locks(base.branch.as_deref(), None);
         self.mend_index()?;
         self.point_at(base, commit.id())?;
@@ -77,7 +78,7 @@ impl Tree {
         let root = self.beneath()?;
         for name in &gone {
             let refused = self.refused("delete", path(name));
-            if self.kept_out().lie_below(name) {
+            if self.has_own_in(name) {
                 let why = "it holds ignored files that were there before the batch";
                 return Err(refused(io::Error::other(why)));
             }

@@ -44,6 +44,8 @@ pub(super) struct Scan {
     /// Tracked files with more than one name: who writes one writes the other.
     /// Only a reset looks at them.
     pub(super) linked: BTreeSet<Vec<u8>>,
+    /// Files of a person's own that a step moved, where they are now.
+    pub(super) moved: BTreeSet<Vec<u8>>,
     /// Files that the index had other times of, and that are the same.
     pub(super) same: Vec<IndexEntry>,
 }
@@ -175,7 +177,7 @@ impl Tree {
                 || path(nested).file_name().is_some_and(|name| name == ".git")
         });
         scan.paths.retain(|path| !scan.nested.contains(path));
-        self.own.leave_out(&mut scan, target);
+        self.own.leave_out(&mut scan, target, &self.worktree);
         Ok(scan)
     }
 

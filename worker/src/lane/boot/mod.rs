@@ -31,6 +31,9 @@ use std::time::Duration;
 /// supervisor kills what it runs within a second.
 pub(crate) const PREDECESSOR: Duration = Duration::from_secs(3);
 
+/// How many secrets that steps can read a warning names.
+const SECRETS_NAMED: usize = 10;
+
 /// What a session says while a step that was cut is taken up.
 const TAKING_UP: &str = "recover the interrupted step";
 
@@ -238,7 +241,7 @@ impl Lane {
                 "{first} is tracked, but files in artifacts/ are never committed or restored"
             ));
         }
-        let secrets: Vec<String> = match self.confinement.mounts() {
+        let mut secrets: Vec<String> = match self.confinement.mounts() {
             true => Vec::new(),
             false => self
                 .tree
@@ -247,6 +250,11 @@ impl Lane {
                 .map(|path| path.display().to_string())
                 .collect(),
         };
+        let more = secrets.len().saturating_sub(SECRETS_NAMED);
+        secrets.truncate(SECRETS_NAMED);
+        if more > 0 {
+            secrets.push(format!("{more} more"));
+        }
         if !secrets.is_empty() {
             warnings.push(format!(
                 "steps in this worktree can read {}; only namespaces can hide files of a worktree",

@@ -23,4 +23,15 @@ impl Lane {
         self.tree.keep_out(own);
         Ok(())
     }
+
+    /// Refuses a worktree that no step can begin in: one with a user's changes,
+    /// or one of whose own files is in the way of the commit to begin at.
+    pub(crate) fn refuse_unready(&self) -> Result<(), BootError> {
+        self.refuse_dirty()?;
+        if self.batch.landing.is_on() && self.tree.kept_out().paths().next().is_some() {
+            let start = self.batch.landing.start()?;
+            self.tree.must_keep_own_files(&start)?;
+        }
+        Ok(())
+    }
 }

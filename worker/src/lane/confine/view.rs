@@ -31,13 +31,14 @@ impl Lane {
         let mut hidden: Vec<PathBuf> = confinement.others.clone();
         hidden.extend(roots.witnesses.parent().map(Path::to_path_buf));
         hidden.retain(|path| is_inside(path));
+        let (emptied, secret_folders) = match phase.is_verification() {
+            true => (Vec::new(), Vec::new()),
+            false => self.secrets(folder, [&covered, &hidden]),
+        };
+        hidden.extend(secret_folders);
         let (writable, readable) = match phase.is_verification() {
             true => (Vec::new(), Vec::new()),
             false => self.handed_out(phase, folder, !covered.is_empty()),
-        };
-        let emptied = match phase.is_verification() {
-            true => Vec::new(),
-            false => self.secrets(folder),
         };
         let scene = Scene {
             host: &confinement.host,
@@ -58,18 +59,28 @@ impl Lane {
             .map_err(ConfineError::Scratch)
     }
 
-    /// Returns the files of a person's own worktree that hold secrets. A file
+    /// Returns the files and the folders of a person's own worktree that hold
+    /// secrets, where no place of the view is around them or in them. What is
     /// behind a symlink that a command made is left out.
-    fn secrets(&self, folder: &Path) -> Vec<PathBuf> {
+    fn secrets(&self, folder: &Path, places: [&Vec<PathBuf>; 2]) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let own = self.tree.kept_out().secrets();
-        let found = own.map(|path| folder.join(path)).filter(|path| {
-            let is_file = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-            let above = path
-                .parent()
-                .and_then(|above| std::fs::canonicalize(above).ok());
-            is_file && above.as_deref() == path.parent()
+        let is_apart = |path: &PathBuf| {
+            let mut places = places.into_iter().flatten();
+            !places.any(|place| path.starts_with(place) || place.starts_with(path))
+        };
+        let is_real = |path: &PathBuf| {
+            let above = path.parent().map(std::fs::canonicalize);
+            let above = above.and_then(Result::ok);
+            above.as_deref() == path.parent()
+        };
+        let found = own.map(|path| folder.join(path)).filter(is_apart);
+        let found = found.filter(is_real).filter_map(|path| {
+            let meta = std::fs::symlink_metadata(&path).ok()?;
+            (meta.is_file() || meta.is_dir()).then_some((path, meta.is_dir()))
         });
-        found.collect()
+        let (folders, files): (Vec<_>, Vec<_>) = found.partition(|(_, is_dir)| *is_dir);
+        let paths = |found: Vec<(PathBuf, bool)>| found.into_iter().map(|(path, _)| path).collect();
+        (paths(files), paths(folders))
     }
 
     /// Returns what a command has of the harness's own, to write and to read:

@@ -58,14 +58,111 @@ fn an_ignored_file_survives_a_reset_after_a_step_changed_the_rules() {
 #[test]
 fn paths_are_read_as_they_were_written() {
     let lane = lane_with_secret();
-    let own = lane.tree.kept_out();
-    assert_eq!(own, &OwnFiles::from_bytes(&own.to_bytes()));
-    assert_eq!(
-        own.secrets().count(),
-        0,
-        "the outermost ignored path is target"
-    );
-    let own = OwnFiles::from_bytes(b".env.local\0app/.env\0app/x.env\0.npmrc\0");
-    let secrets: Vec<_> = own.secrets().map(|path| path.to_str().unwrap()).collect();
-    assert_eq!(secrets, [".env.local", ".npmrc", "app/.env"]);
+    let own = lane.tree.ignored_files().unwrap();
+    assert_eq!(own, OwnFiles::from_bytes(&own.to_bytes()));
+    let old = OwnFiles::from_bytes(b".env\0a/b\0");
+    let paths: Vec<_> = old.paths().map(|path| path.to_str().unwrap()).collect();
+    assert_eq!(paths, [".env", "a/b"]);
+}
+
+#[test]
+fn a_file_that_a_step_moves_is_neither_committed_nor_deleted() {
+    let lane = lane_with_secret();
+    fs::rename(lane.at("target"), lane.at("d/moved")).unwrap();
+    fs::write(lane.at(".gitignore"), "").unwrap();
+    fs::write(lane.at("d/new"), "x").unwrap();
+    assert_eq!(files_of_commit(&lane), ".gitignore d/new");
+    lane.tree.reset(&lane.base, &Ignored::Stay).unwrap();
+    let secret = fs::read_to_string(lane.at("d/moved/.env")).unwrap();
+    assert_eq!(secret, "SECRET=1");
+    assert!(!lane.at("d/new").exists());
+}
+
+#[test]
+fn a_repository_that_a_step_moves_a_file_into_is_not_deleted() {
+    let lane = lane_with_secret();
+    fs::create_dir_all(lane.at("new/.git")).unwrap();
+    fs::rename(lane.at("target"), lane.at("new/moved")).unwrap();
+    let error = lane.tree.reset(&lane.base, &Ignored::Stay).unwrap_err();
+    assert!(error.detail.contains("ignored files"), "{error}");
+    assert!(lane.at("new/moved/.env").exists());
+}
+
+/// Commits a file at a path on top of the base, from the main worktree.
+fn commit_with(lane: &Lane, at: &str, text: &str) -> Base {
+    let blob = lane.main.blob(text.as_bytes()).unwrap();
+    let parent = lane.main.head().unwrap().peel_to_commit().unwrap();
+    let mut update = git2::build::TreeUpdateBuilder::new();
+    update.upsert(at, blob, git2::FileMode::Blob);
+    let tree = update
+        .create_updated(&lane.main, &parent.tree().unwrap())
+        .unwrap();
+    let tree = lane.main.find_tree(tree).unwrap();
+    let author = Signature::now("t", "t@localhost").unwrap();
+    let commit = lane
+        .main
+        .commit(None, &author, &author, "c", &tree, &[&parent])
+        .unwrap();
+    Base {
+        commit: commit.to_string(),
+        branch: None,
+    }
+}
+
+#[test]
+fn a_worktree_does_not_move_to_a_commit_that_replaces_an_ignored_file() {
+    let lane = lane_with_secret();
+    for (at, text) in [("target/.env", "FORGED"), ("target", "FORGED")] {
+        let base = commit_with(&lane, at, text);
+        for moved in [
+            lane.tree.start_at(&base, "i", 1),
+            lane.tree.reset(&base, &Ignored::Stay),
+        ] {
+            let error = moved.unwrap_err();
+            assert!(error.detail.starts_with("target"), "{at}: {error}");
+        }
+        assert_eq!(lane.tree.base().unwrap(), lane.base, "{at}");
+        let secret = fs::read_to_string(lane.at("target/.env")).unwrap();
+        assert_eq!(secret, "SECRET=1", "{at}");
+    }
+    let base = commit_with(&lane, "target/other", "x");
+    lane.tree.start_at(&base, "i", 1).unwrap();
+    let secret = fs::read_to_string(lane.at("target/.env")).unwrap();
+    assert_eq!(secret, "SECRET=1");
+    assert!(lane.at("target/other").is_file());
+}
+
+#[test]
+fn secrets_are_found_in_ignored_folders_and_behind_links() {
+    let mut lane = Lane::new();
+    let rules = "target/\n.env*\nprivate/\n.npmrc\n";
+    fs::write(lane.at(".gitignore"), rules).unwrap();
+    for at in [
+        "target/.env",
+        "target/CACHEDIR.TAG",
+        ".env.d/x/.env",
+        ".env.venv/pyvenv.cfg",
+        "private/deep/.netrc",
+        "private/node_modules/p/.npmrc",
+        "private/real",
+        "d/.npmrc",
+        "d/not.env",
+    ] {
+        let at = lane.at(at);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        fs::write(at, "SECRET=1").unwrap();
+    }
+    for (link, to) in [
+        (".env.local", "private/real"),
+        (".env.tracked", "a.txt"),
+        (".env.out", "/etc/passwd"),
+    ] {
+        std::os::unix::fs::symlink(to, lane.at(link)).unwrap();
+    }
+    let own = lane.tree.ignored_files().unwrap();
+    lane.tree.keep_out(own);
+    let secrets = lane.tree.kept_out().secrets();
+    let secrets: Vec<_> = secrets.map(|path| path.to_str().unwrap()).collect();
+    let expected = [".env.d", "d/.npmrc", "private/deep/.netrc", "private/real"];
+    assert_eq!(secrets, expected);
 }
