@@ -25,7 +25,7 @@ impl Lane {
     }
 
     /// Refuses a worktree that no step can begin in: one with a user's changes,
-    /// or one of whose own files is in the way of the commit to begin at.
+    /// or one with an own file that conflicts with the commit to begin at.
     pub(crate) fn refuse_unready(&self) -> Result<(), BootError> {
         self.refuse_dirty()?;
         if self.batch.landing.is_on() && self.tree.kept_out().paths().next().is_some() {
