@@ -125,7 +125,8 @@ fn witnessed(repository: &Path, count: usize) -> Result<(Vec<f64>, f64), Wrong> 
     for entry in fs::read_dir(repository.join("artifacts/ciwitness"))? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_of_step = name.ends_with(".verify.json");
+        // The first one with build state is on the base, before any step.
+        let is_of_step = name.ends_with(".verify.json") && !name.contains(".boot.");
         if !is_of_step && !name.ends_with(".tip.json") {
             continue;
         }
