@@ -72,6 +72,7 @@ fn a_step_ignores_the_request_to_end(ground: &mut Ground) {
     let script = r#"trap '' TERM INT HUP QUIT; echo "attack: the end"
 setsid sh -c "trap '' TERM INT HUP; sleep 300; sleep 300" &
 while :; do sleep 300; done"#;
+    ground.limits_steps_to(10);
     ground.hostile("h", script);
     ground.nights();
 }

@@ -118,8 +118,9 @@ commit=$(g commit-tree -p HEAD -m bomb "$tree"); g update-ref HEAD "$commit" || 
 /// A descriptor that cannot write takes a lock all the same.
 fn a_lock_of_the_harnesss_is_not_held(ground: &mut Ground) {
     let script = r#"for file in $(find "$ROOT/.premath" "$ROOT/.git" "$ROOT/artifacts" "$ROOT"-lanes -name '*lock' 2>/dev/null) "$ROOT/.premath/issues.jsonl"; do
-  premath-probe flock "$file" 30 > /dev/null 2>&1 < /dev/null &
-done; sleep 5; echo 'attack: the end'; sleep 30"#;
+  premath-probe flock "$file" 300 > /dev/null 2>&1 < /dev/null &
+done; sleep 5; echo 'attack: the end'; sleep 300"#;
+    ground.limits_steps_to(15);
     ground.hostile("h", script);
     ground.honest_work_takes(1);
     ground.night();

@@ -124,7 +124,7 @@ pub fn trajectory_ref(step: &StepIdentity) -> String {
 ///
 /// Minted by [`JoinClosed::admit`](super::chain::JoinClosed::admit) alone and
 /// consumed by writing the change. It cannot be copied, defaulted, read from a
-/// file or used for another kind of change; `tests/tests/compile_fail` proves
+/// file or used for another kind of change; `shared/kernel/tests/compile_fail` proves
 /// it.
 #[derive(Debug)]
 #[must_use = "a right that is not used changes nothing"]

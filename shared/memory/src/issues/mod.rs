@@ -316,6 +316,27 @@ impl IssueMemory {
     /// Makes a change that an instruction claims. A leased row is changed only
     /// if `key` names the lease: id, owner and generation.
     ///
+    /// A second change needs another authority; one authority for two changes
+    /// does not compile:
+    ///
+    /// ```
+    /// # use premath_kernel::{authority::InstructedChange, issue::lease::LeaseKey};
+    /// # use premath_memory::{IssueChange, IssueMemory};
+    /// # fn two(memory: IssueMemory, [first, second]: [InstructedChange; 2], edit: IssueChange) {
+    /// let _ = memory.instruct(first, edit.clone(), LeaseKey::default());
+    /// let _ = memory.instruct(second, edit, LeaseKey::default());
+    /// # }
+    /// ```
+    ///
+    /// ```compile_fail,E0382
+    /// # use premath_kernel::{authority::InstructedChange, issue::lease::LeaseKey};
+    /// # use premath_memory::{IssueChange, IssueMemory};
+    /// # fn two(memory: IssueMemory, one: InstructedChange, edit: IssueChange) {
+    /// let _ = memory.instruct(one, edit.clone(), LeaseKey::default());
+    /// let _ = memory.instruct(one, edit, LeaseKey::default());
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`IssueMemory::operate`]; refused where the authority is for another

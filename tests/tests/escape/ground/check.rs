@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 /// How long what was started may take to go after the harness did.
-const GOING: Duration = Duration::from_secs(2);
+const GOING: Duration = Duration::from_secs(20);
 
 /// Where something of the user's could be left outside its folder.
 const SHARED: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/run"];

@@ -26,16 +26,17 @@ pub(crate) use user::User;
 pub(crate) const TARGET: &str = "harness/integration";
 
 /// How long git may take in the user's repository.
-const HANG: Duration = Duration::from_secs(5);
+const HANG: Duration = Duration::from_secs(60);
 
 /// What verifies the work: honest issues find what they need.
 const VERIFY: &str = "[ -f src/base.txt ] && [ ! -L src ]";
 
-/// The settings of every night: no waiting, and no pause for a row of failures.
-const SETTINGS: &str = r#"[supervision]
-step_limit = "6s"
-verify_limit = "6s"
-grace = "500ms"
+/// How many seconds a step may take: no honest step of a slow machine takes them.
+const STEP_LIMIT: u32 = 40;
+
+/// The settings of every night, below the limit of a step: no waiting, and no
+/// pause for a row of failures.
+const SETTINGS: &str = r#"grace = "500ms"
 free_disk = 0
 free_memory = 0
 [breaker]
@@ -55,6 +56,7 @@ pub(crate) struct Ground {
     steps: Vec<Step>,
     rows: Vec<(String, String)>,
     settings: String,
+    step_limit: u32,
     verify: String,
     honest_pause: u32,
     environment: Vec<(String, String)>,
@@ -93,6 +95,7 @@ impl Ground {
             steps: Vec::new(),
             rows: Vec::new(),
             settings: String::new(),
+            step_limit: STEP_LIMIT,
             verify: VERIFY.to_owned(),
             honest_pause: 0,
             environment: Vec::new(),
@@ -112,7 +115,7 @@ impl Ground {
         ground.write("home/.ssh/id_ed25519", "SECRET-KEY\n");
         ground.write("repo/ignored/cache.txt", "warm\n");
         ground.write("repo/verify.sh", "[ ! -e src/broken.txt ]\n");
-        ground.write("repo/harness.toml", SETTINGS);
+        ground.write_settings();
         ground.own();
         ground.commits("settings");
         ground
@@ -172,9 +175,21 @@ impl Ground {
             return;
         }
         self.settings.push_str(text);
-        let all = format!("{SETTINGS}{}", self.settings);
-        self.write("repo/harness.toml", &all);
+        self.write_settings();
         self.commits("more settings");
+    }
+
+    fn write_settings(&self) {
+        let (seconds, more) = (self.step_limit, &self.settings);
+        let limits = format!("step_limit = \"{seconds}s\"\nverify_limit = \"{seconds}s\"");
+        let all = format!("[supervision]\n{limits}\n{SETTINGS}{more}");
+        self.write("repo/harness.toml", &all);
+    }
+
+    /// Sets how long a step may take: where a hostile one never ends by itself.
+    pub(crate) fn limits_steps_to(&mut self, seconds: u32) {
+        self.step_limit = seconds;
+        self.settings("");
     }
 
     /// Sets the command that verifies.

@@ -9,8 +9,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 /// How long a night may take, whatever its steps do, and each hostile step more.
-const BOUND: Duration = Duration::from_secs(25);
-const BOUND_OF_STEP: Duration = Duration::from_secs(1);
+const BOUND: Duration = Duration::from_secs(180);
+const BOUND_OF_STEP: Duration = Duration::from_secs(40);
 
 /// How much memory the harness may take: it holds no content of a step's.
 const MEMORY: u64 = 1 << 30;
