@@ -36,9 +36,22 @@ pub(crate) fn ended(result: Result<(), Wrong>) -> ExitCode {
     }
 }
 
+/// Whether this is an unoptimised build, whose figures mean nothing.
+pub(crate) const IS_DEBUG: bool = cfg!(debug_assertions);
+
+/// Refuses to measure an unoptimised build.
+pub(crate) fn optimised() -> Result<(), Wrong> {
+    match IS_DEBUG {
+        true => Err(Wrong::because("debug figures mean nothing: add --release")),
+        false => Ok(()),
+    }
+}
+
 /// Prints the head of the table.
 pub(crate) fn head() {
-    line("what", "figure", "baseline", "ratio", "target");
+    if !IS_DEBUG {
+        line("what", "figure", "baseline", "ratio", "target");
+    }
 }
 
 /// Prints a figure beside its baseline.
@@ -52,6 +65,10 @@ pub(crate) fn note(name: &str, figure: &str) {
 }
 
 fn line(name: &str, figure: &str, baseline: &str, ratio: &str, target: &str) {
+    if IS_DEBUG {
+        println!("ran: {name}");
+        return;
+    }
     let text = format!("{name:<64} {figure:>10} {baseline:>10} {ratio:>6}  {target}");
     println!("{}", text.trim_end());
 }

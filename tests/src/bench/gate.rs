@@ -37,11 +37,12 @@ const JUDGE: &str = "--judge";
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let measured = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => measure(10_000, 21),
-        ["--quick"] => measure(1_000, 5),
+        [] => figure::optimised().and_then(|()| measure(10_000, 21)),
+        ["--quick"] => figure::optimised().and_then(|()| measure(1_000, 5)),
+        ["--smoke"] => measure(50, 1),
         [JUDGE, calls] => judge_once(calls),
         _ => {
-            eprintln!("usage: premath-bench-gate [--quick]");
+            eprintln!("usage: premath-bench-gate [--quick | --smoke]");
             return ExitCode::from(2);
         }
     };

@@ -2,7 +2,8 @@
 //! run, because the machine may be shared.
 //!
 //! A benchmark is not a test: a ratio over its target is printed and nothing
-//! else. It fails only where the work itself went wrong.
+//! else. It fails only where the work itself went wrong. `--smoke` runs every part
+//! once, in a build of any profile, and prints no figure of an unoptimised one.
 
 #![expect(
     clippy::print_stdout,
@@ -54,23 +55,37 @@ const QUICK: Sizes = Sizes {
     large: 10_000,
 };
 
+/// Shows that every part still works; a build of any profile will do.
+const SMOKE: Sizes = Sizes {
+    runs: 1,
+    batch: 4,
+    claims: 400,
+    large: 2_000,
+};
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let sizes = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => FULL,
         ["--quick"] => QUICK,
+        ["--smoke"] => SMOKE,
         ["--only", part] => return ended(run_part(part)),
         [memory::HOLD, path] => return ended(memory::hold(path)),
         _ => {
-            eprintln!("usage: premath-bench [--quick | --only step|verification]");
+            eprintln!("usage: premath-bench [--quick | --smoke | --only step|verification]");
             return ExitCode::from(2);
         }
     };
-    ended(run(sizes))
+    let checked = match arguments == ["--smoke"] {
+        true => Ok(()),
+        false => figure::optimised(),
+    };
+    ended(checked.and_then(|()| run(sizes)))
 }
 
 /// Measures one part in full.
 fn run_part(part: &str) -> Result<(), Wrong> {
+    figure::optimised()?;
     let programs = Programs::build()?;
     let folder = tempfile::tempdir_in(programs.folder())?;
     figure::head();

@@ -49,15 +49,22 @@ const QUICK: Sizes = Sizes {
     memory: 64 << 20,
 };
 
+const SMOKE: Sizes = Sizes {
+    runs: 1,
+    speed: 64 << 10,
+    memory: 1 << 20,
+};
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     figure::ended(
         match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            [] => measure(FULL),
-            ["--quick"] => measure(QUICK),
+            [] => figure::optimised().and_then(|()| measure(FULL)),
+            ["--quick"] => figure::optimised().and_then(|()| measure(QUICK)),
+            ["--smoke"] => measure(SMOKE),
             [READ, agent, bytes, payload] => read(agent, bytes, payload),
             _ => {
-                eprintln!("usage: premath-bench-stream [--quick]");
+                eprintln!("usage: premath-bench-stream [--quick | --smoke]");
                 return ExitCode::from(2);
             }
         },
