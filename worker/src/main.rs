@@ -10,9 +10,9 @@ use harness_worker::batch::{Batch, Opening, RecoverAt, foreign_warning};
 use harness_worker::exit;
 use harness_worker::gate::{self, GateArgs};
 use harness_worker::interrupt::Interrupt;
-use harness_worker::lane::{BootError, Lane};
+use harness_worker::lane::{BootError, BootReport, Lane};
 use harness_worker::refusal::{self, RefusedLane};
-use harness_worker::settings::{LoopFlags, Settings};
+use harness_worker::settings::{LoopFlags, Settings, SettingsError};
 use harness_worker::stderr::{end_told, failed, say};
 use harness_worker::step::StepReport;
 use harness_worker::supervisor;
@@ -20,8 +20,9 @@ use harness_worker::trust;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::canonical;
 use premath_kernel::json::plain::plain;
+use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::exit::LoopEnd;
-use premath_kernel::record::event::{ProviderUse, WORKER_ACTION, WorkerReport};
+use premath_kernel::record::event::{ProviderUse, TipCheck, WORKER_ACTION, WorkerReport};
 use premath_memory::{Compaction, StoreError, clock};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Write;
@@ -87,116 +88,33 @@ fn run(arguments: &Arguments) -> u8 {
     if let Some(Command::Gate(arguments)) = &arguments.command {
         return gate::main(arguments, listen);
     }
-    let mut flags = arguments.flags.clone();
-    // A worker's own worktree says which repository it belongs to.
-    flags
-        .repo_root
-        .get_or_insert_with(|| arguments.worktree_root.clone());
-    let settings = match Settings::resolve(&flags, clock::now().wall) {
-        Ok(mut settings) => {
-            // For so few steps it does not pay.
-            settings.warm &= arguments.max_steps >= WARM_STEPS;
-            settings
-        }
-        Err(error) => {
-            let lane = RefusedLane {
-                worker_id: arguments.worker_id.clone(),
-                worktree: arguments.worktree_root.clone(),
-            };
-            return refusal::tell(&flags, &error, &[lane]);
-        }
+    let settings = match settings_of(arguments) {
+        Ok(settings) => settings,
+        Err(code) => return code,
     };
-    match trust::settle(&flags) {
-        Ok(lines) => lines.iter().for_each(|line| say(&plain(line))),
-        Err(error) => {
-            let lane = RefusedLane {
-                worker_id: arguments.worker_id.clone(),
-                worktree: arguments.worktree_root.clone(),
-            };
-            return refusal::tell(&flags, &error, &[lane]);
-        }
-    }
     let interrupt = Interrupt::new(settings.limits.drain_grace);
     if let Err(error) = listen(interrupt.clone()) {
         return failed(&error, None, exit::USAGE);
     }
     let worktrees = [arguments.worktree_root.clone()];
-    let batch = match Batch::open(settings, &worktrees, Opening::Worker, interrupt.clone()) {
+    let batch = match Batch::open(settings, &worktrees, Opening::Worker, interrupt) {
         Ok(batch) => Arc::new(batch),
         Err(error) => return failed(&error, error.hint(), error.exit_code()),
     };
     let _batch = tracing::error_span!("batch", id = batch.id()).entered();
     let _lane = tracing::error_span!("lane", worker = arguments.worker_id).entered();
-    say(&plain(&batch.settings.mode.told()));
-    say(&plain(&batch.settings.sandbox.choice.told()));
-    let deadline = batch.settings.bounds.deadline;
-    if let Some(at) = deadline.ends_at(clock::now().wall, Duration::ZERO) {
-        say(&end_told(at));
-    }
-    for target_sync in batch.target_sync() {
-        let warning = if target_sync.is_warning() {
-            "warning: "
-        } else {
-            ""
-        };
-        say(&format!("{warning}{}", plain(&target_sync.to_string())));
-    }
-    let network = batch.settings.network.choice.warning();
-    let warnings = [foreign_warning(&batch.foreign_rows()), network];
-    for warning in warnings.into_iter().flatten() {
-        say(&format!("warning: {}", plain(&warning)));
-    }
-    let booted = Lane::boot(
-        batch.clone(),
-        &arguments.worker_id,
-        &arguments.worktree_root,
-        false,
-    );
-    let (mut lane, boot) = match booted {
+    announce(&batch);
+    let (mut lane, boot) = match boot(&batch, arguments) {
         Ok(booted) => booted,
-        Err(error) => return failed(&error, error.hint(), boot_code(&error)),
+        Err(code) => return code,
     };
-    for warning in &boot.warnings {
-        say(&format!("warning: {}", plain(warning)));
-    }
-    if let Some(branch) = &boot.salvage {
-        say(&format!("leftover work saved on {branch}"));
-    }
-    let Worked {
-        reports,
-        store_lost,
-        lane_lost,
-    } = Alone::new(&batch, &arguments.worker_id).work(&mut lane, arguments.max_steps);
+    let worked = Alone::new(&batch, &arguments.worker_id).work(&mut lane, arguments.max_steps);
     let ended_by = batch.admission().ended_by();
-    lane.verify_tip(true);
-    let tips = batch.tips();
-    tips.iter().for_each(|tip| say(&plain(&tip.to_string())));
-    let tip_fails = tips.iter().any(|tip| !tip.passed);
-    if let Err(error) = lane.finish() {
-        say(&format!("the last session was not written: {error}"));
-    }
-    if !store_lost {
-        batch.last_outside_changes().iter().for_each(tell_change);
-        batch.sweep_shared();
-        let _ = batch.recover_rows(RecoverAt::End);
-        // Another batch may be running: only if it is worthwhile.
-        let _ = batch.memory.compact(Compaction::WhereItPays);
-    }
-    if reports.is_empty() && !store_lost && ended_by.is_none() {
+    let tips = finish(&batch, lane, worked.store_lost);
+    if worked.reports.is_empty() && !worked.store_lost && ended_by.is_none() {
         say("no issue is ready");
     }
-    let endings = batch.endings();
-    let end = LoopEnd {
-        signal: batch.interrupt.last_signal(),
-        store_lost,
-        refused: false,
-        failed: endings.values().any(|(_, ended)| *ended == Some(false)),
-        lane_lost: lane_lost || reports.iter().any(|report| report.lane_lost.is_some()),
-        missing: is_missing(&batch),
-        unpushed: is_unpushed(&batch),
-        tip_fails,
-        ended_by,
-    };
+    let end = end_of(&batch, &worked, &tips, ended_by);
     let code = end.exit_code();
     let used = batch.account();
     for line in account::told(&used, ended_by, clock::now().wall) {
@@ -208,8 +126,8 @@ fn run(arguments: &Arguments) -> u8 {
             worker_id: &arguments.worker_id,
             acts_under: (&batch.settings.mode).into(),
             issues_path: batch.memory.path().to_string_lossy().into_owned(),
-            count: reports.len(),
-            items: reports.iter().map(StepReport::outcome).collect(),
+            count: worked.reports.len(),
+            items: worked.reports.iter().map(StepReport::outcome).collect(),
             handoff: boot.handoff.as_ref(),
             ended_by,
             providers: ProviderUse::all(&used, clock::now().wall),
@@ -220,6 +138,104 @@ fn run(arguments: &Arguments) -> u8 {
         let _ = writeln!(std::io::stdout(), "{}", canonical(&document));
     }
     code
+}
+
+/// Reads the settings and accepts the governing files, or says why the batch is
+/// refused.
+fn settings_of(arguments: &Arguments) -> Result<Settings, u8> {
+    let mut flags = arguments.flags.clone();
+    // A worker's own worktree says which repository it belongs to.
+    flags
+        .repo_root
+        .get_or_insert_with(|| arguments.worktree_root.clone());
+    let refused = |error: &SettingsError| {
+        let lane = RefusedLane {
+            worker_id: arguments.worker_id.clone(),
+            worktree: arguments.worktree_root.clone(),
+        };
+        refusal::tell(&flags, error, &[lane])
+    };
+    let settings = Settings::resolve(&flags, clock::now().wall);
+    let mut settings = settings.map_err(|error| refused(&error))?;
+    // For so few steps it does not pay.
+    settings.warm &= arguments.max_steps >= WARM_STEPS;
+    let accepted = trust::settle(&flags).map_err(|error| refused(&error))?;
+    accepted.iter().for_each(|line| say(&plain(line)));
+    Ok(settings)
+}
+
+/// Says what the batch is run with.
+fn announce(batch: &Batch) {
+    let settings = &batch.settings;
+    say(&plain(&settings.mode.told()));
+    say(&plain(&settings.sandbox.choice.told()));
+    let deadline = settings.bounds.deadline;
+    if let Some(at) = deadline.ends_at(clock::now().wall, Duration::ZERO) {
+        say(&end_told(at));
+    }
+    for target_sync in batch.target_sync() {
+        let warning = if target_sync.is_warning() {
+            "warning: "
+        } else {
+            ""
+        };
+        say(&format!("{warning}{}", plain(&target_sync.to_string())));
+    }
+    let network = settings.network.choice.warning();
+    let warnings = [foreign_warning(&batch.foreign_rows()), network];
+    for warning in warnings.into_iter().flatten() {
+        say(&format!("warning: {}", plain(&warning)));
+    }
+}
+
+/// Boots the lane and says what a person should know about it.
+fn boot(batch: &Arc<Batch>, arguments: &Arguments) -> Result<(Lane, BootReport), u8> {
+    let worktree = &arguments.worktree_root;
+    let booted = Lane::boot(batch.clone(), &arguments.worker_id, worktree, false);
+    let (lane, boot) = booted.map_err(|error| failed(&error, error.hint(), boot_code(&error)))?;
+    for warning in &boot.warnings {
+        say(&format!("warning: {}", plain(warning)));
+    }
+    if let Some(branch) = &boot.salvage {
+        say(&format!("leftover work saved on {branch}"));
+    }
+    Ok((lane, boot))
+}
+
+/// Ends the lane and puts issue memory in order; returns the outcomes of the
+/// verifications of last commits.
+fn finish(batch: &Batch, mut lane: Lane, store_lost: bool) -> Vec<TipCheck> {
+    lane.verify_tip(true);
+    let tips = batch.tips();
+    tips.iter().for_each(|tip| say(&plain(&tip.to_string())));
+    if let Err(error) = lane.finish() {
+        say(&format!("the last session was not written: {error}"));
+    }
+    if !store_lost {
+        batch.last_outside_changes().iter().for_each(tell_change);
+        batch.sweep_shared();
+        let _ = batch.recover_rows(RecoverAt::End);
+        // Another batch may be running: only if it is worthwhile.
+        let _ = batch.memory.compact(Compaction::WhereItPays);
+    }
+    tips
+}
+
+/// Sums up what the exit code follows from.
+fn end_of(batch: &Batch, worked: &Worked, tips: &[TipCheck], ended_by: Option<EndedBy>) -> LoopEnd {
+    let mut lost = worked.reports.iter().map(|report| &report.lane_lost);
+    let endings = batch.endings();
+    LoopEnd {
+        signal: batch.interrupt.last_signal(),
+        store_lost: worked.store_lost,
+        refused: false,
+        failed: endings.values().any(|(_, ended)| *ended == Some(false)),
+        lane_lost: worked.lane_lost || lost.any(Option::is_some),
+        missing: is_missing(batch),
+        unpushed: is_unpushed(batch),
+        tip_fails: tips.iter().any(|tip| !tip.passed),
+        ended_by,
+    }
 }
 
 /// Says what landed of what was closed here; returns whether some did not.

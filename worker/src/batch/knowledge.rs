@@ -34,6 +34,18 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
+    /// Reads what the trajectory reports.
+    pub(super) fn of(rows: &[StepRow]) -> Self {
+        let mut knowledge = Self {
+            history: BatchHistory::fold(rows),
+            ..Self::default()
+        };
+        for row in rows {
+            knowledge.note(row);
+        }
+        knowledge
+    }
+
     /// Returns the issues that are not to be dispatched again in a batch.
     pub(super) fn used_up(&self, batch: &str) -> BTreeSet<String> {
         self.history

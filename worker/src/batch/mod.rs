@@ -7,6 +7,7 @@ mod error;
 mod failure;
 mod holder;
 mod knowledge;
+mod opening;
 mod outside;
 mod recovery;
 mod room;
@@ -15,6 +16,7 @@ mod warmth;
 
 pub use admission::Admitted;
 pub use error::BatchError;
+pub use opening::Opening;
 pub use outside::foreign_warning;
 pub use premath_kernel::record::trajectory::RecoverAt;
 pub use supervision::{EndedStep, StepEnd, SupervisionChange};
@@ -25,21 +27,15 @@ use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
 use crate::settings::Settings;
 pub(crate) use holder::batch_holder;
-use holder::is_alive;
 use knowledge::Knowledge;
 use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
-use premath_kernel::issue::graph::Scope;
 use premath_kernel::policy::admission::Admission;
-use premath_kernel::policy::provider::ProviderDesk;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::TipCheck;
-use premath_kernel::record::trajectory::{
-    BatchHistory, BatchRecord, StepRow, action, batch_end_row, batch_id, batch_resume_row,
-    batch_start_row,
-};
-use premath_memory::{IssueMemory, OpenOptions, Trajectory, TrajectoryFileError, View, clock};
+use premath_kernel::record::trajectory::{StepRow, action, batch_end_row};
+use premath_memory::{IssueMemory, Trajectory, TrajectoryFileError, View, clock};
 use premath_worktree::landing::Landing;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,151 +72,7 @@ pub struct Batch {
     kill_switch: KillSwitch,
 }
 
-/// How a batch begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
-    /// A coordinator's: recorded; resumes an interrupted one, unless disabled.
-    Coordinator {
-        /// Begin afresh.
-        afresh: bool,
-    },
-    /// A single worker's: counted in this process, not recorded.
-    Worker,
-}
-
 impl Batch {
-    /// Opens memory and trajectory, and begins or resumes a batch.
-    ///
-    /// A closed issue whose step has no row gets it here (`contracts.md` 6).
-    ///
-    /// # Errors
-    ///
-    /// [`BatchError`].
-    pub fn open(
-        mut settings: Settings,
-        worktrees: &[PathBuf],
-        opening: Opening,
-        interrupt: Interrupt,
-    ) -> Result<Self, BatchError> {
-        let options = OpenOptions {
-            insist_on_network_filesystem: std::env::var_os("PREMATH_ALLOW_NETWORK_FS")
-                .is_some_and(|value| value == "1"),
-            ..OpenOptions::default()
-        };
-        let kill_switch = KillSwitch::from_environment()?;
-        let opened = SystemTime::now();
-        settings.settle_landing(worktrees)?;
-        settings.settle_warmth(worktrees)?;
-        let memory = IssueMemory::open(&settings.roots.issues, &options)?;
-        let trajectory = Trajectory::open(&settings.roots.trajectory)?;
-        let rows = trajectory.rows()?;
-        let mut knowledge = Knowledge {
-            history: BatchHistory::fold(&rows),
-            ..Knowledge::default()
-        };
-        for row in &rows {
-            knowledge.note(row);
-        }
-        let digest = settings.digest(worktrees);
-        let holder = batch_holder(clock::this_process().as_ref());
-        let now = clock::now().wall;
-        let resumable = match opening {
-            Opening::Coordinator { afresh: false } => {
-                knowledge.history.resumable(&digest, &is_alive).cloned()
-            }
-            _ => None,
-        };
-        // A cycle that was there before the batch refuses it before anything is
-        // written; one that appeared in its middle holds its members.
-        if resumable.is_none()
-            && let Some(path) = memory.diagnose(Scope::Active)?.cycle_path
-        {
-            let path = path.iter().map(ToString::to_string).collect();
-            return Err(BatchError::Cycle(path));
-        }
-        let repository = settings.roots.repository.clone();
-        let landing = Landing::begin(settings.landing.clone(), repository)?;
-        settings.roots.prepare()?;
-        memory.check_seal()?;
-        let mut open = knowledge.history.open().iter();
-        let others = open.any(|batch| is_alive(&batch.holder));
-        let closed = memory.view(|view| knowledge.landed(&view))?;
-        let target_sync = landing.sync_target(closed, others)?;
-        kill_switch.reached(Boundary::TargetReady);
-        if resumable.is_none() {
-            // What a person did before the batch is none of its business.
-            drop(memory.take_outside_changes());
-        }
-        let (id, mut first) = match &resumable {
-            Some(open) => (open.batch_id.clone(), batch_resume_row(open, holder, now)),
-            None => {
-                let id = batch_id(&holder, now);
-                let record = BatchRecord {
-                    settings_digest: digest,
-                    holder,
-                };
-                (id.clone(), batch_start_row(&id, record, now))
-            }
-        };
-        for row in &rows {
-            knowledge.note_account(row, &id);
-        }
-        let bounds = &settings.bounds;
-        let jitter = settings.backoff.jitter_percent();
-        let mut desk = ProviderDesk::new(bounds.providers.clone(), jitter, &id);
-        for (provider, until) in knowledge.account.parked() {
-            desk.restore(provider, until);
-        }
-        let admission = Admission::new(bounds.admission(), desk);
-        first.instruction_refs = settings.mode.instruction_refs();
-        let recorded = opening != Opening::Worker;
-        let batch = Self {
-            settings,
-            memory,
-            trajectory,
-            landing,
-            interrupt,
-            warmth: Warmth::default(),
-            program: PathBuf::from("/proc/self/exe"),
-            opened,
-            id,
-            target_sync,
-            recorded,
-            resumed: resumable.is_some(),
-            knowledge: Mutex::new(knowledge),
-            admission: Mutex::new(admission),
-            owes_push: AtomicBool::new(resumable.is_some()),
-            kill_switch,
-        };
-        if recorded {
-            let stale: Vec<StepRow> = batch
-                .knowledge()
-                .history
-                .abandoned(Some(&batch.id), &is_alive)
-                .iter()
-                .map(|open| {
-                    let mut row = batch_end_row(&open.batch_id, "abandoned", now);
-                    row.instruction_refs.clone_from(&open.instruction_refs);
-                    row
-                })
-                .collect();
-            for row in &stale {
-                batch.record(row)?;
-                batch.owe_push();
-            }
-            batch.record(&first)?;
-            batch.reached(Boundary::BatchRecorded);
-        } else {
-            batch.knowledge().history.observe(&first);
-        }
-        if let Some(open) = &resumable {
-            batch.take_up_filed(open.started_at.time())?;
-        }
-        batch.recover_rows(RecoverAt::Start)?;
-        batch.release_used_up()?;
-        Ok(batch)
-    }
-
     /// Removes what processes that were killed before this batch began left
     /// half-done in the repository's shared git folder.
     pub fn sweep_shared(&self) {

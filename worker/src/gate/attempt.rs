@@ -16,6 +16,7 @@ use premath_memory::roots::worktree_root;
 use premath_memory::{artifact, clock};
 use premath_worktree::tree::Tree;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::Path;
 
 /// What a gate's commands are witnessed as.
@@ -52,26 +53,7 @@ impl Gate {
             artifact::open_stream(&stderr)?,
         );
         let started_at = clock::now().wall;
-        let (interrupt, supervisor) = (self.interrupt.clone(), &mut self.supervisor);
-        let exit = self.runtime.block_on(async {
-            let mut running = supervisor.begin(spec, files.0, files.1).await?;
-            let mut look = tokio::time::interval(LOOK);
-            // The first interrupt asks for the command's end, the second kills it.
-            let mut asked = Level::None;
-            loop {
-                tokio::select! {
-                    biased;
-                    exit = running.wait() => return exit,
-                    _ = look.tick() => {}
-                }
-                let level = interrupt.level();
-                if level > asked {
-                    asked = level;
-                    running.stop(level == Level::Kill).await?;
-                }
-            }
-        });
-        let exit: Exit = exit.map_err(|error: SupervisorError| GateError::from(error))?;
+        let exit = self.run_to_end(spec, files)?;
         let finished_at = clock::now().wall;
         replay(&stdout, &stderr);
         if let ExitCause::SpawnFailed { message, .. } = &exit.cause {
@@ -112,6 +94,30 @@ impl Gate {
             witness_ref: Some(witness.reference),
             survivors: exit.survivors,
         })
+    }
+
+    /// Runs the command. The first interrupt asks for its end, the second kills
+    /// it.
+    fn run_to_end(&mut self, spec: CommandSpec, files: (File, File)) -> Result<Exit, GateError> {
+        let (interrupt, supervisor) = (self.interrupt.clone(), &mut self.supervisor);
+        let exit = self.runtime.block_on(async {
+            let mut running = supervisor.begin(spec, files.0, files.1).await?;
+            let mut look = tokio::time::interval(LOOK);
+            let mut asked = Level::None;
+            loop {
+                tokio::select! {
+                    biased;
+                    exit = running.wait() => return exit,
+                    _ = look.tick() => {}
+                }
+                let level = interrupt.level();
+                if level > asked {
+                    asked = level;
+                    running.stop(level == Level::Kill).await?;
+                }
+            }
+        });
+        exit.map_err(|error: SupervisorError| GateError::from(error))
     }
 
     fn spec(&self, attempt: u32) -> CommandSpec {

@@ -15,6 +15,7 @@ mod network;
 mod policy;
 mod program;
 mod protect;
+mod resolve;
 mod resources;
 mod sandbox;
 mod signing;
@@ -41,20 +42,17 @@ pub use verify::Provided;
 pub(crate) use verify::tracked_at;
 pub use world::{WorldSettings, worlds_root};
 
-use crate::environment;
 pub use crate::environment::EnvironmentRules;
-use keys::{LandingKeys, OnFailure, OnNoChange};
 use premath_kernel::authority::MutationMode;
-use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
-use premath_kernel::issue::{Selection, TypeSelection};
+use premath_kernel::issue::Selection;
+use premath_kernel::issue::lease::AssigneeRule;
 use premath_kernel::json::canonical;
-use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::policy::retry::{BackoffTable, RetryPolicy};
 use premath_kernel::policy::silence::SilenceLimits;
 use premath_kernel::turn::GovernanceProfile;
+use premath_memory::StoreError;
 use premath_memory::roots::{self, MemoryRoots};
-use premath_memory::{StoreError, artifact};
 use premath_worktree::signing::Signer;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -72,6 +70,15 @@ pub struct Hooks {
     pub stop: Option<String>,
     /// The startup verification: passes before anything is changed.
     pub startup: Option<String>,
+}
+
+impl Hooks {
+    /// Returns the commands that are set.
+    fn commands(&self) -> impl Iterator<Item = &str> {
+        let optional = [&self.boot, &self.stop, &self.startup];
+        let optional = optional.into_iter().flatten();
+        optional.chain([&self.verify]).map(String::as_str)
+    }
 }
 
 /// The bounds of commands.
@@ -197,193 +204,6 @@ pub struct Setup {
 }
 
 impl Settings {
-    /// Puts flags, environment and file together, in falling order.
-    ///
-    /// # Errors
-    ///
-    /// [`SettingsError`], naming the flag or key.
-    pub fn resolve(flags: &LoopFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
-        let roots = roots_of(flags)?;
-        let mut file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;
-        let more = variable_of("PREMATH_ENV_ALLOW").unwrap_or_default();
-        file.environment.allow.extend(split(&more));
-        let sandbox = Sandbox::resolve(flags, &file, &roots.repository)?;
-        let network = Network::resolve(flags, &file, sandbox.choice.mode)?;
-        let signer = file.signing.signer(&file.places, &roots.repository)?;
-        let provided = file.verify.provided(&file.places, &roots.repository)?;
-        let named = protect::named(flags, &file, &provided, &roots.repository);
-        let batch = file.batch;
-        let text = |flag: &Option<String>, variable: &str, key: &Option<String>| {
-            [flag.clone(), variable_of(variable), key.clone()]
-                .into_iter()
-                .flatten()
-                .find(|value| !value.trim().is_empty())
-        };
-        let work = agent::AgentSelection {
-            flags,
-            table: &file.agent,
-            bounds: &file.bounds,
-            command: batch.work_cmd.as_deref(),
-        };
-        let work = work.workforce()?;
-        let verify = text(&flags.verify_cmd, "PREMATH_VERIFY_CMD", &batch.verify_cmd)
-            .ok_or(SettingsError::CommandMissing { name: "verify" })?;
-        let hooks = Hooks {
-            verify,
-            boot: text(&None, "PREMATH_BOOT_CMD", &batch.boot_cmd),
-            stop: text(&None, "PREMATH_STOP_CMD", &batch.stop_cmd),
-            startup: text(&None, "PREMATH_STARTUP_CMD", &batch.startup_cmd),
-        };
-        let lease_ttl = match (flags.lease_ttl_seconds, batch.lease_ttl.map(|wait| wait.0)) {
-            (Some(seconds), _) => Duration::from_secs(seconds),
-            (None, Some(ttl)) => ttl,
-            (None, None) => TTL_DEFAULT,
-        };
-        if !(TTL_MIN..=TTL_MAX).contains(&lease_ttl) {
-            return Err(SettingsError::Value {
-                name: "--lease-ttl-seconds",
-                detail: format!(
-                    "{} s is out of range; expected {} to {} s",
-                    lease_ttl.as_secs(),
-                    TTL_MIN.as_secs(),
-                    TTL_MAX.as_secs()
-                ),
-            });
-        }
-        let wish = instruction::ModeSelection {
-            flags,
-            file: &batch,
-            repository: &roots.repository,
-            has_startup: hooks.startup.is_some(),
-            now,
-        };
-        let mode = wish.mode()?;
-        instruction::must_bind(&mode, &work)?;
-        let transport = text(
-            &flags.host_action_transport,
-            "PREMATH_HOST_ACTION_TRANSPORT",
-            &None,
-        );
-        let transport = match transport.as_deref() {
-            None | Some("mcp") => HostActionTransport::Mcp,
-            Some("local-repl") => HostActionTransport::LocalRepl,
-            Some(other) => {
-                return Err(SettingsError::Value {
-                    name: "--host-action-transport",
-                    detail: format!("unknown transport `{other}`; expected `mcp` or `local-repl`"),
-                });
-            }
-        };
-        let types = match (&flags.issue_types, batch.issue_types.map(|words| words.0)) {
-            (Some(types), _) => types_of(&split(types)),
-            (None, Some(types)) => types_of(&types),
-            (None, None) => TypeSelection::Default,
-        };
-        let labels = match &flags.labels {
-            Some(labels) => split(labels),
-            None => batch.labels.unwrap_or_default().0,
-        };
-        let assignee = flags.assignee.clone().or(batch.assignee);
-        let assignees = match assignee.as_deref() {
-            None | Some("none") => AssigneeRule::Unassigned,
-            Some("any") => AssigneeRule::Any,
-            Some(name) => AssigneeRule::Named(name.to_owned()),
-        };
-        let retry = policy::policy_in(&roots.repository, batch.retry_policy.as_deref())?;
-        let prompt_template = match &file.prompt_template {
-            None => None,
-            Some(path) => {
-                let path = roots.repository.join(path);
-                let bytes = artifact::read(&path)?.ok_or(StoreError::Missing { path })?;
-                Some(String::from_utf8_lossy(&bytes).into_owned())
-            }
-        };
-        let governance = governance::profile(&file.governance, &roots.repository)?;
-        let bounds = file.bounds.settled(flags, &work, now)?;
-        let mut backoff = file.backoff;
-        if let Some(percent) = file.jitter_percent {
-            backoff.set_jitter(percent);
-        }
-        let landing_is_default = flags.landing.is_none() && file.landing.mode.is_none();
-        let landing = landing_of(flags, file.landing)?;
-        let setup = file.worktrees.setup_cmd.map(|command| Setup {
-            command,
-            inputs: file.worktrees.setup_inputs,
-        });
-        // What makes a lane ready may well install what its commands begin with.
-        if setup.is_none() && hooks.boot.is_none() {
-            let commands = program::Commands {
-                flags,
-                places: &file.places,
-                agents: &file.agent,
-                work: &work,
-                verify: &hooks.verify,
-                startup: hooks.startup.as_deref(),
-                check: (landing.check.as_deref()).filter(|_| landing.mode == LandingMode::Merge),
-                sandbox: &sandbox,
-            };
-            let inherited = sandbox.inherited(&file.environment);
-            let path = environment::path(inherited, &file.environment);
-            commands.must_be_there(path.as_deref())?;
-        }
-        let mut protect = file.protect;
-        let check = landing.check.as_deref();
-        let of_hooks = [&hooks.boot, &hooks.stop, &hooks.startup]
-            .into_iter()
-            .flatten();
-        protect.add_commands(of_hooks.map(String::as_str).chain([&*hooks.verify]));
-        protect.add_commands(
-            setup
-                .iter()
-                .map(|setup| setup.command.as_str())
-                .chain(check),
-        );
-        protect.add_commands(work.all().map(|work| work.command.as_str()));
-        protect.add_named(named);
-        let worlds = file.worlds.into_iter();
-        let worlds = worlds.map(|(name, path)| (name, roots.repository.join(path)));
-        let worlds = worlds.collect();
-        let witness_prefix = text(
-            &flags.witness_ref_prefix,
-            "PREMATH_WITNESS_REF_PREFIX",
-            &batch.witness_ref_prefix,
-        );
-        Ok(Self {
-            roots,
-            session_path: flags.session_path.clone(),
-            ledger_path: flags.feature_ledger_path.clone(),
-            lease_ttl,
-            work,
-            hooks,
-            witness_prefix: witness_prefix.unwrap_or_else(|| DEFAULT_WITNESS_PREFIX.to_owned()),
-            mode,
-            transport,
-            selection: Selection { types, labels },
-            assignees,
-            stop_on_failure: flags.stop_on_failure
-                || (!flags.continue_on_failure && batch.on_failure == Some(OnFailure::Stop)),
-            refuse_no_change: batch.on_no_change == Some(OnNoChange::Refuse),
-            limits: file.limits,
-            retry,
-            backoff,
-            environment: file.environment,
-            prompt_template,
-            landing,
-            landing_is_default,
-            setup,
-            protect,
-            governance,
-            bounds,
-            sandbox,
-            resources: file.resources.resolve(resources::machine_memory()),
-            network,
-            warm: file.verify.warm(),
-            signer,
-            provided,
-            worlds,
-        })
-    }
-
     /// Returns what commands inherit before the rules of `[env]`.
     pub(crate) fn inherited(&self) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
         self.sandbox.inherited(&self.environment)
@@ -502,44 +322,12 @@ pub(crate) fn roots_of(flags: &LoopFlags) -> Result<MemoryRoots, StoreError> {
     Ok(roots)
 }
 
-/// Reads where work lands; a target may be given with `refs/heads/`.
-fn landing_of(flags: &LoopFlags, file: LandingKeys) -> Result<LandingRule, SettingsError> {
-    let mode = flags.landing.as_deref().map(str::parse::<LandingMode>);
-    let mode = mode.transpose().map_err(|error| SettingsError::Value {
-        name: "--landing",
-        detail: error.to_string(),
-    })?;
-    let mut rule = LandingRule {
-        mode: mode.or(file.mode.map(|word| word.0)).unwrap_or_default(),
-        check: file.check_cmd,
-        push: file.push,
-        ..LandingRule::default()
-    };
-    if let Some(target) = flags.landing_target.as_ref().or(file.target.as_ref()) {
-        let name = target.trim();
-        name.strip_prefix("refs/heads/")
-            .unwrap_or(name)
-            .clone_into(&mut rule.target);
-    }
-    Ok(rule)
-}
-
 fn split(list: &str) -> Vec<String> {
     list.split(',')
         .map(str::trim)
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect()
-}
-
-fn types_of(words: &[String]) -> TypeSelection {
-    if words.iter().any(|word| word == "all") {
-        TypeSelection::All
-    } else if words.is_empty() {
-        TypeSelection::Default
-    } else {
-        TypeSelection::Only(words.to_vec())
-    }
 }
 
 fn variable_of(name: &str) -> Option<String> {

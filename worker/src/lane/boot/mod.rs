@@ -3,26 +3,20 @@
 mod baseline;
 mod command;
 mod error;
+mod open;
 mod own_files;
 mod recovery;
 
 pub use error::BootError;
 
+use super::Lane;
 use super::command::Phase;
-use super::confine::Confinement;
-use super::site::Site;
-use super::{Lane, LaneRoots, LaneState};
 use crate::batch::Batch;
-use crate::supervisor::Supervisor;
-use premath_kernel::issue::graph::Scope;
-use premath_kernel::record::bootstrap::{Bootstrap, bootstrap};
+use premath_kernel::record::bootstrap::Bootstrap;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
-use premath_memory::projection::{self};
-use premath_memory::roots::lane_name;
-use premath_memory::{StoreError, WorktreeLock, roots};
 use premath_worktree::ownership::is_provisioned;
-use premath_worktree::tree::{Base, Tree, is_worktree_of};
+use premath_worktree::tree::Base;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,136 +64,16 @@ impl Lane {
         worktree: &Path,
         tolerate_cycle: bool,
     ) -> Result<(Self, BootReport), BootError> {
-        let worktree = std::fs::canonicalize(worktree).map_err(|source| StoreError::Io {
-            operation: "find the worktree",
-            path: worktree.to_path_buf(),
-            source,
-        })?;
-        let repository = &batch.settings.roots.repository;
-        if !is_worktree_of(repository, &worktree) {
-            return Err(BootError::Foreign {
-                worktree,
-                repository: repository.clone(),
-            });
-        }
-        let tree = Tree::open_in(repository, &worktree)?;
-        if let Some(filter) = tree.external_filters()? {
-            return Err(BootError::Filter { worktree, filter });
-        }
-        let mut roots = LaneRoots::at(&worktree);
-        if let Some(path) = &batch.settings.session_path {
-            roots.session = worktree.join(path);
-        }
-        if let Some(path) = &batch.settings.ledger_path {
-            roots.ledger = worktree.join(path);
-        }
-        let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR)?;
-        tree.lead_back()?;
-        let alone = batch.landing.branches();
-        tree.let_go(&lane_name(&worktree));
-        drop(alone);
-        roots.prepare()?;
-        roots::exclude_from_status_in(tree.common_folder())?;
-        let diagnosis = batch.memory.diagnose(Scope::Active)?;
-        if let Some(path) = diagnosis.cycle_path
-            && !tolerate_cycle
-        {
-            return Err(BootError::Cycle(
-                path.iter().map(ToString::to_string).collect(),
-            ));
-        }
-        let home = LaneState::at(repository, &worktree);
-        let site = Site::prepare(repository, home.clone())?;
-        let session = projection::read_session(&home.session)?;
-        let ledger = projection::read_ledger(&home.ledger)?;
-        let handoff = session
-            .as_ref()
-            .map(|session| bootstrap(session, ledger.as_ref()));
-        let shared = lock.share().map_err(|source| StoreError::LockIo {
-            path: worktree.clone(),
-            source,
-        })?;
-        let supervisor = Supervisor::start(&batch.program, shared)?;
-        let confinement = Confinement::of(&batch.settings, &tree, &worktree)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(BootError::Runtime)?;
-        let mut lane = Self {
-            batch,
-            worker_id: worker_id.to_owned(),
-            worktree,
-            roots,
-            home,
-            tree,
-            site,
-            confinement,
-            supervisor,
-            runtime,
-            session,
-            away: None,
-            step_index: 0,
-            owes_tip: false,
-            lock,
-        };
-        lane.remember_own_files()?;
-        let mut salvage = lane.take_up()?;
-        let is_ours = is_provisioned(lane.tree.git_folder());
-        if is_ours {
-            salvage = salvage.or(lane.clear()?);
-        }
-        lane.refuse_dirty()?;
-        if !is_ours {
-            lane.find_own_files()?;
-        }
+        let (mut lane, handoff) = Self::open(batch, worker_id, worktree, tolerate_cycle)?;
+        let salvage = lane.settle_leftovers()?;
         lane.to_the_target()?;
         lane.batch.reached(Boundary::LaneAtTarget);
         lane.tree.settle_index();
         let base = lane.tree.base()?;
         lane.make_git(&base)?;
-        let (next_target, snapshot) = lane.batch.memory.view(|view| {
-            let next = view
-                .ready()
-                .find(|row| lane.batch.settings.selection.admits(&row.issue))
-                .map(|row| row.issue.id.to_string());
-            (next, view.snapshot_ref())
-        })?;
-        let issues_path = lane.batch.memory.path().to_string_lossy().into_owned();
-        let worker = lane.worker_id.clone();
-        let batch_id = lane.batch.id().to_owned();
-        let instruction_refs = lane.batch.settings.mode.instruction_refs();
-        lane.write_session(SessionWrite {
-            state: SessionState::Active,
-            issue_id: Some(String::new()),
-            summary: Some("booted".to_owned()),
-            next_step: Some(next_target.as_ref().map_or_else(
-                || "no issue is ready".to_owned(),
-                |issue| format!("claim {issue}"),
-            )),
-            instruction_refs: Some(instruction_refs),
-            issues_path: Some(issues_path),
-            issues_snapshot_ref: Some(snapshot),
-            worker_id: Some(worker),
-            batch_id: Some(batch_id),
-            step: StepWrite::Clear,
-            ..SessionWrite::default()
-        })?;
+        let next_target = lane.write_booted()?;
         lane.batch.reached(Boundary::LaneBooted);
-        let hooks = &lane.batch.settings.hooks;
-        let is_as_it_was = !lane.batch.landing.is_on()
-            && lane.setup().is_none()
-            && hooks.boot.is_none()
-            && hooks.startup.is_none();
-        let ready = lane
-            .boot_setup()
-            .and_then(|()| lane.boot_command(Phase::Boot))
-            .and_then(|()| lane.warm_up())
-            .and_then(|()| lane.boot_command(Phase::Startup))
-            .and_then(|()| match is_as_it_was {
-                true => Ok(()),
-                false => lane.refuse_dirty(),
-            });
-        if let Err(error) = ready {
+        if let Err(error) = lane.run_hooks() {
             lane.write_session(SessionWrite {
                 state: SessionState::Stopped,
                 summary: Some(format!("not booted: {error}")),
@@ -218,6 +92,69 @@ impl Lane {
             warnings: lane.warnings(),
         };
         Ok((lane, report))
+    }
+
+    /// Saves what a step that was cut left, and refuses what a person left;
+    /// returns the branch that work was saved on.
+    fn settle_leftovers(&mut self) -> Result<Option<String>, BootError> {
+        self.remember_own_files()?;
+        let mut salvage = self.take_up()?;
+        let is_ours = is_provisioned(self.tree.git_folder());
+        if is_ours {
+            salvage = salvage.or(self.clear()?);
+        }
+        self.refuse_dirty()?;
+        if !is_ours {
+            self.find_own_files()?;
+        }
+        Ok(salvage)
+    }
+
+    /// Writes the session of a booted lane; returns the issue that a claim would
+    /// take now.
+    fn write_booted(&mut self) -> Result<Option<String>, BootError> {
+        let selection = &self.batch.settings.selection;
+        let (next_target, snapshot) = self.batch.memory.view(|view| {
+            let mut ready = view.ready();
+            let next = ready.find(|row| selection.admits(&row.issue));
+            let next = next.map(|row| row.issue.id.to_string());
+            (next, view.snapshot_ref())
+        })?;
+        let next_step = next_target.as_ref().map_or_else(
+            || "no issue is ready".to_owned(),
+            |issue| format!("claim {issue}"),
+        );
+        self.write_session(SessionWrite {
+            state: SessionState::Active,
+            issue_id: Some(String::new()),
+            summary: Some("booted".to_owned()),
+            next_step: Some(next_step),
+            instruction_refs: Some(self.batch.settings.mode.instruction_refs()),
+            issues_path: Some(self.batch.memory.path().to_string_lossy().into_owned()),
+            issues_snapshot_ref: Some(snapshot),
+            worker_id: Some(self.worker_id.clone()),
+            batch_id: Some(self.batch.id().to_owned()),
+            step: StepWrite::Clear,
+            ..SessionWrite::default()
+        })?;
+        Ok(next_target)
+    }
+
+    /// Runs setup, boot hook and verifications; the tree must be clean then.
+    fn run_hooks(&mut self) -> Result<(), BootError> {
+        let hooks = &self.batch.settings.hooks;
+        let is_as_it_was = !self.batch.landing.is_on()
+            && self.setup().is_none()
+            && hooks.boot.is_none()
+            && hooks.startup.is_none();
+        self.boot_setup()?;
+        self.boot_command(Phase::Boot)?;
+        self.warm_up()?;
+        self.boot_command(Phase::Startup)?;
+        match is_as_it_was {
+            true => Ok(()),
+            false => self.refuse_dirty(),
+        }
     }
 
     /// Says what a person should know about the worktree.

@@ -1,0 +1,210 @@
+//! The opening of a batch: anew, or where an interrupted one ended.
+
+use super::holder::{batch_holder, is_alive};
+use super::knowledge::Knowledge;
+use super::{Batch, BatchError, RecoverAt, Warmth};
+use crate::boundary::KillSwitch;
+use crate::interrupt::Interrupt;
+use crate::settings::Settings;
+use premath_kernel::issue::graph::Scope;
+use premath_kernel::policy::admission::Admission;
+use premath_kernel::policy::provider::ProviderDesk;
+use premath_kernel::policy::target_sync::TargetSync;
+use premath_kernel::record::boundary::Boundary;
+use premath_kernel::record::trajectory::{
+    BatchRecord, OpenBatch, StepRow, batch_end_row, batch_id, batch_resume_row, batch_start_row,
+};
+use premath_memory::{IssueMemory, OpenOptions, Trajectory, clock};
+use premath_worktree::landing::Landing;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+/// How a batch begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// A coordinator's: recorded; resumes an interrupted one, unless disabled.
+    Coordinator {
+        /// Begin afresh.
+        afresh: bool,
+    },
+    /// A single worker's: counted in this process, not recorded.
+    Worker,
+}
+
+/// Which batch begins: a new one, or the interrupted one that is resumed.
+struct BatchStart {
+    id: String,
+    /// The row that opens or resumes it.
+    row: StepRow,
+    resumed: Option<OpenBatch>,
+    at: jiff::Timestamp,
+}
+
+impl BatchStart {
+    fn of(resumed: Option<OpenBatch>, record: BatchRecord, at: jiff::Timestamp) -> Self {
+        let (id, row) = match &resumed {
+            Some(open) => (
+                open.batch_id.clone(),
+                batch_resume_row(open, record.holder, at),
+            ),
+            None => {
+                let id = batch_id(&record.holder, at);
+                (id.clone(), batch_start_row(&id, record, at))
+            }
+        };
+        Self {
+            id,
+            row,
+            resumed,
+            at,
+        }
+    }
+}
+
+impl Batch {
+    /// Opens memory and trajectory, and begins or resumes a batch.
+    ///
+    /// A closed issue whose step has no row gets it here (`contracts.md` 6).
+    ///
+    /// # Errors
+    ///
+    /// [`BatchError`].
+    pub fn open(
+        mut settings: Settings,
+        worktrees: &[PathBuf],
+        opening: Opening,
+        interrupt: Interrupt,
+    ) -> Result<Self, BatchError> {
+        let kill_switch = KillSwitch::from_environment()?;
+        let opened = SystemTime::now();
+        settings.settle_landing(worktrees)?;
+        settings.settle_warmth(worktrees)?;
+        let memory = IssueMemory::open(&settings.roots.issues, &open_options())?;
+        let trajectory = Trajectory::open(&settings.roots.trajectory)?;
+        let rows = trajectory.rows()?;
+        let mut knowledge = Knowledge::of(&rows);
+        let record = BatchRecord {
+            settings_digest: settings.digest(worktrees),
+            holder: batch_holder(clock::this_process().as_ref()),
+        };
+        let resumed = match opening {
+            Opening::Coordinator { afresh: false } => {
+                let history = &knowledge.history;
+                history.resumable(&record.settings_digest, &is_alive)
+            }
+            _ => None,
+        };
+        let mut start = BatchStart::of(resumed.cloned(), record, clock::now().wall);
+        // A cycle that was there before the batch refuses it before anything is
+        // written; one that appeared in its middle holds its members.
+        if start.resumed.is_none() {
+            refuse_cycle(&memory)?;
+        }
+        let repository = settings.roots.repository.clone();
+        let landing = Landing::begin(settings.landing.clone(), repository)?;
+        settings.roots.prepare()?;
+        memory.check_seal()?;
+        let target_sync = sync_target(&landing, &knowledge, &memory)?;
+        kill_switch.reached(Boundary::TargetReady);
+        if start.resumed.is_none() {
+            // What a person did before the batch is none of its business.
+            drop(memory.take_outside_changes());
+        }
+        for row in &rows {
+            knowledge.note_account(row, &start.id);
+        }
+        start.row.instruction_refs = settings.mode.instruction_refs();
+        let batch = Self {
+            admission: Mutex::new(admission_of(&settings, &knowledge, &start.id)),
+            settings,
+            memory,
+            trajectory,
+            landing,
+            interrupt,
+            warmth: Warmth::default(),
+            program: PathBuf::from("/proc/self/exe"),
+            opened,
+            id: start.id.clone(),
+            target_sync,
+            recorded: opening != Opening::Worker,
+            resumed: start.resumed.is_some(),
+            knowledge: Mutex::new(knowledge),
+            owes_push: AtomicBool::new(start.resumed.is_some()),
+            kill_switch,
+        };
+        batch.take_up(&start)?;
+        Ok(batch)
+    }
+
+    /// Records the start, and takes up what batches that were cut left.
+    fn take_up(&self, start: &BatchStart) -> Result<(), BatchError> {
+        if self.recorded {
+            for row in self.abandoned(start.at) {
+                self.record(&row)?;
+                self.owe_push();
+            }
+            self.record(&start.row)?;
+            self.reached(Boundary::BatchRecorded);
+        } else {
+            self.knowledge().history.observe(&start.row);
+        }
+        if let Some(open) = &start.resumed {
+            self.take_up_filed(open.started_at.time())?;
+        }
+        self.recover_rows(RecoverAt::Start)?;
+        self.release_used_up()
+    }
+
+    /// Returns the rows that close the batches whose processes are dead.
+    fn abandoned(&self, now: jiff::Timestamp) -> Vec<StepRow> {
+        let knowledge = self.knowledge();
+        let open = knowledge.history.abandoned(Some(&self.id), &is_alive);
+        let row = |open: &OpenBatch| {
+            let mut row = batch_end_row(&open.batch_id, "abandoned", now);
+            row.instruction_refs.clone_from(&open.instruction_refs);
+            row
+        };
+        open.iter().map(|open| row(open)).collect()
+    }
+}
+
+fn open_options() -> OpenOptions {
+    OpenOptions {
+        insist_on_network_filesystem: std::env::var_os("PREMATH_ALLOW_NETWORK_FS")
+            .is_some_and(|value| value == "1"),
+        ..OpenOptions::default()
+    }
+}
+
+fn refuse_cycle(memory: &IssueMemory) -> Result<(), BatchError> {
+    let path = memory.diagnose(Scope::Active)?.cycle_path;
+    path.map_or(Ok(()), |path| {
+        let path = path.iter().map(ToString::to_string);
+        Err(BatchError::Cycle(path.collect()))
+    })
+}
+
+/// Puts the landing target where the batch's steps begin.
+fn sync_target(
+    landing: &Landing,
+    knowledge: &Knowledge,
+    memory: &IssueMemory,
+) -> Result<Vec<TargetSync>, BatchError> {
+    let mut open = knowledge.history.open().iter();
+    let others = open.any(|batch| is_alive(&batch.holder));
+    let closed = memory.view(|view| knowledge.landed(&view))?;
+    Ok(landing.sync_target(closed, others)?)
+}
+
+/// Returns the admission, in which providers stay parked.
+fn admission_of(settings: &Settings, knowledge: &Knowledge, batch_id: &str) -> Admission {
+    let bounds = &settings.bounds;
+    let jitter = settings.backoff.jitter_percent();
+    let mut desk = ProviderDesk::new(bounds.providers.clone(), jitter, batch_id);
+    for (provider, until) in knowledge.account.parked() {
+        desk.restore(provider, until);
+    }
+    Admission::new(bounds.admission(), desk)
+}

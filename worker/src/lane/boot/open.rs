@@ -1,0 +1,113 @@
+//! What a lane works by: its worktree, locked, with a supervisor.
+
+use super::super::confine::Confinement;
+use super::super::site::Site;
+use super::super::{Lane, LaneRoots, LaneState};
+use super::{BootError, PREDECESSOR};
+use crate::batch::Batch;
+use crate::settings::Settings;
+use crate::supervisor::Supervisor;
+use premath_kernel::issue::graph::Scope;
+use premath_kernel::record::bootstrap::{Bootstrap, bootstrap};
+use premath_memory::roots::lane_name;
+use premath_memory::{StoreError, WorktreeLock, projection, roots};
+use premath_worktree::tree::{Tree, is_worktree_of};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+impl Lane {
+    /// Locks a worktree and starts its supervisor; returns the session before
+    /// with the lane.
+    pub(super) fn open(
+        batch: Arc<Batch>,
+        worker_id: &str,
+        worktree: &Path,
+        tolerate_cycle: bool,
+    ) -> Result<(Self, Option<Bootstrap>), BootError> {
+        let repository = &batch.settings.roots.repository;
+        let (worktree, tree) = worktree_of(repository, worktree)?;
+        let roots = roots_at(&worktree, &batch.settings);
+        let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR)?;
+        tree.lead_back()?;
+        let alone = batch.landing.branches();
+        tree.let_go(&lane_name(&worktree));
+        drop(alone);
+        roots.prepare()?;
+        roots::exclude_from_status_in(tree.common_folder())?;
+        let cycle = batch.memory.diagnose(Scope::Active)?.cycle_path;
+        if let Some(path) = cycle.filter(|_| !tolerate_cycle) {
+            let path = path.iter().map(ToString::to_string);
+            return Err(BootError::Cycle(path.collect()));
+        }
+        let home = LaneState::at(repository, &worktree);
+        let site = Site::prepare(repository, home.clone())?;
+        let session = projection::read_session(&home.session)?;
+        let ledger = projection::read_ledger(&home.ledger)?;
+        let handoff = session
+            .as_ref()
+            .map(|session| bootstrap(session, ledger.as_ref()));
+        let shared = lock.share().map_err(|source| StoreError::LockIo {
+            path: worktree.clone(),
+            source,
+        })?;
+        let supervisor = Supervisor::start(&batch.program, shared)?;
+        let lane = Self {
+            confinement: Confinement::of(&batch.settings, &tree, &worktree)?,
+            runtime: runtime()?,
+            batch,
+            worker_id: worker_id.to_owned(),
+            worktree,
+            roots,
+            home,
+            tree,
+            site,
+            supervisor,
+            session,
+            away: None,
+            step_index: 0,
+            owes_tip: false,
+            lock,
+        };
+        Ok((lane, handoff))
+    }
+}
+
+/// Opens a worktree of a repository.
+fn worktree_of(repository: &Path, worktree: &Path) -> Result<(PathBuf, Tree), BootError> {
+    let worktree = std::fs::canonicalize(worktree).map_err(|source| StoreError::Io {
+        operation: "find the worktree",
+        path: worktree.to_path_buf(),
+        source,
+    })?;
+    if !is_worktree_of(repository, &worktree) {
+        return Err(BootError::Foreign {
+            worktree,
+            repository: repository.to_path_buf(),
+        });
+    }
+    let tree = Tree::open_in(repository, &worktree)?;
+    match tree.external_filters()? {
+        Some(filter) => Err(BootError::Filter { worktree, filter }),
+        None => Ok((worktree, tree)),
+    }
+}
+
+/// Returns where a lane's published files are.
+fn roots_at(worktree: &Path, settings: &Settings) -> LaneRoots {
+    let mut roots = LaneRoots::at(worktree);
+    if let Some(path) = &settings.session_path {
+        roots.session = worktree.join(path);
+    }
+    if let Some(path) = &settings.ledger_path {
+        roots.ledger = worktree.join(path);
+    }
+    roots
+}
+
+fn runtime() -> Result<Runtime, BootError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(BootError::Runtime)
+}

@@ -1,0 +1,249 @@
+//! A command of the lane: run under its supervisor, watched, classified,
+//! witnessed (`contracts.md` 7, `agents.md`).
+
+mod finished;
+mod phase;
+mod watch;
+
+pub(crate) use phase::Phase;
+
+use super::Lane;
+use super::confine::ConfineError;
+use super::listener::Listener;
+use super::watch::LeaseWatch;
+use crate::environment;
+use crate::supervisor::{CommandSpec, Exit, SupervisorError, shell};
+use crate::witness;
+use finished::FinishedCommand;
+use premath_evidence::{Agent, FoldedStream, ShellCall};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::policy::budget::Budget;
+use premath_memory::{StoreError, artifact, clock};
+use premath_worktree::tree::TreeState;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::Duration;
+use watch::CommandWatch;
+
+/// How often a running command's lease and the interrupt are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Why a command was ended by us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// The lease could not be relied on any more.
+    Lease(FailureClass),
+    /// A person asked for it.
+    Interrupt,
+}
+
+/// A command that is over.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) cut: Option<Cut>,
+    /// Empty where it passed.
+    pub(crate) classes: Vec<String>,
+    pub(crate) call: ShellCall,
+    pub(crate) witness_ref: String,
+    /// HEAD and tree as the command left them.
+    pub(crate) after: TreeState,
+    /// Processes that could not be ended: the worktree cannot be trusted.
+    pub(crate) survivors: u32,
+    /// What the agent's event stream amounts to, where it printed one.
+    pub(crate) stream: Option<FoldedStream>,
+}
+
+impl Ran {
+    pub(crate) fn passed(&self) -> bool {
+        self.classes.is_empty() && self.cut.is_none()
+    }
+}
+
+/// A command could not be run or witnessed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    #[error(transparent)]
+    Supervisor(#[from] SupervisorError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Tree(#[from] premath_worktree::tree::TreeError),
+    #[error("cannot read the event stream {path}")]
+    Stream {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Confine(#[from] ConfineError),
+}
+
+impl CommandError {
+    pub(crate) fn class(&self) -> FailureClass {
+        match self {
+            Self::Supervisor(error) => error.class(),
+            Self::Store(_) | Self::Stream { .. } => FailureClass::ProjectionStoreIo,
+            Self::Tree(error) => error.class(),
+            Self::Confine(error) => error.class(),
+        }
+    }
+}
+
+/// What a command belongs to.
+pub(crate) struct Occasion<'a> {
+    pub(crate) step_id: &'a str,
+    pub(crate) issue_id: &'a str,
+    pub(crate) generation: u64,
+    pub(crate) variables: &'a [(&'a str, OsString)],
+    /// The agent; `None` if no work command belongs to it.
+    pub(crate) task: Option<Task<'a>>,
+}
+
+/// What the work command of a step is.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'a> {
+    /// Whose event stream it prints.
+    pub(crate) agent: Option<Agent>,
+    /// The digest of its prompt.
+    pub(crate) prompt_digest: &'a str,
+}
+
+impl Occasion<'_> {
+    /// Returns the agent whose event stream a phase's command prints.
+    fn agent(&self, phase: Phase) -> Option<Agent> {
+        self.task(phase).and_then(|task| task.agent)
+    }
+
+    fn task(&self, phase: Phase) -> Option<Task<'_>> {
+        self.task.filter(|_| phase == Phase::Work)
+    }
+
+    fn prompt_digest(&self, phase: Phase) -> Option<String> {
+        self.task(phase).map(|task| task.prompt_digest.to_owned())
+    }
+}
+
+impl Lane {
+    /// Runs a command to its end and writes its witness.
+    pub(crate) fn run(
+        &mut self,
+        phase: Phase,
+        command: &str,
+        occasion: &Occasion<'_>,
+        before: Option<TreeState>,
+        lease: Option<&mut LeaseWatch>,
+    ) -> Result<Ran, CommandError> {
+        // What is known is not looked at again: a look hashes all that changed.
+        let before = match before {
+            Some(known) => known,
+            None => self.tree_of(phase).state()?,
+        };
+        let budget = match phase {
+            Phase::Work => self.batch.left_of(occasion.issue_id),
+            _ => Budget::default(),
+        };
+        let mut spec = self.spec(phase, command, occasion, &budget);
+        let confined = self.confine(phase, command, occasion, &mut spec)?;
+        let sandbox_ref = confined.reference.clone();
+        self.touch_checkout(phase, &before.head)?;
+        self.lead_in(phase)?;
+        let limit = spec.limit;
+        let names = spec.env.iter().map(|(name, _)| name.to_string_lossy());
+        let environment_names = names.map(|name| name.into_owned()).collect();
+        let streams = &self.batch.settings.roots.streams;
+        let [stdout, stderr] = ["stdout", "stderr"]
+            .map(|stream| witness::file(streams, occasion.step_id, phase.name(), stream));
+        let files = (
+            artifact::open_stream(&stdout)?,
+            artifact::open_stream(&stderr)?,
+        );
+        let mut watch = CommandWatch::new(phase, lease, self.batch.interrupt.clone(), &stdout);
+        if let Some(agent) = occasion.agent(phase) {
+            let file = files.0.try_clone().map_err(|source| watch.unread(source))?;
+            let limits = &self.batch.settings.limits;
+            watch.listener = Some(Listener::new(agent, file, limits, budget));
+        }
+        let started_at = clock::now().wall;
+        let exit = self.supervise(spec, files, &mut watch)?;
+        let finished_at = clock::now().wall;
+        let network = confined.end();
+        self.lead_out(phase)?;
+        let watched = watch.end(&exit)?;
+        let finished = FinishedCommand {
+            phase,
+            command,
+            occasion,
+            exit: &exit,
+            limit,
+            watched,
+            environment_names,
+            sandbox_ref,
+            started_at,
+            finished_at,
+            before: &before,
+            stdout,
+            stderr,
+            network,
+        };
+        self.witnessed(finished)
+    }
+
+    /// Describes the command to the supervisor, with its bounds.
+    fn spec(
+        &self,
+        phase: Phase,
+        command: &str,
+        occasion: &Occasion<'_>,
+        budget: &Budget,
+    ) -> CommandSpec {
+        let settings = &self.batch.settings;
+        let limits = &settings.limits;
+        let mut spec = shell(command);
+        spec.cwd = self.seen_by(phase).to_path_buf();
+        spec.env = environment::of_command(
+            settings.inherited(),
+            &settings.environment,
+            phase == Phase::Work,
+            occasion.variables,
+        );
+        let limit = match phase {
+            Phase::Work => limits.step,
+            _ => limits.verify,
+        };
+        spec.limit = limit.min(budget.time.unwrap_or(Duration::MAX));
+        spec.grace = limits.grace;
+        spec.output_cap = limits.output_cap;
+        spec.stream_cap = occasion.agent(phase).map(|_| limits.stream_cap);
+        let folder = self.seen_by(phase).as_os_str().to_owned();
+        for (name, value) in &mut spec.env {
+            if name == "PREMATH_WORKTREE" {
+                value.clone_from(&folder);
+            }
+        }
+        spec
+    }
+
+    /// Has the supervisor run a command to its end; the watch may cut it.
+    fn supervise(
+        &mut self,
+        spec: CommandSpec,
+        files: (File, File),
+        watch: &mut CommandWatch<'_>,
+    ) -> Result<Exit, CommandError> {
+        let supervisor = &mut self.supervisor;
+        self.runtime.block_on(async {
+            let mut running = supervisor.begin(spec, files.0, files.1).await?;
+            let mut look = tokio::time::interval(LOOK);
+            loop {
+                tokio::select! {
+                    biased;
+                    exit = running.wait() => return Ok(exit?),
+                    _ = look.tick() => {}
+                }
+                if let Some(stop) = watch.look()? {
+                    running.stop(stop.is_kill()).await?;
+                }
+            }
+        })
+    }
+}

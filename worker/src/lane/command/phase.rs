@@ -1,0 +1,106 @@
+//! Which command of a lane runs, and what follows from that.
+
+use crate::interrupt::Level;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::policy::landing::ROUNDS;
+use premath_kernel::policy::network::NetworkPhase;
+
+/// Which command of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Boot,
+    Startup,
+    Work,
+    Verify,
+    /// The verification of work and target together, in one of its rounds.
+    Land(usize),
+    /// The check of what landed.
+    Landed,
+    /// The push of the landing target.
+    Push,
+    Setup,
+    /// The setup of the checkout for verifications.
+    VerifySetup,
+    /// The verification of the operator's base, for the build state it leaves.
+    Warm,
+    /// The verification of the last commit, without any build state.
+    Tip,
+    Stop,
+}
+
+impl Phase {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Boot => "boot",
+            Self::Startup => "startup",
+            Self::Work => "work",
+            Self::Verify => "verify",
+            Self::Land(round) => {
+                ROUNDS[if round < ROUNDS.len() {
+                    round
+                } else {
+                    ROUNDS.len() - 1
+                }]
+            }
+            Self::Landed => "landed",
+            Self::Push => "push",
+            Self::Setup => "setup",
+            Self::VerifySetup => "verify-setup",
+            Self::Warm => "warm",
+            Self::Tip => "tip",
+            Self::Stop => "stop",
+        }
+    }
+
+    /// Returns whether the command runs in the checkout for verifications.
+    pub(crate) const fn is_verification(self) -> bool {
+        matches!(
+            self,
+            Self::Startup
+                | Self::Verify
+                | Self::Land(_)
+                | Self::Landed
+                | Self::VerifySetup
+                | Self::Warm
+                | Self::Tip
+        )
+    }
+
+    /// Returns whose network policy the command has.
+    pub(crate) const fn network(self) -> NetworkPhase {
+        if self.is_verification() {
+            NetworkPhase::Verify
+        } else {
+            NetworkPhase::Work
+        }
+    }
+
+    /// How far an interrupt must go to end the command: before the first step
+    /// there is nothing to finish.
+    pub(super) const fn cut_at(self) -> Level {
+        match self {
+            Self::Boot | Self::Startup | Self::Warm => Level::Drain,
+            Self::Work
+            | Self::Verify
+            | Self::Land(_)
+            | Self::Landed
+            | Self::Push
+            | Self::Setup
+            | Self::VerifySetup
+            | Self::Tip
+            | Self::Stop => Level::Kill,
+        }
+    }
+
+    /// The class of a failure that has no better one.
+    pub(super) const fn class(self) -> FailureClass {
+        match self {
+            Self::Boot | Self::Setup | Self::VerifySetup | Self::Stop => FailureClass::HookFailed,
+            Self::Startup => FailureClass::StartupCheckFailed,
+            Self::Work => FailureClass::WorkFailed,
+            Self::Verify | Self::Warm => FailureClass::CheckFailed,
+            Self::Land(_) | Self::Landed | Self::Tip => FailureClass::LandingCheckFailed,
+            Self::Push => FailureClass::LandingPushFailed,
+        }
+    }
+}

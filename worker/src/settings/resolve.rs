@@ -1,0 +1,324 @@
+//! Settings from their sources: flags over environment over `harness.toml`.
+
+use super::keys::{LandingKeys, OnFailure, OnNoChange};
+use super::{
+    FileSettings, Hooks, HostActionTransport, LoopFlags, Network, Protect, Provided, Sandbox,
+    Settings, SettingsError, Setup, Workforce, agent, governance, instruction, policy, program,
+    protect, resources, roots_of, split, variable_of,
+};
+use crate::environment;
+use premath_kernel::authority::MutationMode;
+use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
+use premath_kernel::issue::{Selection, TypeSelection};
+use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
+use premath_kernel::policy::landing::{LandingMode, LandingRule};
+use premath_kernel::policy::retry::BackoffTable;
+use premath_memory::roots::MemoryRoots;
+use premath_memory::{StoreError, artifact};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+impl Settings {
+    /// Puts flags, environment and file together, in falling order.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError`], naming the flag or key.
+    pub fn resolve(flags: &LoopFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
+        let sources = Sources::read(flags, now)?;
+        let (root, file) = (&sources.roots.repository, &sources.file);
+        let sandbox = Sandbox::resolve(flags, file, root)?;
+        let network = Network::resolve(flags, file, sandbox.choice.mode)?;
+        let signer = file.signing.signer(&file.places, root)?;
+        let provided = file.verify.provided(&file.places, root)?;
+        let work = sources.workforce()?;
+        let hooks = sources.hooks()?;
+        let lease_ttl = sources.lease_ttl()?;
+        let mode = sources.mode(&hooks, &work)?;
+        let transport = sources.transport()?;
+        let retry = policy::policy_in(root, file.batch.retry_policy.as_deref())?;
+        let prompt_template = sources.prompt_template()?;
+        let governance = governance::profile(&file.governance, root)?;
+        let bounds = file.bounds.clone().settled(flags, &work, now)?;
+        let landing = landing_of(flags, &file.landing)?;
+        let setup = sources.setup();
+        sources.require_programs(&work, &hooks, &landing, &sandbox)?;
+        let own = setup.iter().map(|setup| setup.command.as_str());
+        let own = hooks.commands().chain(own).chain(landing.check.as_deref());
+        let commands = own.chain(work.all().map(|work| work.command.as_str()));
+        Ok(Self {
+            session_path: flags.session_path.clone(),
+            ledger_path: flags.feature_ledger_path.clone(),
+            protect: sources.protect(&provided, commands),
+            lease_ttl,
+            work,
+            hooks,
+            witness_prefix: sources.witness_prefix(),
+            mode,
+            transport,
+            selection: sources.selection(),
+            assignees: sources.assignees(),
+            stop_on_failure: sources.stops_on_failure(),
+            refuse_no_change: file.batch.on_no_change == Some(OnNoChange::Refuse),
+            limits: file.limits.clone(),
+            retry,
+            backoff: sources.backoff(),
+            environment: file.environment.clone(),
+            prompt_template,
+            landing,
+            landing_is_default: flags.landing.is_none() && file.landing.mode.is_none(),
+            setup,
+            governance,
+            bounds,
+            sandbox,
+            resources: file.resources.resolve(resources::machine_memory()),
+            network,
+            warm: file.verify.warm(),
+            signer,
+            provided,
+            worlds: sources.worlds(),
+            roots: sources.roots,
+        })
+    }
+}
+
+/// What settings are read from, beside the environment.
+struct Sources<'a> {
+    flags: &'a LoopFlags,
+    file: FileSettings,
+    roots: MemoryRoots,
+    /// When the batch begins.
+    now: jiff::Timestamp,
+}
+
+impl<'a> Sources<'a> {
+    fn read(flags: &'a LoopFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
+        let roots = roots_of(flags)?;
+        let mut file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;
+        let more = variable_of("PREMATH_ENV_ALLOW").unwrap_or_default();
+        file.environment.allow.extend(split(&more));
+        Ok(Self {
+            flags,
+            file,
+            roots,
+            now,
+        })
+    }
+
+    fn workforce(&self) -> Result<Workforce, SettingsError> {
+        let selection = agent::AgentSelection {
+            flags: self.flags,
+            table: &self.file.agent,
+            bounds: &self.file.bounds,
+            command: self.file.batch.work_cmd.as_deref(),
+        };
+        selection.workforce()
+    }
+
+    fn hooks(&self) -> Result<Hooks, SettingsError> {
+        let keys = &self.file.batch;
+        let flag = &self.flags.verify_cmd;
+        let verify = first_given(flag, "PREMATH_VERIFY_CMD", &keys.verify_cmd);
+        Ok(Hooks {
+            verify: verify.ok_or(SettingsError::CommandMissing { name: "verify" })?,
+            boot: first_given(&None, "PREMATH_BOOT_CMD", &keys.boot_cmd),
+            stop: first_given(&None, "PREMATH_STOP_CMD", &keys.stop_cmd),
+            startup: first_given(&None, "PREMATH_STARTUP_CMD", &keys.startup_cmd),
+        })
+    }
+
+    fn lease_ttl(&self) -> Result<Duration, SettingsError> {
+        let key = self.file.batch.lease_ttl.as_ref().map(|wait| wait.0);
+        let flag = self.flags.lease_ttl_seconds.map(Duration::from_secs);
+        let ttl = flag.or(key).unwrap_or(TTL_DEFAULT);
+        if (TTL_MIN..=TTL_MAX).contains(&ttl) {
+            return Ok(ttl);
+        }
+        Err(SettingsError::Value {
+            name: "--lease-ttl-seconds",
+            detail: format!(
+                "{} s is out of range; expected {} to {} s",
+                ttl.as_secs(),
+                TTL_MIN.as_secs(),
+                TTL_MAX.as_secs()
+            ),
+        })
+    }
+
+    /// Returns what changes rest on, which must fit who works.
+    fn mode(&self, hooks: &Hooks, work: &Workforce) -> Result<MutationMode, SettingsError> {
+        let selection = instruction::ModeSelection {
+            flags: self.flags,
+            file: &self.file.batch,
+            repository: &self.roots.repository,
+            has_startup: hooks.startup.is_some(),
+            now: self.now,
+        };
+        let mode = selection.mode()?;
+        instruction::must_bind(&mode, work)?;
+        Ok(mode)
+    }
+
+    fn transport(&self) -> Result<HostActionTransport, SettingsError> {
+        let flag = &self.flags.host_action_transport;
+        let named = first_given(flag, "PREMATH_HOST_ACTION_TRANSPORT", &None);
+        match named.as_deref() {
+            None | Some("mcp") => Ok(HostActionTransport::Mcp),
+            Some("local-repl") => Ok(HostActionTransport::LocalRepl),
+            Some(other) => Err(SettingsError::Value {
+                name: "--host-action-transport",
+                detail: format!("unknown transport `{other}`; expected `mcp` or `local-repl`"),
+            }),
+        }
+    }
+
+    fn prompt_template(&self) -> Result<Option<String>, SettingsError> {
+        let Some(path) = &self.file.prompt_template else {
+            return Ok(None);
+        };
+        let path = self.roots.repository.join(path);
+        let bytes = artifact::read(&path)?.ok_or(StoreError::Missing { path })?;
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    fn setup(&self) -> Option<Setup> {
+        let table = &self.file.worktrees;
+        Some(Setup {
+            command: table.setup_cmd.clone()?,
+            inputs: table.setup_inputs.clone(),
+        })
+    }
+
+    /// Refuses commands whose program is not there. What makes a lane ready may
+    /// well install what its commands begin with.
+    fn require_programs(
+        &self,
+        work: &Workforce,
+        hooks: &Hooks,
+        landing: &LandingRule,
+        sandbox: &Sandbox,
+    ) -> Result<(), SettingsError> {
+        if self.file.worktrees.setup_cmd.is_some() || hooks.boot.is_some() {
+            return Ok(());
+        }
+        let commands = program::Commands {
+            flags: self.flags,
+            places: &self.file.places,
+            agents: &self.file.agent,
+            work,
+            verify: &hooks.verify,
+            startup: hooks.startup.as_deref(),
+            check: (landing.check.as_deref()).filter(|_| landing.mode == LandingMode::Merge),
+            sandbox,
+        };
+        let inherited = sandbox.inherited(&self.file.environment);
+        let path = environment::path(inherited, &self.file.environment);
+        commands.must_be_there(path.as_deref())
+    }
+
+    fn protect<'c>(
+        &self,
+        provided: &[Provided],
+        commands: impl Iterator<Item = &'c str>,
+    ) -> Protect {
+        let mut protect = self.file.protect.clone();
+        protect.add_commands(commands);
+        let root = &self.roots.repository;
+        protect.add_named(protect::named(self.flags, &self.file, provided, root));
+        protect
+    }
+
+    fn selection(&self) -> Selection {
+        let keys = &self.file.batch;
+        let types = match (&self.flags.issue_types, &keys.issue_types) {
+            (Some(types), _) => types_of(&split(types)),
+            (None, Some(types)) => types_of(&types.0),
+            (None, None) => TypeSelection::Default,
+        };
+        let labels = match &self.flags.labels {
+            Some(labels) => split(labels),
+            None => keys.labels.clone().unwrap_or_default().0,
+        };
+        Selection { types, labels }
+    }
+
+    fn assignees(&self) -> AssigneeRule {
+        let key = self.file.batch.assignee.as_deref();
+        match self.flags.assignee.as_deref().or(key) {
+            None | Some("none") => AssigneeRule::Unassigned,
+            Some("any") => AssigneeRule::Any,
+            Some(name) => AssigneeRule::Named(name.to_owned()),
+        }
+    }
+
+    fn stops_on_failure(&self) -> bool {
+        let key_stops = self.file.batch.on_failure == Some(OnFailure::Stop);
+        self.flags.stop_on_failure || (!self.flags.continue_on_failure && key_stops)
+    }
+
+    fn backoff(&self) -> BackoffTable {
+        let mut backoff = self.file.backoff.clone();
+        if let Some(percent) = self.file.jitter_percent {
+            backoff.set_jitter(percent);
+        }
+        backoff
+    }
+
+    fn worlds(&self) -> BTreeMap<String, PathBuf> {
+        let worlds = self.file.worlds.iter();
+        let folder = |path: &PathBuf| self.roots.repository.join(path);
+        let worlds = worlds.map(|(name, path)| (name.clone(), folder(path)));
+        worlds.collect()
+    }
+
+    fn witness_prefix(&self) -> String {
+        let flag = &self.flags.witness_ref_prefix;
+        let key = &self.file.batch.witness_ref_prefix;
+        first_given(flag, "PREMATH_WITNESS_REF_PREFIX", key)
+            .unwrap_or_else(|| DEFAULT_WITNESS_PREFIX.to_owned())
+    }
+}
+
+/// Returns the first value that is not blank: the flag's, the variable's, the
+/// key's.
+fn first_given(flag: &Option<String>, variable: &str, key: &Option<String>) -> Option<String> {
+    [flag.clone(), variable_of(variable), key.clone()]
+        .into_iter()
+        .flatten()
+        .find(|value| !value.trim().is_empty())
+}
+
+/// Reads where work lands; a target may be given with `refs/heads/`.
+fn landing_of(flags: &LoopFlags, file: &LandingKeys) -> Result<LandingRule, SettingsError> {
+    let mode = flags.landing.as_deref().map(str::parse::<LandingMode>);
+    let mode = mode.transpose().map_err(|error| SettingsError::Value {
+        name: "--landing",
+        detail: error.to_string(),
+    })?;
+    let mut rule = LandingRule {
+        mode: mode
+            .or(file.mode.as_ref().map(|word| word.0))
+            .unwrap_or_default(),
+        check: file.check_cmd.clone(),
+        push: file.push.clone(),
+        ..LandingRule::default()
+    };
+    if let Some(target) = flags.landing_target.as_ref().or(file.target.as_ref()) {
+        let name = target.trim();
+        name.strip_prefix("refs/heads/")
+            .unwrap_or(name)
+            .clone_into(&mut rule.target);
+    }
+    Ok(rule)
+}
+
+fn types_of(words: &[String]) -> TypeSelection {
+    if words.iter().any(|word| word == "all") {
+        TypeSelection::All
+    } else if words.is_empty() {
+        TypeSelection::Default
+    } else {
+        TypeSelection::Only(words.to_vec())
+    }
+}
