@@ -68,6 +68,16 @@ struct Arguments {
     json: bool,
 }
 
+impl Arguments {
+    /// Returns which lanes are asked for.
+    fn choice(&self) -> Choice<'_> {
+        Choice {
+            named: &self.worktree,
+            lanes: self.lanes.map(usize::from),
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Create a small repository and run a batch on it
@@ -98,73 +108,65 @@ fn batch(arguments: &Arguments) -> u8 {
         return exit::USAGE;
     }
     let begun = clock::now();
-    let settings = match Settings::resolve(&arguments.flags, begun.wall) {
-        Ok(settings) => settings,
-        Err(error) => {
-            return refusal::tell(&arguments.flags, &error, &refused_lanes(arguments));
-        }
-    };
-    match trust::settle(&arguments.flags) {
-        Ok(lines) => lines.iter().for_each(|line| say(&plain(line))),
-        Err(error) => {
-            return refusal::tell(&arguments.flags, &error, &refused_lanes(arguments));
-        }
+    let planned = settings_of(arguments, begun.wall).and_then(|settings| {
+        let interrupt = Interrupt::new(settings.limits.drain_grace);
+        let inbox = listened(&interrupt)?;
+        let plan = plan_of(arguments, settings, &interrupt, begun.boot_ms)?;
+        Ok((plan, interrupt, inbox))
+    });
+    match planned {
+        Ok((plan, interrupt, inbox)) => perform(plan, interrupt, inbox, arguments.json),
+        Err(code) => code,
     }
-    let file = match FileSettings::load(
-        arguments.flags.config.as_deref(),
-        &settings.roots.repository,
-    ) {
-        Ok(file) => file,
-        Err(error) => return failed(&error, None, exit::USAGE),
-    };
-    let choice = Choice {
-        named: &arguments.worktree,
-        lanes: arguments.lanes.map(usize::from),
-    };
-    let interrupt = Interrupt::new(settings.limits.drain_grace);
-    let inbox = match listened(&interrupt) {
-        Ok(inbox) => inbox,
-        Err(code) => return code,
-    };
+}
+
+/// Reads the settings and accepts the governing files, or says why the batch is
+/// refused.
+fn settings_of(arguments: &Arguments, now: jiff::Timestamp) -> Result<Settings, u8> {
+    let flags = &arguments.flags;
+    let refused = |error| refusal::tell(flags, &error, &refused_lanes(arguments));
+    let settings = Settings::resolve(flags, now).map_err(refused)?;
+    let accepted = trust::settle(flags).map_err(refused)?;
+    accepted.iter().for_each(|line| say(&plain(line)));
+    Ok(settings)
+}
+
+/// Plans the batch: its lanes, and how long they continue.
+fn plan_of(
+    arguments: &Arguments,
+    settings: Settings,
+    interrupt: &Interrupt,
+    started_ms: u64,
+) -> Result<Plan, u8> {
+    let config = arguments.flags.config.as_deref();
+    let file = FileSettings::load(config, &settings.roots.repository)
+        .map_err(|error| failed(&error, None, exit::USAGE))?;
     let watch = Watch {
-        interrupt: &interrupt,
+        interrupt,
         deadline: settings.bounds.deadline,
-        started_ms: begun.boot_ms,
+        started_ms,
     };
-    let (worktrees, left_out) = match worktrees::of(&choice, &file, &settings, &watch) {
-        Ok(found) => found,
-        Err(code) => return code,
-    };
+    let (worktrees, left_out) = worktrees::of(&arguments.choice(), &file, &settings, &watch)?;
     let file = file.coordinator;
-    if let Err(error) = settings.refuse_shared_projections(worktrees.len()) {
-        return failed(&error, error.hint(), error.exit_code());
-    }
-    let rounds = if arguments.until_done {
-        None
-    } else {
-        arguments.rounds.or(file.rounds)
-    };
-    let plan = Plan {
+    settings
+        .refuse_shared_projections(worktrees.len())
+        .map_err(|error| failed(&error, error.hint(), error.exit_code()))?;
+    let rounds = arguments.rounds.or(file.rounds);
+    let steps = arguments.max_steps_per_worker.or(file.max_steps_per_worker);
+    let prefix = arguments.worker_prefix.clone().or(file.worker_prefix);
+    Ok(Plan {
         worktrees,
-        worker_prefix: arguments
-            .worker_prefix
-            .clone()
-            .or(file.worker_prefix)
-            .unwrap_or_else(|| DEFAULT_PREFIX.to_owned()),
+        worker_prefix: prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned()),
         allowance: Allowance {
-            rounds,
-            steps_per_dispatch: arguments
-                .max_steps_per_worker
-                .or(file.max_steps_per_worker)
-                .unwrap_or(1),
+            rounds: rounds.filter(|_| !arguments.until_done),
+            steps_per_dispatch: steps.unwrap_or(1),
             stop_on_failure: settings.stop_on_failure,
         },
         new_batch: arguments.new_batch,
         left_out,
-        started_ms: begun.boot_ms,
+        started_ms,
         settings,
-    };
-    perform(plan, interrupt, inbox, arguments.json)
+    })
 }
 
 /// Returns the lanes of a batch that is refused, as far as they can be
@@ -182,11 +184,7 @@ fn refused_lanes(arguments: &Arguments) -> Vec<RefusedLane> {
     let Ok(file) = FileSettings::load(config, &roots.repository) else {
         return Vec::new();
     };
-    let choice = Choice {
-        named: &arguments.worktree,
-        lanes: arguments.lanes.map(usize::from),
-    };
-    let found = worktrees::there(&choice, &file, &roots.repository);
+    let found = worktrees::there(&arguments.choice(), &file, &roots.repository);
     let prefix = arguments.worker_prefix.clone();
     let prefix = prefix.or(file.coordinator.worker_prefix);
     let prefix = prefix.as_deref().unwrap_or(DEFAULT_PREFIX);

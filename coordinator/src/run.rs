@@ -5,7 +5,7 @@ mod end;
 
 use crate::lane::{LaneHandle, LaneNews, LanePlan};
 use crate::machine::{Allowance, Effect, Event, LaneIndex, Machine, Pass};
-use crate::report::{Notice, Reporter, Summary};
+use crate::report::{BatchStart, Notice, Reporter, Summary};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use harness_worker::batch::{Batch, BatchError, Opening, foreign_warning};
 use harness_worker::exit;
@@ -137,26 +137,7 @@ pub fn run(
         interrupt.clone(),
     )?);
     let _span = tracing::error_span!("batch", id = batch.id()).entered();
-    let (begun, deadline) = (clock::now(), batch.settings.bounds.deadline);
-    let ran = Duration::from_millis(begun.boot_ms.saturating_sub(plan.started_ms));
-    reporter.notice(&Notice::BatchStarted {
-        batch_id: batch.id(),
-        resumed: batch.is_resumed(),
-        lanes: plan.worktrees.len(),
-        mode: &batch.settings.mode,
-        issues_path: batch.memory.path(),
-        landing: batch.landing.is_on().then(|| &batch.settings.landing),
-        ends_at: deadline.ends_at(begun.wall, ran),
-        sandbox: &batch.settings.sandbox.choice,
-    });
-    for target_sync in batch.target_sync() {
-        reporter.notice(&Notice::TargetSync(target_sync));
-    }
-    let network = batch.settings.network.choice.warning();
-    let warnings = [foreign_warning(&batch.foreign_rows()), network];
-    for detail in warnings.into_iter().flatten() {
-        reporter.notice(&Notice::Warning { detail: &detail });
-    }
+    announce(&batch, plan.worktrees.len(), plan.started_ms, reporter);
     let mut shell = Shell {
         left_out: plan.left_out,
         batch: batch.clone(),
@@ -176,22 +157,35 @@ pub fn run(
     };
     shell.begin();
     batch.warmth.expect(plan.worktrees.len());
-    for (index, worktree) in plan.worktrees.iter().enumerate() {
-        let plan = LanePlan {
-            worker_id: format!("{}.{}", plan.worker_prefix, index + 1),
-            worktree: worktree.clone(),
-            tolerate_cycle: batch.is_resumed(),
-        };
-        let send = inbox.send.clone();
-        let handle = LaneHandle::start(batch.clone(), plan.clone(), move |messages| {
-            let _ = send.send(InboxMessage::Lane(index, messages));
-        })
-        .map_err(RunError::Thread)?;
-        shell.lanes.push(handle);
-        shell.plans.push(plan);
+    for worktree in plan.worktrees {
+        shell.start_lane(&plan.worker_prefix, worktree, &inbox.send)?;
     }
     shell.until_done(&inbox.messages);
     Ok(shell.end(started.elapsed()))
+}
+
+/// Reports what a batch is run with.
+fn announce(batch: &Batch, lanes: usize, started_ms: u64, reporter: &mut dyn Reporter) {
+    let (begun, deadline) = (clock::now(), batch.settings.bounds.deadline);
+    let ran = Duration::from_millis(begun.boot_ms.saturating_sub(started_ms));
+    reporter.notice(&Notice::BatchStarted(BatchStart {
+        batch_id: batch.id(),
+        resumed: batch.is_resumed(),
+        lanes,
+        mode: &batch.settings.mode,
+        issues_path: batch.memory.path(),
+        landing: batch.landing.is_on().then_some(&batch.settings.landing),
+        ends_at: deadline.ends_at(begun.wall, ran),
+        sandbox: &batch.settings.sandbox.choice,
+    }));
+    for target_sync in batch.target_sync() {
+        reporter.notice(&Notice::TargetSync(target_sync));
+    }
+    let network = batch.settings.network.choice.warning();
+    let warnings = [foreign_warning(&batch.foreign_rows()), network];
+    for detail in warnings.into_iter().flatten() {
+        reporter.notice(&Notice::Warning { detail: &detail });
+    }
 }
 
 struct Shell<'a> {
@@ -218,6 +212,28 @@ struct Shell<'a> {
 }
 
 impl Shell<'_> {
+    /// Starts the next lane; its messages come by `send`.
+    fn start_lane(
+        &mut self,
+        worker_prefix: &str,
+        worktree: PathBuf,
+        send: &Sender<InboxMessage>,
+    ) -> Result<(), RunError> {
+        let index = self.lanes.len();
+        let plan = LanePlan {
+            worker_id: format!("{worker_prefix}.{}", index + 1),
+            worktree,
+            tolerate_cycle: self.batch.is_resumed(),
+        };
+        let send = send.clone();
+        let handle = LaneHandle::start(self.batch.clone(), plan.clone(), move |messages| {
+            let _ = send.send(InboxMessage::Lane(index, messages));
+        });
+        self.lanes.push(handle.map_err(RunError::Thread)?);
+        self.plans.push(plan);
+        Ok(())
+    }
+
     fn until_done(&mut self, messages: &Receiver<InboxMessage>) {
         let mut finished = false;
         while !finished {
@@ -312,32 +328,7 @@ impl Shell<'_> {
                 }
                 Some(Event::BootFailed { lane, class })
             }
-            LaneNews::StepEnded(report) => {
-                self.reporter.notice(&Notice::StepEnded {
-                    worker_id: &plan.worker_id,
-                    report: &report,
-                });
-                let changes = self.batch.outside_changes();
-                self.memory_changed(&changes);
-                if let Some((class, detail)) = &report.lane_lost {
-                    self.given_up(lane, *class, detail, None);
-                }
-                if let Some(detail) = &report.store_lost {
-                    self.reporter.notice(&Notice::StoreLost { detail });
-                }
-                let worker_id = self.plans[lane].worker_id.clone();
-                self.take_in(&worker_id, &report);
-                let event = Event::StepEnded {
-                    lane,
-                    succeeded: report.succeeded(),
-                    refused: report.ending == StepEnding::UsageLimit,
-                    lane_lost: report.lane_lost.is_some(),
-                    store_lost: report.store_lost.is_some(),
-                };
-                self.reports
-                    .insert(report.issue_id.clone(), (lane, *report));
-                Some(event)
-            }
+            LaneNews::StepEnded(report) => Some(self.step_ended(lane, *report)),
             LaneNews::Answered(answer) => Some(self.answered(lane, answer)),
             LaneNews::Panicked { claim, message } => {
                 self.given_up(lane, FailureClass::LanePanicked, &message, None);
@@ -347,6 +338,32 @@ impl Shell<'_> {
                 })
             }
         }
+    }
+
+    fn step_ended(&mut self, lane: LaneIndex, report: StepReport) -> Event<Claimed> {
+        let worker_id = self.plans[lane].worker_id.clone();
+        self.reporter.notice(&Notice::StepEnded {
+            worker_id: &worker_id,
+            report: &report,
+        });
+        let changes = self.batch.outside_changes();
+        self.memory_changed(&changes);
+        if let Some((class, detail)) = &report.lane_lost {
+            self.given_up(lane, *class, detail, None);
+        }
+        if let Some(detail) = &report.store_lost {
+            self.reporter.notice(&Notice::StoreLost { detail });
+        }
+        self.take_in(&worker_id, &report);
+        let event = Event::StepEnded {
+            lane,
+            succeeded: report.succeeded(),
+            refused: report.ending == StepEnding::UsageLimit,
+            lane_lost: report.lane_lost.is_some(),
+            store_lost: report.store_lost.is_some(),
+        };
+        self.reports.insert(report.issue_id.clone(), (lane, report));
+        event
     }
 
     /// Reports changes of issue memory made outside a transaction.

@@ -1,8 +1,9 @@
 //! Events for a program: one JSON object a line, on stdout.
 
-use super::{Notice, Reporter, Summary};
+use super::{BatchStart, Notice, Reporter, Summary};
 use harness_worker::batch::SupervisionChange;
 use harness_worker::interrupt::Level;
+use harness_worker::lane::BootReport;
 use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::canonical;
@@ -12,6 +13,7 @@ use premath_kernel::policy::breaker::BreakerChange;
 use premath_kernel::policy::provider::ProviderChange;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::event::{EndWish, EndedIssue, EndedStep, Ending, Event, ProviderUse};
+use premath_memory::OutsideChange;
 use std::io::Write;
 use std::path::Path;
 
@@ -76,41 +78,12 @@ impl<W: Write> JsonReporter<W> {
 impl<W: Write> Reporter for JsonReporter<W> {
     fn notice(&mut self, notice: &Notice<'_>) {
         let event = match notice {
-            Notice::BatchStarted {
-                batch_id,
-                resumed,
-                lanes,
-                mode,
-                issues_path,
-                landing,
-                ends_at,
-                sandbox,
-            } => Event::BatchStarted {
-                batch_id,
-                resumed: *resumed,
-                lanes: *lanes,
-                acts_under: (*mode).into(),
-                issues_path: text(issues_path),
-                landing_mode: landing.map(|rule| rule.mode.as_str()),
-                landing_target: landing.map(|rule| rule.target.as_str()),
-                ends_at: ends_at.map(Stamp::at),
-                sandbox: sandbox.mode,
-                sandbox_image: sandbox.image.as_ref(),
-            },
+            Notice::BatchStarted(start) => batch_started(start),
             Notice::LaneBooted {
                 worker_id,
                 worktree,
                 report,
-            } => Event::LaneBooted {
-                worker_id,
-                worktree: text(worktree),
-                handoff: report.handoff.as_ref(),
-                salvage: report.salvage.as_deref(),
-                next_target: report.next_target.as_deref(),
-                witness_count: report.witnesses,
-                observation: report.observation,
-                warnings: &report.warnings,
-            },
+            } => lane_booted(worker_id, worktree, report),
             Notice::LaneGivenUp {
                 worker_id,
                 worktree,
@@ -154,21 +127,8 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 ended_by: *ended_by,
                 detail,
             },
-            Notice::Interrupted { level } => Event::BatchInterrupted {
-                level: if *level == Level::Kill {
-                    EndWish::Kill
-                } else {
-                    EndWish::Drain
-                },
-            },
-            Notice::MemoryChanged { change } => Event::MemoryChanged {
-                failure_class: FailureClass::MemoryChangedOutside,
-                detail: change.told(),
-                added: change.added,
-                altered: change.altered,
-                removed: change.removed,
-                issues: &change.issues,
-            },
+            Notice::Interrupted { level } => interrupted(*level),
+            Notice::MemoryChanged { change } => memory_changed(change),
             Notice::StoreLost { detail } => Event::StoreLost { detail },
         };
         self.event(&event);
@@ -206,6 +166,54 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 .map(|row| row.issue_id.as_str())
                 .collect(),
         });
+    }
+}
+
+fn batch_started<'a>(start: &BatchStart<'a>) -> Event<'a> {
+    Event::BatchStarted {
+        batch_id: start.batch_id,
+        resumed: start.resumed,
+        lanes: start.lanes,
+        acts_under: start.mode.into(),
+        issues_path: text(start.issues_path),
+        landing_mode: start.landing.map(|rule| rule.mode.as_str()),
+        landing_target: start.landing.map(|rule| rule.target.as_str()),
+        ends_at: start.ends_at.map(Stamp::at),
+        sandbox: start.sandbox.mode,
+        sandbox_image: start.sandbox.image.as_ref(),
+    }
+}
+
+fn lane_booted<'a>(worker_id: &'a str, worktree: &Path, report: &'a BootReport) -> Event<'a> {
+    Event::LaneBooted {
+        worker_id,
+        worktree: text(worktree),
+        handoff: report.handoff.as_ref(),
+        salvage: report.salvage.as_deref(),
+        next_target: report.next_target.as_deref(),
+        witness_count: report.witnesses,
+        observation: report.observation,
+        warnings: &report.warnings,
+    }
+}
+
+fn interrupted(level: Level) -> Event<'static> {
+    Event::BatchInterrupted {
+        level: match level {
+            Level::Kill => EndWish::Kill,
+            _ => EndWish::Drain,
+        },
+    }
+}
+
+fn memory_changed(change: &OutsideChange) -> Event<'_> {
+    Event::MemoryChanged {
+        failure_class: FailureClass::MemoryChangedOutside,
+        detail: change.told(),
+        added: change.added,
+        altered: change.altered,
+        removed: change.removed,
+        issues: &change.issues,
     }
 }
 

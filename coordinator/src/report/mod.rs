@@ -6,6 +6,7 @@ mod bound;
 mod human;
 mod json;
 mod next;
+mod outcome;
 mod sensitive;
 mod why;
 
@@ -30,28 +31,32 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// What a batch is run with.
+#[derive(Debug)]
+pub struct BatchStart<'a> {
+    /// Its id.
+    pub batch_id: &'a str,
+    /// Whether it was cut before.
+    pub resumed: bool,
+    /// How many lanes it has.
+    pub lanes: usize,
+    /// What its changes rest on.
+    pub mode: &'a MutationMode,
+    /// Issue memory.
+    pub issues_path: &'a Path,
+    /// The branch that steps begin at and, in mode `merge`, land on.
+    pub landing: Option<&'a LandingRule>,
+    /// When no new work begins any more.
+    pub ends_at: Option<jiff::Timestamp>,
+    /// How commands are confined.
+    pub sandbox: &'a SandboxChoice,
+}
+
 /// Something that happened in a batch.
 #[derive(Debug)]
 pub enum Notice<'a> {
     /// The batch began or continues.
-    BatchStarted {
-        /// Its id.
-        batch_id: &'a str,
-        /// Whether it was cut before.
-        resumed: bool,
-        /// How many lanes it has.
-        lanes: usize,
-        /// What its changes rest on.
-        mode: &'a MutationMode,
-        /// Issue memory.
-        issues_path: &'a Path,
-        /// The branch that steps begin at and, in mode `merge`, land on.
-        landing: Option<&'a LandingRule>,
-        /// When no new work begins any more.
-        ends_at: Option<jiff::Timestamp>,
-        /// How commands are confined.
-        sandbox: &'a SandboxChoice,
-    },
+    BatchStarted(BatchStart<'a>),
     /// What there is to report about the landing target before the first step.
     TargetSync(&'a TargetSync),
     /// A lane is ready.

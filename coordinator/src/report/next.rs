@@ -9,11 +9,16 @@ use std::borrow::Cow;
 /// How many commands of a kind, or issues that wait, are reported.
 const SHOWN: usize = 5;
 
+/// A command, and what it is for.
+type NextStep = (String, String);
+
 /// Returns the lines on what comes next, none where there is nothing to do.
 pub(super) fn next(summary: &Summary) -> Vec<String> {
-    let mut steps: Vec<(String, String)> = Vec::new();
+    let mut issues: Vec<&StepReport> = summary.issues.iter().map(|(.., report)| report).collect();
+    issues.sort_by(|a, b| a.issue_id.cmp(&b.issue_id));
     let check = summary.landing.as_ref();
     let target = check.filter(|check| check.tip.is_some());
+    let mut steps: Vec<NextStep> = Vec::new();
     if let Some(check) = target
         && summary.landed() > 0
         && summary.tips.iter().all(|tip| tip.passed)
@@ -23,32 +28,13 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
             "merge what landed into the current branch".to_owned(),
         ));
     }
-    let mut issues: Vec<&StepReport> = summary.issues.iter().map(|(.., report)| report).collect();
-    issues.sort_by(|a, b| a.issue_id.cmp(&b.issue_id));
     let base = target.map_or("HEAD", |check| &check.target);
-    let salvage = issues.iter().filter_map(|report| {
-        let branch = branch_of(report).filter(|_| !report.succeeded())?;
-        let command = format!("git diff {}...{}", word(base), word(branch));
-        Some((
-            command,
-            format!("show the work that {} left", plain(&report.issue_id)),
-        ))
-    });
-    steps.extend(few(salvage.collect()));
-    let blocked = issues
+    steps.extend(few(issues
         .iter()
-        .filter(|report| report.ending == StepEnding::Blocked)
-        .map(|report| {
-            let id = word(&report.issue_id);
-            (
-                format!("premath issue update {id} --status open"),
-                format!(
-                    "reopen {} after removing its blocker",
-                    plain(&report.issue_id)
-                ),
-            )
-        });
-    steps.extend(few(blocked.collect()));
+        .filter_map(|report| show_salvage(report, base))
+        .collect()));
+    let blocked = issues.iter().filter(|r| r.ending == StepEnding::Blocked);
+    steps.extend(few(blocked.map(|report| reopen(report)).collect()));
     let is_missing = check.is_some_and(|check| !check.missing.is_empty());
     if is_missing || summary.lanes_lost > 0 {
         steps.push((
@@ -56,24 +42,54 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
             "list what is inconsistent or left over".to_owned(),
         ));
     }
-    let mut lines = Vec::new();
-    if !steps.is_empty() {
-        lines.push("next:".to_owned());
-        let width = steps.iter().map(|(command, _)| command.chars().count());
-        let width = width.max().unwrap_or(0);
-        lines.extend(
-            steps.iter().map(|(command, what)| {
-                format!("  {command:<width$}  {what}").trim_end().to_owned()
-            }),
-        );
+    let mut lines = listed(&steps);
+    lines.extend(waiting(summary));
+    lines
+}
+
+/// Returns how the work is shown that an issue which did not close left.
+fn show_salvage(report: &StepReport, base: &str) -> Option<NextStep> {
+    let branch = branch_of(report).filter(|_| !report.succeeded())?;
+    Some((
+        format!("git diff {}...{}", word(base), word(branch)),
+        format!("show the work that {} left", plain(&report.issue_id)),
+    ))
+}
+
+/// Returns how a blocked issue is opened again.
+fn reopen(report: &StepReport) -> NextStep {
+    let id = &report.issue_id;
+    (
+        format!("premath issue update {} --status open", word(id)),
+        format!("reopen {} after removing its blocker", plain(id)),
+    )
+}
+
+/// Returns commands one a line, with what they are for in a column.
+fn listed(steps: &[NextStep]) -> Vec<String> {
+    if steps.is_empty() {
+        return Vec::new();
     }
-    for (issue, holds) in summary.waiting.iter().take(SHOWN) {
-        lines.push(format!(
-            "{} is blocked by {}",
-            plain(issue),
-            plain(&holds.join(", "))
-        ));
-    }
+    let width = steps.iter().map(|(command, _)| command.chars().count());
+    let width = width.max().unwrap_or(0);
+    let lines = steps
+        .iter()
+        .map(|(command, what)| format!("  {command:<width$}  {what}").trim_end().to_owned());
+    std::iter::once("next:".to_owned()).chain(lines).collect()
+}
+
+/// Says which open issues wait, and for what.
+fn waiting(summary: &Summary) -> Vec<String> {
+    let waiting = summary.waiting.iter().take(SHOWN);
+    let mut lines: Vec<String> = waiting
+        .map(|(issue, holds)| {
+            format!(
+                "{} is blocked by {}",
+                plain(issue),
+                plain(&holds.join(", "))
+            )
+        })
+        .collect();
     if summary.waiting.len() > SHOWN {
         lines.push(format!(
             "{} more are blocked; `premath issue blocked` lists all",
@@ -93,7 +109,7 @@ fn branch_of(report: &StepReport) -> Option<&str> {
 }
 
 /// Leaves out what is too much to read, and says how much that is.
-fn few(mut steps: Vec<(String, String)>) -> Vec<(String, String)> {
+fn few(mut steps: Vec<NextStep>) -> Vec<NextStep> {
     if let Some(more) = steps.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         steps.truncate(SHOWN);
         if let Some((_, what)) = steps.last_mut() {

@@ -1,6 +1,7 @@
 //! The end of a batch: what is put in order, and its outcome.
 
 use super::Shell;
+use crate::machine::LaneIndex;
 use crate::report::{JudgedTurn, Summary};
 use harness_worker::batch::RecoverAt;
 use harness_worker::exit::{self, LoopEnd};
@@ -8,6 +9,7 @@ use harness_worker::step::StepReport;
 use premath_kernel::issue::Status;
 use premath_kernel::issue::graph::Hold;
 use premath_kernel::record::boundary::Boundary;
+use premath_kernel::record::event::LandingCheck;
 use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{Compaction, View, artifact, clock, report};
@@ -21,13 +23,62 @@ impl Shell<'_> {
             lane.join();
         }
         let endings = self.batch.endings();
-        let failed = endings.values().any(|(_, ended)| *ended == Some(false));
         self.batch.sweep_shared();
         if let Err(error) = self.batch.recover_rows(RecoverAt::End) {
             tracing::error!(%error, "closed issues without a row were not looked for");
         }
-        // What cannot be looked at does not count as landed.
-        let (landing, is_missing) = match self.batch.check_landing() {
+        let (landing, is_missing) = self.check_landing();
+        let push_failure = self.batch.landing.pushes().clone();
+        let tips = self.batch.tips();
+        let lanes_lost = self.machine.lanes_lost() + self.left_out;
+        let ended_by = self.batch.admission().ended_by();
+        let end = LoopEnd {
+            signal: self.batch.interrupt.last_signal(),
+            store_lost: self.machine.store_lost(),
+            refused: self.machine.refused_at_startup(),
+            failed: endings.values().any(|(_, ended)| *ended == Some(false)),
+            lane_lost: lanes_lost > 0,
+            missing: is_missing,
+            unpushed: push_failure.is_some(),
+            tip_fails: tips.iter().any(|tip| !tip.passed),
+            ended_by,
+        };
+        let exit_code = end.exit_code();
+        self.close(exit_code);
+        let memory = &self.batch.memory;
+        let mut summary = Summary {
+            batch_id: self.batch.id().to_owned(),
+            acts_under: (&self.batch.settings.mode).into(),
+            exit_code,
+            elapsed,
+            counts: memory.view(|view| view.counts()).unwrap_or_default(),
+            waiting: memory.view(|view| waiting(&view)).unwrap_or_default(),
+            issues: self.worked_on(&endings),
+            lanes_lost,
+            cycle: self.cycle_reported.take(),
+            landing,
+            push_failure,
+            tips,
+            ended_by,
+            account: self.batch.account(),
+            ended_at: clock::now().wall,
+            memory_changes: self.memory_changes,
+            foreign_rows: self.batch.foreign_rows(),
+            judged: BTreeMap::new(),
+            kept: None,
+        };
+        let roots = &self.batch.settings.roots;
+        summary.judged = judged_turns(&summary, roots);
+        keep(&mut summary, roots);
+        self.batch.reached(Boundary::ReportKept);
+        self.reporter.summary(&summary);
+        summary
+    }
+
+    /// Compares what was closed with what landed; returns whether some did not.
+    /// What cannot be looked at does not count as landed.
+    fn check_landing(&self) -> (Option<LandingCheck>, bool) {
+        match self.batch.check_landing() {
             Ok(check) => {
                 let is_missing = check
                     .as_ref()
@@ -38,24 +89,11 @@ impl Shell<'_> {
                 tracing::error!(%error, "what landed was not looked at");
                 (None, true)
             }
-        };
-        let push_failure = self.batch.landing.pushes().clone();
-        let tips = self.batch.tips();
-        let tip_fails = tips.iter().any(|tip| !tip.passed);
-        let lanes_lost = self.machine.lanes_lost() + self.left_out;
-        let ended_by = self.batch.admission().ended_by();
-        let end = LoopEnd {
-            signal: self.batch.interrupt.last_signal(),
-            store_lost: self.machine.store_lost(),
-            refused: self.machine.refused_at_startup(),
-            failed,
-            lane_lost: lanes_lost > 0,
-            missing: is_missing,
-            unpushed: push_failure.is_some(),
-            tip_fails,
-            ended_by,
-        };
-        let exit_code = end.exit_code();
+        }
+    }
+
+    /// Compacts issue memory and closes the batch in the trajectory.
+    fn close(&mut self, exit_code: u8) {
         if !self.machine.store_lost() {
             let changes = self.batch.last_outside_changes();
             self.memory_changed(&changes);
@@ -75,60 +113,40 @@ impl Shell<'_> {
             tracing::error!(%error, "the batch's end was not recorded");
         }
         self.batch.reached(Boundary::BatchEnded);
-        let counts = self
-            .batch
-            .memory
-            .view(|view| view.counts())
-            .unwrap_or_default();
-        let waiting = self.batch.memory.view(|view| waiting(&view));
-        let waiting = waiting.unwrap_or_default();
-        let mut summary = Summary {
-            batch_id: self.batch.id().to_owned(),
-            acts_under: (&self.batch.settings.mode).into(),
-            exit_code,
-            elapsed,
-            issues: self
-                .reports
-                .into_values()
-                .map(|(lane, report)| {
-                    let attempts = endings.get(&report.issue_id).map_or(0, |(failed, ended)| {
-                        failed + u32::from(*ended == Some(true))
-                    });
-                    (self.plans[lane].worker_id.clone(), attempts, report)
-                })
-                .collect(),
-            lanes_lost,
-            cycle: self.cycle_reported,
-            counts,
-            landing,
-            push_failure,
-            tips,
-            ended_by,
-            account: self.batch.account(),
-            ended_at: clock::now().wall,
-            memory_changes: self.memory_changes,
-            foreign_rows: self.batch.foreign_rows(),
-            judged: BTreeMap::new(),
-            waiting,
-            kept: None,
+    }
+
+    /// Takes the reports, by issue, with worker and attempts.
+    fn worked_on(
+        &mut self,
+        endings: &BTreeMap<String, (u32, Option<bool>)>,
+    ) -> Vec<(String, u32, StepReport)> {
+        let reports = std::mem::take(&mut self.reports).into_values();
+        let with_worker = |(lane, report): (LaneIndex, StepReport)| {
+            let attempts = endings.get(&report.issue_id).map_or(0, |(failed, ended)| {
+                failed + u32::from(*ended == Some(true))
+            });
+            (self.plans[lane].worker_id.clone(), attempts, report)
         };
-        let roots = &self.batch.settings.roots;
-        for (_, _, report) in &summary.issues {
-            if !report.succeeded()
-                && let Some(turn) = judged(report, roots)
-            {
-                summary.judged.insert(report.issue_id.clone(), turn);
-            }
-        }
-        let path = report::path(roots, &summary.batch_id);
-        summary.kept = Some(path.clone());
-        if let Err(error) = report::keep(&path, &summary.text()) {
-            tracing::error!(%error, "the report was not kept");
-            summary.kept = None;
-        }
-        self.batch.reached(Boundary::ReportKept);
-        self.reporter.summary(&summary);
-        summary
+        reports.map(with_worker).collect()
+    }
+}
+
+/// Returns the turns of the issues that did not close, where they were judged.
+fn judged_turns(summary: &Summary, roots: &MemoryRoots) -> BTreeMap<String, JudgedTurn> {
+    let reports = summary.issues.iter().map(|(_, _, report)| report);
+    let open = reports.filter(|report| !report.succeeded());
+    open.filter_map(|report| Some((report.issue_id.clone(), judged(report, roots)?)))
+        .collect()
+}
+
+/// Keeps the report as text, to be read later.
+fn keep(summary: &mut Summary, roots: &MemoryRoots) {
+    let path = report::path(roots, &summary.batch_id);
+    // The text says where it is.
+    summary.kept = Some(path.clone());
+    if let Err(error) = report::keep(&path, &summary.text()) {
+        tracing::error!(%error, "the report was not kept");
+        summary.kept = None;
     }
 }
 

@@ -1,0 +1,236 @@
+//! The lines at the end of a batch, for a person.
+
+use super::Summary;
+use super::human::{ending, seconds};
+use super::next::next;
+use super::sensitive::section;
+use super::why::{REFUSES_NO_CHANGE, why};
+use harness_worker::account;
+use harness_worker::batch::foreign_warning;
+use harness_worker::exit;
+use harness_worker::step::StepReport;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::json::plain::plain;
+
+/// Returns what is reported of a batch, in order.
+pub(super) fn lines(summary: &Summary) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    lines.extend(of_tips(summary));
+    lines.extend(section(summary));
+    lines.extend(issues(summary));
+    lines.extend(failures(summary));
+    lines.extend(nothing_ready(summary));
+    lines.push(counts(summary));
+    lines.extend(landing(summary));
+    lines.extend(summary.push_failure.iter().map(|failure| {
+        let failure = failure.to_string();
+        plain(&failure).into_owned()
+    }));
+    lines.extend(account::told(
+        &summary.account,
+        summary.ended_by,
+        summary.ended_at,
+    ));
+    lines.extend(warnings(summary));
+    lines.extend(next(summary));
+    if let Some(path) = &summary.kept {
+        lines.push(format!(
+            "report saved in {}; `premath report` prints it",
+            path.display()
+        ));
+    }
+    lines
+}
+
+/// The table of the issues that were worked on.
+fn issues(summary: &Summary) -> Vec<String> {
+    let mut issues: Vec<_> = summary.issues.iter().collect();
+    if issues.is_empty() {
+        return Vec::new();
+    }
+    issues.sort_by(|a, b| a.2.issue_id.cmp(&b.2.issue_id));
+    let heads = ["issue", "outcome", "attempts", "lane", "class", "where"];
+    let mut rows = vec![heads.map(str::to_owned)];
+    for (worker, attempts, report) in issues {
+        let class = report.failure_classes.first();
+        rows.push([
+            plain(&report.issue_id).into_owned(),
+            ending(report),
+            attempts.to_string(),
+            worker.clone(),
+            class.map_or_else(|| "-".to_owned(), |class| plain(class).into_owned()),
+            kept_at(report),
+        ]);
+    }
+    let mut lines = table(&rows);
+    lines.push(String::new());
+    lines
+}
+
+/// Says where a step's work is: in another world, in a commit, on a branch.
+fn kept_at(report: &StepReport) -> String {
+    let commit = report.commit.as_ref();
+    let commit = commit.map(|id| format!("commit {}", &id[..id.len().min(10)]));
+    let world = report.world.as_ref();
+    let world = world.map(|world| plain(&world.to_string()).into_owned());
+    let kept = [world, commit.or_else(|| report.salvage.clone())];
+    let kept = kept
+        .into_iter()
+        .flatten()
+        .reduce(|a, b| format!("{a}, {b}"));
+    kept.unwrap_or_else(|| "-".to_owned())
+}
+
+/// Says why issues did not close.
+fn failures(summary: &Summary) -> Vec<String> {
+    let reports = summary.issues.iter().map(|(_, _, report)| report);
+    let mut failed: Vec<&StepReport> = reports.filter(|report| !report.succeeded()).collect();
+    if failed.is_empty() {
+        return Vec::new();
+    }
+    failed.sort_by(|a, b| a.issue_id.cmp(&b.issue_id));
+    let mut lines = Vec::new();
+    for report in failed {
+        lines.extend(why(report, summary.judged.get(&report.issue_id)));
+    }
+    lines.push(String::new());
+    lines
+}
+
+fn counts(summary: &Summary) -> String {
+    let reports = summary.issues.iter().map(|(_, _, report)| report);
+    let closed = reports.filter(|report| report.succeeded()).count();
+    let counts = summary.counts.iter();
+    let counts: Vec<String> = counts
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    format!(
+        "{closed} of {} attempted issues closed in {}; issue store: {}",
+        summary.issues.len(),
+        seconds(summary.elapsed),
+        counts.join(", ")
+    )
+}
+
+/// Says what landed of what was closed, and what changed nothing.
+fn landing(summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(check) = &summary.landing {
+        let tip = check
+            .tip
+            .as_deref()
+            .map_or("which no longer exists", |tip| &tip[..tip.len().min(10)]);
+        let rest = match check.landed - summary.landed() {
+            0 => String::new(),
+            unchanged => format!("; {unchanged} without changes"),
+        };
+        lines.push(format!(
+            "{} of {} closed issues landed on {}, {tip}{rest}",
+            summary.landed(),
+            check.landed + check.missing.len(),
+            plain(&check.target)
+        ));
+        if !check.missing.is_empty() {
+            let missing = check.missing.join(", ");
+            lines.push(format!("closed, but not landed: {}", plain(&missing)));
+        }
+    }
+    let unchanged = summary.unchanged();
+    if !unchanged.is_empty() {
+        lines.push(format!(
+            "closed without changes: {}; set {REFUSES_NO_CHANGE} to refuse this",
+            plain(&unchanged.join(", "))
+        ));
+    }
+    lines
+}
+
+/// Says what a person should know about the batch.
+fn warnings(summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    if summary.memory_changes > 0 {
+        lines.push(format!(
+            "issue store changed {} time(s) outside a transaction; the rows are in the run log \
+             ({})",
+            summary.memory_changes,
+            FailureClass::MemoryChangedOutside
+        ));
+    }
+    if let Some(warning) = foreign_warning(&summary.foreign_rows) {
+        lines.push(format!("warning: {}", plain(&warning)));
+    }
+    if summary.lanes_lost > 0 {
+        lines.push(format!("{} lane(s) disabled", summary.lanes_lost));
+    }
+    if summary.acts_under.mutation_mode == "human-override" {
+        let reason = plain(&summary.acts_under.reason);
+        lines.push(format!(
+            "authorised by an operator override, without an instruction: {reason}"
+        ));
+    }
+    if let Some(path) = &summary.cycle {
+        lines.push(format!(
+            "blocked by a dependency cycle: {}",
+            plain(&path.join(" -> "))
+        ));
+    }
+    lines
+}
+
+/// Says which last commits do not pass without build state.
+fn of_tips(summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    for tip in summary.tips.iter().filter(|tip| !tip.passed) {
+        lines.push(plain(&tip.to_string()).into_owned());
+        let advice = match tip.output {
+            Some(_) => {
+                "every step passed with the build state of the base: find the one that broke it"
+            }
+            None => "every step was verified with the build state of the base: verify it yourself",
+        };
+        lines.push(format!("  {advice} before you merge"));
+        lines.push(String::new());
+    }
+    lines
+}
+
+/// Says why a batch that ended by itself worked on nothing.
+fn nothing_ready(summary: &Summary) -> Option<String> {
+    let is_whole = summary.lanes_lost == 0 && summary.ended_by.is_none();
+    if !summary.issues.is_empty() || !is_whole || summary.exit_code != exit::OK {
+        return None;
+    }
+    let count = |name: &str| summary.counts.get(name).copied().unwrap_or(0);
+    let mut text = format!(
+        "no issue was ready: {} waiting, {} blocked",
+        count("waiting"),
+        count("blocked")
+    );
+    if count("ready") > 0 {
+        text.push_str(&format!(
+            ", {} ready but excluded by the type, label or assignee filter",
+            count("ready")
+        ));
+    }
+    Some(text)
+}
+
+/// One line a row, columns as wide as their widest cell.
+fn table(rows: &[[String; 6]]) -> Vec<String> {
+    let mut widths = [0; 6];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    rows.iter()
+        .map(|row| {
+            let cells: Vec<String> = row
+                .iter()
+                .zip(widths)
+                .map(|(cell, width)| format!("{cell:<width$}"))
+                .collect();
+            cells.join("  ").trim_end().to_owned()
+        })
+        .collect()
+}
