@@ -8,7 +8,7 @@ use crate::issues::{Claimed, IssueMemory, NewIssue};
 use crate::projection::{self, ProjectionError};
 use premath_kernel::authority::{LeaseAuthority, StepIdentity};
 use premath_kernel::issue::Holder;
-use premath_kernel::issue::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
+use premath_kernel::issue::dispatch::is_follow_up;
 use premath_kernel::issue::lease::{
     self, AssigneeRule, Claim, ClaimRequest, LeaseKey, LeaseRefusal, LeaseState, TTL_MIN, Term,
 };
@@ -16,7 +16,7 @@ use premath_kernel::json::reference::RefSet;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::escalation::{
     ContextError, ContextSources, EscalationReport, EscalationRight, IssueContext, SessionSource,
-    blocked_notes, follow_up, issue_context,
+    blocked_notes, issue_context,
 };
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome};
 use premath_kernel::record::session::session_id;
@@ -214,15 +214,7 @@ impl IssueMemory {
                 CarriedOut::Blocked
             }
             Some(EscalationRight::ToDiscover(ready)) => {
-                let follow_up = follow_up(&report);
-                let new = NewIssue {
-                    title: follow_up.title,
-                    description: follow_up.description,
-                    priority: Some(claimed.row.issue.priority),
-                    issue_type: Some(claimed.row.issue.issue_type.to_string()),
-                    labels: vec![FOLLOW_UP_LABEL.to_owned()],
-                    ..NewIssue::default()
-                };
+                let new = NewIssue::follow_up(&report, &claimed.row.issue);
                 CarriedOut::Discovered(self.discover(ready, new)?.issue.id.to_string())
             }
         };

@@ -75,6 +75,19 @@ fn works(scratch: &Scratch) -> bool {
     ended.code == Some(0)
 }
 
+/// A repository whose build makes a library once, of a file that a step may
+/// delete; `None` where namespaces do not work.
+fn with_library() -> Option<Scratch> {
+    let scratch = prepared(1, &["a", "b", "c"]);
+    if !works(&scratch) {
+        return None;
+    }
+    let library =
+        "[ -e ignored/library ] || { mkdir -p ignored; cp src/base.txt ignored/library; }\n";
+    commit(&scratch, &[("build.sh", library)]);
+    Some(scratch)
+}
+
 /// What the build tool said: of which issue, how much it found, what it made,
 /// and where.
 fn log(scratch: &Scratch) -> Vec<(String, usize, usize, String)> {
@@ -286,13 +299,9 @@ fn a_layer_that_was_changed_or_is_of_another_base_is_made_anew() {
 
 #[test]
 fn what_passes_only_with_build_state_is_found_at_the_end() {
-    let scratch = prepared(1, &["a", "b", "c"]);
-    if !works(&scratch) {
+    let Some(scratch) = with_library() else {
         return;
-    }
-    let library =
-        "[ -e ignored/library ] || { mkdir -p ignored; cp src/base.txt ignored/library; }\n";
-    commit(&scratch, &[("build.sh", library)]);
+    };
     script(&scratch, "b", "rm src/base.txt");
     let ended = batch(&scratch).end().exits(1);
     for name in ["a", "b", "c"] {
@@ -416,13 +425,9 @@ fn the_next_batch_verifies_the_last_commit_of_one_that_was_killed() {
         ("row-written:1", &["--new-batch"]),
         ("target-advanced:3", &["--new-batch"]),
     ] {
-        let scratch = prepared(1, &["a", "b", "c"]);
-        if !works(&scratch) {
+        let Some(scratch) = with_library() else {
             return;
-        }
-        let library =
-            "[ -e ignored/library ] || { mkdir -p ignored; cp src/base.txt ignored/library; }\n";
-        commit(&scratch, &[("build.sh", library)]);
+        };
         script(&scratch, "a", "rm src/base.txt; echo a > src/a.txt");
         let killed = batch(&scratch).env("PREMATH_KILL_AT", at).end();
         assert_eq!(killed.signal, Some(9), "{at}: {}", killed.stderr);

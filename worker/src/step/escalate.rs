@@ -4,11 +4,9 @@
 use super::stopped::Stopping;
 use crate::lane::Lane;
 use premath_evidence::{EscalationFacts, escalation_right};
-use premath_kernel::issue::dispatch::{FOLLOW_UP_LABEL, is_follow_up};
+use premath_kernel::issue::dispatch::is_follow_up;
 use premath_kernel::issue::lease::LeaseRefusal;
-use premath_kernel::policy::escalation::{
-    EscalationReport, EscalationRight, blocked_notes, follow_up,
-};
+use premath_kernel::policy::escalation::{EscalationReport, EscalationRight, blocked_notes};
 use premath_kernel::policy::retry::{Decision, EscalationAction};
 use premath_kernel::record::boundary::Boundary;
 use premath_memory::{ChangeError, NewIssue};
@@ -63,15 +61,7 @@ impl Lane {
                 blocked.map(|_| CarriedOut::Blocked)
             }
             Ok(Some(EscalationRight::ToDiscover(ready))) => {
-                let follow_up = follow_up(&report);
-                let new = NewIssue {
-                    title: follow_up.title,
-                    description: follow_up.description,
-                    priority: Some(claimed.row.issue.priority),
-                    issue_type: Some(claimed.row.issue.issue_type.to_string()),
-                    labels: vec![FOLLOW_UP_LABEL.to_owned()],
-                    ..NewIssue::default()
-                };
+                let new = NewIssue::follow_up(&report, &claimed.row.issue);
                 memory.discover(ready, new).map(|filed| {
                     self.batch.note_filed(&filed.issue, &claimed.claim.issue_id);
                     CarriedOut::Discovered(filed.issue.id.to_string())

@@ -7,15 +7,23 @@ use std::fs::{self};
 use std::io::Write;
 use std::path::PathBuf;
 
+/// A lane with a folder for the command, and one that it must not reach.
+fn open_and_shut() -> Lane {
+    let lane = Lane::new();
+    for folder in ["open", "shut"] {
+        fs::create_dir(lane.path(folder)).unwrap();
+    }
+    lane
+}
+
 #[test]
 fn a_confined_command_reads_its_paths_alone() {
     if !is_confining() {
         return;
     }
     on_lane(async {
-        let mut lane = Lane::new();
+        let mut lane = open_and_shut();
         for folder in ["open", "shut"] {
-            fs::create_dir(lane.path(folder)).unwrap();
             fs::write(lane.path(folder).join("x"), folder).unwrap();
         }
         let mut spec = lane.shell("cat open/x; cat shut/x; ls shut; : > open/x");
@@ -55,10 +63,7 @@ fn a_confined_command_writes_to_its_paths_alone_and_the_next_one_is_free() {
         return;
     }
     on_lane(async {
-        let mut lane = Lane::new();
-        for folder in ["open", "shut"] {
-            fs::create_dir(lane.path(folder)).unwrap();
-        }
+        let mut lane = open_and_shut();
         for file in ["file", "kept"] {
             fs::write(lane.path(file), "old").unwrap();
         }

@@ -5,9 +5,11 @@ use super::edit::Signer;
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
+use premath_kernel::issue::dispatch::FOLLOW_UP_LABEL;
 use premath_kernel::issue::lease::Observation;
-use premath_kernel::issue::{RowChange, Status};
+use premath_kernel::issue::{Issue, RowChange, Status};
 use premath_kernel::json::time;
+use premath_kernel::policy::escalation::{EscalationReport, follow_up};
 use serde_json::{Map, Value, json};
 
 /// An issue to be filed; empty fields are left out of its row.
@@ -35,6 +37,21 @@ pub struct NewIssue {
     pub owner: String,
     /// Its labels.
     pub labels: Vec<String>,
+}
+
+impl NewIssue {
+    /// Makes the follow-up of an issue whose step failed.
+    pub fn follow_up(report: &EscalationReport<'_>, parent: &Issue) -> Self {
+        let follow_up = follow_up(report);
+        Self {
+            title: follow_up.title,
+            description: follow_up.description,
+            priority: Some(parent.priority),
+            issue_type: Some(parent.issue_type.to_string()),
+            labels: vec![FOLLOW_UP_LABEL.to_owned()],
+            ..Self::default()
+        }
+    }
 }
 
 /// Finds an open issue of this title that was discovered from another.
