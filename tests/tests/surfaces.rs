@@ -101,11 +101,11 @@ fn a_stale_generated_file_is_found_and_written() {
     assert_eq!(stale(root), 0);
 }
 
-#[test]
-fn what_does_not_belong_into_a_commit_is_found() {
+/// Lines that do not belong into a source file, with the fault of each.
+fn unclean_sources() -> Vec<(&'static str, String, &'static str)> {
     let home = ["", "home", "somebody", "x"].join("/");
     let (begin, end) = ("<".repeat(7), ">".repeat(7));
-    for (name, text, fault) in [
+    vec![
         (
             "src/a.rs",
             format!("let p = \"{home}\";\n"),
@@ -137,6 +137,12 @@ fn what_does_not_belong_into_a_commit_is_found() {
             "a\n\n".to_owned(),
             "src/a.rs: empty lines at the end",
         ),
+    ]
+}
+
+/// Other files that do not fit, with the fault of each.
+fn unfit_files() -> Vec<(&'static str, String, &'static str)> {
+    vec![
         (
             "big.txt",
             "x\n".repeat(300 * 1024),
@@ -172,7 +178,12 @@ fn what_does_not_belong_into_a_commit_is_found() {
             "```sh\ncargo frobnicate\n```\n".to_owned(),
             ".ci/run: it does not run the README's `cargo frobnicate`",
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn what_does_not_belong_into_a_commit_is_found() {
+    for (name, text, fault) in unclean_sources().into_iter().chain(unfit_files()) {
         let folder = checkout(&["README.md", ".ci/run"]);
         write(folder.path(), name, &text);
         let faults = told(&hygiene::faults(folder.path()));

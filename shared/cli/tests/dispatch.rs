@@ -162,18 +162,11 @@ fn a_lease_is_claimed_renewed_and_released() {
     assert_eq!(released["issue"].get("lease"), None);
 }
 
-#[test]
-fn every_rejection_is_data_and_has_its_class() {
-    let memory = Memory::new();
-    memory.dispatch("issue.claim", json!({"id": "a", "assignee": "w"}));
-    let key = |edit: Value| {
-        let mut key = json!({"id": "a", "assignee": "w", "leaseId": "lease1_a_w", "generation": 1});
-        for (name, value) in edit.as_object().unwrap() {
-            key[name] = value.clone();
-        }
-        key
-    };
-    for (action, payload, class) in [
+/// What a transport asks for, and the class that refuses it.
+type Rejection = (&'static str, Value, &'static str);
+
+fn rejected_claims() -> Vec<Rejection> {
+    vec![
         (
             "issue.claim",
             json!({"id": "a", "assignee": "v"}),
@@ -216,6 +209,18 @@ fn every_rejection_is_data_and_has_its_class() {
             json!({"assignee": "w", "leaseTtlSeconds": 60, "leaseExpiresAt": "2999-01-01T00:00:00Z"}),
             "lease_binding_ambiguous",
         ),
+    ]
+}
+
+fn rejected_leases() -> Vec<Rejection> {
+    let key = |edit: Value| {
+        let mut key = json!({"id": "a", "assignee": "w", "leaseId": "lease1_a_w", "generation": 1});
+        for (name, value) in edit.as_object().unwrap() {
+            key[name] = value.clone();
+        }
+        key
+    };
+    vec![
         (
             "issue.lease_renew",
             key(json!({"assignee": "v"})),
@@ -246,7 +251,14 @@ fn every_rejection_is_data_and_has_its_class() {
             key(json!({"id": "c"})),
             "lease_issue_closed",
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn every_rejection_is_data_and_has_its_class() {
+    let memory = Memory::new();
+    memory.dispatch("issue.claim", json!({"id": "a", "assignee": "w"}));
+    for (action, payload, class) in rejected_claims().into_iter().chain(rejected_leases()) {
         // Only an object can name issue memory; else the usual one is meant.
         if payload.is_array() {
             let output = memory.command(action, "[]").output().unwrap();

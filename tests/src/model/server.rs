@@ -4,6 +4,7 @@ use super::account::Account;
 use super::http::{self, Request};
 use super::journal::{Journal, MadeCall, Played, PlayedTurn, Spent};
 use super::script::{Refusal, Script, Scripts, Turn};
+use super::tool::Tool;
 use super::wire::{Asked, Dialect, Says};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -163,50 +164,19 @@ impl Stage {
             spent: None,
         };
         if asked.aside {
-            let says = Dialect::aside();
-            played.spent = Some(says.spent);
-            self.journal.push(played)?;
-            return match asked.streams {
-                true => http::stream(out, &dialect.events(&says), false),
-                false => http::answer(out, 200, &[], &dialect.document(&says)),
-            };
+            return self.answer_aside(out, dialect, played, asked.streams);
         }
         let (turn, what) = self.next(&cue, script, &asked);
         played.turn = turn;
-        let says = |text: &str, calls: &[MadeCall]| Says {
-            text: text.to_owned(),
-            calls: calls.to_vec(),
-            stop: None,
-            spent: spent_by(turn),
-            turn,
-        };
         match what {
-            None => {
-                played.played = Played::Over;
-                played.spent = Some(spent_by(turn));
-                self.journal.push(played)?;
-                let events = dialect.events(&says("The script is over.", &[]));
-                http::stream(out, &events, false)
-            }
+            None => self.say_it_is_over(out, dialect, played),
             Some(Turn::Answer { text, calls, stop }) => {
-                played.played = Played::Answer;
-                played.spent = Some(spent_by(turn));
-                let made = |(at, call): (usize, &super::Tool)| {
-                    let (name, arguments) = call.call(dialect, asked.running);
-                    MadeCall {
-                        id: format!("{}{at}", call_prefix(cue.conversation, turn)),
-                        name,
-                        arguments,
-                    }
-                };
-                let calls: Vec<MadeCall> = calls.iter().enumerate().map(made).collect();
-                played.calls.clone_from(&calls);
-                self.journal.push(played)?;
+                played.calls = made_calls(calls, dialect, asked.running, &played);
                 let says = Says {
                     stop: stop.clone(),
-                    ..says(text, &calls)
+                    ..says(text, &played)
                 };
-                http::stream(out, &dialect.events(&says), false)
+                self.answer_turn(out, dialect, played, &says)
             }
             Some(Turn::Fail(refusal)) => {
                 played.played = Played::Fail;
@@ -219,22 +189,59 @@ impl Stage {
                 http::answer(out, refusal.status, &headers, &dialect.refusal(refusal))
             }
             Some(Turn::Cut { text, call, .. }) => {
+                let half = made_calls(call, dialect, asked.running, &played);
+                let says = Says {
+                    calls: half,
+                    ..says(text, &played)
+                };
                 played.played = Played::Cut;
                 self.journal.push(played)?;
-                let half: Vec<MadeCall> = call
-                    .iter()
-                    .map(|call| {
-                        let (name, arguments) = call.call(dialect, asked.running);
-                        MadeCall {
-                            id: format!("{}0", call_prefix(cue.conversation, turn)),
-                            name,
-                            arguments,
-                        }
-                    })
-                    .collect();
-                http::stream(out, &dialect.begun(&says(text, &half)), true)
+                http::stream(out, &dialect.begun(&says), true)
             }
         }
+    }
+
+    /// Answers what an agent asks beside its conversation, such as a title.
+    fn answer_aside(
+        &self,
+        out: &mut impl io::Write,
+        dialect: Dialect,
+        mut played: PlayedTurn,
+        streams: bool,
+    ) -> io::Result<()> {
+        let says = Dialect::aside();
+        played.spent = Some(says.spent);
+        self.journal.push(played)?;
+        match streams {
+            true => http::stream(out, &dialect.events(&says), false),
+            false => http::answer(out, 200, &[], &dialect.document(&says)),
+        }
+    }
+
+    fn say_it_is_over(
+        &self,
+        out: &mut impl io::Write,
+        dialect: Dialect,
+        mut played: PlayedTurn,
+    ) -> io::Result<()> {
+        let says = says("The script is over.", &played);
+        played.played = Played::Over;
+        played.spent = Some(says.spent);
+        self.journal.push(played)?;
+        http::stream(out, &dialect.events(&says), false)
+    }
+
+    fn answer_turn(
+        &self,
+        out: &mut impl io::Write,
+        dialect: Dialect,
+        mut played: PlayedTurn,
+        says: &Says,
+    ) -> io::Result<()> {
+        played.played = Played::Answer;
+        played.spent = Some(says.spent);
+        self.journal.push(played)?;
+        http::stream(out, &dialect.events(says), false)
     }
 
     /// Finds the turn that comes next: after the calls that the conversation
@@ -280,6 +287,36 @@ impl Stage {
         let bytes = [head.as_slice(), &request.body].concat();
         std::fs::write(folder.join(format!("{number:03}.txt")), bytes)
     }
+}
+
+/// Returns what a turn says, with the calls that it makes.
+fn says(text: &str, played: &PlayedTurn) -> Says {
+    Says {
+        text: text.to_owned(),
+        calls: played.calls.clone(),
+        stop: None,
+        spent: spent_by(played.turn),
+        turn: played.turn,
+    }
+}
+
+/// Returns tools as the agent calls them in a turn.
+fn made_calls<'a>(
+    tools: impl IntoIterator<Item = &'a Tool>,
+    dialect: Dialect,
+    running: Option<u64>,
+    played: &PlayedTurn,
+) -> Vec<MadeCall> {
+    let prefix = call_prefix(&played.conversation, played.turn);
+    let made = |(at, tool): (usize, &Tool)| {
+        let (name, arguments) = tool.call(dialect, running);
+        MadeCall {
+            id: format!("{prefix}{at}"),
+            name,
+            arguments,
+        }
+    };
+    tools.into_iter().enumerate().map(made).collect()
 }
 
 /// The state of a conversation.

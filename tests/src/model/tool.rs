@@ -41,71 +41,89 @@ impl Tool {
     /// Returns the name and the arguments as an agent knows them; `running` is
     /// the agent's number of the command that runs still.
     pub fn call(&self, dialect: Dialect, running: Option<u64>) -> (String, Value) {
-        use Dialect::{Chat, Gemini, Messages, Responses};
-        let (name, arguments) = match (self, dialect) {
-            (Self::Named { name, arguments }, _) => return (name.clone(), arguments.clone()),
-            (Self::Shell(command), Responses) => ("exec_command", json!({"cmd": command})),
-            (Self::Shell(command), Gemini) => ("run_shell_command", json!({"command": command})),
-            (Self::Shell(command), Chat) => {
-                ("bash", json!({"command": command, "description": "Runs"}))
-            }
-            (Self::Shell(command), Messages) => {
-                ("Bash", json!({"command": command, "description": "Runs"}))
-            }
-            (Self::Write { path, content }, Responses) => ("apply_patch", patch(path, content)),
-            (Self::Write { path, content }, Gemini) => {
-                ("write_file", json!({"file_path": path, "content": content}))
-            }
-            (Self::Write { path, content }, Chat) => {
-                ("write", json!({"filePath": path, "content": content}))
-            }
-            (Self::Write { path, content }, Messages) => {
-                ("Write", json!({"file_path": path, "content": content}))
-            }
-            // Codex has no tool for it.
-            (Self::Read(path), Responses) => {
-                ("exec_command", json!({"cmd": format!("cat {path}")}))
-            }
-            (Self::Read(path), Gemini) => ("read_file", json!({"file_path": path})),
-            (Self::Read(path), Chat) => ("read", json!({"filePath": path})),
-            (Self::Read(path), Messages) => ("Read", json!({"file_path": path})),
-            (Self::Poll(wait), Responses) => {
-                let arguments = json!({"session_id": running, "chars": "", "yield_time_ms": wait});
-                ("write_stdin", arguments)
-            }
-            (Self::Poll(wait), Gemini) => {
-                let arguments = json!({"pid": running, "delay_ms": wait});
-                ("read_background_output", arguments)
-            }
-            // OpenCode's commands are over when they have an answer.
-            (Self::Poll(_), Chat) => ("bash", json!({"command": "true", "description": "Waits"})),
-            (Self::Poll(_), Messages) => {
-                ("Bash", json!({"command": "true", "description": "Waits"}))
-            }
-            (Self::Plan { items, done }, Responses) => {
-                let plan = steps(items, *done, "step");
-                ("update_plan", json!({"plan": plan}))
-            }
-            (Self::Plan { items, done }, Gemini) => {
-                let todos = steps(items, *done, "description");
-                ("write_todos", json!({"todos": todos}))
-            }
-            (Self::Plan { items, done }, Chat) => {
-                let mut todos = steps(items, *done, "content");
-                for todo in &mut todos {
-                    todo["priority"] = json!("medium");
-                }
-                ("todowrite", json!({"todos": todos}))
-            }
-            (Self::Plan { items, done }, Messages) => {
-                let mut todos = steps(items, *done, "content");
-                for todo in &mut todos {
-                    todo["activeForm"] = todo["content"].clone();
-                }
-                ("TodoWrite", json!({"todos": todos}))
-            }
+        let (name, arguments) = match self {
+            Self::Named { name, arguments } => (name.as_str(), arguments.clone()),
+            Self::Shell(command) => shell(dialect, command),
+            Self::Write { path, content } => write(dialect, path, content),
+            Self::Read(path) => read(dialect, path),
+            Self::Poll(wait) => poll(dialect, *wait, running),
+            Self::Plan { items, done } => plan(dialect, items, *done),
         };
         (name.to_owned(), arguments)
+    }
+}
+
+fn shell(dialect: Dialect, command: &str) -> (&'static str, Value) {
+    let described = json!({"command": command, "description": "Runs"});
+    match dialect {
+        Dialect::Responses => ("exec_command", json!({"cmd": command})),
+        Dialect::Gemini => ("run_shell_command", json!({"command": command})),
+        Dialect::Chat => ("bash", described),
+        Dialect::Messages => ("Bash", described),
+    }
+}
+
+fn write(dialect: Dialect, path: &str, content: &str) -> (&'static str, Value) {
+    let file = |key: &str| json!({key: path, "content": content});
+    match dialect {
+        Dialect::Responses => ("apply_patch", patch(path, content)),
+        Dialect::Gemini => ("write_file", file("file_path")),
+        Dialect::Chat => ("write", file("filePath")),
+        Dialect::Messages => ("Write", file("file_path")),
+    }
+}
+
+fn read(dialect: Dialect, path: &str) -> (&'static str, Value) {
+    match dialect {
+        // Codex has no tool for it.
+        Dialect::Responses => ("exec_command", json!({"cmd": format!("cat {path}")})),
+        Dialect::Gemini => ("read_file", json!({"file_path": path})),
+        Dialect::Chat => ("read", json!({"filePath": path})),
+        Dialect::Messages => ("Read", json!({"file_path": path})),
+    }
+}
+
+fn poll(dialect: Dialect, wait: u64, running: Option<u64>) -> (&'static str, Value) {
+    let over = json!({"command": "true", "description": "Waits"});
+    match dialect {
+        Dialect::Responses => {
+            let arguments = json!({"session_id": running, "chars": "", "yield_time_ms": wait});
+            ("write_stdin", arguments)
+        }
+        Dialect::Gemini => {
+            let arguments = json!({"pid": running, "delay_ms": wait});
+            ("read_background_output", arguments)
+        }
+        // OpenCode's commands are over when they have an answer.
+        Dialect::Chat => ("bash", over),
+        Dialect::Messages => ("Bash", over),
+    }
+}
+
+fn plan(dialect: Dialect, items: &[String], done: usize) -> (&'static str, Value) {
+    match dialect {
+        Dialect::Responses => {
+            let plan = steps(items, done, "step");
+            ("update_plan", json!({"plan": plan}))
+        }
+        Dialect::Gemini => {
+            let todos = steps(items, done, "description");
+            ("write_todos", json!({"todos": todos}))
+        }
+        Dialect::Chat => {
+            let mut todos = steps(items, done, "content");
+            for todo in &mut todos {
+                todo["priority"] = json!("medium");
+            }
+            ("todowrite", json!({"todos": todos}))
+        }
+        Dialect::Messages => {
+            let mut todos = steps(items, done, "content");
+            for todo in &mut todos {
+                todo["activeForm"] = todo["content"].clone();
+            }
+            ("TodoWrite", json!({"todos": todos}))
+        }
     }
 }
 

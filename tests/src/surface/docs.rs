@@ -141,13 +141,7 @@ fn check_commands(
     if code.block.is_some_and(|kind| kind.starts_with("console")) && !code.text.starts_with("$ ") {
         return;
     }
-    let text = code.text.trim().trim_start_matches("$ ");
-    let text = text.split(" #").next().unwrap_or_default();
-    let cargo = text.strip_prefix("cargo run ");
-    let text = match cargo.and_then(|rest| rest.split_once("--bin ")) {
-        Some((_, rest)) => rest.replacen(" -- ", " ", 1),
-        None => text.to_owned(),
-    };
+    let text = command_of(code.text);
     if let Some(rest) = text.strip_prefix("mise run ") {
         let name = rest.split_whitespace().next().unwrap_or_default();
         if !tasks.contains(name) {
@@ -163,13 +157,28 @@ fn check_commands(
         }
         return;
     }
+    check_words(&text, surface, fault);
+}
+
+/// Returns a command without prompt, comment and cargo.
+fn command_of(text: &str) -> String {
+    let text = text.trim().trim_start_matches("$ ");
+    let text = text.split(" #").next().unwrap_or_default();
+    let cargo = text.strip_prefix("cargo run ");
+    match cargo.and_then(|rest| rest.split_once("--bin ")) {
+        Some((_, rest)) => rest.replacen(" -- ", " ", 1),
+        None => text.to_owned(),
+    }
+}
+
+/// Checks the subcommands and flags of a command of ours.
+fn check_words(text: &str, surface: &Surface, fault: &mut impl FnMut(String)) {
     let mut words = text.split_whitespace();
-    let Some(first) = words
-        .next()
-        .filter(|word| surface.commands.contains_key(*word))
-    else {
+    let is_ours = |word: &&str| surface.commands.contains_key(*word);
+    let Some(first) = words.next().filter(is_ours) else {
         return;
     };
+    // One word may name several subcommands: `issue list|ready`.
     let mut names = vec![first.to_owned()];
     let mut deeper = true;
     for word in words {
@@ -182,13 +191,8 @@ fn check_commands(
             .next();
         if let Some(flag) = flag.filter(|flag| flag.starts_with("--")) {
             for name in &names {
-                let has = |name: &str| {
-                    surface
-                        .commands
-                        .get(name)
-                        .is_some_and(|entry| entry.flags.contains(flag))
-                };
-                if !has(name) {
+                let entry = surface.commands.get(name);
+                if !entry.is_some_and(|entry| entry.flags.contains(flag)) {
                     fault(format!("`{name}` takes no `{flag}`"));
                 }
             }
@@ -202,20 +206,30 @@ fn check_commands(
             if word == "…" || word.starts_with('<') {
                 break;
             }
-            let mut below = Vec::new();
-            for part in word.split([',', '|']).filter(|part| !part.is_empty()) {
-                let found = names.iter().map(|name| format!("{name} {part}"));
-                let found: Vec<String> = found
-                    .filter(|name| surface.commands.contains_key(name))
-                    .collect();
-                if found.is_empty() {
-                    fault(format!("`{}` has no command `{part}`", names.join("`, `")));
-                }
-                below.extend(found);
-            }
-            names = below;
+            names = subcommands(&names, word, surface, fault);
         }
     }
+}
+
+/// Returns the subcommands that a word names.
+fn subcommands(
+    names: &[String],
+    word: &str,
+    surface: &Surface,
+    fault: &mut impl FnMut(String),
+) -> Vec<String> {
+    let mut below = Vec::new();
+    for part in word.split([',', '|']).filter(|part| !part.is_empty()) {
+        let found = names.iter().map(|name| format!("{name} {part}"));
+        let found: Vec<String> = found
+            .filter(|name| surface.commands.contains_key(name))
+            .collect();
+        if found.is_empty() {
+            fault(format!("`{}` has no command `{part}`", names.join("`, `")));
+        }
+        below.extend(found);
+    }
+    below
 }
 
 /// Checks that a file of ours is there.

@@ -24,31 +24,53 @@ pub fn faults(root: &Path) -> Vec<Fault> {
             "it continues after a step that failed: no `set -euo pipefail`".to_owned(),
         );
     }
-    let mut check = crate::command("bash");
-    let check = check.arg("-n").arg(root.join(FILE)).stderr(Stdio::piped());
-    let checked = check.output().expect("bash can be started");
-    if !checked.status.success() {
-        let said = String::from_utf8_lossy(&checked.stderr);
-        let said = said.lines().next().unwrap_or_default().to_owned();
+    if let Some(said) = refusal_of_bash(root) {
+        fault(0, format!("bash cannot read it: {said}"));
+    }
+    let found = steps(&text, &mut fault);
+    let said = announced(&text);
+    if said.is_empty() {
+        fault(
+            0,
+            "it does not say its steps: no line `# Steps: …`".to_owned(),
+        );
+    } else if said != found {
         fault(
             0,
             format!(
-                "bash cannot read it: {}",
-                said.rsplit(": ").next().unwrap_or_default()
+                "it says the steps {}, and has {}",
+                said.join(", "),
+                found.join(", ")
             ),
         );
     }
-    let said: Vec<String> = text
-        .lines()
-        .find_map(|line| line.strip_prefix("# Steps: "))
-        .map(|steps| {
-            steps
-                .trim_end_matches('.')
-                .split(", ")
-                .map(str::to_owned)
-                .collect()
-        })
-        .unwrap_or_default();
+    faults
+}
+
+/// Returns what bash says of a script that it cannot read.
+fn refusal_of_bash(root: &Path) -> Option<String> {
+    let mut check = crate::command("bash");
+    let check = check.arg("-n").arg(root.join(FILE)).stderr(Stdio::piped());
+    let checked = check.output().expect("bash can be started");
+    if checked.status.success() {
+        return None;
+    }
+    let said = String::from_utf8_lossy(&checked.stderr);
+    let said = said.lines().next().unwrap_or_default();
+    Some(said.rsplit(": ").next().unwrap_or_default().to_owned())
+}
+
+/// Returns the steps that the script says it has.
+fn announced(text: &str) -> Vec<String> {
+    let mut lines = text.lines();
+    let steps = lines.find_map(|line| line.strip_prefix("# Steps: "));
+    let steps = steps.map(|steps| steps.trim_end_matches('.').split(", "));
+    steps.into_iter().flatten().map(str::to_owned).collect()
+}
+
+/// Returns the steps that the script has. Each has a command, and its failure
+/// ends the script.
+fn steps(text: &str, fault: &mut impl FnMut(usize, String)) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut commands = 1;
     for (number, line) in text.lines().enumerate() {
@@ -71,20 +93,5 @@ pub fn faults(root: &Path) -> Vec<Fault> {
     if commands == 0 {
         fault(text.lines().count(), "a step without a command".to_owned());
     }
-    if said.is_empty() {
-        fault(
-            0,
-            "it does not say its steps: no line `# Steps: …`".to_owned(),
-        );
-    } else if said != found {
-        fault(
-            0,
-            format!(
-                "it says the steps {}, and has {}",
-                said.join(", "),
-                found.join(", ")
-            ),
-        );
-    }
-    faults
+    found
 }

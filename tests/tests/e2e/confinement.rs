@@ -171,26 +171,30 @@ fn a_confined_command_writes_its_own_and_nothing_else() {
         );
         assert!(!ended.stderr.contains("memory_changed_outside"));
         assert_eq!(temporary(&scratch), Vec::<PathBuf>::new());
-
-        // The turn is bound to the profile, whose document is there.
-        let folder = scratch.root.join("artifacts/ciwitness");
-        let input = &read(&folder.join("w.a.1.turn.json"))["input"]["evidence"];
-        let reference = input["callSpec"]["runtimeSandboxRef"].as_str().unwrap();
-        let policy = &input["callSpec"]["executionBoundaryPolicy"];
-        assert_eq!(policy["shellTools"][0], "shell.exec");
-        for row in input["toolResults"].as_array().unwrap() {
-            assert_eq!(row["facts"]["shell"]["sandboxRef"], reference);
-        }
-        let profile = read(&folder.join(format!("{reference}.json")));
-        assert_eq!(profile["mode"], mode);
-        let digest = premath_kernel::json::canonical::canonical_value(&profile);
-        let digest = premath_kernel::json::canonical::sha256_hex(digest.as_bytes());
-        assert_eq!(reference, format!("sandbox1_{digest}"));
-        assert_eq!(
-            read(&folder.join("w.a.1.work.json"))["sandboxRef"],
-            reference
-        );
+        is_bound_to_profile(&scratch, mode);
     }
+}
+
+/// Checks that the turn is bound to a profile, whose document is there.
+#[track_caller]
+fn is_bound_to_profile(scratch: &Scratch, mode: &str) {
+    let folder = scratch.root.join("artifacts/ciwitness");
+    let input = &read(&folder.join("w.a.1.turn.json"))["input"]["evidence"];
+    let reference = input["callSpec"]["runtimeSandboxRef"].as_str().unwrap();
+    let policy = &input["callSpec"]["executionBoundaryPolicy"];
+    assert_eq!(policy["shellTools"][0], "shell.exec");
+    for row in input["toolResults"].as_array().unwrap() {
+        assert_eq!(row["facts"]["shell"]["sandboxRef"], reference);
+    }
+    let profile = read(&folder.join(format!("{reference}.json")));
+    assert_eq!(profile["mode"], mode);
+    let digest = premath_kernel::json::canonical::canonical_value(&profile);
+    let digest = premath_kernel::json::canonical::sha256_hex(digest.as_bytes());
+    assert_eq!(reference, format!("sandbox1_{digest}"));
+    assert_eq!(
+        read(&folder.join("w.a.1.work.json"))["sandboxRef"],
+        reference
+    );
 }
 
 /// Returns the temporary folders of steps that are left.

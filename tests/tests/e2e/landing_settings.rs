@@ -5,7 +5,7 @@ use crate::landing::{
     OWN, TARGET, every_close_is_on_the_target, first_parents, refs_are_accounted_for,
 };
 use premath_kernel::record::trailers::LandingTrailers;
-use premath_tests::{Scratch, binaries, issue};
+use premath_tests::{Ended, Scratch, binaries, issue};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -182,6 +182,31 @@ fn a_landing_that_a_death_left_unchecked_is_taken_back() {
     refs_are_accounted_for(&scratch);
 }
 
+/// Checks that the refused push of `b` is in the report and in the log.
+#[track_caller]
+fn push_is_reported_refused(ended: &Ended) {
+    let failure = &ended.events().pop().unwrap()["pushFailure"];
+    assert_eq!(failure["remote"], "origin");
+    let reason = failure["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("failed to push some refs") && reason.contains("[rejected]"),
+        "{reason}"
+    );
+    // The log names where in the batch it happened.
+    let logged = ended
+        .stderr
+        .lines()
+        .find(|line| line.contains("WARN batch{"));
+    let logged = logged.unwrap_or_else(|| panic!("{}", ended.stderr));
+    for part in [
+        "lane{worker=",
+        "step{issue=b generation=1 attempt=1}",
+        "was not pushed",
+    ] {
+        assert!(logged.contains(part), "{part}: {logged}");
+    }
+}
+
 #[test]
 fn what_landed_is_pushed_and_never_forced() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
@@ -216,27 +241,8 @@ fn what_landed_is_pushed_and_never_forced() {
         "{}",
         ended.stdout
     );
-    let failure = &ended.events().pop().unwrap()["pushFailure"];
-    assert_eq!(failure["remote"], "origin");
-    let reason = failure["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("failed to push some refs") && reason.contains("[rejected]"),
-        "{reason}"
-    );
+    push_is_reported_refused(&ended);
     assert_eq!(pushed().trim(), theirs);
-    // The log names where in the batch it happened.
-    let logged = ended
-        .stderr
-        .lines()
-        .find(|line| line.contains("WARN batch{"));
-    let logged = logged.unwrap_or_else(|| panic!("{}", ended.stderr));
-    for part in [
-        "lane{worker=",
-        "step{issue=b generation=1 attempt=1}",
-        "was not pushed",
-    ] {
-        assert!(logged.contains(part), "{part}: {logged}");
-    }
 
     // A worker alone says it likewise; a push that goes through mends it.
     scratch.write_issues(format!("{}\n", issue("c")).as_bytes());

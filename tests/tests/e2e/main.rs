@@ -6,7 +6,6 @@
     reason = "tests: what is not there fails the test that asked for it"
 )]
 
-mod abroad;
 mod agents;
 mod audit;
 mod boots;
@@ -32,6 +31,7 @@ mod own_files;
 mod race;
 mod recovery;
 mod refusals;
+mod remote;
 mod report;
 mod sandbox;
 mod schemas;

@@ -5,7 +5,7 @@ use premath_tests::{Length, Scratch, Tools, binaries, issue, skipped, workspace}
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -28,17 +28,8 @@ fn python() -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-#[test]
-fn a_public_client_drives_every_tool() {
-    let Some(python) = python() else {
-        return skipped(
-            "the public MCP client",
-            "target/ci-tools/mcp has no Python with the package `mcp`",
-        );
-    };
-    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
-    with_instruction(&scratch);
-    // A step of a batch leaves a turn, a session and a row.
+/// Returns the turn of a batch's step; a session and a row are left too.
+fn turn_of_a_batch(scratch: &Scratch) -> Value {
     scratch
         .batch("true", "true")
         .args(["--labels", "none"])
@@ -58,7 +49,36 @@ fn a_public_client_drives_every_tool() {
         .map(|entry| entry.unwrap().path())
         .find(|path| path.to_string_lossy().ends_with(".turn.json"))
         .unwrap();
-    let turn: Value = serde_json::from_slice(&fs::read(turn).unwrap()).unwrap();
+    serde_json::from_slice(&fs::read(turn).unwrap()).unwrap()
+}
+
+/// Returns what the public client lists, and what its calls are answered.
+fn answers_to_client(scratch: &Scratch, python: &Path, calls: &[Value]) -> Value {
+    let file = scratch.folder().join("calls.json");
+    fs::write(&file, json!(calls).to_string()).unwrap();
+    scratch
+        .run(python)
+        .arg(workspace().join("tests/tests/e2e/mcp_client.py"))
+        .arg(&file)
+        .arg(&binaries().premath)
+        .args(["mcp-serve", "--repo-root"])
+        .arg(&scratch.root)
+        .end()
+        .exits(0)
+        .json()
+}
+
+#[test]
+fn a_public_client_drives_every_tool() {
+    let Some(python) = python() else {
+        return skipped(
+            "the public MCP client",
+            "target/ci-tools/mcp has no Python with the package `mcp`",
+        );
+    };
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
+    with_instruction(&scratch);
+    let turn = turn_of_a_batch(&scratch);
     let lease = json!({"id": "b", "assignee": "me", "leaseId": "lease1_b_me", "generation": 1});
     let accepted = [
         ("issue_ready", json!({})),
@@ -90,18 +110,7 @@ fn a_public_client_drives_every_tool() {
         .map(|(tool, arguments)| json!([tool, arguments]))
         .chain(refused.iter().map(|(tool, args, _)| json!([tool, args])))
         .collect();
-    let file = scratch.folder().join("calls.json");
-    fs::write(&file, json!(calls).to_string()).unwrap();
-    let said = scratch
-        .run(&python)
-        .arg(workspace().join("tests/tests/e2e/mcp_client.py"))
-        .arg(&file)
-        .arg(&binaries().premath)
-        .args(["mcp-serve", "--repo-root"])
-        .arg(&scratch.root)
-        .end()
-        .exits(0)
-        .json();
+    let said = answers_to_client(&scratch, &python, &calls);
     let mut names: Vec<_> = accepted.iter().map(|(tool, _)| *tool).collect();
     names.sort_unstable();
     assert_eq!(said["tools"], json!(names));
@@ -185,6 +194,33 @@ fn by_command(scratch: &Scratch, me: &str, go_on: &dyn Fn() -> bool) -> Acknowle
     done
 }
 
+/// Checks that all that was acknowledged is there; returns how many issues were
+/// filed.
+#[track_caller]
+fn filed_and_kept(done: &[Acknowledged], issues: &BTreeMap<String, Value>) -> usize {
+    let mut filed = 0;
+    for acknowledged in done {
+        for (id, notes) in &acknowledged.notes {
+            assert_eq!(issues[id]["notes"], **notes, "{id}");
+            assert_eq!(issues[id]["status"], "open", "{id}");
+        }
+        for (id, title) in &acknowledged.filed {
+            assert_eq!(issues[id]["title"], **title, "{id}");
+            assert_eq!(issues[id]["status"], "closed", "{id}");
+            assert_eq!(issues[id]["lease_generation"], 1, "{id} was claimed twice");
+            filed += 1;
+        }
+    }
+    filed
+}
+
+/// An issue that no batch works on.
+fn epic(id: &str) -> Value {
+    let mut row = issue(id);
+    row["issue_type"] = "epic".into();
+    row
+}
+
 #[test]
 fn nothing_that_was_acknowledged_is_lost_between_clients_commands_and_coordinators() {
     const CLIENTS: [&str; 3] = ["m-1", "m-2", "m-3"];
@@ -192,13 +228,8 @@ fn nothing_that_was_acknowledged_is_lost_between_clients_commands_and_coordinato
     let long = Duration::from_secs(60);
     let length = Length::asked("60 s of clients, commands and coordinators on one memory")
         .pick(Duration::from_secs(4), long);
-    let own = |id: &str| {
-        let mut row = issue(id);
-        row["issue_type"] = "epic".into();
-        row
-    };
-    let mut rows: Vec<_> = CLIENTS.iter().chain(&SHELLS).map(|id| own(id)).collect();
-    rows.push(own("base"));
+    let mut rows: Vec<_> = CLIENTS.iter().chain(&SHELLS).map(|id| epic(id)).collect();
+    rows.push(epic("base"));
     rows.extend((0..8).map(|n| issue(&format!("t-{n}"))));
     let scratch = Scratch::with_issues(4, &rows);
     with_instruction(&scratch);
@@ -243,19 +274,7 @@ fn nothing_that_was_acknowledged_is_lost_between_clients_commands_and_coordinato
     // What was filed last is worked on too.
     batch(0..4, "z").end().exits(0);
     let issues = scratch.issues();
-    let mut filed = 0;
-    for acknowledged in &done {
-        for (id, notes) in &acknowledged.notes {
-            assert_eq!(issues[id]["notes"], **notes, "{id}");
-            assert_eq!(issues[id]["status"], "open", "{id}");
-        }
-        for (id, title) in &acknowledged.filed {
-            assert_eq!(issues[id]["title"], **title, "{id}");
-            assert_eq!(issues[id]["status"], "closed", "{id}");
-            assert_eq!(issues[id]["lease_generation"], 1, "{id} was claimed twice");
-            filed += 1;
-        }
-    }
+    let filed = filed_and_kept(&done, &issues);
     assert!(filed >= CLIENTS.len() + SHELLS.len(), "{filed} were filed");
     let notes: usize = done.iter().map(|done| done.notes.len()).sum();
     assert_eq!(notes, CLIENTS.len() + SHELLS.len());

@@ -4,7 +4,9 @@
 
 pub(super) mod expected;
 
-use expected::{AFTER_END, CALL_SILENCE, End, FIRST_EVENT, GRACE, SILENCE, STEP, expected};
+use expected::{
+    AFTER_END, CALL_SILENCE, End, Expected, FIRST_EVENT, GRACE, SILENCE, STEP, expected,
+};
 use premath_evidence::Agent;
 use premath_tests::scripted::Misbehaviour;
 use premath_tests::{Length, Scratch, binaries, issue};
@@ -212,18 +214,14 @@ impl Batch {
         }
     }
 
-    fn line(&self, misbehaviour: Misbehaviour) -> TableRow {
-        let wanted = expected(misbehaviour, self.agent);
-        let id = id_of(misbehaviour);
+    /// Compares the report of a first step with what is expected.
+    fn faults_of_report(&self, first: &Value, id: &str, wanted: &Expected) -> Vec<String> {
         let mut faults = Vec::new();
-        let steps = self.ended(&id);
-        let first = steps[0];
-        let witness = self.witness(first);
         let classes: Vec<&str> = words(&first["failureClasses"]);
         if classes != wanted.classes {
             faults.push(format!("classes {:?} expected", wanted.classes));
         }
-        let row = self.scratch.steps_of(&id).remove(0);
+        let row = self.scratch.steps_of(id).remove(0);
         if words(&row["failureClasses"]) != classes {
             faults.push("the row says other classes".to_owned());
         }
@@ -232,6 +230,18 @@ impl Batch {
         {
             faults.push(format!("{} was reported, expected: {said}", first["said"]));
         }
+        faults
+    }
+
+    fn line(&self, misbehaviour: Misbehaviour) -> TableRow {
+        let wanted = expected(misbehaviour, self.agent);
+        let id = id_of(misbehaviour);
+        let mut faults = Vec::new();
+        let steps = self.ended(&id);
+        let first = steps[0];
+        let witness = self.witness(first);
+        let classes: Vec<&str> = words(&first["failureClasses"]);
+        faults.extend(self.faults_of_report(first, &id, &wanted));
         let end = self.found_end(&id);
         if end != Some(wanted.end) {
             faults.push(format!("{:?} expected", wanted.end));

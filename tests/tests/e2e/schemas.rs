@@ -132,6 +132,72 @@ impl Forms {
     }
 }
 
+/// What a person runs in the repository, in order.
+const COMMANDS: &[&str] = &[
+    "init .",
+    "issue add One --id o-1 --labels x,y --description d",
+    "issue add Two --id o-2",
+    "issue update o-1 --notes n --override-reason r",
+    "dep add o-2 o-1 --created-by ann",
+    "dep add o-1 o-2",
+    "dep replace o-2 o-1 --to-type waits-for",
+    "issue list",
+    "issue ready",
+    "issue blocked",
+    "issue show o-2",
+    "issue show b",
+    "issue show nowhere",
+    "issue claim o-1 --assignee ann",
+    "issue claim o-1 --assignee bob",
+    "issue claim-next --assignee ann",
+    "issue renew o-1 --owner ann",
+    "issue show o-1",
+    "issue release o-1",
+    "issue discover o-1 Three --id o-3",
+    "issue update o-3 --status odd",
+    "issue check",
+    "dep diagnostics",
+    "dep remove o-2 o-1 --type waits-for",
+    "issue compact",
+    "harness-trajectory append --step-id s --action a --result-class failed --witness-ref w",
+    "harness-trajectory query",
+    "doctor --repair-into artifacts/readable.jsonl",
+    "doctor",
+    "clean --dry-run --salvage --older-than 0s",
+    "clean --older-than 0s --disk-budget 1B",
+    "harness-join-check --input nowhere.json",
+    "instruction new --intent work --id two",
+    "doctrine check",
+    "agents check",
+    "instruction show nowhere.json",
+    "retry decide --class check_failed",
+    "kpi",
+    "report",
+    "report --list",
+    "trust",
+    "trust --yes",
+    "sandbox explain",
+    "audit",
+    "issue accept-changes --all --override-reason r",
+    "escalate --class work_failed --override-reason r",
+    "escalate --class check_failed --override-reason r",
+];
+
+/// What an agent runs in its lane, in order.
+const LANE_COMMANDS: &[&str] = &[
+    "harness-session write --state active --issue-id o-1 --lineage-ref l",
+    "harness-session bootstrap",
+    "harness-session write --summary s --next-step n",
+    "harness-session read",
+    "harness-session bootstrap",
+    "harness-feature write --feature-id f --status completed",
+    "harness-feature read",
+    "harness-feature next",
+    "harness-feature check",
+    "harness-feature next --path nowhere.json",
+    "escalate --class check_failed --override-reason r",
+];
+
 /// Runs the commands that a person runs, and returns what they answer.
 fn answers(scratch: &Scratch) -> Vec<Value> {
     let lane = &scratch.lanes[0];
@@ -141,72 +207,9 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         assert!(!line.is_empty() && answer.is_object(), "{line}: {answer}");
         answer
     };
-    let mut answers: Vec<Value> = [
-        "init .",
-        "issue add One --id o-1 --labels x,y --description d",
-        "issue add Two --id o-2",
-        "issue update o-1 --notes n --override-reason r",
-        "dep add o-2 o-1 --created-by ann",
-        "dep add o-1 o-2",
-        "dep replace o-2 o-1 --to-type waits-for",
-        "issue list",
-        "issue ready",
-        "issue blocked",
-        "issue show o-2",
-        "issue show b",
-        "issue show nowhere",
-        "issue claim o-1 --assignee ann",
-        "issue claim o-1 --assignee bob",
-        "issue claim-next --assignee ann",
-        "issue renew o-1 --owner ann",
-        "issue show o-1",
-        "issue release o-1",
-        "issue discover o-1 Three --id o-3",
-        "issue update o-3 --status odd",
-        "issue check",
-        "dep diagnostics",
-        "dep remove o-2 o-1 --type waits-for",
-        "issue compact",
-        "harness-trajectory append --step-id s --action a --result-class failed --witness-ref w",
-        "harness-trajectory query",
-        "doctor --repair-into artifacts/readable.jsonl",
-        "doctor",
-        "clean --dry-run --salvage --older-than 0s",
-        "clean --older-than 0s --disk-budget 1B",
-        "harness-join-check --input nowhere.json",
-        "instruction new --intent work --id two",
-        "doctrine check",
-        "agents check",
-        "instruction show nowhere.json",
-        "retry decide --class check_failed",
-        "kpi",
-        "report",
-        "report --list",
-        "trust",
-        "trust --yes",
-        "sandbox explain",
-        "audit",
-        "issue accept-changes --all --override-reason r",
-        "escalate --class work_failed --override-reason r",
-        "escalate --class check_failed --override-reason r",
-    ]
-    .iter()
-    .map(|line| within(&scratch.root, line))
-    .collect();
-    let lane_answers = [
-        "harness-session write --state active --issue-id o-1 --lineage-ref l",
-        "harness-session bootstrap",
-        "harness-session write --summary s --next-step n",
-        "harness-session read",
-        "harness-session bootstrap",
-        "harness-feature write --feature-id f --status completed",
-        "harness-feature read",
-        "harness-feature next",
-        "harness-feature check",
-        "harness-feature next --path nowhere.json",
-        "escalate --class check_failed --override-reason r",
-    ];
-    answers.extend(lane_answers.iter().map(|line| within(lane, line)));
+    let here = COMMANDS.iter().map(|line| within(&scratch.root, line));
+    let mut answers: Vec<Value> = here.collect();
+    answers.extend(LANE_COMMANDS.iter().map(|line| within(lane, line)));
     let new = answers.iter().find(|a| a["action"] == "instruction.new");
     let path = new.unwrap()["path"].as_str().unwrap().to_owned();
     for command in ["check", "show"] {
@@ -240,12 +243,9 @@ fn turns(forms: &mut Forms, scratch: &Scratch) {
     }
 }
 
-#[test]
-fn every_document_of_a_batch_and_every_answer_has_its_form() {
-    let mut forms = Forms::shipped();
-    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b"), issue("c"), issue("d")]);
-    super::steps::fast_retries(&scratch);
-    // One passes and finds more, one fails permanently, one is tried again.
+/// Holds the events of a batch against their schema. One issue passes and finds
+/// more, one fails permanently, one is tried again.
+fn batch(forms: &mut Forms, scratch: &Scratch) {
     let work = r#"echo "$PREMATH_ISSUE_ID" > "src/$PREMATH_ISSUE_ID.txt"
 case "$PREMATH_ISSUE_ID" in
 a) "$E2E_PREMATH" issue discover a found --labels x --json > "$HOME/queued" ;;
@@ -273,7 +273,10 @@ esac"#;
     let queued = read(&scratch.home().join("queued"));
     forms.admit_answer(&queued);
     forms.admit_ours("outbox-request", &queued["request"]);
+}
 
+/// Holds the report of a worker alone against its schema, and has one refused.
+fn worker(forms: &mut Forms, scratch: &Scratch) {
     scratch.premath(["issue", "add", "last"]).end().exits(0);
     let worker = scratch.worker(0, "alone", "true", "true").end().exits(0);
     forms.admit_ours("worker-report", &worker.json());
@@ -286,18 +289,25 @@ esac"#;
         .arg(&scratch.lanes[0])
         .end()
         .exits(3);
+}
+
+/// Holds issues, trajectory and what is projected from it against their schemas.
+fn memory(forms: &mut Forms, scratch: &Scratch) {
     for row in scratch.issues().values() {
         forms.admit_ours("issue", row);
     }
-    let trajectory = scratch.trajectory();
     let mut rows = Vec::new();
-    for row in &trajectory {
+    for row in &scratch.trajectory() {
         forms.admit_ours("trajectory-row", row);
         rows.push(StepRow::parse(row.to_string().as_bytes()).unwrap());
     }
     let found = project(&rows, ProjectionMode::Latest, 20);
     forms.admit_ours("trajectory-projection", &json!(found));
     forms.admit_ours("throughput", &json!(throughput(&rows, KPI_WINDOW)));
+}
+
+/// Holds the files of lanes and the witnesses of steps against their schemas.
+fn projections(forms: &mut Forms, scratch: &Scratch) {
     for lane in &scratch.lanes {
         let premath = lane.join(".premath");
         forms.admit_ours("session", &read(&premath.join("harness_session.json")));
@@ -315,7 +325,11 @@ esac"#;
             forms.admit_ours("turn-normalized", &witness["joinCheck"]["normalized"]);
         }
     }
-    for answer in answers(&scratch) {
+}
+
+/// Holds what commands answer and write against their schemas.
+fn commands(forms: &mut Forms, scratch: &Scratch) {
+    for answer in answers(scratch) {
         if answer["action"] == "harness-session.bootstrap" {
             forms.admit("bootstrap", &answer);
         }
@@ -338,8 +352,20 @@ esac"#;
         let run = scratch.premath(args).args(["--payload", payload]);
         forms.admit_ours("answer-transport-dispatch", &run.end().exits(0).json());
     }
+}
+
+#[test]
+fn every_document_of_a_batch_and_every_answer_has_its_form() {
+    let mut forms = Forms::shipped();
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b"), issue("c"), issue("d")]);
+    super::steps::fast_retries(&scratch);
+    batch(&mut forms, &scratch);
+    worker(&mut forms, &scratch);
+    memory(&mut forms, &scratch);
+    projections(&mut forms, &scratch);
+    commands(&mut forms, &scratch);
     let worlds = super::worlds::documents();
-    for (kind, document) in worlds.into_iter().chain(super::abroad::documents()) {
+    for (kind, document) in worlds.into_iter().chain(super::remote::documents()) {
         forms.admit_ours(kind, &document);
     }
     turns(&mut forms, &scratch);
@@ -391,87 +417,114 @@ fn rows_of_another_tracker_are_admitted() {
     forms.admit("issue", &nulls);
 }
 
-#[test]
-fn a_wrong_document_is_refused() {
-    let forms = Forms::shipped();
-    let edge = |edge: Value| json!({"id": "a", "dependencies": [edge]});
-    let session = json!({
+fn session() -> Value {
+    json!({
         "schema": 1, "sessionKind": "premath.harness.session.v1", "sessionId": "s",
         "state": "stopped", "startedAt": "2026-03-05T10:00:00Z",
         "updatedAt": "2026-03-05T11:00:00+01:00", "mine": true,
-    });
-    let row = json!({
+    })
+}
+
+fn row() -> Value {
+    json!({
         "schema": 1, "stepKind": "premath.harness.step.v1", "stepId": "s", "action": "a",
         "resultClass": "ok", "finishedAt": "2026-03-05T10:00:00Z",
-    });
-    let policy: Value = serde_json::from_str(RetryPolicy::embedded_text()).unwrap();
-    let changed = |document: &Value, pointer: &str, value: Value| {
-        let mut document = document.clone();
-        *document.pointer_mut(pointer).unwrap() = value;
-        document
-    };
-    let without = |document: &Value, field: &str| {
-        let mut document = document.clone();
-        document.as_object_mut().unwrap().remove(field).unwrap();
-        document
-    };
-    for (kind, right) in [
-        ("session", &session),
-        ("trajectory-row", &row),
-        ("retry-policy", &policy),
-    ] {
-        assert_eq!(forms.fault(kind, 0, right), None);
-    }
+    })
+}
+
+fn policy() -> Value {
+    serde_json::from_str(RetryPolicy::embedded_text()).unwrap()
+}
+
+fn changed(document: &Value, pointer: &str, value: Value) -> Value {
+    let mut document = document.clone();
+    *document.pointer_mut(pointer).unwrap() = value;
+    document
+}
+
+fn without(document: &Value, field: &str) -> Value {
+    let mut document = document.clone();
+    document.as_object_mut().unwrap().remove(field).unwrap();
+    document
+}
+
+fn wrong_issues() -> Vec<Value> {
+    let edge = |edge: Value| json!({"id": "a", "dependencies": [edge]});
+    vec![
+        json!({"title": "no id"}),
+        json!({"id": " "}),
+        json!({"id": "a", "priority": "high"}),
+        json!({"id": "a", "labels": "x"}),
+        json!({"id": "a", "created_at": "yesterday"}),
+        json!({"id": "a", "lease": {"generation": -1}}),
+        edge(json!({"type": "blocks"})),
+        edge(json!({"depends_on_id": 7})),
+    ]
+}
+
+fn wrong_sessions() -> Vec<Value> {
+    let session = session();
+    vec![
+        without(&session, "updatedAt"),
+        changed(&session, "/schema", json!(2)),
+        changed(&session, "/state", json!("asleep")),
+        changed(&session, "/startedAt", json!("2026-13-05T10:00:00Z")),
+    ]
+}
+
+fn wrong_rows() -> Vec<Value> {
+    let row = row();
+    vec![
+        without(&row, "finishedAt"),
+        changed(&row, "/stepKind", json!("x")),
+        changed(&row, "/stepId", json!(" ")),
+    ]
+}
+
+fn wrong_policies() -> Vec<Value> {
+    let policy = policy();
+    vec![
+        without(&policy, "policyDigest"),
+        changed(&policy, "/rules/0/maxAttempts", json!(0)),
+        changed(&policy, "/rules/1/failureClasses", json!([])),
+        changed(&policy, "/defaultRule/escalationAction", json!("shrug")),
+    ]
+}
+
+fn wrong_events() -> Vec<Value> {
     let event = json!({"event": "store.lost", "detail": "x"});
-    for (kind, wrong) in [
-        ("issue", json!({"title": "no id"})),
-        ("issue", json!({"id": " "})),
-        ("issue", json!({"id": "a", "priority": "high"})),
-        ("issue", json!({"id": "a", "labels": "x"})),
-        ("issue", json!({"id": "a", "created_at": "yesterday"})),
-        ("issue", json!({"id": "a", "lease": {"generation": -1}})),
-        ("issue", edge(json!({"type": "blocks"}))),
-        ("issue", edge(json!({"depends_on_id": 7}))),
-        ("session", without(&session, "updatedAt")),
-        ("session", changed(&session, "/schema", json!(2))),
-        ("session", changed(&session, "/state", json!("asleep"))),
-        (
-            "session",
-            changed(&session, "/startedAt", json!("2026-13-05T10:00:00Z")),
-        ),
-        ("trajectory-row", without(&row, "finishedAt")),
-        ("trajectory-row", changed(&row, "/stepKind", json!("x"))),
-        ("trajectory-row", changed(&row, "/stepId", json!(" "))),
-        ("retry-policy", without(&policy, "policyDigest")),
-        (
-            "retry-policy",
-            changed(&policy, "/rules/0/maxAttempts", json!(0)),
-        ),
-        (
-            "retry-policy",
-            changed(&policy, "/rules/1/failureClasses", json!([])),
-        ),
-        (
-            "retry-policy",
-            changed(&policy, "/defaultRule/escalationAction", json!("shrug")),
-        ),
-        ("feature-ledger", json!({"schema": 1, "features": []})),
-        (
-            "witness-turn",
-            json!({"schema": 1, "witnessKind": "premath.harness.turn_witness.v1"}),
-        ),
-        ("coordinator-event", without(&event, "detail")),
-        (
-            "coordinator-event",
-            changed(&event, "/event", json!("store.found")),
-        ),
-        ("outbox-request", json!({"title": " "})),
-        ("failure-class", json!("no_such_class")),
-        (
-            "answer-issues",
-            json!({"action": "issue.list", "issuesPath": "p", "count": 1}),
-        ),
+    vec![
+        without(&event, "detail"),
+        changed(&event, "/event", json!("store.found")),
+    ]
+}
+
+#[test]
+fn a_wrong_document_is_refused() {
+    let forms = Forms::shipped();
+    for (kind, right) in [
+        ("session", session()),
+        ("trajectory-row", row()),
+        ("retry-policy", policy()),
     ] {
-        assert!(forms.fault(kind, 0, &wrong).is_some(), "{kind}: {wrong}");
+        assert_eq!(forms.fault(kind, 0, &right), None);
+    }
+    let turn = json!({"schema": 1, "witnessKind": "premath.harness.turn_witness.v1"});
+    let answer = json!({"action": "issue.list", "issuesPath": "p", "count": 1});
+    for (kind, wrong) in [
+        ("issue", wrong_issues()),
+        ("session", wrong_sessions()),
+        ("trajectory-row", wrong_rows()),
+        ("retry-policy", wrong_policies()),
+        ("feature-ledger", vec![json!({"schema": 1, "features": []})]),
+        ("witness-turn", vec![turn]),
+        ("coordinator-event", wrong_events()),
+        ("outbox-request", vec![json!({"title": " "})]),
+        ("failure-class", vec![json!("no_such_class")]),
+        ("answer-issues", vec![answer]),
+    ] {
+        for wrong in wrong {
+            assert!(forms.fault(kind, 0, &wrong).is_some(), "{kind}: {wrong}");
+        }
     }
 }

@@ -7,6 +7,58 @@ use std::fs;
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 
+/// Claims the next issue, and looks at its lease.
+#[track_caller]
+fn next_is_claimed(scratch: &Scratch) {
+    let claimed = scratch.json(&["issue", "claim-next", "--assignee", "w"]);
+    assert_eq!(claimed["action"], "issue.claim_next");
+    assert_eq!(claimed["claimed"], true);
+    assert_eq!(claimed["issue"]["id"], "a-1");
+    let lease = claimed["issue"]["lease"].as_object().unwrap();
+    let keys: Vec<_> = lease.keys().collect();
+    assert_eq!(
+        keys,
+        [
+            "acquiredAt",
+            "expiresAt",
+            "generation",
+            "leaseId",
+            "owner",
+            "renewedAt"
+        ]
+    );
+    assert_eq!(lease["leaseId"], "lease1_a-1_w");
+    assert_eq!(lease["generation"], 1);
+}
+
+/// Compacts issue memory, which changes it once.
+#[track_caller]
+fn issue_memory_is_compacted(scratch: &Scratch) {
+    assert_eq!(scratch.json(&["issue", "compact"])["changed"], true);
+    assert_eq!(scratch.json(&["issue", "compact"])["changed"], false);
+    assert_eq!(
+        fs::read_to_string(scratch.issues())
+            .unwrap()
+            .lines()
+            .count(),
+        3
+    );
+    // The answer has the path as it was given; a bare name is one too.
+    fs::copy(scratch.issues(), scratch.folder.join("bare.jsonl")).unwrap();
+    scratch.json(&[
+        "issue",
+        "update",
+        "a-1",
+        "--priority",
+        "3",
+        "--issues",
+        "bare.jsonl",
+    ]);
+    let compacted = scratch.json(&["issue", "compact", "--issues", "bare.jsonl"]);
+    assert_eq!(compacted["issuesPath"], "bare.jsonl");
+    assert_eq!(compacted["changed"], true);
+}
+
 #[test]
 fn an_issue_goes_from_filed_to_closed() {
     let scratch = Scratch::with("");
@@ -31,26 +83,7 @@ fn an_issue_goes_from_filed_to_closed() {
         json!([{"id": "a-1", "kind": "dependency", "status": "open"}])
     );
 
-    let claimed = scratch.json(&["issue", "claim-next", "--assignee", "w"]);
-    assert_eq!(claimed["action"], "issue.claim_next");
-    assert_eq!(claimed["claimed"], true);
-    assert_eq!(claimed["issue"]["id"], "a-1");
-    let lease = claimed["issue"]["lease"].as_object().unwrap();
-    let keys: Vec<_> = lease.keys().collect();
-    assert_eq!(
-        keys,
-        [
-            "acquiredAt",
-            "expiresAt",
-            "generation",
-            "leaseId",
-            "owner",
-            "renewedAt"
-        ]
-    );
-    assert_eq!(lease["leaseId"], "lease1_a-1_w");
-    assert_eq!(lease["generation"], 1);
-
+    next_is_claimed(&scratch);
     let closed = scratch.json(&[
         "issue",
         "update",
@@ -71,29 +104,7 @@ fn an_issue_goes_from_filed_to_closed() {
         ids(&scratch.json(&["issue", "list", "--status", "closed"])),
         ["a-1"]
     );
-    assert_eq!(scratch.json(&["issue", "compact"])["changed"], true);
-    assert_eq!(scratch.json(&["issue", "compact"])["changed"], false);
-    assert_eq!(
-        fs::read_to_string(scratch.issues())
-            .unwrap()
-            .lines()
-            .count(),
-        3
-    );
-    // The answer has the path as it was given; a bare name is one too.
-    fs::copy(scratch.issues(), scratch.folder.join("bare.jsonl")).unwrap();
-    scratch.json(&[
-        "issue",
-        "update",
-        "a-1",
-        "--priority",
-        "3",
-        "--issues",
-        "bare.jsonl",
-    ]);
-    let compacted = scratch.json(&["issue", "compact", "--issues", "bare.jsonl"]);
-    assert_eq!(compacted["issuesPath"], "bare.jsonl");
-    assert_eq!(compacted["changed"], true);
+    issue_memory_is_compacted(&scratch);
 }
 
 #[test]

@@ -6,6 +6,20 @@ use serde_json::{Value, json};
 use std::fs;
 use std::process::Command;
 
+/// Bootstraps twice, with one answer, which resumes.
+#[track_caller]
+fn bootstraps_the_same_twice(scratch: &Scratch) {
+    let once = scratch.run(&["harness-session", "bootstrap", "--json"]);
+    let twice = scratch.run(&["harness-session", "bootstrap", "--json"]);
+    assert_eq!(once.stdout, twice.stdout);
+    let start = once.json();
+    assert_eq!(start["action"], "harness-session.bootstrap");
+    assert_eq!(start["bootstrapKind"], "premath.harness.bootstrap.v1");
+    assert_eq!(start["mode"], "resume");
+    assert_eq!(start["resumeIssueId"], "a");
+    assert_eq!(start["nextFeatureId"], Value::Null);
+}
+
 #[test]
 fn a_session_is_written_over_and_bootstraps_the_same_twice() {
     let scratch = Scratch::with(&row("a", &[]));
@@ -61,15 +75,7 @@ fn a_session_is_written_over_and_bootstraps_the_same_twice() {
         *session
     );
 
-    let once = scratch.run(&["harness-session", "bootstrap", "--json"]);
-    let twice = scratch.run(&["harness-session", "bootstrap", "--json"]);
-    assert_eq!(once.stdout, twice.stdout);
-    let start = once.json();
-    assert_eq!(start["action"], "harness-session.bootstrap");
-    assert_eq!(start["bootstrapKind"], "premath.harness.bootstrap.v1");
-    assert_eq!(start["mode"], "resume");
-    assert_eq!(start["resumeIssueId"], "a");
-    assert_eq!(start["nextFeatureId"], Value::Null);
+    bootstraps_the_same_twice(&scratch);
 
     fs::write(&path, "{\"schema\":1}").unwrap();
     let broken = scratch.run(&["harness-session", "write", "--json"]);
