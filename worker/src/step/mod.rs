@@ -96,7 +96,7 @@ impl Lane {
             Err(failed) => failed.log.is_warm,
         };
         let report = self.stop(claimed, ended);
-        tracing::info!(ending = %report.ending, classes = ?report.failure_classes, "step ended");
+        tracing::info!(ending = %report.ending, classes = report.failure_classes.join(","), "step ended");
         self.come_home();
         if is_warm && report.succeeded() && report.commit.is_some() && report.world.is_none() {
             // Again: another batch may have verified the target in between.
