@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 attacks! {
     a_program_that_runs_as_its_owner_is_not_made,
+    a_call_has_no_second_number,
     a_folder_that_others_write_to_does_not_stay,
     mounts_give_no_rights,
 }
@@ -43,6 +44,31 @@ rm -f src/a.bin src/*755*; :"#;
         .filter(|line| line.starts_with("made:"))
         .collect();
     ground.harm(!made.is_empty(), format!("{made:?}"));
+}
+
+/// x32 has the calls of `x86_64` by other numbers: `getpid`, `socket`, `clone`,
+/// `chmod`, `unshare`. Kernels without x32 answer with another error.
+fn a_call_has_no_second_number(ground: &mut Ground) {
+    let script = r#"python3 - <<'END'
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+for number in (39, 41, 56, 90, 272) if os.uname().machine == "x86_64" else ():
+    ctypes.set_errno(0)
+    result = libc.syscall(0x40000000 | number, 0, 0, 0, 0, 0)
+    if (result, ctypes.get_errno()) != (-1, 1):
+        print("answered:", number, result, ctypes.get_errno())
+print("all tried")
+END
+:"#;
+    ground.hostile("h", script);
+    ground.nights();
+    let said = ground.said("h");
+    let answered: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("answered:"))
+        .collect();
+    ground.harm(!answered.is_empty(), format!("{answered:?}"));
+    ground.harm(!said.contains("all tried"), said);
 }
 
 /// Also in the hands of a later step, which the second night is.

@@ -2,6 +2,8 @@
 //! (seccomp(2)).
 
 mod calls;
+#[cfg(target_arch = "x86_64")]
+mod foreign;
 
 use calls::*;
 use seccompiler::{
@@ -39,6 +41,8 @@ pub(super) fn apply(shared: Shared) -> io::Result<()> {
         let filter = filter.map_err(io::Error::other)?;
         apply_filter(&filter).map_err(io::Error::other)?;
     }
+    #[cfg(target_arch = "x86_64")]
+    apply_filter(&foreign::program()).map_err(io::Error::other)?;
     Ok(())
 }
 
