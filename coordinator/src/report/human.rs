@@ -31,9 +31,12 @@ impl<W: Write> HumanReporter<W> {
         self.out
     }
 
+    /// Writes one line. Every text goes through here, and none of it acts on the
+    /// terminal.
     fn line(&mut self, text: &str) {
         // In one write: stderr is not buffered.
-        let _ = self.out.write_all(format!("{text}\n").as_bytes());
+        let line = format!("{}\n", plain(text));
+        let _ = self.out.write_all(line.as_bytes());
     }
 
     fn batch_started(&mut self, start: &BatchStart<'_>) {
@@ -44,10 +47,10 @@ impl<W: Write> HumanReporter<W> {
             start.lanes,
             start.issues_path.display()
         ));
-        self.line(&plain(&start.mode.told()));
-        self.line(&plain(&start.sandbox.told()));
+        self.line(&start.mode.told());
+        self.line(&start.sandbox.told());
         if let Some(rule) = start.landing {
-            let target = plain(&rule.target);
+            let target = &rule.target;
             self.line(&match rule.mode {
                 LandingMode::Merge => format!("attempts start from {target} and land on it"),
                 _ => format!("attempts start from {target}"),
@@ -64,7 +67,7 @@ impl<W: Write> HumanReporter<W> {
         } else {
             ""
         };
-        self.line(&format!("{warning}{}", plain(&target_sync.to_string())));
+        self.line(&format!("{warning}{target_sync}"));
     }
 
     fn lane_given_up(
@@ -78,10 +81,10 @@ impl<W: Write> HumanReporter<W> {
         self.line(&format!(
             "{worker_id} disabled ({}): {class}: {}",
             worktree.display(),
-            plain(detail)
+            detail
         ));
         if let Some(hint) = hint {
-            self.line(&format!("  hint: {}", plain(hint)));
+            self.line(&format!("  hint: {hint}"));
         }
     }
 
@@ -92,7 +95,7 @@ impl<W: Write> HumanReporter<W> {
         }
         self.line(&text);
         for warning in &report.warnings {
-            self.line(&format!("  warning: {}", plain(warning)));
+            self.line(&format!("  warning: {warning}"));
         }
     }
 }
@@ -116,13 +119,13 @@ impl<W: Write> Reporter for HumanReporter<W> {
             } => self.lane_given_up(worker_id, worktree, *class, detail, *hint),
             Notice::Dispatched { worker_id, claim } => self.line(&format!(
                 "{worker_id} started {} {}",
-                plain(&claim.claim.issue_id),
-                plain(&claim.row.text_of("title"))
+                claim.claim.issue_id,
+                claim.row.text_of("title")
             )),
             Notice::StepEnded { worker_id, report } => {
                 self.line(&format!(
                     "{worker_id} {} {} after {}{}",
-                    plain(&report.issue_id),
+                    report.issue_id,
                     ending(report),
                     seconds(Duration::from_millis(report.duration_ms)),
                     reasons(report)
@@ -130,18 +133,18 @@ impl<W: Write> Reporter for HumanReporter<W> {
             }
             Notice::Cycle { path } => self.line(&format!(
                 "dependency cycle among the active issues; its members are blocked: {}",
-                plain(&path.join(" -> "))
+                path.join(" -> ")
             )),
             Notice::Waiting { until } => {
                 self.line(&format!("no issue is ready; next retry at {until:.0}"));
             }
-            Notice::Changed(change) => self.line(&plain(&change.to_string())),
+            Notice::Changed(change) => self.line(&change.to_string()),
             Notice::BaselineChecked { worker_id, passes } => {
                 self.line(&format!("{worker_id}: {}", baseline_told(*passes)));
             }
             Notice::Room(Some(short)) => self.line(&format!("no new attempts start: {short}")),
             Notice::Room(None) => self.line("free disk and memory are sufficient again"),
-            Notice::Warning { detail } => self.line(&format!("warning: {}", plain(detail))),
+            Notice::Warning { detail } => self.line(&format!("warning: {detail}")),
             Notice::Ending { ended_by, detail } => self.line(&bound::ending(*ended_by, detail)),
             Notice::Interrupted { level } => self.line(match level {
                 Level::Kill => "interrupted again: cancelling running steps",
@@ -150,9 +153,9 @@ impl<W: Write> Reporter for HumanReporter<W> {
             Notice::MemoryChanged { change } => self.line(&format!(
                 "warning: {}: {}",
                 FailureClass::MemoryChangedOutside,
-                plain(&change.told())
+                change.told()
             )),
-            Notice::StoreLost { detail } => self.line(&format!("error: {}", plain(detail))),
+            Notice::StoreLost { detail } => self.line(&format!("error: {detail}")),
         }
     }
 
@@ -206,5 +209,24 @@ pub(super) fn seconds(duration: Duration) -> String {
         format!("{:.1}s", duration.as_secs_f64())
     } else {
         humantime::format_duration(Duration::from_secs(duration.as_secs())).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workers_name_does_nothing_to_a_terminal() {
+        let mut reporter = HumanReporter::new(Vec::new());
+        reporter.notice(&Notice::BaselineChecked {
+            worker_id: "w\u{1b}[2J\nforged.1",
+            passes: true,
+        });
+        let said = String::from_utf8(reporter.into_inner()).unwrap();
+        assert!(
+            said.starts_with("w\\u{1b}[2J\\nforged.1: several issues"),
+            "{said}"
+        );
     }
 }
