@@ -5,6 +5,7 @@ use crate::clock;
 use crate::error::StoreError;
 use crate::lock::LockFile;
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use premath_kernel::issue::Holder;
 use premath_kernel::issue::lease::Life;
@@ -12,7 +13,7 @@ use premath_kernel::json::canonical;
 use premath_kernel::json::token;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,6 +44,24 @@ pub fn of_step(folder: &Path, step_id: &str, phase: &str, extension: &str) -> Pa
         stem = format!("{stem}-{}", &digest[..16]);
     }
     folder.join(format!("{stem}.{phase}.{extension}"))
+}
+
+/// Returns the file that says most about a command that failed: an agent's
+/// event stream, else its error output, else its output, whichever holds
+/// anything.
+pub fn printed(streams: &Path, step_id: &str, phase: &str) -> Option<PathBuf> {
+    let kinds = ["stdout.gz", "stderr", "stdout"];
+    let mut files = kinds
+        .into_iter()
+        .map(|kind| (kind, of_step(streams, step_id, phase, kind)));
+    let holds_any = |(kind, path): &(&str, PathBuf)| match *kind {
+        "stdout.gz" => File::open(path).is_ok_and(|file| {
+            let read = GzDecoder::new(file).read(&mut [0]);
+            read.is_ok_and(|read| read > 0)
+        }),
+        _ => path.metadata().is_ok_and(|meta| meta.len() > 0),
+    };
+    files.find(holds_any).map(|(_, path)| path)
 }
 
 /// Refuses the files of authority and trajectory, which change under their own
@@ -343,8 +362,28 @@ mod tests {
     }
 
     #[test]
+    fn the_output_that_is_named_holds_something() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |kind| of_step(folder.path(), "w.a.1", "verify", kind);
+        let named = || printed(folder.path(), "w.a.1", "verify");
+        assert_eq!(named(), None);
+        for (kind, text, expected) in [
+            ("stderr", "", None),
+            ("stdout", "out", Some("stdout")),
+            ("stderr", "err", Some("stderr")),
+        ] {
+            fs::write(at(kind), text).unwrap();
+            assert_eq!(named(), expected.map(at), "{kind}");
+        }
+        for (stream, expected) in [("", "stderr"), ("{}\n", "stdout.gz")] {
+            fs::write(at("stdout"), stream).unwrap();
+            compress(&at("stdout")).unwrap();
+            assert_eq!(named(), Some(at(expected)), "{stream:?}");
+        }
+    }
+
+    #[test]
     fn a_compressed_stream_reads_back_and_takes_the_place_of_the_plain_one() {
-        use std::io::Read;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.a.1.work.stdout");
         let content = b"{\"type\":\"x\"}\n".repeat(10_000);
@@ -355,7 +394,7 @@ mod tests {
         let file = File::open(&compressed).unwrap();
         assert!(file.metadata().unwrap().len() < 10_000);
         let mut back = Vec::new();
-        let mut decoder = flate2::read::GzDecoder::new(file);
+        let mut decoder = GzDecoder::new(file);
         decoder.read_to_end(&mut back).unwrap();
         assert_eq!(back, content);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -17,6 +17,7 @@ use premath_kernel::policy::provider::UsageLimit;
 use premath_kernel::record::session::SessionStep;
 use premath_kernel::record::trajectory::{AgentRecord, TokenCounts, Verification};
 use premath_kernel::turn::JoinCheckInput;
+use premath_memory::artifact;
 use premath_worktree::tree::Base;
 
 /// The calls that a work command reported.
@@ -153,9 +154,9 @@ impl Lane {
         }
         if let Some(CallEnd::Error { message, .. }) = &ran.call.end {
             let folder = &self.batch.settings.roots.streams;
-            let of_agent = ran.stream.as_ref().is_some_and(|one| one.log().lines > 0);
-            let kind = if of_agent { "stdout.gz" } else { "stderr" };
-            let output = witness::file(folder, &log.step_id(), phase.name(), kind);
+            let (step_id, phase) = (log.step_id(), phase.name());
+            let output = artifact::printed(folder, &step_id, phase)
+                .unwrap_or_else(|| witness::file(folder, &step_id, phase, "stderr"));
             trouble.said = Some((message.clone(), output));
         }
         if ran.survivors > 0 {

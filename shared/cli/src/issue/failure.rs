@@ -83,11 +83,11 @@ impl LastFailure {
         let class = row.failure_classes.first()?;
         let turn = artifact::of_step(&roots.witnesses, &row.step_id, "turn", "json");
         let judged = document(&turn);
-        let output = output(row, class, roots);
+        let (output, stderr) = output(row, class, roots).unzip();
         let said = judged
             .as_ref()
             .and_then(|judged| error_message(judged, class))
-            .or_else(|| said_by_name(output.as_deref()?, class))
+            .or_else(|| said_by_name(stderr.as_deref()?, class))
             .unwrap_or_else(|| match class.parse::<FailureClass>() {
                 Ok(known) => match judged.clone().and_then(|turn| broken_at(turn, known)) {
                     Some(place) => format!("{} {place}", known.meaning()),
@@ -130,31 +130,26 @@ fn phases() -> impl Iterator<Item = &'static str> {
         .chain(["verify", "work", "setup"])
 }
 
-/// Finds the output of the command that failed by that class.
-fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<PathBuf> {
-    let streams = |phase: &str| {
-        let stream = |kind| artifact::of_step(&roots.streams, &row.step_id, phase, kind);
-        ["stderr", "stdout.gz", "stdout"].map(stream)
-    };
-    let is_written = |path: &PathBuf| path.metadata().is_ok_and(|meta| meta.len() > 0);
+/// Finds the output of the command that failed by that class, and its error
+/// output.
+fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<(PathBuf, PathBuf)> {
     phases().find_map(|phase| {
-        let witness = artifact::of_step(&roots.witnesses, &row.step_id, phase, "json");
-        let failed = match document(&witness) {
+        let of_step = |folder, kind| artifact::of_step(folder, &row.step_id, phase, kind);
+        let stderr = of_step(&roots.streams, "stderr");
+        let failed = match document(&of_step(&roots.witnesses, "json")) {
             Some(witness) => witness["failureClasses"]
                 .as_array()
                 .is_some_and(|classes| classes.iter().any(|one| one.as_str() == Some(class))),
             // What the harness itself reports about a landing has no witness.
-            None => said_by_name(&streams(phase)[0], class).is_some(),
+            None => said_by_name(&stderr, class).is_some(),
         };
-        failed.then(|| streams(phase).into_iter().find(is_written))?
+        let printed = || artifact::printed(&roots.streams, &row.step_id, phase);
+        failed.then(printed)?.map(|output| (output, stderr))
     })
 }
 
 /// The last line of a command's error output that names the class.
 fn said_by_name(output: &Path, class: &str) -> Option<String> {
-    if output.extension()? != "stderr" {
-        return None;
-    }
     let bytes = artifact::read(output).ok()??;
     let text = String::from_utf8_lossy(&bytes);
     let line = text
