@@ -12,13 +12,14 @@ use premath_kernel::authority::instruction::{
     file_name,
 };
 use premath_kernel::json::canonical::value_of;
+use premath_kernel::json::time::Moment;
 use premath_memory::clock;
 use premath_memory::instruction::{ActivePolicy, InstructionFileError};
 use premath_memory::roots::MemoryRoots;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The folder of envelopes, below the repository root.
@@ -149,33 +150,59 @@ pub(crate) fn first(active: &ActivePolicy, root: &Path) -> InstructionEnvelope {
     envelope
 }
 
-/// Writes an envelope into the folder of envelopes, and overwrites nothing.
+/// How many envelopes with one id a second may have.
+const NAMES_MAX: usize = 1_000;
+
+/// Writes an envelope into the folder of envelopes, and overwrites nothing: its
+/// id gets a number where the name is taken.
 ///
 /// # Errors
 ///
-/// An envelope that could not be read back, and a file that is there.
+/// An envelope that could not be read back, and a file that cannot be made.
 pub(crate) fn write(
     root: &Path,
     id: &str,
     envelope: &InstructionEnvelope,
 ) -> Result<(PathBuf, Instruction), CliError> {
+    write_at(root, id, envelope, clock::now())
+}
+
+fn write_at(
+    root: &Path,
+    id: &str,
+    envelope: &InstructionEnvelope,
+    now: Moment,
+) -> Result<(PathBuf, Instruction), CliError> {
     let folder = root.join(FOLDER);
-    let path = folder.join(file_name(id, clock::now().wall));
     let text = format!("{:#}\n", value_of(envelope));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let instruction = Instruction::parse(&name, text.as_bytes()).map_err(|source| {
-        InstructionFileError::Envelope {
-            path: path.clone(),
-            source,
+    let mut number = 1;
+    loop {
+        let name = match number {
+            1 => file_name(id, now.wall),
+            _ => file_name(&format!("{}-{number}", id.trim()), now.wall),
+        };
+        let path = folder.join(&name);
+        let instruction = Instruction::parse(&name, text.as_bytes()).map_err(|source| {
+            InstructionFileError::Envelope {
+                path: path.clone(),
+                source,
+            }
+        })?;
+        fs::create_dir_all(&folder).map_err(CliError::file("make", &folder))?;
+        let opened = OpenOptions::new().write(true).create_new(true).open(&path);
+        if let Err(error) = &opened
+            && error.kind() == ErrorKind::AlreadyExists
+            && number < NAMES_MAX
+        {
+            number += 1;
+            continue;
         }
-    })?;
-    fs::create_dir_all(&folder).map_err(CliError::file("make", &folder))?;
-    let opened = OpenOptions::new().write(true).create_new(true).open(&path);
-    opened
-        .map_err(CliError::file("create", &path))?
-        .write_all(text.as_bytes())
-        .map_err(CliError::file("write", &path))?;
-    Ok((path, instruction))
+        opened
+            .map_err(CliError::file("create", &path))?
+            .write_all(text.as_bytes())
+            .map_err(CliError::file("write", &path))?;
+        return Ok((path, instruction));
+    }
 }
 
 /// Returns a claim in full; one of the contract's may be given by its last part.
@@ -206,6 +233,17 @@ mod tests {
         assert_eq!(instruction.faults(&active.policy, BATCH_CHANGES), []);
         let read = premath_memory::instruction::read(&path).unwrap();
         assert_eq!(read, instruction);
+        // Within the same second another one gets a name of its own.
+        let now = clock::now();
+        let named = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+        let again = [(); 3].map(|()| write_at(folder.path(), "more", &envelope, now).unwrap());
+        assert_eq!(
+            again.each_ref().map(|(path, _)| named(path)),
+            ["more", "more-2", "more-3"].map(|id| file_name(id, now.wall))
+        );
+        for (path, written) in &again {
+            assert_eq!(premath_memory::instruction::read(path).unwrap(), *written);
+        }
         assert_eq!(full("issue_add"), ChangeMorphism::IssueAdd.claim());
         assert_eq!(full("all"), "capabilities.change_morphisms.all");
         assert_eq!(full("mine.x"), "mine.x");
