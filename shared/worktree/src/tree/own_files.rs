@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 /// How many entries of a folder are looked at before it is deleted.
 const ENTRIES_MAX: usize = 500_000;
 
+/// Before the path of a secret in the written form; git's paths do not begin so.
+const SECRET: &[u8] = b"secret//";
+
 /// Outermost ignored paths of a worktree, as git names them, with what
 /// identifies each wherever it is moved to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,24 +31,30 @@ pub struct OwnFiles {
 impl OwnFiles {
     /// Reads the form that [`OwnFiles::to_bytes`] writes.
     pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut own = Self::default();
         let entries = bytes.split(|byte| *byte == 0);
-        let entries = entries.filter(|entry| !entry.is_empty());
-        let files = entries.map(|entry| {
+        for entry in entries.filter(|entry| !entry.is_empty()) {
+            if let Some(secret) = entry.strip_prefix(SECRET) {
+                own.secrets.push(path(secret).to_path_buf());
+                continue;
+            }
             let (identity, name) = read(entry);
-            (name.to_vec(), identity)
-        });
-        Self {
-            files: files.collect(),
-            secrets: Vec::new(),
+            own.files.insert(name.to_vec(), identity);
         }
+        own
     }
 
-    /// Writes the paths with their identities, sorted, each ended by a NUL.
+    /// Writes the paths with their identities and those of secrets, sorted, each
+    /// ended by a NUL.
     pub fn to_bytes(&self) -> Vec<u8> {
         let files = self.files.iter();
-        let entries =
-            files.map(|(name, identity)| [&written(*identity, name), &b"\0"[..]].concat());
-        entries.flatten().collect()
+        let files = files.map(|(name, identity)| written(*identity, name));
+        let secrets = self.secrets.iter();
+        let secrets = secrets.map(|path| [SECRET, path.as_os_str().as_encoded_bytes()].concat());
+        let entries = files.chain(secrets);
+        entries
+            .flat_map(|entry| [entry, vec![0]].concat())
+            .collect()
     }
 
     /// Returns the paths, sorted.
@@ -108,6 +117,16 @@ impl OwnFiles {
         moved
     }
 
+    /// Returns the path of an own file that a step moved, and whether it is still
+    /// there too: what was moved is then a second name of it.
+    fn origin(&self, moved: &[u8], worktree: &Path) -> Option<(&[u8], bool)> {
+        let identity = Identity::of(&worktree.join(path(moved)))?;
+        let mut files = self.files.iter();
+        let (origin, _) = files.find(|(_, own)| **own == Some(identity))?;
+        let is_there = Identity::of(&worktree.join(path(origin))) == Some(identity);
+        Some((origin, is_there))
+    }
+
     fn identities(&self) -> HashSet<Identity> {
         self.files.values().flatten().copied().collect()
     }
@@ -159,27 +178,60 @@ fn with_above(name: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 impl Tree {
-    /// Returns the ignored files of the worktree as they are now.
+    /// Returns the ignored files of the worktree as they are now, with those own
+    /// files that a step moved to where git does not ignore them.
     ///
     /// # Errors
     ///
     /// [`TreeError`].
     pub fn ignored_files(&self) -> Result<OwnFiles, TreeError> {
         let scan = self.scan(&self.head_tree()?)?;
-        let files = scan.ignored.into_iter().map(|name| {
+        let files = scan.ignored.into_iter().chain(scan.moved);
+        let files = files.map(|name| {
             let identity = Identity::of(&self.worktree.join(path(&name)));
             (name, identity)
         });
         Ok(OwnFiles {
             files: files.collect(),
-            secrets: Vec::new(),
+            secrets: self.own.secrets.clone(),
         })
     }
 
-    /// Keeps files out of the work from now on.
+    /// Keeps files out of the work from now on. What was known as a secret stays
+    /// one as long as it is there: a step can hide it from the search.
     pub fn keep_out(&mut self, own: OwnFiles) {
         self.own = own;
-        self.own.secrets = own_secrets::find(&self.own, &self.worktree);
+        let open = self.beneath().ok().and_then(|root| root.folder().ok());
+        if let Some(open) = open {
+            let mut descent = Descent::new(open);
+            self.own.secrets = own_secrets::find(&self.own, &mut descent, &self.worktree);
+        }
+    }
+
+    /// Frees what a step took with own files: a second name of one is left to be
+    /// deleted, and one in the place of tracked files goes back to where it was,
+    /// or beside. Returns whether there were any.
+    pub(super) fn take_back_own(
+        &self,
+        scan: &mut Scan,
+        target: &git2::Tree<'_>,
+    ) -> Result<bool, TreeError> {
+        let root = self.beneath()?;
+        let before = scan.paths.len();
+        for moved in &scan.moved {
+            let Some((origin, is_there)) = self.own.origin(moved, &self.worktree) else {
+                continue;
+            };
+            if !is_there {
+                if target.get_path(path(moved)).is_err() {
+                    continue;
+                }
+                root.move_to(path(moved), &root, path(origin))
+                    .map_err(self.refused("move back", path(moved)))?;
+            }
+            scan.paths.insert(moved.clone());
+        }
+        Ok(scan.paths.len() > before)
     }
 
     /// Returns the files that are kept out of the work.

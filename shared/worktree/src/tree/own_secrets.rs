@@ -1,9 +1,13 @@
 //! Ignored files and folders whose names say that they hold secrets.
 
+use super::beneath::{kind, path};
+use super::descent::Descent;
 use super::own_files::OwnFiles;
+use rustix::fs::FileType;
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Names of files that usually hold secrets.
@@ -19,45 +23,65 @@ const ENTRIES_MAX: usize = 100_000;
 
 /// Finds files and folders with such names, in ignored folders too, and what
 /// links with such names lead to. None of them is below another.
-pub(super) fn find(own: &OwnFiles, worktree: &Path) -> Vec<PathBuf> {
+///
+/// A step may have written these folders. What was found before stays found, and
+/// a folder that is closed to its owner counts: a step could open it.
+pub(super) fn find(own: &OwnFiles, descent: &mut Descent, worktree: &Path) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
+    for known in own.secrets().filter(|known| own.holds(bytes(known))) {
+        if !matches!(descent.look(bytes(known)), Ok(None)) {
+            found.insert(known.to_path_buf());
+        }
+    }
     let mut left = ENTRIES_MAX;
     let mut entries: VecDeque<PathBuf> = own.paths().map(Path::to_path_buf).collect();
     while let Some(entry) = entries.pop_front() {
-        let at = worktree.join(&entry);
-        let Ok(meta) = fs::symlink_metadata(&at) else {
+        let Ok(Some(stat)) = descent.look(bytes(&entry)) else {
             continue;
         };
         let is_secret = entry.file_name().is_some_and(is_secret);
-        if meta.is_dir() && is_filled_by_a_tool(&at) {
+        let is_folder = kind(&stat) == FileType::Directory;
+        if is_folder && is_filled_by_a_tool(descent, &entry) {
             continue;
         }
-        if meta.is_symlink() {
-            found.extend(resolved(own, worktree, &at).filter(|_| is_secret));
+        if kind(&stat) == FileType::Symlink {
+            let link = worktree.join(&entry);
+            found.extend(resolved(own, worktree, &link).filter(|_| is_secret));
         } else if is_secret {
             found.insert(entry);
-        } else if meta.is_dir() {
-            let names = fs::read_dir(&at).into_iter().flatten().flatten();
-            let mut names: Vec<PathBuf> = names
-                .take(left)
-                .map(|inner| entry.join(inner.file_name()))
-                .collect();
-            left -= names.len();
-            names.sort();
-            entries.extend(names);
+        } else if is_folder {
+            match descent.list(bytes(&entry), left) {
+                Ok(Some(listing)) => {
+                    left -= listing.names.len();
+                    let names = listing.names.iter();
+                    entries.extend(names.map(|(name, _)| entry.join(path(name))));
+                }
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                    found.insert(entry);
+                }
+                Ok(None) | Err(_) => {}
+            }
         }
     }
     let is_outermost = |entry: &&PathBuf| !entry.ancestors().skip(1).any(|up| found.contains(up));
     found.iter().filter(is_outermost).cloned().collect()
 }
 
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
 fn is_secret(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(ENVIRONMENT) || SECRETS.iter().any(|secret| name == *secret)
 }
 
-fn is_filled_by_a_tool(folder: &Path) -> bool {
-    let is_marked = MARKS.iter().any(|mark| folder.join(mark).is_file());
-    is_marked || folder.file_name().is_some_and(|name| name == PACKAGES)
+fn is_filled_by_a_tool(descent: &mut Descent, folder: &Path) -> bool {
+    let mut is_marked = |mark: &&str| {
+        let found = descent.look(bytes(&folder.join(mark)));
+        matches!(found, Ok(Some(stat)) if kind(&stat) == FileType::RegularFile)
+    };
+    MARKS.iter().any(|mark| is_marked(&mark))
+        || folder.file_name().is_some_and(|name| name == PACKAGES)
 }
 
 /// Returns the ignored file or folder of this worktree that a link leads to.

@@ -47,7 +47,8 @@ impl Tree {
             if round == 0 {
                 self.settle(&target, &scan.same)?;
             }
-            let gone = self.delete(&scan, ignored)?;
+            let taken = self.take_back_own(&mut scan, &target)?;
+            let gone = self.delete(&scan, ignored)? || taken;
             if scan.is_clean() && scan.leftover.is_empty() && !gone {
                 break;
             }

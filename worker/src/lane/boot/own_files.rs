@@ -19,8 +19,9 @@ impl Lane {
     /// Finds the files again, in a worktree without changes.
     pub(crate) fn find_own_files(&mut self) -> Result<(), BootError> {
         let own = self.tree.ignored_files()?;
-        artifact::overwrite(&self.home.own_files, &own.to_bytes())?;
         self.tree.keep_out(own);
+        let own = self.tree.kept_out().to_bytes();
+        artifact::overwrite(&self.home.own_files, &own)?;
         Ok(())
     }
 

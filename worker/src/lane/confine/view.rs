@@ -6,6 +6,9 @@ use crate::lane::command::Phase;
 use crate::sandbox::{PrivateHome, Scene, Stack};
 use crate::supervisor::CommandSpec;
 use crate::supervisor::confine::namespaces::Loopback;
+use std::collections::BTreeSet;
+use std::fs::FileType;
+use std::io;
 use std::path::{Path, PathBuf};
 
 impl Lane {
@@ -60,25 +63,17 @@ impl Lane {
     }
 
     /// Returns the files and the folders of a person's own worktree that hold
-    /// secrets, where no place of the view is around them or in them. What is
-    /// behind a symlink that a command made is left out.
+    /// secrets, where no place of the view is around them or in them.
     fn secrets(&self, folder: &Path, places: [&Vec<PathBuf>; 2]) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let own = self.tree.kept_out().secrets();
         let is_apart = |path: &PathBuf| {
             let mut places = places.into_iter().flatten();
             !places.any(|place| path.starts_with(place) || place.starts_with(path))
         };
-        let is_real = |path: &PathBuf| {
-            let above = path.parent().map(std::fs::canonicalize);
-            let above = above.and_then(Result::ok);
-            above.as_deref() == path.parent()
-        };
-        let found = own.map(|path| folder.join(path)).filter(is_apart);
-        let found = found.filter(is_real).filter_map(|path| {
-            let meta = std::fs::symlink_metadata(&path).ok()?;
-            (meta.is_file() || meta.is_dir()).then_some((path, meta.is_dir()))
-        });
-        let (folders, files): (Vec<_>, Vec<_>) = found.partition(|(_, is_dir)| *is_dir);
+        let kind = |path: &Path| Ok(std::fs::symlink_metadata(path)?.file_type());
+        let found = own.filter_map(|path| seen(folder, path, kind));
+        let found: BTreeSet<(PathBuf, bool)> = found.filter(|(path, _)| is_apart(path)).collect();
+        let (folders, files): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, is_dir)| *is_dir);
         let paths = |found: Vec<(PathBuf, bool)>| found.into_iter().map(|(path, _)| path).collect();
         (paths(files), paths(folders))
     }
@@ -108,5 +103,71 @@ impl Lane {
             readable.push(issues.clone());
         }
         (writable, readable)
+    }
+}
+
+/// Returns the file or folder to hide for a secret of a folder, and whether it is
+/// a folder; `None` where nothing is, and behind a symlink, which a command made.
+/// A folder on the way that is closed to its owner is hidden whole: a command
+/// could open it.
+fn seen(
+    folder: &Path,
+    secret: &Path,
+    kind: impl Fn(&Path) -> io::Result<FileType>,
+) -> Option<(PathBuf, bool)> {
+    let mut here = folder.to_path_buf();
+    let mut names = secret.iter().peekable();
+    while let Some(name) = names.next() {
+        let above = here.clone();
+        here.push(name);
+        let found = match kind(&here) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return (above != folder).then_some((above, true));
+            }
+            found => found.ok()?,
+        };
+        if names.peek().is_none() {
+            let is_hidden = found.is_file() || found.is_dir();
+            return is_hidden.then_some((here, found.is_dir()));
+        }
+        if !found.is_dir() {
+            return None;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_in_a_closed_folder_is_hidden_with_the_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        std::fs::create_dir_all(at("conf/deep")).unwrap();
+        std::fs::write(at("conf/deep/.env"), "A=1").unwrap();
+        std::os::unix::fs::symlink("conf", at("link")).unwrap();
+        let closed = std::cell::Cell::new(None);
+        // Root may enter every folder.
+        let kind = |path: &Path| match closed.get() {
+            Some(closed) if path != root.path().join(closed) && path.starts_with(at(closed)) => {
+                Err(io::ErrorKind::PermissionDenied.into())
+            }
+            _ => Ok(std::fs::symlink_metadata(path)?.file_type()),
+        };
+        let hidden = |secret: &str| seen(root.path(), Path::new(secret), kind);
+        assert_eq!(
+            hidden("conf/deep/.env"),
+            Some((at("conf/deep/.env"), false))
+        );
+        assert_eq!(hidden("conf/deep"), Some((at("conf/deep"), true)));
+        for absent in ["conf/.env", "link/deep/.env", "link", "none/.env"] {
+            assert_eq!(hidden(absent), None, "{absent}");
+        }
+        for folder in ["conf/deep", "conf"] {
+            closed.set(Some(folder));
+            assert_eq!(hidden("conf/deep/.env"), Some((at(folder), true)));
+        }
     }
 }

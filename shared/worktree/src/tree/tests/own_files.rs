@@ -166,3 +166,86 @@ fn secrets_are_found_in_ignored_folders_and_behind_links() {
     let expected = [".env.d", "d/.npmrc", "private/deep/.netrc", "private/real"];
     assert_eq!(secrets, expected);
 }
+
+#[test]
+fn a_second_name_of_an_ignored_file_does_not_stay() {
+    let mut lane = Lane::new();
+    let rules = fs::read_to_string(lane.at(".gitignore")).unwrap() + ".env\n";
+    fs::write(lane.main.path().join("info/exclude"), rules).unwrap();
+    fs::write(lane.at(".env"), "SECRET=1").unwrap();
+    let own = lane.tree.ignored_files().unwrap();
+    lane.tree.keep_out(own);
+    let tracked = fs::read_to_string(lane.at("a.txt")).unwrap();
+    fs::remove_file(lane.at("a.txt")).unwrap();
+    for name in ["a.txt", "CLAUDE.local.md"] {
+        fs::hard_link(lane.at(".env"), lane.at(name)).unwrap();
+    }
+    fs::write(lane.at("new"), "x").unwrap();
+    assert_eq!(files_of_commit(&lane), "new");
+    lane.tree.reset(&lane.base, &Ignored::Stay).unwrap();
+    assert_eq!(fs::read_to_string(lane.at("a.txt")).unwrap(), tracked);
+    assert!(!lane.at("CLAUDE.local.md").exists());
+    assert_eq!(fs::read_to_string(lane.at(".env")).unwrap(), "SECRET=1");
+}
+
+#[test]
+fn a_file_that_a_step_moves_over_tracked_ones_goes_back() {
+    let lane = lane_with_secret();
+    let tracked: Vec<_> = ["a.txt", "d"]
+        .into_iter()
+        .map(|name| lane.at(name))
+        .collect();
+    let text = fs::read_to_string(&tracked[0]).unwrap();
+    for (number, tracked) in tracked.iter().enumerate() {
+        let is_folder = tracked.is_dir();
+        match is_folder {
+            true => fs::remove_dir_all(tracked).unwrap(),
+            false => fs::remove_file(tracked).unwrap(),
+        }
+        fs::rename(lane.at("target"), tracked).unwrap();
+        fs::write(tracked.join("forged"), "x").unwrap();
+        lane.tree.reset(&lane.base, &Ignored::Stay).unwrap();
+        let secret = fs::read_to_string(lane.at("target/.env")).unwrap();
+        assert_eq!(secret, "SECRET=1", "{number}");
+        assert!(!tracked.join("forged").exists());
+        assert_eq!(tracked.is_dir(), is_folder);
+    }
+    assert_eq!(fs::read_to_string(&tracked[0]).unwrap(), text);
+}
+
+#[test]
+fn a_file_that_a_step_moved_stays_a_persons_own_in_the_next_batch() {
+    let mut lane = lane_with_secret();
+    fs::rename(lane.at("target"), lane.at("d/moved")).unwrap();
+    lane.tree.reset(&lane.base, &Ignored::Stay).unwrap();
+    let own = lane.tree.ignored_files().unwrap();
+    lane.tree.keep_out(own);
+    fs::write(lane.at("new"), "x").unwrap();
+    assert_eq!(files_of_commit(&lane), "new");
+    lane.tree.reset(&lane.base, &Ignored::Stay).unwrap();
+    let secret = fs::read_to_string(lane.at("d/moved/.env")).unwrap();
+    assert_eq!(secret, "SECRET=1");
+}
+
+#[test]
+fn a_step_cannot_hide_a_secret_from_the_next_search() {
+    let hidden = |lane: &Lane| {
+        let secrets = lane.tree.kept_out().secrets();
+        let names = secrets.map(|path| path.display().to_string());
+        names.collect::<Vec<String>>()
+    };
+    let mut lane = lane_with_secret();
+    assert_eq!(hidden(&lane), ["target/.env"]);
+    fs::write(lane.at("target/CACHEDIR.TAG"), "x").unwrap();
+    // As the next batch does: it reads the record, and looks again.
+    let record = lane.tree.kept_out().to_bytes();
+    lane.tree.keep_out(OwnFiles::from_bytes(&record));
+    let own = lane.tree.ignored_files().unwrap();
+    lane.tree.keep_out(own);
+    assert_eq!(hidden(&lane), ["target/.env"]);
+    // A person moved it away.
+    fs::remove_file(lane.at("target/.env")).unwrap();
+    let own = lane.tree.ignored_files().unwrap();
+    lane.tree.keep_out(own);
+    assert!(hidden(&lane).is_empty());
+}
