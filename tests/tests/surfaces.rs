@@ -261,6 +261,23 @@ fn an_import_upward_and_a_cycle_are_found() {
 }
 
 #[test]
+fn a_call_of_linux_outside_of_its_interface_is_found() {
+    let folder = checkout(&[]);
+    let source = "use rustix::fs::statfs;\n// openat2\nfn f() { read(\"/proc/self\"); }\n";
+    let test = "#[cfg(test)]\nmod tests { use rustix::fs::openat2; }\n";
+    for place in ["worker/src/a.rs", "shared/platform/src/a.rs"] {
+        write(folder.path(), place, &format!("{source}{test}"));
+    }
+    let fault = |line: u32, name: &str| {
+        format!("worker/src/a.rs:{line}: `{name}` is of Linux alone: add it to shared/platform")
+    };
+    assert_eq!(
+        told(&layers::faults(folder.path())),
+        [fault(1, "statfs"), fault(3, "\"/proc/")]
+    );
+}
+
+#[test]
 fn a_script_that_is_not_what_it_says_is_found() {
     for (old, new, fault) in [
         ("step clippy\n", "", "it says the steps"),

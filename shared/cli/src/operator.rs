@@ -4,6 +4,8 @@ use crate::error::CliError;
 use crate::paths::variable;
 use clap::Args;
 use premath_kernel::authority::OperatorOverride;
+use premath_platform::process::Process;
+use rustix::process::{Pid, getppid};
 
 /// Why a person changes an issue without the gate.
 #[derive(Debug, Default, Args)]
@@ -56,9 +58,8 @@ pub(crate) fn is_inside_step() -> bool {
 }
 
 /// Returns whether a process is a command of a step, or a lane's supervisor.
-fn is_of_step(process: u32) -> bool {
-    let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-    holds_step(&environment)
+fn is_of_step(process: Pid) -> bool {
+    holds_step(&premath_platform::process::environment(process))
 }
 
 /// Returns whether an environment, as the system shows it, is that of a step.
@@ -72,21 +73,11 @@ fn holds_step(environment: &[u8]) -> bool {
 }
 
 /// Returns the processes above this one, the nearest first.
-fn ancestors() -> impl Iterator<Item = u32> {
-    let first = Some(std::os::unix::process::parent_id());
-    let above = |process: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        parent_in(&stat)
-    };
-    std::iter::successors(first.filter(|process| *process > 0), above)
-        .take_while(|process| *process > 1)
+fn ancestors() -> impl Iterator<Item = Pid> {
+    let above = |process: &Pid| Pid::from_raw(Process::at(*process)?.parent);
+    std::iter::successors(getppid(), above)
+        .take_while(|process| *process != Pid::INIT)
         .take(ANCESTORS_MAX)
-}
-
-/// Reads the parent in a process's `stat`; its name may hold anything.
-fn parent_in(stat: &str) -> Option<u32> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Returns the step that this command runs in.
@@ -113,12 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_is_read_behind_a_name_of_any_kind() {
-        assert_eq!(parent_in("7 (a) 9 (b) S 42 7 7 0"), Some(42));
-        assert_eq!(parent_in("7"), None);
-        assert_eq!(
-            ancestors().next(),
-            Some(std::os::unix::process::parent_id())
-        );
+    fn the_parent_is_the_first_ancestor() {
+        assert_eq!(ancestors().next(), getppid());
     }
 }

@@ -488,30 +488,13 @@ impl Drop for WorktreesLock {
 
 /// Refuses filesystems whose flock is not what it seems.
 pub(crate) fn refuse_network_filesystem(path: &Path, insist: bool) -> Result<(), StoreError> {
-    const NETWORK: [(i64, &str); 7] = [
-        (0x6969, "nfs"),
-        (0x517B, "smb"),
-        (0xFF53_4D42, "cifs"),
-        (0xFE53_4D42, "smb2"),
-        (0x0102_1997, "9p"),
-        (0x00C3_6400, "ceph"),
-        (0x5346_414F, "afs"),
-    ];
     if insist {
         return Ok(());
     }
-    let Ok(stat) = rustix::fs::statfs(path) else {
-        return Ok(());
-    };
-    #[expect(
-        clippy::unnecessary_cast,
-        reason = "the field's type differs between targets"
-    )]
-    let kind = stat.f_type as i64 & 0xFFFF_FFFF;
-    match NETWORK.iter().find(|(magic, _)| *magic == kind) {
-        Some((_, name)) => Err(StoreError::NetworkFilesystem {
+    match premath_platform::machine::network_kind(path) {
+        Some(kind) => Err(StoreError::NetworkFilesystem {
             path: path.to_path_buf(),
-            kind: name,
+            kind,
         }),
         None => Ok(()),
     }

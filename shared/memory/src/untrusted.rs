@@ -4,15 +4,13 @@
 //! files only, of a bounded size, without waiting.
 
 use crate::error::StoreError;
-use rustix::fs::{
-    AtFlags, Dir, Mode, OFlags, ResolveFlags, chmod, fchmod, fstat, mkdirat, open, openat, openat2,
-    renameat, unlinkat,
-};
+use premath_platform::file::{change_mode, open_beneath};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fchmod, fstat, mkdirat, open, renameat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -369,23 +367,15 @@ fn make_folder(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
     }
 }
 
-/// Opens one component of a path below a folder. Without `openat2`, as in some
-/// containers, the file system is not checked.
+/// Opens one component of a path below a folder. Where the kernel cannot check
+/// its mount, as in some containers, it is opened all the same.
 fn beneath(
     folder: &OwnedFd,
     name: &CStr,
     flags: OFlags,
     mode: Mode,
 ) -> rustix::io::Result<OwnedFd> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH
-        | ResolveFlags::NO_SYMLINKS
-        | ResolveFlags::NO_MAGICLINKS
-        | ResolveFlags::NO_XDEV;
-    match openat2(folder, name, flags, mode, resolve) {
-        Err(Errno::NOSYS | Errno::PERM) => openat(folder, name, flags, mode),
-        opened => opened,
-    }
+    Ok(open_beneath(folder.as_fd(), name, flags, mode)?.file)
 }
 
 /// Returns the names in a folder.
@@ -413,10 +403,7 @@ fn let_owner_in(folder: &OwnedFd) -> rustix::io::Result<()> {
     if mode.contains(Mode::RWXU) {
         return Ok(());
     }
-    // A descriptor that was opened as a path changes nothing itself; its name
-    // does.
-    let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
-    chmod(path.as_str(), Mode::RWXU)
+    change_mode(folder.as_fd(), Mode::RWXU)
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ impl Batch {
             landing,
             interrupt,
             warmth: Warmth::default(),
-            program: PathBuf::from("/proc/self/exe"),
+            program: premath_platform::program::itself().to_path_buf(),
             opened,
             id: start.id.clone(),
             target_sync,

@@ -1,6 +1,7 @@
 //! What is free on the machine.
 
-use premath_kernel::policy::room::{Room, available_memory};
+use premath_kernel::policy::room::Room;
+use premath_platform::machine::Memory;
 use std::path::Path;
 
 /// Looks at the disk of a folder and at the memory of the machine.
@@ -8,10 +9,9 @@ pub(crate) fn look(folder: &Path) -> Room {
     let disk = rustix::fs::statvfs(folder)
         .ok()
         .map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
-    let memory = std::fs::read_to_string("/proc/meminfo");
     Room {
         disk,
-        memory: memory.ok().and_then(|text| available_memory(&text)),
+        memory: Memory::now().available,
     }
 }
 

@@ -160,7 +160,7 @@ impl Gate {
         let shared = lock
             .share()
             .map_err(|source| GateError::System("share the lock", source))?;
-        let supervisor = Supervisor::start(Path::new("/proc/self/exe"), shared)?;
+        let supervisor = Supervisor::start(premath_platform::program::itself(), shared)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

@@ -4,12 +4,12 @@
 //! becomes its direct child, whatever group or session it moved to. Hence no
 //! descendant can hide: as long as there is one, `wait` knows a child.
 
+use premath_platform::process::{Process, adopt_orphans};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group, wait,
 };
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -52,7 +52,7 @@ impl Children {
     /// A pidfd would tell of one process only, and orphans have to be reaped
     /// while a command runs, however long that is.
     pub(super) fn adopt() -> io::Result<Self> {
-        rustix::process::set_child_subreaper(Some(getpid()))?;
+        adopt_orphans()?;
         let (deaths, handler) = UnixStream::pair()?;
         deaths.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, handler)?;
@@ -150,63 +150,12 @@ fn count(processes: usize) -> u32 {
     u32::try_from(processes).unwrap_or(u32::MAX)
 }
 
-/// A process as `/proc` shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) pid: Pid,
-    pub(super) parent: i32,
-    pub(super) group: i32,
-    pub(super) session: i32,
-    pub(super) zombie: bool,
-    /// A signal has stopped it.
-    pub(super) stopped: bool,
-    /// When it was started, in the clock ticks of the system: with it, a number
-    /// that was given again is distinguished from the one before.
-    pub(super) start: u64,
-}
-
 /// Returns the descendants of this process, parents before their children.
 ///
 /// The list is a snapshot: a process that is missing because its parent died
 /// while it was read is in the next one.
 pub(super) fn living() -> Vec<Process> {
-    below(getpid(), everybody())
-}
-
-/// Returns all processes that can be seen.
-pub(super) fn everybody() -> impl Iterator<Item = Process> {
-    let entries = fs::read_dir("/proc").into_iter().flatten();
-    entries.filter_map(|entry| {
-        let name = entry.ok()?.file_name();
-        look_up(Pid::from_raw(name.to_str()?.parse().ok()?)?)
-    })
-}
-
-/// Checks that the process numbers of `/proc` are those that this process
-/// signals by.
-///
-/// # Errors
-///
-/// In a namespace of processes with another one's `/proc`: its numbers would
-/// name strangers, so nothing may be started that has to be found again.
-pub(super) fn processes_are_ours() -> io::Result<()> {
-    let shown = fs::read_link("/proc/self")?;
-    if shown.as_os_str() == getpid().as_raw_nonzero().to_string().as_str() {
-        return Ok(());
-    }
-    Err(io::Error::other(format!(
-        "/proc belongs to another PID namespace: it shows this process as {}, but it is {}; \
-         remount /proc",
-        shown.display(),
-        getpid().as_raw_nonzero()
-    )))
-}
-
-/// Returns the process that has a number now.
-pub(super) fn look_up(pid: Pid) -> Option<Process> {
-    let pid = pid.as_raw_nonzero().get();
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    process(pid, &stat)
+    below(getpid(), Process::all())
 }
 
 /// Returns those below `root`, parents before their children.
@@ -228,25 +177,6 @@ pub(super) fn below(root: Pid, everybody: impl Iterator<Item = Process>) -> Vec<
     found
 }
 
-/// Reads one line of `/proc/<pid>/stat`: `pid (name) state parent …`. The name
-/// may hold anything, brackets and spaces included.
-fn process(pid: i32, stat: &[u8]) -> Option<Process> {
-    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
-    let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next()?;
-    Some(Process {
-        pid: Pid::from_raw(pid)?,
-        parent: fields.next()?.parse().ok()?,
-        group: fields.next()?.parse().ok()?,
-        session: fields.next()?.parse().ok()?,
-        zombie: matches!(state, "Z" | "X"),
-        stopped: state == "T",
-        // The 22nd field of the line, of which six are behind us.
-        start: fields.nth(15)?.parse().ok()?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,15 +191,6 @@ mod tests {
             stopped: false,
             start: 0,
         }
-    }
-
-    #[test]
-    fn a_name_with_brackets_and_spaces_does_not_hide_the_parent() {
-        let line = b"7 (a) R 1 (b) Z 42 8 9 0 -1 4 11 12 13 14 15 16 17 18 20 0 1 0 777 1000 5";
-        let read = process(7, line).unwrap();
-        assert_eq!((read.parent, read.zombie), (42, true));
-        assert_eq!((read.group, read.session, read.start), (8, 9, 777));
-        assert_eq!(process(7, b"7 (sh"), None);
     }
 
     #[test]

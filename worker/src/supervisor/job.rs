@@ -392,8 +392,7 @@ fn spawn(
 /// line. The number of processes is the user's there, so it is only watched.
 fn bound(main: Pid, bounds: &Bounds) {
     // Where the machine runs out of memory, the command goes first.
-    let score = format!("/proc/{}/oom_score_adj", main.as_raw_nonzero());
-    let _ = std::fs::write(score, "1000");
+    let _ = premath_platform::process::give_up_first(main);
     let all = [
         (Resource::Nofile, bounds.open_files),
         (Resource::Fsize, bounds.file_bytes),

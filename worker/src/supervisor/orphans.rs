@@ -18,15 +18,13 @@
 //! can be in. That is also how an orphan is distinguished from a child that
 //! another part of this process waits for.
 
-use super::descendants::{Process, below, everybody, look_up, processes_are_ours};
-use rustix::event::{PollFd, PollFlags, poll};
+use super::descendants::below;
+use premath_platform::process::{self, Handle, Process};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process_group,
-    pidfd_open, pidfd_send_signal, waitid, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process_group, waitid, waitpid,
 };
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
 use std::io;
 use std::process::Child;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -77,8 +75,8 @@ fn household() -> MutexGuard<'static, Household> {
 /// As one step for those who sweep at the same time: they take a child that
 /// they do not know for an orphan.
 pub(super) fn start(spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
-    processes_are_ours()?;
-    rustix::process::set_child_subreaper(Some(getpid()))?;
+    process::check_numbers()?;
+    process::adopt_orphans()?;
     let mut house = household();
     let child = spawn()?;
     house.0.insert(raw(Pid::from_child(&child)), Standing::Held);
@@ -110,10 +108,10 @@ pub(super) fn put_down(process: &mut Child, group: Option<Pid>) -> u32 {
     let pid = Pid::from_child(process);
     let lost = Lost {
         pid,
-        start: look_up(pid).map_or(0, |process| process.start),
+        start: Process::at(pid).map_or(0, |process| process.start),
         group,
         // Only one that was stopped, or never answered, still has any.
-        lineage: below(pid, everybody())
+        lineage: below(pid, Process::all())
             .into_iter()
             .map(|process| (process.pid, process.start))
             .collect(),
@@ -131,7 +129,7 @@ pub(super) fn put_down(process: &mut Child, group: Option<Pid>) -> u32 {
 
 /// Returns whether a supervisor does not run because it was sent a stop.
 pub(super) fn is_stopped(process: &Child) -> bool {
-    look_up(Pid::from_child(process)).is_some_and(|process| process.stopped)
+    Process::at(Pid::from_child(process)).is_some_and(|process| process.stopped)
 }
 
 /// Reaps inherited processes that have ended.
@@ -150,7 +148,7 @@ pub(super) fn reap_inherited() {
     }
     let me = raw(getpid());
     let Some(session) = own_session() else { return };
-    for process in everybody() {
+    for process in Process::all() {
         if process.zombie
             && process.parent == me
             && process.session != session
@@ -180,20 +178,8 @@ impl Household {
 
 /// Waits for a child's end without reaping it.
 fn ended(process: &Child, patience: Duration) -> bool {
-    // Without a descriptor it was reaped already.
-    let Ok(pidfd) = pidfd_open(Pid::from_child(process), PidfdFlags::empty()) else {
-        return true;
-    };
-    let until = Instant::now() + patience;
-    let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
-    // A signal to the harness may cut one wait short.
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        match poll(&mut fds, left.try_into().ok().as_ref()) {
-            Err(Errno::INTR) => {}
-            other => return matches!(other, Ok(1..)),
-        }
-    }
+    // Without a handle it was reaped already.
+    Handle::open(Pid::from_child(process)).map_or(true, |child| child.has_ended_within(patience))
 }
 
 /// Reaps a supervisor that has ended; false if it has not.
@@ -259,15 +245,15 @@ impl Lost {
         }
         let (mut left, mut immune) = (0, 0);
         for process in &doomed {
-            // First a pidfd of the process with this number, then the check
+            // First a handle of the process with this number, then the check
             // that it is the one that was found.
-            let Ok(pidfd) = pidfd_open(process.pid, PidfdFlags::empty()) else {
+            let Ok(handle) = Handle::open(process.pid) else {
                 continue;
             };
-            if look_up(process.pid).is_none_or(|now| now.start != process.start) {
+            if Process::at(process.pid).is_none_or(|now| now.start != process.start) {
                 continue;
             }
-            let killed = pidfd_send_signal(&pidfd, Signal::KILL);
+            let killed = handle.signal(Signal::KILL);
             // It is not our child yet where its parent has not died yet.
             if matches!(waitpid(Some(process.pid), WaitOptions::NOHANG), Ok(Some(_))) {
                 continue;
@@ -289,7 +275,7 @@ impl Lost {
         let mut found = HashSet::new();
         let mut spared = HashSet::new();
         let mut doomed = Vec::new();
-        for process in below(me, everybody()) {
+        for process in below(me, Process::all()) {
             let number = raw(process.pid);
             let own_child = process.parent == raw(me);
             // A child in the harness's own session belongs to another part of
@@ -318,8 +304,7 @@ impl Lost {
     }
 
     fn mark(&self, pid: Pid) -> Mark {
-        let environment = fs::read(format!("/proc/{}/environ", raw(pid))).unwrap_or_default();
-        mark(&environment, self.pid)
+        mark(&process::environment(pid), self.pid)
     }
 }
 
@@ -339,7 +324,7 @@ fn mark(environment: &[u8], supervisor: Pid) -> Mark {
 /// Returns the session of this process. It is 0 where its leader is outside of
 /// this process's namespace, as after entering a container.
 fn own_session() -> Option<i32> {
-    look_up(getpid()).map(|process| process.session)
+    Process::at(getpid()).map(|process| process.session)
 }
 
 fn raw(pid: Pid) -> i32 {
@@ -368,6 +353,6 @@ mod tests {
 
     #[test]
     fn this_process_finds_itself() {
-        assert!(look_up(getpid()).unwrap().start > 0);
+        assert!(Process::at(getpid()).unwrap().start > 0);
     }
 }

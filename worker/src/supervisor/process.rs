@@ -84,12 +84,8 @@ fn prepare() -> io::Result<(Children, Lane)> {
 /// Closes every inherited descriptor, before it reaches a command: all but the
 /// three that a supervisor is started with.
 fn close_inherited() -> io::Result<()> {
-    let own = std::fs::read_dir("/proc/self/fd")?;
-    let numbers: Vec<i32> = own
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|number| *number > 2)
-        .collect();
-    for number in numbers {
+    let own = premath_platform::program::descriptors()?;
+    for number in own.into_iter().filter(|number| *number > 2) {
         // That of the list itself is closed already.
         let _ = nix::unistd::close(number);
     }

@@ -1,7 +1,7 @@
 //! Programs of agents: where they are, and what they say.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use premath_platform::process::Handle;
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::env;
 use std::fs;
 use std::io::{self, Read};
@@ -17,10 +17,7 @@ use std::time::Duration;
 const MOST: u64 = 64 << 20;
 
 /// How long a program may take to end that said its last.
-const FAREWELL: Timespec = Timespec {
-    tv_sec: 2,
-    tv_nsec: 0,
-};
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Finds a program on PATH, as a shell would.
 pub(super) fn find(program: &str) -> Option<PathBuf> {
@@ -84,12 +81,9 @@ pub(super) fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
             .unwrap_or_default(),
     };
     // Its output is closed: it ends now, or is made to.
-    if !overdue && child.try_wait()?.is_none() {
-        let ending = pidfd_open(group, PidfdFlags::empty())?;
-        let ended = poll(&mut [PollFd::new(&ending, PollFlags::IN)], Some(&FAREWELL))?;
-        if ended == 0 {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+    let is_ending = !overdue && child.try_wait()?.is_none();
+    if is_ending && !Handle::open(group)?.has_ended_within(FAREWELL) {
+        let _ = kill_process_group(group, Signal::KILL);
     }
     let status = child.wait()?;
     // Whatever it left behind in its group.

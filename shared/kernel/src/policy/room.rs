@@ -71,15 +71,6 @@ impl RoomRule {
     }
 }
 
-/// Reads the memory that is available from `/proc/meminfo`.
-pub fn available_memory(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1_024)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,14 +102,5 @@ mod tests {
             memory: Some(0),
         };
         assert_eq!(none.shortage(&room), None);
-    }
-
-    #[test]
-    fn available_memory_is_read() {
-        let text = "MemTotal:  100 kB\nMemFree:  1 kB\nMemAvailable:    2048 kB\n";
-        assert_eq!(available_memory(text), Some(2_097_152));
-        for text in ["", "MemAvailable: x kB", "MemAvailable: 12"] {
-            assert_eq!(available_memory(text), None, "{text}");
-        }
     }
 }

@@ -4,7 +4,8 @@ use super::{Fate, LEFTOVER};
 use crate::removal::{self, Guard, Occupant, occupant, parent_of, remove_exactly};
 use git2::{Oid, Repository};
 use premath_memory::lane_record::{FolderId, FolderState, LaneFolder, LaneRecord};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, openat, renameat_with, unlinkat};
+use premath_platform::file::rename_to_free_name;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -114,12 +115,9 @@ impl Site<'_> {
         };
         for number in 1..=NAMES {
             let place = format!("{name}-{number}");
-            let moved = renameat_with(
-                &registration,
-                LEFTOVER,
-                &kept,
-                &place,
-                RenameFlags::NOREPLACE,
+            let moved = rename_to_free_name(
+                (registration.as_fd(), OsStr::new(LEFTOVER)),
+                (kept.as_fd(), OsStr::new(&place)),
             );
             if moved != Err(rustix::io::Errno::EXIST) {
                 break;
@@ -154,10 +152,11 @@ impl Site<'_> {
         // First, so that it is known as ours wherever this is interrupted.
         record.write(&self.repository).map_err(text)?;
         // Where it cannot be moved, the lane gets another name.
-        if renameat_with(&parent, name, &parent, &aside, RenameFlags::NOREPLACE).is_ok()
+        let (here, aside) = ((parent.as_fd(), name), (parent.as_fd(), OsStr::new(&aside)));
+        if rename_to_free_name(here, aside).is_ok()
             && !matches!(self.occupant(&path)?, Occupant::Folder(id) if id.is(&folder.id))
         {
-            let _ = renameat_with(&parent, &aside, &parent, name, RenameFlags::NOREPLACE);
+            let _ = rename_to_free_name(aside, here);
             return Err("another process replaced its folder".to_owned());
         }
         self.deregister(folder)

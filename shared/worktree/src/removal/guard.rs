@@ -116,7 +116,7 @@ impl Guard {
         if !node::is_folder(&found) {
             return Ok(());
         }
-        let target = Node::from(&found);
+        let target = Node::from(found);
         for guarded in &self.folders {
             if target.is(&guarded.node) {
                 return Err(refused(guarded, "is"));

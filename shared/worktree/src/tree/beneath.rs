@@ -4,15 +4,16 @@
 //! folder is read, moved or removed, whatever a step planted in it.
 
 use crate::removal::remove_entry;
+use premath_platform::file::{change_mode, open_place};
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, chmod, chmodat, fstat, mkdirat, openat, readlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, chmodat, fstat, mkdirat, openat, readlinkat,
     renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -297,8 +298,7 @@ fn enter(folder: &OwnedFd, name: &OsStr, walk: Walk) -> Result<OwnedFd, Errno> {
 /// without them; in a folder of the harness's own, others keep no more than to
 /// read. A link in its place is refused.
 pub(super) fn open_folder(folder: &Path, is_own: bool) -> io::Result<()> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let found = openat(CWD, folder, flags, Mode::empty())?;
+    let found = open_place(folder)?;
     let before = Mode::from_raw_mode(fstat(&found)?.st_mode);
     let mut after = before | Mode::RWXU;
     if is_own {
@@ -307,9 +307,7 @@ pub(super) fn open_folder(folder: &Path, is_own: bool) -> io::Result<()> {
     if before == after {
         return Ok(());
     }
-    // A descriptor of a path changes nothing itself; its name does.
-    let name = format!("/proc/self/fd/{}", found.as_raw_fd());
-    Ok(chmod(name.as_str(), after)?)
+    Ok(change_mode(found.as_fd(), after)?)
 }
 
 /// Gives the owner of a folder all rights to it; no link is followed.

@@ -2,7 +2,7 @@
 //! files without a name, and buffers of the kernel.
 
 use super::files::{Time, bytes_since};
-use crate::supervisor::descendants::Process;
+use premath_platform::process::Process;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, readlinkat, statat, statfs};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -266,13 +266,12 @@ fn unnamed(line: &[u8]) -> Option<(Identity, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::supervisor::descendants::look_up;
     use rustix::fs::{MemfdFlags, memfd_create};
     use std::io::Write as _;
 
     #[test]
     fn files_without_a_name_are_found_each_once() {
-        let own = look_up(rustix::process::getpid()).unwrap();
+        let own = Process::at(rustix::process::getpid()).unwrap();
         let before = Held::by(&[own], (0, 0));
         let mut memory = fs::File::from(memfd_create("x", MemfdFlags::CLOEXEC).unwrap());
         memory.write_all(&vec![1; 3 << 20]).unwrap();

@@ -1,6 +1,6 @@
-//! The memory of the whole machine (proc_meminfo(5)).
+//! The memory of the whole machine.
 
-use std::fs;
+use premath_platform::machine::Memory;
 
 /// What the machine has of memory, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,14 +13,14 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn now() -> Self {
-        Self::of(&fs::read_to_string("/proc/meminfo").unwrap_or_default())
+        Self::of(Memory::now())
     }
 
-    fn of(text: &str) -> Self {
-        let value = |name: &str| kibibytes(text, name).unwrap_or_default();
+    fn of(memory: Memory) -> Self {
+        let available = memory.available.unwrap_or_default();
         Self {
-            available: value("MemAvailable:") + value("SwapFree:"),
-            shared: value("Shmem:"),
+            available: available.saturating_add(memory.swap.unwrap_or_default()),
+            shared: memory.shared.unwrap_or_default(),
         }
     }
 
@@ -33,21 +33,17 @@ impl Machine {
     }
 }
 
-/// Returns the bytes that a line with a name says in KiB.
-pub(super) fn kibibytes(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    let number: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(number << 10)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_numbers_are_read_and_the_best_are_kept() {
-        let text = "MemTotal: 9 kB\nMemAvailable:    5 kB\nShmem:  3 kB\nSwapFree: 2 kB\n";
-        let read = Machine::of(text);
+        let read = Machine::of(Memory {
+            available: Some(5 << 10),
+            swap: Some(2 << 10),
+            shared: Some(3 << 10),
+        });
         assert_eq!((read.available, read.shared), (7 << 10, 3 << 10));
         let worse = Machine {
             available: 1,

@@ -14,12 +14,13 @@ mod held;
 mod machine;
 mod pages;
 
-use super::descendants::{Process, living};
+use super::descendants::living;
 use super::message::{OsText, Resource};
 use files::Written;
 use held::Held;
 use machine::Machine;
 use pages::Pages;
+use premath_platform::process::Process;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The memory that processes show of themselves.
 
-use super::machine::kibibytes;
-use crate::supervisor::descendants::Process;
+use premath_platform::machine::kibibytes;
+use premath_platform::process::Process;
 use std::fs;
 use std::iter::Sum;
 
@@ -79,7 +79,6 @@ fn read(process: &Process, file: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::supervisor::descendants::look_up;
 
     #[test]
     fn shared_pages_are_kept_apart_from_the_others() {
@@ -91,7 +90,7 @@ mod tests {
 
     #[test]
     fn this_process_is_measured() {
-        let own = look_up(rustix::process::getpid()).unwrap();
+        let own = Process::at(rustix::process::getpid()).unwrap();
         let (counted, divided) = (Pages::counted(&own), Pages::divided(&own));
         assert!(counted.own > 1 << 20, "{counted:?}");
         assert!(divided.own > 1 << 19, "{divided:?}");

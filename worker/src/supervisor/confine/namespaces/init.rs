@@ -4,7 +4,8 @@ use super::super::filter::{self, Shared};
 use super::super::landlock;
 use super::record::{Order, Outcome, Record};
 use super::{MISSED, loopback, mounts, relay, restrict};
-use crate::supervisor::descendants::{Children, everybody};
+use crate::supervisor::descendants::Children;
+use premath_platform::process::Process;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
     Pid, Signal, WaitStatus, getpid, kill_current_process_group, set_parent_process_death_signal,
@@ -146,6 +147,6 @@ fn attend(
 /// Counts the processes that are left beside this one.
 fn left() -> u32 {
     let own = getpid();
-    let others = everybody().filter(|process| process.pid != own && !process.zombie);
+    let others = Process::all().filter(|process| process.pid != own && !process.zombie);
     u32::try_from(others.count()).unwrap_or(u32::MAX)
 }

@@ -1,0 +1,226 @@
+//! Processes of this machine, by their numbers (proc_pid_stat(5)).
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, Result};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper,
+    test_kill_process,
+};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// A process as it was when it was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: Pid,
+    /// The number of its parent; 0 where that is in another namespace.
+    pub parent: i32,
+    /// The number of its process group.
+    pub group: i32,
+    /// The number of its session.
+    pub session: i32,
+    /// It has ended and was not waited for.
+    pub zombie: bool,
+    /// A signal has stopped it.
+    pub stopped: bool,
+    /// When it was started, in the clock ticks of the system since boot: with it,
+    /// a number that was given again is distinguished from the one before.
+    pub start: u64,
+}
+
+/// Whether a process number is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// By this process.
+    Running(Process),
+    /// By none, or by one that has ended.
+    Gone,
+    /// It cannot be looked at: no right, or no descriptor left.
+    Unknown,
+}
+
+impl Process {
+    /// Returns the process that has a number now.
+    pub fn at(pid: Pid) -> Option<Self> {
+        parse(pid, &fs::read(entry(pid, "stat")).ok()?)
+    }
+
+    /// Returns all processes that can be seen. The list is a snapshot that is
+    /// not atomic: one that is started or moved meanwhile may be missing.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let entries = fs::read_dir("/proc").into_iter().flatten();
+        entries.filter_map(|entry| {
+            let name = entry.ok()?.file_name();
+            Self::at(Pid::from_raw(name.to_str()?.parse().ok()?)?)
+        })
+    }
+}
+
+/// Returns whether a process number is in use.
+pub fn presence(pid: Pid) -> Presence {
+    match fs::read(entry(pid, "stat")) {
+        Ok(stat) => match parse(pid, &stat) {
+            Some(process) if process.zombie => Presence::Gone,
+            Some(process) => Presence::Running(process),
+            None => Presence::Unknown,
+        },
+        Err(error) => {
+            let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+            let has_no_entry = matches!(errno, Some(Errno::NOENT | Errno::SRCH));
+            // A hidden process has no entry either: the kernel knows.
+            let exists = test_kill_process(pid) != Err(Errno::SRCH);
+            match has_no_entry && !exists {
+                true => Presence::Gone,
+                false => Presence::Unknown,
+            }
+        }
+    }
+}
+
+/// Returns the environment that a process was started with, its entries each
+/// ended by a zero byte; empty where it cannot be read.
+pub fn environment(pid: Pid) -> Vec<u8> {
+    fs::read(entry(pid, "environ")).unwrap_or_default()
+}
+
+/// Checks that the process numbers of `/proc` are those that this process
+/// signals by.
+///
+/// # Errors
+///
+/// In a namespace of processes with another one's `/proc`: its numbers would
+/// name strangers, so nothing may be started that has to be found again.
+pub fn check_numbers() -> io::Result<()> {
+    let shown = fs::read_link("/proc/self")?;
+    let own = getpid().as_raw_nonzero();
+    if shown.as_os_str() == own.to_string().as_str() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "/proc belongs to another PID namespace: it shows this process as {}, but it is {own}; \
+         remount /proc",
+        shown.display(),
+    )))
+}
+
+/// Makes this process the parent of its descendants whose own parents have
+/// ended.
+///
+/// # Errors
+///
+/// As the system reports it.
+pub fn adopt_orphans() -> Result<()> {
+    set_child_subreaper(Some(getpid()))
+}
+
+/// Makes the system end a process first where the memory of the machine is used
+/// up.
+///
+/// # Errors
+///
+/// The process has ended, or may not be changed.
+pub fn give_up_first(pid: Pid) -> io::Result<()> {
+    fs::write(entry(pid, "oom_score_adj"), "1000")
+}
+
+/// A process that stays the same one although numbers are used again.
+#[derive(Debug)]
+pub struct Handle(OwnedFd);
+
+impl Handle {
+    /// Opens the process that has a number now.
+    ///
+    /// # Errors
+    ///
+    /// `SRCH` where there is none; else as the system reports it.
+    pub fn open(pid: Pid) -> Result<Self> {
+        Ok(Self(pidfd_open(pid, PidfdFlags::empty())?))
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Errors
+    ///
+    /// `PERM` without the right, `SRCH` where it has ended.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        pidfd_send_signal(&self.0, signal)
+    }
+
+    /// Waits for its end; returns whether it has ended by then.
+    pub fn has_ended_within(&self, limit: Duration) -> bool {
+        let until = Instant::now() + limit;
+        let mut fds = [PollFd::new(&self.0, PollFlags::IN)];
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left: Option<Timespec> = left.try_into().ok();
+            match poll(&mut fds, left.as_ref()) {
+                // A signal to this process may cut one wait short.
+                Err(Errno::INTR) => {}
+                other => return matches!(other, Ok(1..)),
+            }
+        }
+    }
+}
+
+fn entry(pid: Pid, file: &str) -> String {
+    format!("/proc/{}/{file}", pid.as_raw_nonzero())
+}
+
+/// Reads the line of a process's `stat`: `pid (name) state parent …`. The name
+/// may hold anything, brackets and spaces included.
+fn parse(pid: Pid, stat: &[u8]) -> Option<Process> {
+    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?;
+    Some(Process {
+        pid,
+        parent: fields.next()?.parse().ok()?,
+        group: fields.next()?.parse().ok()?,
+        session: fields.next()?.parse().ok()?,
+        zombie: matches!(state, "Z" | "X"),
+        stopped: state == "T",
+        // The 22nd field of the line, of which six are behind us.
+        start: fields.nth(15)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::getppid;
+
+    #[test]
+    fn this_process_is_found() {
+        let own = Process::at(getpid()).unwrap();
+        assert!(own.start > 0 && !own.zombie);
+        assert_eq!(Pid::from_raw(own.parent), getppid());
+        assert!(Process::all().any(|process| process == own));
+        assert_eq!(presence(getpid()), Presence::Running(own));
+        assert!(!environment(getpid()).is_empty());
+        check_numbers().unwrap();
+        let handle = Handle::open(getpid()).unwrap();
+        assert!(!handle.has_ended_within(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_name_with_brackets_and_spaces_does_not_hide_the_parent() {
+        let line = b"7 (a) R 1 (b) Z 42 8 9 0 -1 4 11 12 13 14 15 16 17 18 20 0 1 0 777 1000 5";
+        let seven = Pid::from_raw(7).unwrap();
+        let read = parse(seven, line).unwrap();
+        assert_eq!((read.parent, read.zombie), (42, true));
+        assert_eq!((read.group, read.session, read.start), (8, 9, 777));
+        assert_eq!(parse(seven, b"7 (sh"), None);
+    }
+
+    #[test]
+    fn a_number_that_no_process_has_is_gone() {
+        let pid = Pid::from_raw(i32::MAX).unwrap();
+        assert_eq!(Process::at(pid), None);
+        assert_eq!(presence(pid), Presence::Gone);
+        assert!(Handle::open(pid).is_err());
+    }
+}

@@ -1,0 +1,68 @@
+//! What only Linux has is used in few places, so that a port knows what to
+//! write.
+
+use super::super::{Fault, files, text_of};
+use super::CRATES;
+use std::path::Path;
+
+/// Where it may be used: the interface, and the confinement of commands.
+const PLACES: [&str; 3] = [
+    "shared/platform/src/",
+    "worker/src/supervisor/confine/",
+    "worker/src/supervisor/usage/",
+];
+
+/// Names of calls, types and files that other systems do not have.
+const NAMES: [&str; 18] = [
+    "\"/proc/",
+    "MemfdFlags",
+    "MountFlags",
+    "PidfdFlags",
+    "RenameFlags",
+    "ResolveFlags",
+    "StatxFlags",
+    "Statx",
+    "inotify",
+    "memfd_create",
+    "openat2",
+    "pidfd_open",
+    "prctl",
+    "seccompiler",
+    "set_child_subreaper",
+    "setns",
+    "statfs",
+    "unshare",
+];
+
+/// Reports every use elsewhere, code of tests left out.
+pub(super) fn faults(root: &Path, found: &mut Vec<Fault>) {
+    let is_checked = |name: &String| {
+        let is_source = CRATES.iter().any(|folder| name.starts_with(folder));
+        let is_test = name.split('/').any(|part| part.starts_with("tests"));
+        let is_place = PLACES.iter().any(|place| name.starts_with(place));
+        is_source && name.ends_with(".rs") && !is_test && !is_place
+    };
+    for name in files(root).iter().filter(|name| is_checked(name)) {
+        let text = text_of(root, name);
+        let code = text.split("#[cfg(test)]\nmod tests").next();
+        for (number, line) in (1..).zip(code.unwrap_or_default().lines()) {
+            let line = line.split("//").next().unwrap_or_default();
+            if let Some(word) = NAMES.iter().find(|word| holds(line, word)) {
+                let detail = format!("`{word}` is of Linux alone: add it to shared/platform");
+                found.push(Fault::at(name, number, detail));
+            }
+        }
+    }
+}
+
+/// Returns whether a line has a name that is not part of a longer one.
+fn holds(line: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(name).any(|(at, _)| {
+        let before = line.get(..at).and_then(|text| text.chars().next_back());
+        let after = line
+            .get(at + name.len()..)
+            .and_then(|text| text.chars().next());
+        name.starts_with('"') || (!before.is_some_and(is_part) && !after.is_some_and(is_part))
+    })
+}
