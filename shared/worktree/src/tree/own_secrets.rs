@@ -76,12 +76,11 @@ fn is_secret(name: &OsStr) -> bool {
 }
 
 fn is_filled_by_a_tool(descent: &mut Descent, folder: &Path) -> bool {
-    let mut is_marked = |mark: &&str| {
+    let is_marked = |mark: &&str| {
         let found = descent.look(bytes(&folder.join(mark)));
         matches!(found, Ok(Some(stat)) if kind(&stat) == FileType::RegularFile)
     };
-    MARKS.iter().any(|mark| is_marked(&mark))
-        || folder.file_name().is_some_and(|name| name == PACKAGES)
+    MARKS.iter().any(is_marked) || folder.file_name().is_some_and(|name| name == PACKAGES)
 }
 
 /// Returns the ignored file or folder of this worktree that a link leads to.
