@@ -17,8 +17,9 @@ use premath_worktree::landing::LandingTicket;
 use premath_worktree::tree::Base;
 use std::time::Duration;
 
-/// How often a step that waits for its turn to land looks.
-const LOOK: Duration = Duration::from_millis(10);
+/// How often a step that waits for its turn to land looks at its lease and the
+/// interrupt, as a running command does.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A step under way.
 #[derive(Debug)]
@@ -87,7 +88,7 @@ impl<'a> Attempt<'a> {
             if ticket.has_come()? {
                 return Ok(());
             }
-            std::thread::sleep(LOOK);
+            ticket.wait(LOOK);
         }
     }
 }

@@ -4,7 +4,12 @@
 use super::{Landing, LandingError};
 use premath_memory::LandingLock;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often the lock of other processes is tried. A wait for a file lock does
+/// not end when the batch is asked to stop, so it is not waited for.
+const TRY_LOCK: Duration = Duration::from_millis(10);
 
 /// A step's place among those that wait: its issue's priority and id, then the
 /// step itself.
@@ -14,6 +19,8 @@ type QueuePosition = (i64, String, String);
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: Mutex<BTreeSet<QueuePosition>>,
+    /// Notified when a step leaves.
+    left: Condvar,
 }
 
 impl Queue {
@@ -54,11 +61,29 @@ impl LandingTicket<'_> {
         }
         Ok(self.lock.is_some())
     }
+
+    /// Waits until the step may be able to land, for so long at most.
+    ///
+    /// A step that leaves the queue ends the wait. The first step waits for the
+    /// lock of another process alone, which is tried again soon.
+    pub fn wait(&self, most: Duration) {
+        let queue = &self.landing.queue;
+        let is_behind = |waiting: &mut BTreeSet<QueuePosition>| {
+            waiting.first().is_some_and(|first| *first != self.place)
+        };
+        let mut waiting = queue.waiting();
+        if is_behind(&mut waiting) {
+            drop(queue.left.wait_timeout_while(waiting, most, is_behind));
+        } else {
+            drop(queue.left.wait_timeout(waiting, most.min(TRY_LOCK)));
+        }
+    }
 }
 
 impl Drop for LandingTicket<'_> {
     fn drop(&mut self) {
         self.lock = None;
         self.landing.queue.waiting().remove(&self.place);
+        self.landing.queue.left.notify_all();
     }
 }

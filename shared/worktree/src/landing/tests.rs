@@ -1,6 +1,7 @@
 use super::*;
 use git2::{RepositoryInitOptions, Signature};
 use std::path::Path;
+use std::time::Duration;
 
 fn repository() -> (tempfile::TempDir, Repository) {
     let folder = tempfile::tempdir().unwrap();
@@ -136,6 +137,22 @@ fn steps_that_wait_land_in_the_order_of_the_frontier() {
     assert!(urgent.has_come().unwrap());
     drop(urgent);
     assert!(second.has_come().unwrap());
+}
+
+#[test]
+fn a_step_that_waits_lands_when_the_one_before_it_leaves() {
+    let (folder, _git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let first = landing.queue(1, "a", "1");
+    let mut second = landing.queue(1, "b", "2");
+    std::thread::scope(|threads| {
+        let waiter = threads.spawn(move || {
+            second.wait(Duration::from_secs(3_600));
+            second.has_come()
+        });
+        drop(first);
+        assert!(waiter.join().unwrap().unwrap());
+    });
 }
 
 #[test]
