@@ -5,7 +5,7 @@ mod end;
 
 use crate::lane::{LaneHandle, LaneNews, LanePlan};
 use crate::machine::{Allowance, Effect, Event, LaneIndex, Machine, Pass};
-use crate::report::{BatchStart, Notice, Reporter, Summary};
+use crate::report::{BatchTerms, Notice, Reporter, Summary};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use harness_worker::batch::{Batch, BatchError, Opening, foreign_warning};
 use harness_worker::exit;
@@ -168,7 +168,7 @@ pub fn run(
 fn announce(batch: &Batch, lanes: usize, started_ms: u64, reporter: &mut dyn Reporter) {
     let (begun, deadline) = (clock::now(), batch.settings.bounds.deadline);
     let ran = Duration::from_millis(begun.boot_ms.saturating_sub(started_ms));
-    reporter.notice(&Notice::BatchStarted(BatchStart {
+    reporter.notice(&Notice::BatchStarted(BatchTerms {
         batch_id: batch.id(),
         resumed: batch.is_resumed(),
         lanes,

@@ -9,7 +9,7 @@
 
 use fs2::FileExt;
 use harness_worker::supervisor::confine::landlock::Lists;
-use harness_worker::supervisor::confine::namespaces::{Bounds, Loopback, Place, View};
+use harness_worker::supervisor::confine::namespaces::{Bounds, Loopback, View, ViewEntry};
 use harness_worker::supervisor::{
     Ceilings, CommandSpec, Exit, ExitCause, Resource, Supervisor, shell,
 };
@@ -104,8 +104,8 @@ fn confined(mode: SandboxMode, work: &Path, spec: &mut CommandSpec) {
     }
     // Namespaces have their own of these.
     let system = system.filter(|path| !path.starts_with("/proc") && !path.starts_with("/dev"));
-    let mut places: Vec<Place> = system.map(|path| Place::as_it_is(path)).collect();
-    places.push(Place::writable(work, work));
+    let mut places: Vec<ViewEntry> = system.map(|path| ViewEntry::as_it_is(path)).collect();
+    places.push(ViewEntry::writable(work, work));
     spec.view = Some(View {
         places,
         network: Some(Loopback::default()),

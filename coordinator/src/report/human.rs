@@ -1,7 +1,7 @@
 //! Lines for a person, on stderr.
 
 use super::why::changed_nothing;
-use super::{BatchStart, Notice, Reporter, Summary, bound, outcome};
+use super::{BatchTerms, Notice, Reporter, Summary, bound, outcome};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::BootReport;
 use harness_worker::stderr::{baseline_told, end_told};
@@ -39,7 +39,7 @@ impl<W: Write> HumanReporter<W> {
         let _ = self.out.write_all(line.as_bytes());
     }
 
-    fn batch_started(&mut self, start: &BatchStart<'_>) {
+    fn batch_started(&mut self, start: &BatchTerms<'_>) {
         let verb = if start.resumed { "continues" } else { "begins" };
         self.line(&format!(
             "batch {} {verb}: {} lane(s), issues in {}",

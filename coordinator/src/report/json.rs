@@ -1,6 +1,6 @@
 //! Events for a program: one JSON object a line, on stdout.
 
-use super::{BatchStart, Notice, Reporter, Summary};
+use super::{BatchTerms, Notice, Reporter, Summary};
 use harness_worker::batch::SupervisionChange;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::BootReport;
@@ -169,7 +169,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
     }
 }
 
-fn batch_started<'a>(start: &BatchStart<'a>) -> Event<'a> {
+fn batch_started<'a>(start: &BatchTerms<'a>) -> Event<'a> {
     Event::BatchStarted {
         batch_id: start.batch_id,
         resumed: start.resumed,

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 /// What a batch is run with.
 #[derive(Debug)]
-pub struct BatchStart<'a> {
+pub struct BatchTerms<'a> {
     /// Its id.
     pub batch_id: &'a str,
     /// Whether it was cut before.
@@ -56,7 +56,7 @@ pub struct BatchStart<'a> {
 #[derive(Debug)]
 pub enum Notice<'a> {
     /// The batch began or continues.
-    BatchStarted(BatchStart<'a>),
+    BatchStarted(BatchTerms<'a>),
     /// What there is to report about the landing target before the first step.
     TargetSync(&'a TargetSync),
     /// A lane is ready.

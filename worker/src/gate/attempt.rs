@@ -27,7 +27,7 @@ const PHASE: &str = "gate";
 const PASSED_ON: [&str; 2] = ["PREMATH_ACTIVE_ISSUE_ID", "PREMATH_ISSUE_ID"];
 
 /// An attempt that is over.
-pub(super) struct Ran {
+pub(super) struct AttemptRun {
     /// Empty where it passed.
     pub(super) classes: Vec<String>,
     /// None where its supervisor was lost.
@@ -36,7 +36,7 @@ pub(super) struct Ran {
 }
 
 impl Gate {
-    pub(super) fn attempt(&mut self, step_id: &str, attempt: u32) -> Result<Ran, GateError> {
+    pub(super) fn attempt(&mut self, step_id: &str, attempt: u32) -> Result<AttemptRun, GateError> {
         let _span = tracing::error_span!("attempt", step = step_id, attempt).entered();
         let before = self.tree();
         let spec = self.spec(attempt);
@@ -89,7 +89,7 @@ impl Gate {
         };
         let folder = &self.settings.roots.witnesses;
         let witness = witness::write(folder, step_id, PHASE, &CommandWitness::from(facts))?;
-        Ok(Ran {
+        Ok(AttemptRun {
             classes,
             witness_ref: Some(witness.reference),
             survivors: exit.survivors,

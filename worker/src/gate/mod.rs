@@ -11,7 +11,7 @@ mod attempt;
 mod escalate;
 mod output;
 
-use attempt::Ran;
+use attempt::AttemptRun;
 
 use crate::exit;
 use crate::interrupt::{Interrupt, Level};
@@ -264,14 +264,14 @@ impl Gate {
 
     /// Starts another supervisor: the command killed the first one, which is
     /// how the attempt failed.
-    fn without_supervisor(&mut self, error: &SupervisorError) -> Result<Ran, GateError> {
+    fn without_supervisor(&mut self, error: &SupervisorError) -> Result<AttemptRun, GateError> {
         say(&format!("error: {}", plain(&error.to_string())));
         let shared = self
             .lock
             .share()
             .map_err(|source| GateError::System("share the lock", source))?;
         self.supervisor.restart(shared)?;
-        Ok(Ran {
+        Ok(AttemptRun {
             classes: vec![error.class().as_str().to_owned()],
             witness_ref: None,
             survivors: 0,

@@ -27,9 +27,9 @@ use std::ffi::OsString;
 use std::mem::swap;
 use std::path::{Path, PathBuf};
 
-/// What a lane works by in one worktree.
+/// A locked worktree, with what a lane works by in it.
 #[derive(Debug)]
-struct Place {
+struct HeldWorktree {
     worktree: PathBuf,
     tree: Tree,
     site: Site,
@@ -46,8 +46,8 @@ pub(crate) struct RemoteSite {
     own: WorldSettings,
     /// The commit that the work begins at.
     start: String,
-    /// The lane's own place.
-    home: Place,
+    /// The lane's own worktree.
+    home: HeldWorktree,
 }
 
 impl RemoteSite {
@@ -102,10 +102,10 @@ impl Lane {
         } = provision
             .single(&lane_name(&self.worktree), PREDECESSOR)
             .map_err(|error| chain(&error))?;
-        let place = self
-            .place(repository, worktree, lock)
+        let held = self
+            .hold(repository, worktree, lock)
             .map_err(|error| chain(&error))?;
-        self.go_to(place, name, repository, own, start);
+        self.go_to(held, name, repository, own, start);
         // Leftover work there is saved like a step's.
         if let Err(error) = self.clear() {
             self.come_home();
@@ -115,12 +115,12 @@ impl Lane {
     }
 
     /// Makes ready to work in a worktree that is locked.
-    fn place(
+    fn hold(
         &self,
         repository: &Path,
         worktree: PathBuf,
         lock: WorktreeLock,
-    ) -> Result<Place, BootError> {
+    ) -> Result<HeldWorktree, BootError> {
         let tree = Tree::open_in(repository, &worktree)?;
         // What the harness keeps of it stays at home.
         let state = LaneState::at(&self.batch.settings.roots.repository, &worktree);
@@ -133,7 +133,7 @@ impl Lane {
             source,
         })?;
         let supervisor = Supervisor::start(&self.batch.program, shared)?;
-        Ok(Place {
+        Ok(HeldWorktree {
             worktree,
             tree,
             site,
@@ -144,19 +144,19 @@ impl Lane {
 
     fn go_to(
         &mut self,
-        mut place: Place,
+        mut held: HeldWorktree,
         name: &str,
         repository: &Path,
         own: WorldSettings,
         start: String,
     ) {
-        self.exchange(&mut place);
+        self.exchange(&mut held);
         self.away = Some(RemoteSite {
             name: name.to_owned(),
             repository: repository.to_path_buf(),
             own,
             start,
-            home: place,
+            home: held,
         });
     }
 
@@ -179,31 +179,31 @@ impl Lane {
             }
         };
         let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR)?;
-        let place = self.place(&repository, worktree.clone(), lock)?;
+        let held = self.hold(&repository, worktree.clone(), lock)?;
         // A tampered session cannot lead to a foreign worktree.
-        if !is_provisioned(place.tree.git_folder()) {
+        if !is_provisioned(held.tree.git_folder()) {
             return Ok(false);
         }
         // Nothing is worked on there now: it is put in order.
         let own = WorldSettings::default();
-        self.go_to(place, &world.name, &worktree, own, String::new());
+        self.go_to(held, &world.name, &worktree, own, String::new());
         Ok(true)
     }
 
     /// Comes back from another world, where the lane is in one.
     pub(crate) fn come_home(&mut self) {
         if let Some(away) = self.away.take() {
-            let mut place = away.home;
-            self.exchange(&mut place);
+            let mut held = away.home;
+            self.exchange(&mut held);
         }
     }
 
-    fn exchange(&mut self, place: &mut Place) {
-        swap(&mut self.worktree, &mut place.worktree);
-        swap(&mut self.tree, &mut place.tree);
-        swap(&mut self.site, &mut place.site);
-        swap(&mut self.supervisor, &mut place.supervisor);
-        swap(&mut self.lock, &mut place.lock);
+    fn exchange(&mut self, held: &mut HeldWorktree) {
+        swap(&mut self.worktree, &mut held.worktree);
+        swap(&mut self.tree, &mut held.tree);
+        swap(&mut self.site, &mut held.site);
+        swap(&mut self.supervisor, &mut held.supervisor);
+        swap(&mut self.lock, &mut held.lock);
     }
 
     /// Returns what makes the worktree ready to work in.

@@ -82,7 +82,7 @@ impl AgentState {
     /// # Errors
     ///
     /// What the system says about the private home.
-    pub fn copy_into(&mut self, private: &Path) -> io::Result<()> {
+    pub(crate) fn copy_into(&mut self, private: &Path) -> io::Result<()> {
         for (from, at) in &self.files {
             let Some(bytes) = read(from) else { continue };
             let at = private.join(at);

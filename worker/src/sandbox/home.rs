@@ -44,7 +44,7 @@ impl PrivateHome {
     }
 
     /// Returns the folder that is `/dev/shm`.
-    pub fn shared_memory(&self) -> PathBuf {
+    pub(crate) fn shared_memory(&self) -> PathBuf {
         self.root.join("shm")
     }
 
@@ -100,7 +100,7 @@ impl PrivateHome {
     /// # Errors
     ///
     /// What the system says.
-    pub fn empty_file(&self) -> io::Result<PathBuf> {
+    pub(crate) fn empty_file(&self) -> io::Result<PathBuf> {
         let file = self.root.join("empty");
         fs::write(&file, "")?;
         Ok(file)
@@ -122,7 +122,7 @@ impl PrivateHome {
     /// # Errors
     ///
     /// What the system says.
-    pub fn link_caches(&self, caches: &[Cache]) -> io::Result<()> {
+    pub(crate) fn link_caches(&self, caches: &[Cache]) -> io::Result<()> {
         for cache in caches {
             let at = self.home().join(cache.at);
             if let Some(above) = at.parent() {

@@ -3,7 +3,7 @@
 use super::scene::HOME;
 use super::{PrivateHome, system};
 use crate::supervisor::confine::image::{Entry, Image};
-use crate::supervisor::confine::namespaces::Place;
+use crate::supervisor::confine::namespaces::ViewEntry;
 use premath_kernel::policy::sandbox::{ContainerImage, outermost};
 use rustix::process::{getegid, geteuid};
 use std::fs;
@@ -51,16 +51,20 @@ impl ImageSystem {
     /// # Errors
     ///
     /// What the system says about the private folders.
-    pub(super) fn put_below(&self, places: &mut Vec<Place>, home: &PrivateHome) -> io::Result<()> {
+    pub(super) fn put_below(
+        &self,
+        places: &mut Vec<ViewEntry>,
+        home: &PrivateHome,
+    ) -> io::Result<()> {
         let mut over = Vec::new();
         for (name, text) in &self.accounts {
             let at = Path::new("/etc").join(name);
-            over.push(Place::read_only_at(&home.file(name, text)?, &at));
+            over.push(ViewEntry::read_only_at(&home.file(name, text)?, &at));
         }
         over.extend(
             self.names
                 .iter()
-                .map(|(from, at)| Place::read_only_at(from, at)),
+                .map(|(from, at)| ViewEntry::read_only_at(from, at)),
         );
         over.append(places);
         *places = self.below(&over);
@@ -71,7 +75,7 @@ impl ImageSystem {
     /// Returns the places of the image's files. A place that is nowhere in the
     /// image cannot be made in its folders: they are the host's. The folders
     /// above it become the view's own, with what the image has in them.
-    fn below(&self, over: &[Place]) -> Vec<Place> {
+    fn below(&self, over: &[ViewEntry]) -> Vec<ViewEntry> {
         let outer = outermost(over.iter().map(|place| place.at().to_path_buf()));
         let over: Vec<Over> = over
             .iter()
@@ -93,7 +97,7 @@ impl ImageSystem {
 }
 
 /// Shows a file or folder of the image.
-fn show(from: &Path, at: &Path, over: &[Over], places: &mut Vec<Place>) {
+fn show(from: &Path, at: &Path, over: &[Over], places: &mut Vec<ViewEntry>) {
     let Ok(meta) = fs::symlink_metadata(from) else {
         return;
     };
@@ -107,7 +111,7 @@ fn show(from: &Path, at: &Path, over: &[Over], places: &mut Vec<Place>) {
     }
     let mut inside = over.iter().filter(|over| over.at.starts_with(at));
     if inside.all(|over| fits(over, from, at)) {
-        return places.push(Place::read_only_at(from, at));
+        return places.push(ViewEntry::read_only_at(from, at));
     }
     // A file has nothing in it, so that another folder takes its place.
     let children = fs::read_dir(from).into_iter().flatten().flatten();
@@ -118,9 +122,9 @@ fn show(from: &Path, at: &Path, over: &[Over], places: &mut Vec<Place>) {
     }
 }
 
-fn show_link(to: &Path, at: &Path, over: &[Over], places: &mut Vec<Place>) {
+fn show_link(to: &Path, at: &Path, over: &[Over], places: &mut Vec<ViewEntry>) {
     if !over.iter().any(|over| over.at.starts_with(at)) {
-        places.push(Place::link(to, at));
+        places.push(ViewEntry::link(to, at));
     }
 }
 
@@ -213,7 +217,7 @@ mod tests {
             let at = Path::new("/").join(name);
             show(&root.join(name), &at, &over, &mut places);
         }
-        let told = |place: &Place| format!("{} {}", place.access(), place.at().display());
+        let told = |place: &ViewEntry| format!("{} {}", place.access(), place.at().display());
         places.iter().map(told).collect()
     }
 

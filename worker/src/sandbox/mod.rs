@@ -160,7 +160,7 @@ impl Host {
     }
 
     /// Returns whether a path is in the list, or below something that is.
-    pub fn may_read(&self, path: &Path) -> bool {
+    pub(crate) fn may_read(&self, path: &Path) -> bool {
         path.ancestors().any(|above| self.read.contains_key(above))
     }
 }

@@ -5,7 +5,7 @@ use super::{Host, PrivateHome, folder_variables};
 use crate::environment::PROXY_PORT;
 use crate::settings::Resources;
 use crate::supervisor::CommandSpec;
-use crate::supervisor::confine::namespaces::{Bounds, Loopback, OWN, Place, View};
+use crate::supervisor::confine::namespaces::{Bounds, Loopback, OWN, View, ViewEntry};
 use premath_kernel::policy::network::variables;
 use premath_worktree::tree::{OBJECTS, PrivateGit};
 use std::collections::BTreeSet;
@@ -86,7 +86,7 @@ impl Scene<'_> {
             }
             if !network.relays.is_empty() {
                 let at = Path::new(OWN).join("net");
-                places.push(Place::read_only_at(&home.sockets(), &at));
+                places.push(ViewEntry::read_only_at(&home.sockets(), &at));
             }
         }
         spec.view = Some(View {
@@ -102,72 +102,76 @@ impl Scene<'_> {
         Ok(())
     }
 
-    fn of_the_machine(&self, home: &PrivateHome) -> io::Result<Vec<Place>> {
+    fn of_the_machine(&self, home: &PrivateHome) -> io::Result<Vec<ViewEntry>> {
         let host = self.host;
         // Before what may be in them.
         let mut places = vec![
-            Place::fresh(&home.temporary(), Path::new("/tmp")),
-            Place::fresh(&home.temporary(), Path::new("/var/tmp")),
-            Place::fresh(&home.shared_memory(), Path::new("/dev/shm")),
-            Place::fresh(&home.home(), Path::new(HOME)),
+            ViewEntry::fresh(&home.temporary(), Path::new("/tmp")),
+            ViewEntry::fresh(&home.temporary(), Path::new("/var/tmp")),
+            ViewEntry::fresh(&home.shared_memory(), Path::new("/dev/shm")),
+            ViewEntry::fresh(&home.home(), Path::new(HOME)),
         ];
-        places.extend(host.links.iter().map(|(at, to)| Place::link(to, at)));
-        places.extend(host.read.keys().map(|path| Place::read_only(path)));
+        places.extend(host.links.iter().map(|(at, to)| ViewEntry::link(to, at)));
+        places.extend(host.read.keys().map(|path| ViewEntry::read_only(path)));
         for hidden in host
             .hidden
             .iter()
             .filter(|path| host.may_read(path) && path.exists())
         {
             places.push(if hidden.is_dir() {
-                Place::empty(hidden)
+                ViewEntry::empty(hidden)
             } else {
-                Place::read_only_at(Path::new("/dev/null"), hidden)
+                ViewEntry::read_only_at(Path::new("/dev/null"), hidden)
             });
         }
         for (number, cache) in host.caches.iter().enumerate() {
             let layer = home.layer(number)?;
             let at = Path::new(HOME).join(cache.at);
-            places.push(Place::layered(&cache.folder, &layer, &at));
+            places.push(ViewEntry::layered(&cache.folder, &layer, &at));
         }
         let wished = self.wished.iter().filter(|path| path.exists());
-        places.extend(wished.map(|path| Place::writable(path, path)));
+        places.extend(wished.map(|path| ViewEntry::writable(path, path)));
         Ok(places)
     }
 
-    fn of_the_worktree(&self, home: &PrivateHome) -> io::Result<Vec<Place>> {
+    fn of_the_worktree(&self, home: &PrivateHome) -> io::Result<Vec<ViewEntry>> {
         let mut places = vec![match &self.stack {
-            Some(stack) => Place::stacked(&stack.lower, &stack.changes, self.at),
-            None => Place::writable(self.folder, self.at),
+            Some(stack) => ViewEntry::stacked(&stack.lower, &stack.changes, self.at),
+            None => ViewEntry::writable(self.folder, self.at),
         }];
-        places.extend(self.hidden.iter().map(|path| Place::empty(path)));
+        places.extend(self.hidden.iter().map(|path| ViewEntry::empty(path)));
         if !self.emptied.is_empty() {
             let empty = home.empty_file()?;
             let emptied = self.emptied.iter();
-            places.extend(emptied.map(|path| Place::read_only_at(&empty, path)));
+            places.extend(emptied.map(|path| ViewEntry::read_only_at(&empty, path)));
         }
         let own = home.own();
-        places.extend(self.covered.iter().map(|path| Place::fresh(&own, path)));
-        places.extend(self.writable.iter().map(|path| Place::writable(path, path)));
-        places.extend(self.readable.iter().map(|path| Place::read_only(path)));
+        places.extend(self.covered.iter().map(|path| ViewEntry::fresh(&own, path)));
+        places.extend(
+            self.writable
+                .iter()
+                .map(|path| ViewEntry::writable(path, path)),
+        );
+        places.extend(self.readable.iter().map(|path| ViewEntry::read_only(path)));
         let Some(git) = self.git else {
             return Ok(places);
         };
         let at = self.at.join(".git");
         if self.folder.join(".git").is_dir() {
-            places.push(Place::writable(&git.folder, &at));
+            places.push(ViewEntry::writable(&git.folder, &at));
         } else {
             let seen = Path::new(OWN).join("git");
             let file = home.lead_to(&seen)?;
-            places.push(Place::read_only_at(&file, &at));
-            places.push(Place::writable(&git.folder, &seen));
+            places.push(ViewEntry::read_only_at(&file, &at));
+            places.push(ViewEntry::writable(&git.folder, &seen));
         }
         for (number, store) in git.objects.iter().enumerate() {
             let at = Path::new(OBJECTS).join(number.to_string());
-            places.push(Place::read_only_at(store, &at));
+            places.push(ViewEntry::read_only_at(store, &at));
             // What the store borrows from itself is in the list too, and is not
             // where the store says.
             if store.join("info/alternates").exists() {
-                places.push(Place::empty(&at.join("info")));
+                places.push(ViewEntry::empty(&at.join("info")));
             }
         }
         Ok(places)

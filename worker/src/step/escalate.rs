@@ -9,18 +9,8 @@ use premath_kernel::issue::lease::LeaseRefusal;
 use premath_kernel::policy::escalation::{EscalationReport, EscalationRight, blocked_notes};
 use premath_kernel::policy::retry::{Decision, EscalationAction};
 use premath_kernel::record::boundary::Boundary;
+use premath_memory::escalation::CarriedOut;
 use premath_memory::{ChangeError, NewIssue};
-
-/// What an escalation did.
-#[derive(Debug)]
-pub(super) enum CarriedOut {
-    /// The issue is blocked.
-    Blocked,
-    /// A follow-up was filed.
-    Discovered(String),
-    /// The action changes nothing.
-    Nothing,
-}
 
 impl Lane {
     /// Carries an escalation out; a failed one never reads as success.

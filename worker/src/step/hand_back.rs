@@ -1,7 +1,6 @@
 //! What happens to the issue of a step that is being stopped: it is released,
 //! escalated, or left as memory shows it.
 
-use super::escalate::CarriedOut;
 use super::report::StepEnding;
 use super::stopped::Stopping;
 use crate::lane::Lane;
@@ -15,6 +14,7 @@ use premath_kernel::json::reference;
 use premath_kernel::policy::retry::{self, Decision, RetryOutcome, retry_at};
 use premath_kernel::record::boundary::Boundary;
 use premath_memory::dispatch::dispatch;
+use premath_memory::escalation::CarriedOut;
 use premath_memory::{ChangeError, clock};
 use std::time::Duration;
 

@@ -213,7 +213,7 @@ impl Supervisor {
 
     /// Lets the supervisor process end, which a drop waits for. No command can
     /// be begun any more.
-    pub fn dismiss(&mut self) {
+    pub(crate) fn dismiss(&mut self) {
         self.control = Control::Closed;
     }
 

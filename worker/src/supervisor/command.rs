@@ -49,7 +49,7 @@ impl CommandSpec {
     /// The grace between the request to end and the kill.
     pub const GRACE: Duration = Duration::from_secs(10);
     /// The bytes kept of each output stream.
-    pub const OUTPUT_CAP: u64 = 8 << 20;
+    pub(crate) const OUTPUT_CAP: u64 = 8 << 20;
 
     /// Creates a command with no arguments, an empty environment, the root as
     /// its working directory, and the default bounds.

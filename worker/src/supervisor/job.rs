@@ -1,7 +1,7 @@
 //! One command in the supervisor process, from its start to its report.
 
 use super::confine::landlock::{self, Held};
-use super::confine::namespaces::{self, Bounds, Outcome, Record};
+use super::confine::namespaces::{self, Bounds, OrderEnd, Record};
 use super::confine::no_core;
 use super::descendants::Children;
 use super::message::{
@@ -286,13 +286,13 @@ impl End {
             return by_status;
         };
         match record.outcome() {
-            Some(Outcome::Ended { code, signal, left }) => Self {
+            Some(OrderEnd::Ended { code, signal, left }) => Self {
                 code,
                 signal,
                 left,
                 ..Self::default()
             },
-            Some(Outcome::NotStarted { errno, message }) => {
+            Some(OrderEnd::NotStarted { errno, message }) => {
                 let error = io::Error::from_raw_os_error(errno);
                 let kind = match errno {
                     0 => SpawnFailure::Other,
@@ -300,7 +300,7 @@ impl End {
                 };
                 Self::never(kind, message)
             }
-            Some(Outcome::NotConfined { message }) => {
+            Some(OrderEnd::NotConfined { message }) => {
                 Self::never(SpawnFailure::Confinement, message)
             }
             // The launcher was killed, and with it the init and the command.

@@ -103,7 +103,7 @@ impl Payload {
     ///
     /// The first field that does not fit, and what would be right.
     pub fn read(action: TransportAction, payload: Value) -> Result<Self, PayloadError> {
-        let mut fields = Fields(match payload {
+        let mut fields = PayloadFields(match payload {
             Value::Object(fields) => fields,
             other => return Err(FieldError::wrong("payload", "an object", &other).into()),
         });
@@ -153,9 +153,9 @@ impl Payload {
 
 /// The fields of a payload, read in the order in which a fault of each counts:
 /// each has a class of its own.
-struct Fields(Map<String, Value>);
+struct PayloadFields(Map<String, Value>);
 
-impl Fields {
+impl PayloadFields {
     fn field<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, FieldError> {
         let at = Path::Field(&Path::Root, name);
         Ok(read(self.0.remove(name), &at, &Unknown::default())?)

@@ -1,6 +1,6 @@
 //! The parts of a value: fields, entries, items and variants.
 
-use super::{Fault, Place, Reader, Unknown};
+use super::{Fault, Reader, Unknown, ValueSlot};
 use crate::json::path::Path;
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 /// The fields of a struct, each once and in its order; what is left in the map
 /// is unknown.
-pub(super) struct Fields<'r> {
+pub(super) struct FieldAccess<'r> {
     pub(super) names: std::slice::Iter<'static, &'static str>,
     pub(super) name: &'static str,
     pub(super) map: &'r mut Map<String, Value>,
@@ -18,7 +18,7 @@ pub(super) struct Fields<'r> {
     pub(super) unknown: &'r Unknown,
 }
 
-impl<'de> MapAccess<'de> for Fields<'_> {
+impl<'de> MapAccess<'de> for FieldAccess<'_> {
     type Error = Fault;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -37,7 +37,7 @@ impl<'de> MapAccess<'de> for Fields<'_> {
         let field = Reader {
             value: self.map.remove(self.name),
             at: &self.at.field(self.name),
-            place: Place::Required,
+            place: ValueSlot::Required,
             unknown: self.unknown,
         };
         field.give(seed)
@@ -66,7 +66,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
         let key = Reader {
             value: Some(Value::String(name.clone())),
             at: &self.at.field(name),
-            place: Place::Item,
+            place: ValueSlot::Item,
             unknown: self.unknown,
         };
         key.give(seed).map(Some)
@@ -77,7 +77,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
         let entry = Reader {
             value: Some(value),
             at: &self.at.field(&name),
-            place: Place::Required,
+            place: ValueSlot::Required,
             unknown: self.unknown,
         };
         entry.give(seed)
@@ -104,7 +104,7 @@ impl<'de> SeqAccess<'de> for Items<'_> {
         let item = Reader {
             value: Some(value),
             at: &self.at.row(index),
-            place: Place::Item,
+            place: ValueSlot::Item,
             unknown: self.unknown,
         };
         item.give(seed).map(Some)

@@ -13,7 +13,7 @@ mod fault;
 mod field;
 
 use super::path::Path;
-use access::{Entries, Fields, Items, Variant};
+use access::{Entries, FieldAccess, Items, Variant};
 pub(crate) use fault::Fault;
 use fault::{Found, expected_text, one_of};
 pub(crate) use field::{
@@ -75,7 +75,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     let reader = Reader {
         value,
         at,
-        place: Place::Required,
+        place: ValueSlot::Required,
         unknown,
     };
     reader.give(PhantomData)
@@ -88,7 +88,7 @@ pub(crate) fn of_shape<T: DeserializeOwned>(value: &Value) -> Option<T> {
 
 /// How a value is placed, which decides what is expected of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ValueSlot {
     /// A field that must be there.
     Required,
     /// A field that may be absent.
@@ -101,7 +101,7 @@ enum Place {
 struct Reader<'r> {
     value: Option<Value>,
     at: &'r Path<'r>,
-    place: Place,
+    place: ValueSlot,
     unknown: &'r Unknown,
 }
 
@@ -162,7 +162,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.value {
             Some(Value::String(text)) => visitor.visit_string(text),
-            _ if self.place == Place::Required => Err(self.fault(NAME)),
+            _ if self.place == ValueSlot::Required => Err(self.fault(NAME)),
             _ => Err(self.fault(TEXT)),
         }
     }
@@ -170,7 +170,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     /// A word of a closed set; where it is required, null and blank text are
     /// none.
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let required = self.place == Place::Required;
+        let required = self.place == ValueSlot::Required;
         match self.value {
             Some(Value::String(text)) if !(required && text.trim().is_empty()) => {
                 visitor.visit_string(text)
@@ -178,13 +178,13 @@ impl<'de> Deserializer<'de> for Reader<'_> {
             None | Some(Value::Null | Value::String(_)) if required => {
                 Err(Fault::new(expected_text(&visitor), Found::Missing))
             }
-            _ if self.place == Place::Item => Err(self.fault(expected_text(&visitor))),
+            _ if self.place == ValueSlot::Item => Err(self.fault(expected_text(&visitor))),
             _ => Err(self.fault(TEXT)),
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Fault> {
-        self.place = Place::Optional;
+        self.place = ValueSlot::Optional;
         match self.value {
             None | Some(Value::Null) => visitor.visit_none(),
             Some(_) => visitor.visit_some(self),
@@ -236,7 +236,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         let Some(Value::Object(mut map)) = self.value else {
             return Err(self.fault(OBJECT));
         };
-        let read = visitor.visit_map(Fields {
+        let read = visitor.visit_map(FieldAccess {
             names: names.iter(),
             name: "",
             map: &mut map,

@@ -79,7 +79,7 @@ impl ImageFiles {
 
     /// Returns whether a path of the image is a program; its links lead to
     /// where they do for a command.
-    pub fn has_program(&self, path: &Path) -> bool {
+    pub(crate) fn has_program(&self, path: &Path) -> bool {
         self.open(path).is_some_and(|file| {
             file.metadata()
                 .is_ok_and(|meta| meta.is_file() && meta.mode() & 0o111 != 0)

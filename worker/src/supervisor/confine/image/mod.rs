@@ -72,7 +72,11 @@ impl Image {
     /// # Errors
     ///
     /// [`ImageError`].
-    pub fn obtain(name: &str, path: &std::ffi::OsStr, cache: &Path) -> Result<Self, ImageError> {
+    pub(crate) fn obtain(
+        name: &str,
+        path: &std::ffi::OsStr,
+        cache: &Path,
+    ) -> Result<Self, ImageError> {
         let name = checked(name)?;
         let engine = Engine::find(path)?;
         let found = match engine.inspect(name) {

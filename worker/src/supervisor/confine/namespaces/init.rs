@@ -2,7 +2,7 @@
 
 use super::super::filter::{self, Shared};
 use super::super::landlock;
-use super::record::{Order, Outcome, Record};
+use super::record::{Order, OrderEnd, Record};
 use super::{MISSED, loopback, mounts, relay, restrict};
 use crate::supervisor::descendants::Children;
 use premath_platform::process::Process;
@@ -29,7 +29,7 @@ pub(super) fn main() -> ExitCode {
     let Ok((record, order)) = Record::inherited() else {
         return ExitCode::FAILURE;
     };
-    let outcome = run(order, &record).unwrap_or_else(|error| Outcome::NotConfined {
+    let outcome = run(order, &record).unwrap_or_else(|error| OrderEnd::NotConfined {
         message: error.to_string(),
     });
     match record.report(&outcome) {
@@ -38,7 +38,7 @@ pub(super) fn main() -> ExitCode {
     }
 }
 
-fn run(order: Order, record: &Record) -> io::Result<Outcome> {
+fn run(order: Order, record: &Record) -> io::Result<OrderEnd> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
     set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -76,7 +76,7 @@ fn run(order: Order, record: &Record) -> io::Result<Outcome> {
         is_missed.store(true, Ordering::Relaxed);
     }
     let status = attend(&children, main, &is_asked_to_end, &is_missed);
-    Ok(Outcome::Ended {
+    Ok(OrderEnd::Ended {
         code: status.and_then(WaitStatus::exit_status),
         signal: status.and_then(WaitStatus::terminating_signal),
         left: left(),
@@ -87,7 +87,7 @@ fn run(order: Order, record: &Record) -> io::Result<Outcome> {
     clippy::disallowed_methods,
     reason = "this is the supervisor's chain of processes"
 )]
-fn start(order: Order) -> Result<Pid, Outcome> {
+fn start(order: Order) -> Result<Pid, OrderEnd> {
     let terminal = io::stderr().as_fd().try_clone_to_owned();
     let stdin = match terminal {
         Ok(terminal) if order.has_terminal => Stdio::from(terminal),
@@ -103,7 +103,7 @@ fn start(order: Order) -> Result<Pid, Outcome> {
     match child {
         // The handle is not needed: `Children` reaps.
         Ok(child) => Ok(Pid::from_child(&child)),
-        Err(error) => Err(Outcome::NotStarted {
+        Err(error) => Err(OrderEnd::NotStarted {
             errno: error.raw_os_error().unwrap_or_default(),
             message: error.to_string(),
         }),

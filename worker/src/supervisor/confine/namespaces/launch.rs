@@ -1,6 +1,6 @@
 //! The launcher: enters the namespaces and starts the init in them.
 
-use super::record::{Outcome, Record};
+use super::record::{OrderEnd, Record};
 use super::{INIT, MISSED, identity};
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use std::io;
@@ -21,7 +21,7 @@ pub(super) fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let message = error.to_string();
-            let _ = record.report(&Outcome::NotConfined { message });
+            let _ = record.report(&OrderEnd::NotConfined { message });
             ExitCode::FAILURE
         }
     }

@@ -20,8 +20,8 @@ mod relay;
 mod restrict;
 mod view;
 
-pub(in crate::supervisor) use record::{Outcome, Record};
-pub use view::{Bounds, Loopback, Place, Relay, View};
+pub(in crate::supervisor) use record::{OrderEnd, Record};
+pub use view::{Bounds, Loopback, Relay, View, ViewEntry};
 
 use super::super::command::CommandSpec;
 use super::super::message::{Begin, OsText};
@@ -127,14 +127,14 @@ pub fn run(spec: CommandSpec) -> io::Result<u8> {
         .stdin(Stdio::from(record.share()?))
         .status()?;
     match record.outcome() {
-        Some(Outcome::Ended { code, signal, .. }) => {
+        Some(OrderEnd::Ended { code, signal, .. }) => {
             let code = code.or(signal.map(|signal| 128 + signal));
             Ok(u8::try_from(code.unwrap_or(1)).unwrap_or(u8::MAX))
         }
-        Some(Outcome::NotStarted { message, .. }) => Err(io::Error::other(format!(
+        Some(OrderEnd::NotStarted { message, .. }) => Err(io::Error::other(format!(
             "`{program}` in the sandbox: {message}"
         ))),
-        Some(Outcome::NotConfined { message }) => Err(io::Error::other(message)),
+        Some(OrderEnd::NotConfined { message }) => Err(io::Error::other(message)),
         None => Err(io::Error::other(format!(
             "its launcher ended with {status}"
         ))),
@@ -158,7 +158,7 @@ pub fn works() -> Result<(), String> {
     let view = View {
         places: places
             .filter(|path| path.exists())
-            .map(Place::as_it_is)
+            .map(ViewEntry::as_it_is)
             .collect(),
         network: Some(Loopback::default()),
         bounds: Bounds::default(),
@@ -183,8 +183,8 @@ pub fn works() -> Result<(), String> {
         .status()
         .map_err(|error| told(&error))?;
     match record.outcome() {
-        Some(Outcome::Ended { code: Some(0), .. }) => Ok(()),
-        Some(Outcome::NotConfined { message }) => Err(told(&message)),
+        Some(OrderEnd::Ended { code: Some(0), .. }) => Ok(()),
+        Some(OrderEnd::NotConfined { message }) => Err(told(&message)),
         Some(other) => Err(told(&format!("the trial ended as {other:?}"))),
         None => Err(told(&format!("the trial's launcher ended with {status}"))),
     }

@@ -1,7 +1,7 @@
 //! The files of a view, put together in a mount namespace of its own.
 
 use super::identity;
-use super::view::{Content, Place, View};
+use super::view::{Content, View, ViewEntry};
 use super::while_doing;
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, openat, symlinkat, unlinkat,
@@ -185,7 +185,7 @@ impl Tree {
         Ok(())
     }
 
-    fn add(&mut self, place: &Place) -> io::Result<()> {
+    fn add(&mut self, place: &ViewEntry) -> io::Result<()> {
         let at = place.at();
         match &place.content {
             Content::ReadOnly(from) => self.attach(Path::new(&from.0), at, Access::ReadOnly),

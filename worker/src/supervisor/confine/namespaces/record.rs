@@ -34,7 +34,7 @@ pub(super) struct Order {
 /// The outcome of an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::supervisor) enum Outcome {
+pub(in crate::supervisor) enum OrderEnd {
     /// The command ended, with a code or by a signal.
     Ended {
         code: Option<i32>,
@@ -93,9 +93,10 @@ impl Record {
     }
 
     /// Writes the report. A message that is too long is cut.
-    pub(super) fn report(&self, outcome: &Outcome) -> io::Result<()> {
+    pub(super) fn report(&self, outcome: &OrderEnd) -> io::Result<()> {
         let mut outcome = outcome.clone();
-        if let Outcome::NotStarted { message, .. } | Outcome::NotConfined { message } = &mut outcome
+        if let OrderEnd::NotStarted { message, .. } | OrderEnd::NotConfined { message } =
+            &mut outcome
         {
             *message = message.chars().take(500).collect();
         }
@@ -118,7 +119,7 @@ impl Record {
     }
 
     /// Reads the report; none where none was written.
-    pub(in crate::supervisor) fn outcome(&self) -> Option<Outcome> {
+    pub(in crate::supervisor) fn outcome(&self) -> Option<OrderEnd> {
         let mut body = vec![0; REPORT as usize];
         self.file.read_exact_at(&mut body, self.report_at).ok()?;
         let end = body.iter().position(|byte| *byte == 0)?;

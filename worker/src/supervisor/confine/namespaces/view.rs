@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
     /// The places with their content, in the order in which they are mounted.
-    pub places: Vec<Place>,
+    pub places: Vec<ViewEntry>,
     /// The network; the host's where absent.
     pub network: Option<Loopback>,
     /// The bounds of the command and everything that it starts.
@@ -58,7 +58,7 @@ pub struct Bounds {
 
 /// One place of a view.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct ViewEntry {
     /// Where the command sees it, absolute and without links.
     at: OsText,
     /// What it sees there.
@@ -99,7 +99,7 @@ fn text(path: &Path) -> OsText {
     OsText(path.as_os_str().to_owned())
 }
 
-impl Place {
+impl ViewEntry {
     fn new(at: &Path, content: Content) -> Self {
         Self {
             at: text(at),
@@ -121,7 +121,7 @@ impl Place {
     }
 
     /// A file or folder that cannot be changed, somewhere else.
-    pub fn read_only_at(from: &Path, at: &Path) -> Self {
+    pub(crate) fn read_only_at(from: &Path, at: &Path) -> Self {
         Self::new(at, Content::ReadOnly(text(from)))
     }
 
@@ -137,7 +137,7 @@ impl Place {
 
     /// A folder whose changes go to `changes`, which holds the empty folders
     /// `upper` and `work`.
-    pub fn layered(lower: &Path, changes: &Path, at: &Path) -> Self {
+    pub(crate) fn layered(lower: &Path, changes: &Path, at: &Path) -> Self {
         let content = Content::Layered {
             lower: text(lower),
             upper: text(&changes.join("upper")),
@@ -148,7 +148,7 @@ impl Place {
 
     /// Folders, the first over the others, whose changes go to `changes`, which
     /// holds the empty folders `upper` and `work`.
-    pub fn stacked(lower: &[PathBuf], changes: &Path, at: &Path) -> Self {
+    pub(crate) fn stacked(lower: &[PathBuf], changes: &Path, at: &Path) -> Self {
         let content = Content::Stacked {
             lower: lower.iter().map(|path| text(path)).collect(),
             upper: text(&changes.join("upper")),
