@@ -44,7 +44,7 @@ impl AgentTurn<'_> {
     ///
     /// It is below the work call's: whatever id an agent makes up, none is that
     /// of a verification.
-    pub fn agent_call_id(&self, id: &str) -> String {
+    pub(crate) fn agent_call_id(&self, id: &str) -> String {
         format!("{}/{}", self.call_id(WORK), token::encode(id))
     }
 

@@ -15,7 +15,7 @@ use premath_kernel::turn::{
 use serde_json::json;
 
 /// The normaliser that an escalation's evidence is bound to.
-pub const ESCALATION_NORMALIZER: &str = "premath.harness.escalation.v1";
+pub(crate) const ESCALATION_NORMALIZER: &str = "premath.harness.escalation.v1";
 const TOOL: &str = "retry.decide";
 
 /// What an escalation rests on.
@@ -34,7 +34,7 @@ pub struct EscalationFacts<'a> {
 }
 
 /// Makes the evidence of an escalation turn.
-pub fn escalation_turn(facts: &EscalationFacts<'_>) -> JoinCheckInput {
+pub(crate) fn escalation_turn(facts: &EscalationFacts<'_>) -> JoinCheckInput {
     let call_id = format!("{}/escalation", facts.step.step_id());
     let decision = facts.decision;
     let digest = canonical::digest(&json!({

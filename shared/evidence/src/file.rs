@@ -33,7 +33,7 @@ pub struct FileTurn<'a> {
 impl FileTurn<'_> {
     /// Returns the tool call id of one of the file's calls. It is below the
     /// work call's, so that none is that of a verification.
-    pub fn told_call_id(&self, id: &str) -> String {
+    pub(crate) fn told_call_id(&self, id: &str) -> String {
         format!("{}/{}", shell::call_id(self.step, WORK), token::encode(id))
     }
 

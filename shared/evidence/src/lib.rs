@@ -38,7 +38,7 @@ pub use adapter::{AGENT_NORMALIZER, Agent, AgentFiles, AgentSpec};
 pub use agent::{AgentTurn, agent_turn};
 pub use call::{CallEnd, ShellCall};
 pub use ending::AgentEnd;
-pub use escalation::{ESCALATION_NORMALIZER, EscalationFacts, escalation_right, escalation_turn};
+pub use escalation::{EscalationFacts, escalation_right};
 pub use event::{
     Begun, CallRequest, CallResult, Event, EventKind, Limit, LimitStatus, Retry, Source, Speaker,
     Terminal, Tokens, Usage, UsageBasis,

@@ -89,7 +89,7 @@ impl StreamReader {
     }
 
     /// Returns whether a call may run that is reported only when it is over.
-    pub fn may_be_in_call(&self) -> bool {
+    pub(crate) fn may_be_in_call(&self) -> bool {
         self.adapter.may_be_in_call()
     }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// What the `.git` file of a checkout says while no command runs in it: a git
 /// that is started there by hand finds no repository.
-pub const NO_REPOSITORY: &str = "gitdir: /nonexistent/premath-verification\n";
+pub(crate) const NO_REPOSITORY: &str = "gitdir: /nonexistent/premath-verification\n";
 
 /// A checkout for verifications.
 #[derive(Debug)]

@@ -85,7 +85,11 @@ pub fn remove_owned(path: &Path, guard: &Guard) -> Result<(), RemovalError> {
 /// # Errors
 ///
 /// As [`remove_owned`].
-pub fn remove_within(path: &Path, guard: &Guard, bounds: Bounds) -> Result<(), RemovalError> {
+pub(crate) fn remove_within(
+    path: &Path,
+    guard: &Guard,
+    bounds: Bounds,
+) -> Result<(), RemovalError> {
     let Some((parent, name)) = parent_of(path)? else {
         return Ok(());
     };
@@ -97,7 +101,7 @@ pub fn remove_within(path: &Path, guard: &Guard, bounds: Bounds) -> Result<(), R
 /// # Errors
 ///
 /// As [`remove_owned`]; [`RemovalError::Stranger`] where it is another one.
-pub fn remove_exactly(
+pub(crate) fn remove_exactly(
     path: &Path,
     id: &FolderId,
     guard: &Guard,

@@ -5,7 +5,7 @@ mod allowed;
 mod key;
 
 pub use allowed::{AllowedLineError, AllowedSigners, Signed};
-pub use key::{KeySource, allowed_file_of_git, key_of_git};
+pub use key::{KeySource, allowed_file_of_git};
 
 use git2::{Commit, Oid, Repository, Signature, Tree};
 use ssh_key::{HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
@@ -16,7 +16,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What git's signatures are for; a signature made for another purpose is none.
-pub const NAMESPACE: &str = "git";
+pub(crate) const NAMESPACE: &str = "git";
 /// The header of a commit that holds its signature.
 const HEADER: &str = "gpgsig";
 /// How large a key file may be.

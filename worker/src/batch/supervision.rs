@@ -160,7 +160,7 @@ impl Batch {
     }
 
     /// Returns what an issue used in this batch, its running step left out.
-    pub fn used_by(&self, issue_id: &str) -> IssueAccount {
+    pub(crate) fn used_by(&self, issue_id: &str) -> IssueAccount {
         self.knowledge().account.of_issue(issue_id)
     }
 }

@@ -270,7 +270,7 @@ impl Settings {
     /// # Errors
     ///
     /// [`StoreError`] where a worktree cannot be looked at.
-    pub fn settle_landing(&mut self, worktrees: &[PathBuf]) -> Result<(), StoreError> {
+    pub(crate) fn settle_landing(&mut self, worktrees: &[PathBuf]) -> Result<(), StoreError> {
         if self.landing_is_default && has_main_worktree(worktrees)? {
             self.landing.mode = LandingMode::None;
         }
@@ -283,7 +283,7 @@ impl Settings {
     /// # Errors
     ///
     /// [`StoreError`] where a worktree cannot be looked at.
-    pub fn settle_warmth(&mut self, worktrees: &[PathBuf]) -> Result<(), StoreError> {
+    pub(crate) fn settle_warmth(&mut self, worktrees: &[PathBuf]) -> Result<(), StoreError> {
         self.warm = self.warm && !has_main_worktree(worktrees)?;
         Ok(())
     }

@@ -148,7 +148,7 @@ impl Protect {
     /// # Errors
     ///
     /// [`PatternError`], naming the pattern that is none.
-    pub fn set_patterns(&mut self, patterns: &[String]) -> Result<(), PatternError> {
+    pub(crate) fn set_patterns(&mut self, patterns: &[String]) -> Result<(), PatternError> {
         let mut set = GlobSetBuilder::new();
         for pattern in patterns {
             let trimmed = pattern.trim_end_matches('/');
@@ -186,17 +186,17 @@ impl Protect {
     }
 
     /// Says what happens to sensitive changes.
-    pub const fn set_sensitive(&mut self, rule: SensitiveRule) {
+    pub(crate) const fn set_sensitive(&mut self, rule: SensitiveRule) {
         self.sensitive = rule;
     }
 
     /// Protects files and folders that settings name, from the root.
-    pub fn add_named(&mut self, paths: impl IntoIterator<Item = String>) {
+    pub(crate) fn add_named(&mut self, paths: impl IntoIterator<Item = String>) {
         self.governing = self.governing.clone().with_named(paths);
     }
 
     /// Protects the files that commands name.
-    pub fn add_commands<'a>(&mut self, commands: impl IntoIterator<Item = &'a str>) {
+    pub(crate) fn add_commands<'a>(&mut self, commands: impl IntoIterator<Item = &'a str>) {
         self.commands
             .extend(commands.into_iter().map(str::to_owned));
     }

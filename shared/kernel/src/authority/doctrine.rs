@@ -25,7 +25,7 @@ pub const NAMED: [&str; 12] = [
 ];
 
 /// The tools that an MCP server must have.
-pub const NAMED_TOOLS: [&str; 15] = [
+pub(crate) const NAMED_TOOLS: [&str; 15] = [
     "dep_add",
     "dep_diagnostics",
     "dep_remove",

@@ -40,7 +40,7 @@ pub fn issue_context(issue_id: &str, repo_root: &str, issues_path: &str) -> Stri
 }
 
 /// Returns `cover://worker-loop/<issue>/<digest>`: the pool that covers a context.
-pub fn worker_loop_cover(issue_id: &str, context_ref: &str) -> String {
+pub(crate) fn worker_loop_cover(issue_id: &str, context_ref: &str) -> String {
     let digest = ref_digest(&json!({
         "kind": "cover",
         "ctxRef": context_ref,

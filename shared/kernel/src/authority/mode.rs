@@ -122,7 +122,7 @@ impl MutationMode {
     }
 
     /// Returns the month in which the batch runs, empty where the mode has none.
-    pub fn active_epoch(&self) -> &str {
+    pub(crate) fn active_epoch(&self) -> &str {
         match self {
             Self::InstructionLinked(_) => "",
             Self::HumanOverride(over) => &over.active_epoch,

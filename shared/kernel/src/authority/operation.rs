@@ -79,6 +79,6 @@ routes! {
 }
 
 /// Returns the operation that a dispatch action performs.
-pub fn by_action(action: &str) -> Option<&'static Operation> {
+pub(crate) fn by_action(action: &str) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|op| op.action == Some(action))
 }

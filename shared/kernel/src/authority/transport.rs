@@ -18,7 +18,7 @@ pub const DISPATCH_KIND: &str = "premath.transport_dispatch.v1";
 pub const PROFILE_ID: &str = "transport.issue_lease.v1";
 
 /// The row of morphisms that changes of leases are bound to.
-pub const LEASE_MORPHISM_ROW: &str = "wm.control.lease.mutation";
+pub(crate) const LEASE_MORPHISM_ROW: &str = "wm.control.lease.mutation";
 
 /// The id of an action that there is not.
 pub const UNKNOWN_ACTION_ID: &str = "transport.action.unknown";

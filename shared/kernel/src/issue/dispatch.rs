@@ -13,7 +13,7 @@ pub const FOLLOW_UP_LABEL: &str = "harness-follow-up";
 
 /// How long a batch waits at most for the retry of an issue that it has not
 /// touched.
-pub const UNTOUCHED_WAIT_MAX: Duration = Duration::from_secs(86_400);
+pub(crate) const UNTOUCHED_WAIT_MAX: Duration = Duration::from_secs(86_400);
 
 /// The word of the edge to the issue that another was found at.
 const DISCOVERED_FROM: &str = "discovered-from";

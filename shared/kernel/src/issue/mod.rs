@@ -11,5 +11,5 @@ mod row;
 
 pub use row::{
     DEFAULT_PRIORITY, DEFAULT_TYPE, Dependency, EdgeKind, HoldKind, Holder, Issue, Lease,
-    RowChange, Selection, Status, TYPES_NOT_WORKED_ON, TypeSelection,
+    RowChange, Selection, Status, TypeSelection,
 };

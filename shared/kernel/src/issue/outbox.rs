@@ -51,7 +51,7 @@ pub const DESCRIPTION_MAX: usize = 16 << 10;
 /// The longest type or label, in characters.
 pub const WORD_MAX: usize = 80;
 /// The most labels.
-pub const LABELS_MAX: usize = 20;
+pub(crate) const LABELS_MAX: usize = 20;
 
 /// A request that is beyond its bounds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -312,7 +312,7 @@ pub const DEFAULT_PRIORITY: i64 = 2;
 pub const DEFAULT_TYPE: &str = "task";
 
 /// Types that a loop skips by default (`contracts.md` 9).
-pub const TYPES_NOT_WORKED_ON: [&str; 9] = [
+pub(crate) const TYPES_NOT_WORKED_ON: [&str; 9] = [
     "epic",
     "gate",
     "agent",

@@ -10,7 +10,7 @@ mod fold;
 mod sensitive;
 
 pub use command::{CommandFiles, files_of};
-pub use sensitive::{Category, SENSITIVE_MAX, SensitiveChange, SensitiveChanges, category_of};
+pub use sensitive::{Category, SensitiveChange, SensitiveChanges};
 
 use fold::{components, is_folded, is_spelling_of};
 use std::collections::BTreeSet;

@@ -226,7 +226,7 @@ impl ProviderDesk {
 
     /// Says what each worker would work with, in order: a parked provider whose
     /// time came is asked by one of them.
-    pub fn seats(&self, workers: &[&str], now: Timestamp) -> Vec<Option<Seat>> {
+    pub(crate) fn seats(&self, workers: &[&str], now: Timestamp) -> Vec<Option<Seat>> {
         let mut asked = BTreeSet::new();
         let mut seats = Vec::new();
         for worker in workers {

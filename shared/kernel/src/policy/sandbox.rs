@@ -26,7 +26,7 @@ pub enum SandboxMode {
 
 impl SandboxMode {
     /// The modes tried by default, the strongest first.
-    pub const BY_STRENGTH: [Self; 2] = [Self::Namespaces, Self::Landlock];
+    pub(crate) const BY_STRENGTH: [Self; 2] = [Self::Namespaces, Self::Landlock];
 
     /// Every mode, in the order in which messages list them.
     const ALL: [Self; 4] = [

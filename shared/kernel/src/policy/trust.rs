@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// The kind of a [`TrustRecord`].
-pub const TRUST_KIND: &str = "premath.harness.trust.v1";
+pub(crate) const TRUST_KIND: &str = "premath.harness.trust.v1";
 
 /// The governing files of a checkout: paths from the root, and the digest of
 /// each content, `sha256:` and 64 hexadecimal digits.

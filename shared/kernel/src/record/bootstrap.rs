@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The kind of a bootstrap answer.
-pub const BOOTSTRAP_KIND: &str = "premath.harness.bootstrap.v1";
+pub(crate) const BOOTSTRAP_KIND: &str = "premath.harness.bootstrap.v1";
 
 /// What the next worker does with a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 /// The kind of a ledger document.
-pub const LEDGER_KIND: &str = "premath.harness.feature_ledger.v1";
+pub(crate) const LEDGER_KIND: &str = "premath.harness.feature_ledger.v1";
 
 /// How far a feature is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

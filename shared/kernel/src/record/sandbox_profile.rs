@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// The kind of a [`SandboxProfile`].
-pub const SANDBOX_KIND: &str = "premath.harness.sandbox_witness.v1";
+pub(crate) const SANDBOX_KIND: &str = "premath.harness.sandbox_witness.v1";
 
 /// What commands may do, as a document; a turn is bound to its reference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

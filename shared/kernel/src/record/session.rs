@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The kind of a session document.
-pub const SESSION_KIND: &str = "premath.harness.session.v1";
+pub(crate) const SESSION_KIND: &str = "premath.harness.session.v1";
 
 /// Whether a session is active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -18,20 +18,17 @@ mod supervision;
 pub use account::{Account, IssueAccount, ProviderAccount};
 pub use agent::{AgentRecord, TokenCounts};
 pub use batch::{
-    ATTEMPTS_MAX, BatchHistory, BatchRecord, IssueRecord, OpenBatch, TAKE_OVER_BOUND,
-    batch_end_row, batch_id, batch_refused_row, batch_resume_row, batch_start_row, salvage_row,
-    take_over_row,
+    BatchHistory, BatchRecord, IssueRecord, OpenBatch, TAKE_OVER_BOUND, batch_end_row, batch_id,
+    batch_refused_row, batch_resume_row, batch_start_row, salvage_row, take_over_row,
 };
 pub use chain_check::{BreakKind, ChainBreak, ChainReport, check_chain};
 pub use crossing::{CrossingResult, WorldRecord};
 pub use holder::BatchHolder;
-pub use kpi::{KPI_KIND, KPI_WINDOW, KpiDecision, Throughput, throughput};
-pub use link::{CHAIN_FIELD, Chain, ChainHead, GENESIS, NoChainHead};
-pub use projection::{
-    PROJECTION_KIND, Projection, ProjectionMode, TrajectoryCounts, UnknownMode, project,
-};
+pub use kpi::{KPI_WINDOW, KpiDecision, Throughput, throughput};
+pub use link::{Chain, ChainHead, NoChainHead};
+pub use projection::{Projection, ProjectionMode, TrajectoryCounts, UnknownMode, project};
 pub use recovery::{ClosedIssue, RecoverAt, is_settled};
-pub use row::{RetryRecord, STEP_KIND, StepRow, TrajectoryError, Verification};
+pub use row::{RetryRecord, StepRow, TrajectoryError, Verification};
 pub use series::{CommandSeries, NextAct, gate_attempt_row, gate_begin_row, gate_take_over_row};
 pub use supervision::{SupervisionRecord, breaker_row, budget_row, provider_row, room_row};
 
@@ -40,26 +37,26 @@ pub mod action {
     /// One step of a worker.
     pub const WORKER_LOOP: &str = "worker.loop";
     /// A coordinator opened a batch.
-    pub const BATCH_START: &str = "coordinator.batch_start";
+    pub(crate) const BATCH_START: &str = "coordinator.batch_start";
     /// A coordinator took up a batch whose coordinator was gone.
-    pub const BATCH_RESUME: &str = "coordinator.batch_resume";
+    pub(crate) const BATCH_RESUME: &str = "coordinator.batch_resume";
     /// A batch is over.
-    pub const BATCH_END: &str = "coordinator.batch_end";
+    pub(crate) const BATCH_END: &str = "coordinator.batch_end";
     /// A step was interrupted by the death of its harness, and recovered.
-    pub const TAKE_OVER: &str = "coordinator.take_over";
+    pub(crate) const TAKE_OVER: &str = "coordinator.take_over";
     /// What a cut step, or a person, left in a lane was put aside.
-    pub const SALVAGE: &str = "worker.salvage";
+    pub(crate) const SALVAGE: &str = "worker.salvage";
     /// A coordinator refused to dispatch.
-    pub const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
+    pub(crate) const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
     /// An escalation outside a lane was carried out, or could not be.
     pub const ESCALATION: &str = "harness.escalation";
     /// A gated command begins.
-    pub const GATE_BEGIN: &str = "gate.begin";
+    pub(crate) const GATE_BEGIN: &str = "gate.begin";
     /// A gated command ended.
-    pub const GATE_ATTEMPT: &str = "gate.attempt";
+    pub(crate) const GATE_ATTEMPT: &str = "gate.attempt";
     /// A gated command was interrupted by the death of its harness, and
     /// recovered.
-    pub const GATE_TAKE_OVER: &str = "gate.take_over";
+    pub(crate) const GATE_TAKE_OVER: &str = "gate.take_over";
     /// A step's turn was handed to another world.
     pub const WORLD_SUBMIT: &str = "world.submit";
     /// Issue memory was changed by no transaction while a batch ran.
@@ -72,23 +69,23 @@ pub mod action {
     /// A lane was given up.
     pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
     /// A provider refused more work, and no lane works with it for a while.
-    pub const PROVIDER_PARKED: &str = "coordinator.provider_parked";
+    pub(crate) const PROVIDER_PARKED: &str = "coordinator.provider_parked";
     /// A provider that was parked answers again.
-    pub const PROVIDER_RESUMED: &str = "coordinator.provider_resumed";
+    pub(crate) const PROVIDER_RESUMED: &str = "coordinator.provider_resumed";
     /// Issues failed alike in a row, and dispatch pauses.
-    pub const BREAKER_OPEN: &str = "coordinator.breaker_open";
+    pub(crate) const BREAKER_OPEN: &str = "coordinator.breaker_open";
     /// Dispatch continues.
-    pub const BREAKER_CLOSED: &str = "coordinator.breaker_closed";
+    pub(crate) const BREAKER_CLOSED: &str = "coordinator.breaker_closed";
     /// The batch used up what it may.
-    pub const BUDGET_EXCEEDED: &str = "coordinator.budget_exceeded";
+    pub(crate) const BUDGET_EXCEEDED: &str = "coordinator.budget_exceeded";
     /// The batch waited without success for free disk or memory.
-    pub const ROOM_SHORT: &str = "coordinator.room_short";
+    pub(crate) const ROOM_SHORT: &str = "coordinator.room_short";
 }
 
 /// Returns whether a result class counts as success (`contracts.md` 6).
 ///
 /// Everything else is failed.
-pub fn is_success(result_class: &str) -> bool {
+pub(crate) fn is_success(result_class: &str) -> bool {
     const SUCCESS: [&str; 6] = [
         "accepted",
         "verified_accept",
@@ -101,7 +98,7 @@ pub fn is_success(result_class: &str) -> bool {
 }
 
 /// Returns whether a result class asks for a retry (`contracts.md` 6).
-pub fn is_retry_needed(result_class: &str) -> bool {
+pub(crate) fn is_retry_needed(result_class: &str) -> bool {
     const MARKS: [&str; 5] = ["retry", "transient", "timeout", "network", "rate_limit"];
     let class = normal(result_class);
     MARKS.iter().any(|mark| class.contains(mark))

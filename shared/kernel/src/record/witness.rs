@@ -16,14 +16,14 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// The kind of a [`CommandWitness`].
-pub const COMMAND_KIND: &str = "premath.harness.command_witness.v1";
+pub(crate) const COMMAND_KIND: &str = "premath.harness.command_witness.v1";
 /// The kind of a [`TurnWitness`].
-pub const TURN_KIND: &str = "premath.harness.turn_witness.v1";
+pub(crate) const TURN_KIND: &str = "premath.harness.turn_witness.v1";
 /// The kind of a [`CloseWitness`].
-pub const CLOSE_KIND: &str = "premath.harness.mutation_witness.v1";
+pub(crate) const CLOSE_KIND: &str = "premath.harness.mutation_witness.v1";
 
 /// The kind of a [`RefusalWitness`].
-pub const REFUSAL_KIND: &str = "premath.harness.refusal_witness.v1";
+pub(crate) const REFUSAL_KIND: &str = "premath.harness.refusal_witness.v1";
 
 /// What HEAD and the working tree were.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -144,11 +144,6 @@ impl JoinClosed {
         &self.0.normal.digests
     }
 
-    /// Returns the digest over the closed join.
-    pub fn join_set_digest(&self) -> &str {
-        &self.0.normal.digests.join_set_digest
-    }
-
     /// Admits one change of one kind to the issue of one step
     /// (`HARNESS-TYPESTATE 6`, `TOOL-CALLING-HARNESS-TYPESTATE 4.6`).
     ///

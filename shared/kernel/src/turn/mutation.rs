@@ -203,11 +203,6 @@ impl<C: MutationKind> MutationReady<C> {
         &self.step
     }
 
-    /// Returns the digest of the closed join that the right rests on.
-    pub fn join_set_digest(&self) -> &str {
-        &self.witness.join_set_digest
-    }
-
     /// Returns the facts that the right rests on, for the record.
     pub const fn witness(&self) -> &MutationWitness {
         &self.witness

@@ -155,7 +155,7 @@ words! {
 
 impl ExecutionPattern {
     /// Returns whether the pattern splits the turn up (`HARNESS-TYPESTATE 5`).
-    pub const fn decomposes(self) -> bool {
+    pub(crate) const fn decomposes(self) -> bool {
         matches!(self, Self::Parallel | Self::OrchestratorWorkers)
     }
 }

@@ -44,7 +44,7 @@ impl Guard {
     /// # Errors
     ///
     /// As [`Guard::outside`].
-    pub fn around<'a>(folders: impl IntoIterator<Item = &'a Path>) -> io::Result<Self> {
+    pub(crate) fn around<'a>(folders: impl IntoIterator<Item = &'a Path>) -> io::Result<Self> {
         Self::of(folders, false)
     }
 

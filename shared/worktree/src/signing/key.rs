@@ -60,7 +60,7 @@ impl KeySource {
 /// # Errors
 ///
 /// [`SigningError::GitConfig`].
-pub fn key_of_git(config: &Config) -> Result<PathBuf, SigningError> {
+pub(crate) fn key_of_git(config: &Config) -> Result<PathBuf, SigningError> {
     let refused = |detail: String| Err(SigningError::GitConfig(detail));
     let format = config.get_string("gpg.format").unwrap_or_default();
     if format != "ssh" {

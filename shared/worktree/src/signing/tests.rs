@@ -4,6 +4,7 @@
     reason = "the tests hold signatures against those of git and ssh-keygen"
 )]
 
+use super::key::key_of_git;
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;

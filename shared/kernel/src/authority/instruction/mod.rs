@@ -17,9 +17,7 @@ pub use classification::{Classification, UnknownReason};
 pub use envelope::{
     EnvelopeError, Instruction, InstructionEnvelope, InstructionScope, TypingPolicy, file_name,
 };
-pub use policy::{
-    INSTRUCTION_POLICY_FILE, INSTRUCTION_POLICY_KIND, InstructionPolicy, InstructionPolicyError,
-};
+pub use policy::{INSTRUCTION_POLICY_FILE, InstructionPolicy, InstructionPolicyError};
 
 use crate::authority::claim::ChangeMorphism;
 
@@ -42,7 +40,7 @@ pub const VERIFY_CHECK: &str = "verify";
 pub const STARTUP_CHECK: &str = "startup";
 
 /// The checks that the harness can be asked for; it runs no other.
-pub const KNOWN_CHECKS: [&str; 2] = [STARTUP_CHECK, VERIFY_CHECK];
+pub(crate) const KNOWN_CHECKS: [&str; 2] = [STARTUP_CHECK, VERIFY_CHECK];
 
 /// The kind of an instruction that authorises a batch.
 pub const BATCH_KIND: &str = "harness.batch";

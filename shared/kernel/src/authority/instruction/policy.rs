@@ -12,7 +12,7 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 
 /// The kind of an instruction policy artifact.
-pub const INSTRUCTION_POLICY_KIND: &str = "ci.instruction.policy.v1";
+pub(crate) const INSTRUCTION_POLICY_KIND: &str = "ci.instruction.policy.v1";
 
 /// Where a repository's own policy lies, below its root.
 pub const INSTRUCTION_POLICY_FILE: &str = "policies/control/harness-instruction-policy-v1.json";
@@ -132,18 +132,13 @@ impl InstructionPolicy {
     }
 
     /// Returns the checks that an instruction may request.
-    pub const fn allowed_checks(&self) -> &BTreeSet<String> {
+    pub(crate) const fn allowed_checks(&self) -> &BTreeSet<String> {
         &self.allowed_checks
     }
 
     /// Returns the normalisers that evidence may be bound to.
     pub const fn allowed_normalizers(&self) -> &BTreeSet<String> {
         &self.allowed_normalizers
-    }
-
-    /// Returns the types that are known.
-    pub const fn instruction_types(&self) -> &BTreeSet<String> {
-        &self.instruction_types
     }
 
     /// Classifies an instruction by its type.

@@ -1,3 +1,4 @@
+use super::policy::INSTRUCTION_POLICY_KIND;
 use super::*;
 use crate::authority::{MutationMode, StepIdentity};
 use crate::failure::FailureClass;

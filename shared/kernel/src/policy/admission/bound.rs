@@ -35,7 +35,7 @@ impl EndedBy {
     }
 
     /// Returns whether work may be left that the batch would have done.
-    pub const fn is_shortage(self) -> bool {
+    pub(crate) const fn is_shortage(self) -> bool {
         matches!(self, Self::Budget | Self::Room)
     }
 }

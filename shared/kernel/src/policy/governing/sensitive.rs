@@ -56,7 +56,7 @@ pub struct SensitiveChange {
 }
 
 /// How many sensitive changes of a step are kept by name.
-pub const SENSITIVE_MAX: usize = 100;
+pub(crate) const SENSITIVE_MAX: usize = 100;
 
 /// The sensitive paths that a step changed: sorted, and bounded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -355,7 +355,7 @@ const SENSITIVE: &[(Category, &[&str])] = &[
 
 /// Returns what a path decides, where it is sensitive: the first category of
 /// the table that names it.
-pub fn category_of(path: &str) -> Option<Category> {
+pub(crate) fn category_of(path: &str) -> Option<Category> {
     let parts = components(path);
     SENSITIVE
         .iter()

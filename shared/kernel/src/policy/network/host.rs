@@ -54,7 +54,7 @@ impl HostName {
     }
 
     /// Returns whether the name is `localhost`.
-    pub fn is_localhost(&self) -> bool {
+    pub(crate) fn is_localhost(&self) -> bool {
         self.0 == "localhost"
     }
 

@@ -30,5 +30,5 @@ pub use policy::{
     Verdict, decide,
 };
 pub use record::{NetworkFacts, NetworkLedger, NetworkRecord, RecordId};
-pub use registries::REGISTRIES;
+
 pub use word::{NetworkWord, UnknownNetwork};

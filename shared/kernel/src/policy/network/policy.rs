@@ -22,7 +22,7 @@ pub enum NetworkPhase {
 
 impl NetworkPhase {
     /// Returns the key of the policy's word under `[network]`.
-    pub const fn policy_key(self) -> &'static str {
+    pub(crate) const fn policy_key(self) -> &'static str {
         match self {
             Self::Work => "work",
             Self::Verify => "verify",

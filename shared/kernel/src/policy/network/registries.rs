@@ -2,7 +2,7 @@
 
 /// The hosts of public package registries and toolchains, by ecosystem. Hosts
 /// of general storage are left out, also where a registry uses them.
-pub const REGISTRIES: &[&str] = &[
+pub(crate) const REGISTRIES: &[&str] = &[
     // Rust
     "crates.io",
     "index.crates.io",

@@ -47,7 +47,7 @@ pub struct BackoffTable {
 
 impl BackoffTable {
     /// What a class waits that the table does not have.
-    pub const UNMAPPED: Backoff = Backoff::Fixed(Duration::from_secs(30));
+    pub(crate) const UNMAPPED: Backoff = Backoff::Fixed(Duration::from_secs(30));
 
     /// Maps a class, over what was there.
     pub fn set(&mut self, class: impl Into<String>, backoff: Backoff) {

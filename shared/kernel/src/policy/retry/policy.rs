@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 /// The kind of a retry policy artifact.
-pub const POLICY_KIND: &str = "ci.harness.retry.policy.v1";
+pub(crate) const POLICY_KIND: &str = "ci.harness.retry.policy.v1";
 
 /// Where a repository keeps a policy of its own, from its root.
 pub const POLICY_PLACE: &str = "policies/control/harness-retry-policy-v1.json";
@@ -281,7 +281,7 @@ impl RetryPolicy {
     }
 
     /// Returns the rule that names a class.
-    pub fn rule_of(&self, class: &str) -> Option<&RetryRule> {
+    pub(crate) fn rule_of(&self, class: &str) -> Option<&RetryRule> {
         self.by_class
             .get(class)
             .and_then(|index| self.rules.get(*index))
@@ -304,7 +304,7 @@ impl RetryPolicy {
     }
 
     /// Returns every backoff class that the policy names, with repetition.
-    pub fn backoff_classes(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn backoff_classes(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.default_rule)
             .chain(self.rules.iter().map(|rule| &rule.terms))
             .map(|terms| terms.backoff_class.as_str())

@@ -18,7 +18,7 @@ pub const TAKE_OVER_BOUND: u32 = 5;
 
 /// How many attempts of an issue may fail by themselves in a batch: more are
 /// not policy's will, whose own limit is at most this.
-pub const ATTEMPTS_MAX: u32 = 100;
+pub(crate) const ATTEMPTS_MAX: u32 = 100;
 
 /// What a batch is bound to and who runs it: the `batch` of a start or resume
 /// row.
@@ -168,7 +168,7 @@ impl IssueRecord {
     }
 
     /// Returns how many were cut by the death of the harness.
-    pub fn take_overs(&self) -> u32 {
+    pub(crate) fn take_overs(&self) -> u32 {
         u32::try_from(self.take_overs.len()).unwrap_or(u32::MAX)
     }
 

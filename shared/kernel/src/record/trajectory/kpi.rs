@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The kind of a throughput document.
-pub const KPI_KIND: &str = "premath.multithread.throughput.v1";
+pub(crate) const KPI_KIND: &str = "premath.multithread.throughput.v1";
 
 /// The window where none is given.
 pub const KPI_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);

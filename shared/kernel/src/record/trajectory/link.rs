@@ -25,10 +25,10 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The member of a row that holds its chain value.
-pub const CHAIN_FIELD: &str = "chain";
+pub(crate) const CHAIN_FIELD: &str = "chain";
 
 /// What the first chained row continues from.
-pub const GENESIS: &str = "premath.harness.trajectory.chain.v1";
+pub(crate) const GENESIS: &str = "premath.harness.trajectory.chain.v1";
 
 const PREFIX: &str = "sha256:";
 
@@ -107,11 +107,6 @@ impl Chain {
     /// Returns the value of the last chained row.
     pub const fn head(&self) -> Option<ChainHead> {
         self.head
-    }
-
-    /// Returns how many lines without a chain value came after that row.
-    pub const fn lines_since_head(&self) -> u64 {
-        self.since
     }
 
     /// Returns the value of a row that comes next, by its canonical JSON
@@ -254,13 +249,13 @@ mod tests {
         assert_eq!(chain.follow(line.as_bytes()), Some(first));
         assert_eq!(chain.follow(br#"{"foreign":1}"#), None);
         assert_eq!(chain.follow(b"  \t"), None);
-        assert_eq!(chain.lines_since_head(), 1);
+        assert_eq!(chain.since, 1);
         let raw = sha256_hex(br#"{"foreign":1}"#);
         let (line, second) = chain.line(r#"{"b":1}"#);
         let expected = sha256_hex(format!("{first}\nraw:{raw}\n{{\"b\":1}}").as_bytes());
         assert_eq!(line, format!(r#"{{"b":1,"chain":"sha256:{expected}"}}"#));
         assert_eq!(chain.follow(line.as_bytes()), Some(second));
-        assert_eq!((chain.head(), chain.lines_since_head()), (Some(second), 0));
+        assert_eq!((chain.head(), chain.since), (Some(second), 0));
     }
 
     #[test]
@@ -291,7 +286,7 @@ mod tests {
         ] {
             let mut chain = Chain::default();
             assert_eq!(chain.follow(line.as_bytes()), None, "{line}");
-            assert_eq!(chain.lines_since_head(), 1, "{line}");
+            assert_eq!(chain.since, 1, "{line}");
             assert_eq!(chained(line.as_bytes()), None, "{line}");
         }
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::str::FromStr;
 
 /// The kind of a projection.
-pub const PROJECTION_KIND: &str = "premath.harness.trajectory.projection.v1";
+pub(crate) const PROJECTION_KIND: &str = "premath.harness.trajectory.projection.v1";
 
 /// Which rows a query selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The kind of a trajectory row.
-pub const STEP_KIND: &str = "premath.harness.step.v1";
+pub(crate) const STEP_KIND: &str = "premath.harness.step.v1";
 
 /// What the step's verification said (ours).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -94,7 +94,7 @@ impl From<&Decision> for RetryRecord {
 impl RetryRecord {
     /// Returns the decision that the record is of; `None` where it does not
     /// say the rule, the class or the action.
-    pub fn decision_again(&self) -> Option<Decision> {
+    pub(crate) fn decision_again(&self) -> Option<Decision> {
         Some(Decision {
             rule_id: self.rule_id.clone()?,
             class: self.failure_class.clone()?,
@@ -392,12 +392,12 @@ impl StepRow {
     }
 
     /// Returns whether the result class asks for a retry.
-    pub fn needs_retry(&self) -> bool {
+    pub(crate) fn needs_retry(&self) -> bool {
         is_retry_needed(&self.result_class)
     }
 
     /// Returns whether the row names a failure class.
-    pub fn has_class(&self, class: FailureClass) -> bool {
+    pub(crate) fn has_class(&self, class: FailureClass) -> bool {
         self.failure_classes.iter().any(|c| c == class.as_str())
     }
 

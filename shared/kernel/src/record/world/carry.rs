@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The kind of a [`TransportWitness`].
-pub const TRANSPORT_WITNESS_KIND: &str = "premath.world.transport_witness.v1";
+pub(crate) const TRANSPORT_WITNESS_KIND: &str = "premath.world.transport_witness.v1";
 
 /// How a transport ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -112,7 +112,7 @@ impl WorkContext {
     /// # Errors
     ///
     /// [`NotCarried`], with every class that refuses it.
-    pub fn carry(
+    pub(crate) fn carry(
         self,
         transport_id: &str,
         from: Result<&WorldProfile, &str>,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The kind of a [`GateWitness`].
-pub const GATE_WITNESS_KIND: &str = "premath.world.gate_witness.v1";
+pub(crate) const GATE_WITNESS_KIND: &str = "premath.world.gate_witness.v1";
 
 /// What a destination judges by.
 #[derive(Clone, Copy, Debug)]

@@ -26,15 +26,11 @@ mod profile;
 mod selection;
 mod transport;
 
-pub use carry::{
-    Carried, NotCarried, TRANSPORT_WITNESS_KIND, TransportOutcome, TransportWitness, may_be_placed,
-};
+pub use carry::{Carried, NotCarried, TransportOutcome, TransportWitness, may_be_placed};
 pub use context::{ContextError, WorkContext};
-pub use judge::{Crossing, DestinationGate, GATE_WITNESS_KIND, GateWitness, Judged};
-pub use profile::{
-    Acceptance, Demand, TURN_ADMISSION, WORLD_FILE, WORLD_KIND, WorldError, WorldProfile,
-};
-pub use selection::{WORLD_LABEL, WorldSelection};
+pub use judge::{Crossing, DestinationGate, GateWitness, Judged};
+pub use profile::{Acceptance, Demand, WORLD_FILE, WorldError, WorldProfile};
+pub use selection::WorldSelection;
 pub use transport::{Transport, cross};
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// The kind of a world's document.
-pub const WORLD_KIND: &str = "premath.world.v1";
+pub(crate) const WORLD_KIND: &str = "premath.world.v1";
 
 /// Where it is in a repository.
 pub const WORLD_FILE: &str = "policies/control/harness-world-v1.json";
 
 /// What a world offers that admits the turns of others.
-pub const TURN_ADMISSION: &str = "turn.admit";
+pub(crate) const TURN_ADMISSION: &str = "turn.admit";
 
 /// A world's document.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// How the label begins by which an issue asks for another world, as in
 /// `world:docs`.
-pub const WORLD_LABEL: &str = "world:";
+pub(crate) const WORLD_LABEL: &str = "world:";
 
 /// Where an issue asks to be worked on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -143,14 +143,6 @@ impl UseRow {
         Self::of(tool_call_id, Disposition::Observed)
     }
 
-    /// Makes the row of a result that was thrown away.
-    pub fn discarded(tool_call_id: impl Into<String>, use_reason: impl Into<String>) -> Self {
-        Self {
-            use_reason: Some(use_reason.into()),
-            ..Self::of(tool_call_id, Disposition::Discarded)
-        }
-    }
-
     fn of(tool_call_id: impl Into<String>, disposition: Disposition) -> Self {
         Self {
             tool_call_id: tool_call_id.into(),

@@ -21,7 +21,7 @@ pub use state::{ContextState, JoinState};
 use std::collections::BTreeSet;
 
 /// The kind of the normal form.
-pub const NORMALIZED_KIND: &str = "premath.harness.typestate_normalized.v1";
+pub(crate) const NORMALIZED_KIND: &str = "premath.harness.typestate_normalized.v1";
 
 /// A turn in normal form: equal turns have equal bytes.
 ///

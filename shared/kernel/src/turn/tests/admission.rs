@@ -64,8 +64,8 @@ fn a_closed_turn_that_is_verified_closes_its_issue() {
     let ready = admit::<Close>(closed(), &binding()).unwrap();
     assert_eq!(ready.step(), &step());
     assert_eq!(
-        ready.join_set_digest(),
-        join(&read(closed())).join_set_digest()
+        ready.witness().join_set_digest,
+        join(&read(closed())).digests().join_set_digest
     );
     let text = ready.witness_ref();
     let digest = text.strip_prefix("mutation-ready://bd-1/close/").unwrap();

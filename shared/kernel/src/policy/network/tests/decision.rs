@@ -1,6 +1,7 @@
 //! The decision about one connection.
 
 use super::*;
+use crate::policy::network::registries::REGISTRIES;
 
 #[test]
 fn off_refuses_and_open_admits_everything() {
