@@ -6,10 +6,11 @@
 
 use crate::artifact;
 use crate::error::StoreError;
+use crate::lock::CacheLock;
 use crate::roots::{LaneRoots, MemoryRoots};
 use jiff::Timestamp;
 use premath_kernel::issue::lease::Life;
-use premath_kernel::policy::inventory::{Left, LeftFile, StepOutput};
+use premath_kernel::policy::inventory::{CachedImage, Left, LeftFile, StepOutput};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -102,6 +103,48 @@ pub fn outputs(roots: &MemoryRoots) -> Vec<StepOutput> {
         output.files.sort();
     }
     outputs
+}
+
+/// Lists the container images that were unpacked to a folder, by id.
+pub fn images(cache: &Path) -> Vec<CachedImage> {
+    let Ok(cache) = fs::canonicalize(cache) else {
+        return Vec::new();
+    };
+    let mut folders: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for entry in entries(&cache) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // One that a killed process was filling.
+        let id = name.strip_suffix(UNFINISHED).unwrap_or(&name);
+        if is_image_id(id) && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            folders.entry(id.to_owned()).or_default().push(entry.path());
+        }
+    }
+    let image = |(id, mut folders): (String, Vec<PathBuf>)| {
+        folders.sort();
+        let lock = cache.join(format!("{id}.flock"));
+        let written = |path: &PathBuf| fs::symlink_metadata(path).ok()?.modified().ok();
+        let used = written(&lock).or_else(|| folders.iter().filter_map(written).max())?;
+        Some(CachedImage {
+            is_used: !matches!(CacheLock::try_acquire(&lock), Ok(Some(_))),
+            at: Timestamp::try_from(used).ok()?,
+            bytes: folders.iter().map(|folder| size(folder)).sum(),
+            id,
+            folders,
+            lock,
+        })
+    };
+    folders.into_iter().filter_map(image).collect()
+}
+
+/// The end of the name of an image that is not whole.
+const UNFINISHED: &str = ".new";
+
+/// Returns whether a name is the digest that images are kept by.
+fn is_image_id(name: &str) -> bool {
+    name.len() == 64
+        && name
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Returns the size of a file, or of all files below a folder, in bytes; links

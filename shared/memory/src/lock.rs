@@ -1,7 +1,9 @@
 //! File locks: flock on a file of its own, never unlinked (`storage.md`).
 
+mod cache;
 mod look;
 
+pub use cache::{CacheLock, CacheUse};
 pub use look::{Hold, landing_lock, lane_lock};
 
 use crate::clock;
@@ -292,34 +294,6 @@ impl CommandLock {
     /// The process has no descriptor left.
     pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
         Ok(self.file.try_clone()?.into())
-    }
-}
-
-/// The right to make an entry of a cache, against every other harness of the
-/// user; dropping it gives it back.
-#[derive(Debug)]
-pub struct CacheLock {
-    file: File,
-}
-
-impl CacheLock {
-    /// Locks an entry by the file of its lock, waiting at most `wait` for who
-    /// makes it now.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::LockBusy`] where another process holds it,
-    /// [`StoreError::LockIo`] where the lock file cannot be used.
-    pub fn acquire(path: PathBuf, wait: Duration) -> Result<Self, StoreError> {
-        let file = own(path, wait)?;
-        Ok(Self { file })
-    }
-}
-
-impl Drop for CacheLock {
-    fn drop(&mut self) {
-        // Explicitly: a child between fork and exec shares the descriptor.
-        let _ = FileExt::unlock(&self.file);
     }
 }
 

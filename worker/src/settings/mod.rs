@@ -35,7 +35,7 @@ pub use instruction::InstructionError;
 pub use network::Network;
 pub use protect::{Judged, PatternError, Protect, SensitiveRule};
 pub use resources::Resources;
-pub use sandbox::Sandbox;
+pub use sandbox::{Sandbox, image_cache};
 pub use signing::SigningKeyError;
 pub use template::{schema, template};
 pub use verify::Provided;

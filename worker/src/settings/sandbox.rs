@@ -81,16 +81,22 @@ impl Asked {
             folder: folder.to_path_buf(),
             detail: detail.to_owned(),
         };
-        let cache = path_of("XDG_CACHE_HOME").filter(|path| path.is_absolute());
-        let cache = cache.or_else(|| Some(home()?.join(".cache")));
-        let cache = cache.ok_or_else(|| refused(Path::new("~/.cache"), "HOME is not set"))?;
-        let cache = cache.join("premath/images");
+        let cache =
+            image_cache().ok_or_else(|| refused(Path::new("~/.cache"), "HOME is not set"))?;
         if cache.starts_with(repository) {
             let detail = "it is in the repository; set XDG_CACHE_HOME to a folder outside";
             return Err(refused(&cache, detail));
         }
         Image::obtain(name, &path(), &cache)
     }
+}
+
+/// Returns where the files of container images are kept, by `XDG_CACHE_HOME` and
+/// `HOME`.
+pub fn image_cache() -> Option<PathBuf> {
+    let cache = path_of("XDG_CACHE_HOME").filter(|path| path.is_absolute());
+    let cache = cache.or_else(|| Some(home()?.join(".cache")))?;
+    Some(cache.join("premath/images"))
 }
 
 /// Where the operator's programs are.

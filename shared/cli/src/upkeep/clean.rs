@@ -91,6 +91,7 @@ impl CleanArgs {
             }
             let mut survey = Survey::of(roots)?;
             survey.whole()?;
+            survey.find_images();
             self.clean(&survey)
         })
     }
@@ -176,7 +177,10 @@ impl CleanArgs {
 
 /// Returns whether an item may be many files that no lane uses.
 fn is_large(item: &InventoryItem) -> bool {
-    matches!(item.kind, Kind::SalvageFolder | Kind::StepOutput)
+    matches!(
+        item.kind,
+        Kind::SalvageFolder | Kind::StepOutput | Kind::Image
+    )
 }
 
 /// Removes the items that are asked for; one that stays moves to `failed`.

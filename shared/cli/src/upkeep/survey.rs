@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use crate::paths;
+use harness_worker::settings::image_cache;
 use premath_kernel::issue::lease::{self, LeaseState, Observation};
 use premath_kernel::policy::inventory::{
     Batch, ForeignChange, Found, InventoryItem, IssueFacts, Known, LandedPlace, Lane, LeaseLook,
@@ -140,6 +141,12 @@ impl Survey {
     /// guess.
     pub(super) fn whole(&mut self) -> Result<(), CliError> {
         self.corrupt.take().map_or(Ok(()), Err)
+    }
+
+    /// Adds the container images of the user, which all repositories share.
+    pub(super) fn find_images(&mut self) {
+        let cache = image_cache();
+        self.found.images = cache.map_or_else(Vec::new, |cache| leftover::images(&cache));
     }
 
     pub(super) fn account(&self, terms: &Terms) -> Vec<InventoryItem> {

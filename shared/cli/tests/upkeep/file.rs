@@ -98,3 +98,44 @@ fn salvage_goes_by_its_flag_and_age() {
     assert!(!scratch.root.join(".git/premath-salvage").exists());
     assert!(scratch.has("refs/heads/harness/salvage/a/2"));
 }
+
+#[test]
+fn images_that_no_batch_used_for_long_go() {
+    let scratch = Scratch::new();
+    let images = scratch.cache().join("premath/images");
+    let ids = ["a", "b", "c"].map(|digit| digit.repeat(64));
+    for (id, days) in ids.iter().zip([20, 20, 1]) {
+        fs::create_dir_all(images.join(id).join("etc")).unwrap();
+        fs::write(images.join(id).join("etc/passwd"), "root").unwrap();
+        std::os::unix::fs::symlink("/", images.join(id).join("out")).unwrap();
+        let lock = images.join(format!("{id}.flock"));
+        fs::write(&lock, "").unwrap();
+        age(&lock, days);
+    }
+    let unfinished = images.join(format!("{}.new", ids[0]));
+    fs::create_dir(&unfinished).unwrap();
+    for other in ["notes", "x.new"] {
+        fs::create_dir(images.join(other)).unwrap();
+    }
+    let kept = premath_memory::CacheUse::begin(&images.join(format!("{}.flock", ids[1])));
+    let kept = kept.unwrap().unwrap();
+    age(&images.join(format!("{}.flock", ids[1])), 20);
+    scratch.doctor_is_content();
+    let dry = scratch.run(&["clean", "--dry-run"]);
+    assert!(
+        dry.stdout.contains("last used 20 days ago"),
+        "{}",
+        dry.stdout
+    );
+    assert!(images.join(&ids[0]).exists());
+    assert_eq!(scratch.clean(&[]), [ids[0].as_str()]);
+    assert!(!images.join(&ids[0]).exists() && !unfinished.exists());
+    for stays in [ids[1].as_str(), ids[2].as_str(), "notes", "x.new"] {
+        assert!(images.join(stays).exists(), "{stays}");
+    }
+    drop(kept);
+    assert_eq!(
+        scratch.clean(&["--older-than", "0s"]),
+        [ids[1].as_str(), ids[2].as_str()]
+    );
+}

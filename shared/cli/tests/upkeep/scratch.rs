@@ -88,7 +88,13 @@ impl Scratch {
         for name in ["PREMATH_STEP_ID", "PREMATH_ISSUES_PATH"] {
             command.env_remove(name);
         }
+        command.env("XDG_CACHE_HOME", self.cache());
         Answer::of(command.output().unwrap())
+    }
+
+    /// Returns the user's cache.
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.root.with_file_name("cache")
     }
 
     /// Expects one finding, that of an item of this kind and name.

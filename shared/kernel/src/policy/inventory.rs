@@ -15,9 +15,9 @@ mod name;
 mod worktree;
 
 pub use found::{
-    Batch, Branch, CheckedOut, CutStep, ForeignChange, Found, Head, IssueFacts, Known, Landed,
-    LandedPlace, Lane, LeaseLook, Left, LeftFile, LockFile, Loss, Mark, SalvageFolder, Stand,
-    StepOutput, Unreadable, Worktree,
+    Batch, Branch, CachedImage, CheckedOut, CutStep, ForeignChange, Found, Head, IssueFacts, Known,
+    Landed, LandedPlace, Lane, LeaseLook, Left, LeftFile, LockFile, Loss, Mark, SalvageFolder,
+    Stand, StepOutput, Unreadable, Worktree,
 };
 pub use name::{Role, marked_issue, role};
 
@@ -107,6 +107,8 @@ pub enum Kind {
     Temporary,
     /// What the commands of one step printed.
     StepOutput,
+    /// The unpacked files of a container image, of all repositories of the user.
+    Image,
 }
 
 /// The standing of an item.
@@ -150,6 +152,13 @@ pub enum Thing {
     Salvage(PathBuf),
     /// Files of the harness's own.
     Files(Vec<PathBuf>),
+    /// The files of a container image, unless a process uses them by now.
+    Image {
+        /// Its folders.
+        folders: Vec<PathBuf>,
+        /// The file of its lock.
+        lock: PathBuf,
+    },
 }
 
 /// One thing that the harness has in a repository, and why.
@@ -219,11 +228,11 @@ impl InventoryItem {
     }
 
     /// Returns whether the repository is out of order because of it: what steps
-    /// printed only grows old.
+    /// printed and images only grow old.
     pub fn is_finding(&self) -> bool {
         match self.standing {
             Standing::Finding => true,
-            Standing::Removable => self.kind != Kind::StepOutput,
+            Standing::Removable => !matches!(self.kind, Kind::StepOutput | Kind::Image),
             Standing::InOrder | Standing::InUse | Standing::Kept => false,
         }
     }

@@ -4,7 +4,7 @@ use super::{Inventory, InventoryError, lock, salvage};
 use crate::removal::{self, Guard, Occupant, occupant, parent_of};
 use git2::{BranchType, ErrorCode};
 use premath_kernel::policy::inventory::{LockFile, Thing, role};
-use premath_memory::{Hold, lane_lock, leftover};
+use premath_memory::{CacheLock, Hold, lane_lock, leftover};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -24,6 +24,7 @@ impl Inventory {
             Thing::Registration(name) => self.remove_registration(name),
             Thing::Lock(file) => self.remove_lock(file),
             Thing::Salvage(folder) => self.remove_salvage(folder),
+            Thing::Image { folders, lock } => self.remove_image(folders, lock),
             Thing::Files(paths) => {
                 let guard = self.guard()?;
                 paths.iter().try_for_each(|path| {
@@ -42,6 +43,21 @@ impl Inventory {
             path: common.to_path_buf(),
             source,
         })
+    }
+
+    /// Removes the folders of an image, which no process can begin to use in the
+    /// meantime. The lock file stays: another process may wait for it.
+    fn remove_image(&self, folders: &[PathBuf], lock: &Path) -> Result<(), InventoryError> {
+        let changed = |path: &Path| changed(&path.display().to_string());
+        let _alone = CacheLock::try_acquire(lock)?.ok_or_else(|| changed(lock))?;
+        let guard = self.guard()?;
+        for folder in folders {
+            if folder.parent() != lock.parent() {
+                return Err(changed(folder));
+            }
+            removal::remove_owned(folder, &guard)?;
+        }
+        Ok(())
     }
 
     /// Removes a lock file that is still the one that was found.

@@ -1,6 +1,6 @@
-//! Lock files, salvage folders, left files and step output.
+//! Lock files, salvage folders, left files, step output and images.
 
-use super::found::{LeaseLook, Left, LeftFile, LockFile, SalvageFolder, StepOutput};
+use super::found::{CachedImage, LeaseLook, Left, LeftFile, LockFile, SalvageFolder, StepOutput};
 use super::{InventoryItem, Kind, Scene, Standing, Thing};
 use crate::json::token;
 use std::time::Duration;
@@ -27,6 +27,7 @@ pub(super) fn items(scene: &Scene<'_>) -> Vec<InventoryItem> {
         .chain(salvage)
         .chain(files)
         .chain(outputs(scene))
+        .chain(found.images.iter().map(|found| image(scene, found)))
         .collect()
 }
 
@@ -93,6 +94,24 @@ fn file(scene: &Scene<'_>, found: &LeftFile) -> InventoryItem {
     InventoryItem::new(kind, name, standing, reason)
         .bytes(found.bytes)
         .thing(Thing::Files(vec![found.path.clone()]))
+}
+
+fn image(scene: &Scene<'_>, found: &CachedImage) -> InventoryItem {
+    let ago = scene.terms.days(found.at).replace(" old", " ago");
+    let (standing, reason) = if found.is_used {
+        (Standing::InUse, "a batch uses it".to_owned())
+    } else if scene.terms.is_old(found.at) {
+        let reason = format!("files of a container image, last used {ago}");
+        (Standing::Removable, reason)
+    } else {
+        (Standing::Kept, format!("last used {ago}"))
+    };
+    InventoryItem::new(Kind::Image, &found.id, standing, reason)
+        .bytes(found.bytes)
+        .thing(Thing::Image {
+            folders: found.folders.clone(),
+            lock: found.lock.clone(),
+        })
 }
 
 /// Accounts for step output: what is old goes, the oldest first, as long as

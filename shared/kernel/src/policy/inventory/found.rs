@@ -27,6 +27,8 @@ pub struct Found {
     pub files: Vec<LeftFile>,
     /// What the commands of steps printed.
     pub outputs: Vec<StepOutput>,
+    /// Container images in the user's cache, where they were looked for.
+    pub images: Vec<CachedImage>,
     /// Where the commits of closed issues are.
     pub landings: Vec<Landed>,
     /// How far targets are from what the main worktree has checked out.
@@ -221,6 +223,23 @@ pub struct StepOutput {
     pub at: Timestamp,
     /// Their size.
     pub bytes: u64,
+}
+
+/// The unpacked files of a container image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CachedImage {
+    /// Its id.
+    pub id: String,
+    /// Its folders, sorted: its files, and some that are not whole.
+    pub folders: Vec<PathBuf>,
+    /// The file of its lock.
+    pub lock: PathBuf,
+    /// When it was last used.
+    pub at: Timestamp,
+    /// Its size.
+    pub bytes: u64,
+    /// Whether a process uses or makes it now.
+    pub is_used: bool,
 }
 
 /// Where the commit of a closed issue is.

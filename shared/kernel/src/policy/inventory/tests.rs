@@ -570,3 +570,27 @@ proptest! {
         prop_assert!(!goes || !matches!(branch.role, Role::Target | Role::Other));
     }
 }
+
+#[test]
+fn an_image_goes_once_it_was_not_used_for_long() {
+    use Standing::{InUse, Kept, Removable};
+    for (is_used, days, expected) in [(false, 13, Kept), (false, 15, Removable), (true, 15, InUse)]
+    {
+        let image = CachedImage {
+            id: "a".repeat(64),
+            folders: vec!["/c/premath/images/a".into()],
+            lock: "/c/premath/images/a.flock".into(),
+            at: days_ago(days),
+            bytes: 7,
+            is_used,
+        };
+        let found = Found {
+            images: vec![image],
+            ..Found::default()
+        };
+        let stands = standing(&found, &known(&[]), &terms(), Kind::Image);
+        assert_eq!(stands, expected, "{is_used} {days}");
+        let items = account(&found, &known(&[]), &terms());
+        assert!(items.iter().all(|item| !item.is_finding()));
+    }
+}

@@ -3,7 +3,7 @@
 
 use super::{ContainerImage, ImageError};
 use crate::supervisor::confine::scratch;
-use premath_memory::CacheLock;
+use premath_memory::{CacheLock, CacheUse};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -13,40 +13,48 @@ use std::time::Duration;
 /// How long another process may take to unpack the same image.
 const WAIT: Duration = Duration::from_secs(15 * 60);
 
-/// Returns the folder with the files of an image; `fill` puts them into an empty
-/// one where they are not there yet.
+/// How often an image may be removed while it is to be used.
+const ROUNDS: usize = 3;
+
+/// Returns the folder with the files of an image, and the right to use it;
+/// `fill` puts them into an empty one where they are not there yet.
 pub(super) fn folder_of(
     cache: &Path,
     image: &ContainerImage,
-    fill: impl FnOnce(&Path) -> Result<(), ImageError>,
-) -> Result<PathBuf, ImageError> {
+    fill: impl Fn(&Path) -> Result<(), ImageError>,
+) -> Result<(PathBuf, CacheUse), ImageError> {
     let failed = |error: io::Error| ImageError::Cache {
         folder: cache.to_path_buf(),
         detail: error.to_string(),
     };
     let cache = prepared(cache).map_err(failed)?;
     let whole = cache.join(&image.id);
-    if whole.is_dir() {
-        return Ok(whole);
-    }
     // Beside the files: a command could lock what it can read.
     let lock = cache.join(format!("{}.flock", image.id));
-    let _lock = CacheLock::acquire(lock, WAIT)?;
-    if whole.is_dir() {
-        return Ok(whole);
+    for _ in 0..ROUNDS {
+        if let Some(in_use) = CacheUse::begin(&lock)?
+            && whole.is_dir()
+        {
+            return Ok((whole, in_use));
+        }
+        let _lock = CacheLock::acquire(lock.clone(), WAIT)?;
+        if whole.is_dir() {
+            continue;
+        }
+        let new = cache.join(format!("{}.new", image.id));
+        let made = make(&new, &fill).and_then(|()| fs::rename(&new, &whole).map_err(failed));
+        if made.is_err()
+            && let Err(error) = scratch::remove(&new)
+        {
+            tracing::warn!(folder = %new.display(), %error, "an image that is not whole is left");
+        }
+        made?;
     }
-    let new = cache.join(format!("{}.new", image.id));
-    let made = make(&new, fill).and_then(|()| fs::rename(&new, &whole).map_err(failed));
-    if made.is_err()
-        && let Err(error) = scratch::remove(&new)
-    {
-        tracing::warn!(folder = %new.display(), %error, "an image that is not whole is left");
-    }
-    made.map(|()| whole)
+    Err(failed(io::Error::other("another process removes it")))
 }
 
 /// Fills a new folder, which is on the disk afterwards.
-fn make(new: &Path, fill: impl FnOnce(&Path) -> Result<(), ImageError>) -> Result<(), ImageError> {
+fn make(new: &Path, fill: impl Fn(&Path) -> Result<(), ImageError>) -> Result<(), ImageError> {
     let failed = |error: io::Error| ImageError::Cache {
         folder: new.to_path_buf(),
         detail: error.to_string(),
@@ -106,9 +114,14 @@ mod tests {
             Ok(())
         });
         let made = made.unwrap();
-        assert!(made.join("file").is_file() && !made.join("half").exists());
+        assert!(made.0.join("file").is_file() && !made.0.join("half").exists());
         let again = folder_of(&cache, &image(), |_| Err(ImageError::Missing));
         assert_eq!(again.unwrap(), made);
+        // No clean-up removes it as long as it is used.
+        let is_used = || premath_memory::leftover::images(&cache)[0].is_used;
+        assert!(is_used());
+        drop(made);
+        assert!(!is_used());
     }
 
     #[test]

@@ -15,8 +15,9 @@ pub use files::{Entry, ImageFiles};
 pub use unpack::UnpackError;
 
 use premath_kernel::policy::sandbox::ContainerImage;
-use premath_memory::StoreError;
+use premath_memory::{CacheUse, StoreError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// An image whose files are here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct Image {
     pub variables: Vec<(String, String)>,
     /// Its files.
     pub files: ImageFiles,
+    /// Keeps them from being removed.
+    _in_use: Arc<CacheUse>,
 }
 
 /// The files of an image cannot be had.
@@ -91,7 +94,7 @@ impl Image {
             name: name.to_owned(),
             id: found.id,
         };
-        let folder = cache::folder_of(cache, &named, |folder| {
+        let (folder, in_use) = cache::folder_of(cache, &named, |folder| {
             engine.export(&named, |archive| unpack::unpack(archive, folder))
         })?;
         let files = ImageFiles::at(folder);
@@ -102,6 +105,7 @@ impl Image {
             named,
             variables: found.variables,
             files,
+            _in_use: Arc::new(in_use),
         })
     }
 
