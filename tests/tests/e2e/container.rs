@@ -265,6 +265,26 @@ esac"#
     )
 }
 
+/// A step could have put it there; it would run unconfined.
+#[test]
+fn a_program_in_a_worktree_is_not_run_for_the_image() {
+    if !has_namespaces() {
+        return;
+    }
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let mark = scratch.folder().join("was-run");
+    let script = format!(": > '{}'; exit 125", mark.display());
+    for folder in [scratch.root.join("bin"), scratch.lanes[0].join("bin")] {
+        let path = stand_in(&folder, "podman", &script);
+        let run = scratch.batch("true", "true").env("PATH", path);
+        let run = run.args(["--sandbox-image", "some/image:1"]);
+        run.end()
+            .exits(3)
+            .says("neither podman nor docker is in PATH");
+        assert!(!mark.exists(), "{}", folder.display());
+    }
+}
+
 #[test]
 fn a_batch_without_its_image_is_refused() {
     if !has_namespaces() {

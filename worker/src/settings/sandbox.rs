@@ -8,7 +8,8 @@ use crate::environment;
 use crate::supervisor::confine::image::{Image, ImageError};
 use crate::supervisor::confine::works;
 use premath_kernel::policy::sandbox::{SandboxChoice, SandboxMode, SandboxUnavailable, choose};
-use std::ffi::OsString;
+use premath_memory::roots::worktree_folders;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// How commands are confined.
@@ -87,7 +88,7 @@ impl Asked {
             let detail = "it is in the repository; set XDG_CACHE_HOME to a folder outside";
             return Err(refused(&cache, detail));
         }
-        Image::obtain(name, &path(), &cache)
+        Image::obtain(name, &path(repository), &cache)
     }
 }
 
@@ -99,9 +100,29 @@ pub fn image_cache() -> Option<PathBuf> {
     Some(cache.join("premath/images"))
 }
 
-/// Where the operator's programs are.
-fn path() -> OsString {
-    std::env::var_os("PATH").unwrap_or_default()
+/// Where the operator's programs are, without folders in worktrees of the
+/// repository: a step may have written there, and what is found runs unconfined.
+fn path(repository: &Path) -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let worktrees = worktree_folders(repository);
+    let worktrees = worktrees.unwrap_or_else(|_| vec![repository.to_path_buf()]);
+    outside(&path, &worktrees)
+}
+
+/// Returns those folders of a path that are in none of some others.
+fn outside(path: &OsStr, others: &[PathBuf]) -> OsString {
+    let real = |folder: &Path| std::fs::canonicalize(folder);
+    let others: Vec<PathBuf> = others
+        .iter()
+        .flat_map(|other| [Some(other.clone()), real(other).ok()])
+        .flatten()
+        .collect();
+    let is_inside = |folder: &Path| others.iter().any(|other| folder.starts_with(other));
+    let folders = std::env::split_paths(path).filter(|folder| {
+        let real = real(folder);
+        !is_inside(folder) && !real.is_ok_and(|real| is_inside(&real))
+    });
+    std::env::join_paths(folders).unwrap_or_default()
 }
 
 fn home() -> Option<PathBuf> {
@@ -160,7 +181,7 @@ impl Sandbox {
                 let name = image.unwrap_or_default();
                 let mut choice = choose(Some(mode), |mode| {
                     works(mode)?;
-                    let looked = Image::look(&name, &path());
+                    let looked = Image::look(&name, &path(repository));
                     found = Some(looked.map_err(|error| crate::cause::chain(&error))?);
                     Ok(())
                 })?;
@@ -218,6 +239,28 @@ mod tests {
         assert_eq!(at("../shared", None), Some("/repo/../shared".into()));
         assert_eq!(at("/data", None), Some("/data".into()));
         assert_eq!(at("~other", home), Some("/repo/~other".into()));
+    }
+
+    #[test]
+    fn no_program_is_taken_from_a_worktree() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["repo/bin", "lanes/one/bin", "tools"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("repo/bin", at("link")).unwrap();
+        let path = [
+            "repo/bin",
+            "link",
+            "tools",
+            "lanes/one/bin",
+            "tools/../repo/bin",
+            "absent",
+        ];
+        let path = std::env::join_paths(path.map(at)).unwrap();
+        let kept = outside(&path, &[at("repo"), at("lanes/one")]);
+        let kept: Vec<PathBuf> = std::env::split_paths(&kept).collect();
+        assert_eq!(kept, [at("tools"), at("absent")]);
     }
 
     #[test]
