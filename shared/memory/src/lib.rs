@@ -39,8 +39,8 @@ pub use issues::{
     IssueChange, IssueEdit, IssueMemory, NewIssue, OpenOptions, OutsideChange, View,
 };
 pub use lock::{
-    CacheLock, CacheUse, CommandLock, Hold, LandingLock, WarmBuild, WarmUse,
-    WorktreeLock, WorktreesLock, landing_lock, lane_lock,
+    CacheLock, CacheUse, CommandLock, Hold, LandingLock, WarmBuild, WarmUse, WorktreeLock,
+    WorktreesLock, landing_lock, lane_lock,
 };
 pub use row::IssueRow;
 pub use tip_debt::{Owed, TipDebt};

@@ -102,6 +102,24 @@ fn secrets_in_ignored_folders_are_empty_too() {
     }
 }
 
+/// A step can leave any number of them for the next batch.
+#[test]
+fn a_lane_with_more_secrets_than_can_be_hidden_is_given_up() {
+    if !works("namespaces") {
+        return;
+    }
+    let (scratch, _) = lane_with_secret(1);
+    for number in 0..1_000 {
+        fs::write(scratch.lanes[0].join(format!(".env{number}")), "").unwrap();
+    }
+    let run = scratch.landing_batch("true", "true");
+    let ended = run.args(["--sandbox", "namespaces"]).end();
+    assert_ne!(ended.code, Some(0));
+    let said = "1001 ignored files that are named like secrets";
+    assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    assert_eq!(scratch.issue("a")["status"], "open");
+}
+
 /// The lane of the first batch has no file there, that of the second has.
 #[test]
 fn a_lane_is_given_up_where_what_landed_would_replace_its_ignored_file() {

@@ -3,8 +3,13 @@
 
 use super::super::Lane;
 use super::BootError;
+use premath_kernel::failure::FailureClass;
 use premath_memory::artifact;
 use premath_worktree::tree::OwnFiles;
+
+/// The most secrets of a worktree: each is a mount in the view of a command, and
+/// the kernel bounds the mounts of a namespace. A step may have made them.
+const SECRETS_MAX: usize = 1_000;
 
 impl Lane {
     /// Reads which files an earlier batch found: a step that was cut may have
@@ -22,6 +27,17 @@ impl Lane {
         self.tree.keep_out(own);
         let own = self.tree.kept_out().to_bytes();
         artifact::overwrite(&self.home.own_files, &own)?;
+        let secrets = self.tree.kept_out().secrets().count();
+        if self.confinement.mounts() && secrets > SECRETS_MAX {
+            return Err(BootError::Unconfined {
+                detail: format!(
+                    "{} has {secrets} ignored files that are named like secrets; at most \
+                     {SECRETS_MAX} can be hidden; remove those that you did not make",
+                    self.worktree.display()
+                ),
+                class: FailureClass::SandboxUnavailable,
+            });
+        }
         Ok(())
     }
 
