@@ -212,7 +212,7 @@ struct Shell<'a> {
 }
 
 impl Shell<'_> {
-    /// Starts the next lane; its messages come by `send`.
+    /// Starts the next lane; it sends its messages to `send`.
     fn start_lane(
         &mut self,
         worker_prefix: &str,

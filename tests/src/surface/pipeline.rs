@@ -47,7 +47,7 @@ pub fn faults(root: &Path) -> Vec<Fault> {
     faults
 }
 
-/// Returns what bash says of a script that it cannot read.
+/// Returns what bash reports about a script that it cannot read.
 fn refusal_of_bash(root: &Path) -> Option<String> {
     let mut check = crate::command("bash");
     let check = check.arg("-n").arg(root.join(FILE)).stderr(Stdio::piped());

@@ -1,4 +1,4 @@
-//! The opening of a batch: anew, or where an interrupted one ended.
+//! The opening of a batch: a new one, or the interrupted one that is resumed.
 
 use super::holder::{batch_holder, is_alive};
 use super::knowledge::Knowledge;
