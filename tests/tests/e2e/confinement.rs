@@ -526,3 +526,30 @@ fn another_worktree_that_an_unconfined_agent_changed_is_abandoned_by_name() {
     assert!(ended.events().iter().any(given_up), "{}", ended.stdout);
     assert_eq!(scratch.issue("b")["status"], "open");
 }
+
+/// A step could have put a link there, to a file that no step may read.
+#[test]
+fn a_folder_of_path_in_a_worktree_shows_no_file_elsewhere() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let elsewhere = Scratch::new(0);
+    let secret = elsewhere.folder().join("secret");
+    fs::write(&secret, "SECRET\n").unwrap();
+    let bin = scratch.lanes[0].join("ignored/bin");
+    fs::create_dir_all(&bin).unwrap();
+    std::os::unix::fs::symlink(&secret, bin.join("tool")).unwrap();
+    let others = std::env::var_os("PATH").unwrap();
+    let path = std::env::join_paths([bin].into_iter().chain(std::env::split_paths(&others)));
+    // What a command of the operator's names may be read: the link names it here.
+    let run = scratch
+        .batch("cat ignored/bin/tool; echo read", "true")
+        .env("PATH", path.unwrap());
+    run.end().exits(0);
+    let streams = fs::read_dir(scratch.root.join("artifacts/streams")).unwrap();
+    let said: String = streams
+        .filter_map(|entry| fs::read_to_string(entry.unwrap().path()).ok())
+        .collect();
+    assert!(
+        said.contains("read\n") && !said.contains("SECRET"),
+        "{said}"
+    );
+}

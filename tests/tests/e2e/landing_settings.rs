@@ -5,6 +5,7 @@ use crate::landing::{
     OWN, TARGET, every_close_is_on_the_target, first_parents, refs_are_accounted_for,
 };
 use premath_kernel::record::trailers::LandingTrailers;
+use premath_tests::image::stand_in;
 use premath_tests::{Ended, Scratch, binaries, issue};
 use serde_json::{Value, json};
 use std::fs;
@@ -359,6 +360,35 @@ esac
     assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
     assert_eq!(scratch.file_on(TARGET, "src/c.txt").as_deref(), Some("x\n"));
     refs_are_accounted_for(&scratch);
+}
+
+/// A step could have put it there; a push runs unconfined.
+#[test]
+fn a_program_in_a_worktree_is_not_run_for_the_push() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let remote = scratch.folder().join("remote.git");
+    let remote = remote.to_str().unwrap();
+    let git = |arguments: &[&str]| scratch.git_command(arguments.iter().copied()).end();
+    git(&["init", "-q", "--bare", remote]).exits(0);
+    git(&["remote", "add", "origin", remote]).exits(0);
+    settings(&scratch, "[landing]\npush = \"origin\"\n");
+    let mark = scratch.folder().join("was-run");
+    let script = format!(
+        "case $* in *push*) : > '{}';; esac; exit 125",
+        mark.display()
+    );
+    let mut folders = vec![
+        stand_in(&scratch.root.join("bin"), "git", &script),
+        stand_in(&scratch.lanes[0].join("ignored/bin"), "git", &script),
+        "bin".into(),
+    ];
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(Into::into));
+    let path = std::env::join_paths(folders).unwrap();
+    let run = scratch.landing_batch(OWN, "true").env("PATH", path);
+    run.end().exits(0);
+    assert!(!mark.exists());
+    let pushed = git(&["-C", remote, "rev-parse", TARGET]).exits(0).stdout;
+    assert_eq!(pushed.trim(), first_parents(&scratch)[0].to_string());
 }
 
 /// Attack 17: a relative URL counts from the main worktree, as for git.

@@ -157,6 +157,7 @@ fn step(dice: &mut Dice, mode: Mode, id: &str) -> String {
 /// honest night.
 fn bears(ground: &mut Ground, seed: u64) {
     let mut dice = Dice::new(seed);
+    ground.limits_steps_to(10);
     for number in 1..=STEPS {
         let id = format!("h{number}");
         let script = step(&mut dice, ground.mode(), &id);

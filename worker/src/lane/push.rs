@@ -3,6 +3,7 @@
 
 use super::Lane;
 use super::command::{Occasion, Phase};
+use crate::settings::trusted_path;
 use crate::witness;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::PushFailure;
@@ -40,6 +41,8 @@ impl Lane {
             ),
             ("PREMATH_PUSH_REMOTE", remote.into()),
             ("PREMATH_PUSH_REF", reference.into()),
+            // It runs unconfined, and so does what it starts.
+            ("PATH", trusted_path(&batch.settings.roots.repository)),
             // No user is present to answer.
             ("GIT_TERMINAL_PROMPT", "0".into()),
         ];

@@ -31,7 +31,7 @@ pub use trial::{TrialError, try_command};
 pub use words::paths_named_by;
 
 use crate::environment;
-use crate::settings::{Settings, path_of};
+use crate::settings::{Settings, outside_worktrees, path_of};
 use crate::supervisor::confine::image::Image;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -84,7 +84,7 @@ pub struct Host {
 pub struct Search<'a> {
     /// The home of the user.
     pub home: Option<&'a Path>,
-    /// The variable `PATH` of the commands.
+    /// The variable `PATH` of the commands, without folders in worktrees.
     pub path: OsString,
     /// Looks a variable up.
     pub variable: fn(&str) -> Option<PathBuf>,
@@ -107,10 +107,10 @@ impl<'a> Search<'a> {
         commands.extend(settings.setup.iter().map(|setup| setup.command.clone()));
         commands.extend(settings.landing.check.clone());
         commands.extend(settings.work.all().map(|work| work.command.clone()));
+        let path = environment::path(settings.inherited(), &settings.environment);
         Self {
             home: settings.sandbox.home.as_deref(),
-            path: environment::path(settings.inherited(), &settings.environment)
-                .unwrap_or_default(),
+            path: outside_worktrees(&path.unwrap_or_default(), &settings.roots.repository),
             variable: path_of,
             commands,
             read: settings.sandbox.read.clone(),

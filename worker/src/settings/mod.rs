@@ -36,6 +36,7 @@ pub use network::Network;
 pub use protect::{Judged, PatternError, Protect, SensitiveRule};
 pub use resources::Resources;
 pub use sandbox::{Sandbox, image_cache};
+pub(crate) use sandbox::{outside_worktrees, trusted_path};
 pub use signing::SigningKeyError;
 pub use template::{schema, template};
 pub use verify::Provided;

@@ -88,7 +88,7 @@ impl Asked {
             let detail = "it is in the repository; set XDG_CACHE_HOME to a folder outside";
             return Err(refused(&cache, detail));
         }
-        Image::obtain(name, &path(repository), &cache)
+        Image::obtain(name, &trusted_path(repository), &cache)
     }
 }
 
@@ -100,16 +100,22 @@ pub fn image_cache() -> Option<PathBuf> {
     Some(cache.join("premath/images"))
 }
 
-/// Where the operator's programs are, without folders in worktrees of the
-/// repository: a step may have written there, and what is found runs unconfined.
-fn path(repository: &Path) -> OsString {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let worktrees = worktree_folders(repository);
-    let worktrees = worktrees.unwrap_or_else(|_| vec![repository.to_path_buf()]);
-    outside(&path, &worktrees)
+/// Returns the folders of PATH whose programs may run unconfined.
+pub(crate) fn trusted_path(repository: &Path) -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    outside_worktrees(&path, repository)
 }
 
-/// Returns those folders of a path that are in none of some others.
+/// Returns the absolute folders of a path that are in no worktree of the
+/// repository. A step may have written there: a program that would run unconfined,
+/// or a link to a file that a later step would then read.
+pub(crate) fn outside_worktrees(path: &OsStr, repository: &Path) -> OsString {
+    let worktrees = worktree_folders(repository);
+    let worktrees = worktrees.unwrap_or_else(|_| vec![repository.to_path_buf()]);
+    outside(path, &worktrees)
+}
+
+/// Returns those absolute folders of a path that are in none of some others.
 fn outside(path: &OsStr, others: &[PathBuf]) -> OsString {
     let real = |folder: &Path| std::fs::canonicalize(folder);
     let others: Vec<PathBuf> = others
@@ -120,7 +126,7 @@ fn outside(path: &OsStr, others: &[PathBuf]) -> OsString {
     let is_inside = |folder: &Path| others.iter().any(|other| folder.starts_with(other));
     let folders = std::env::split_paths(path).filter(|folder| {
         let real = real(folder);
-        !is_inside(folder) && !real.is_ok_and(|real| is_inside(&real))
+        folder.is_absolute() && !is_inside(folder) && !real.is_ok_and(|real| is_inside(&real))
     });
     std::env::join_paths(folders).unwrap_or_default()
 }
@@ -181,7 +187,7 @@ impl Sandbox {
                 let name = image.unwrap_or_default();
                 let mut choice = choose(Some(mode), |mode| {
                     works(mode)?;
-                    let looked = Image::look(&name, &path(repository));
+                    let looked = Image::look(&name, &trusted_path(repository));
                     found = Some(looked.map_err(|error| crate::cause::chain(&error))?);
                     Ok(())
                 })?;
@@ -261,6 +267,7 @@ mod tests {
         let kept = outside(&path, &[at("repo"), at("lanes/one")]);
         let kept: Vec<PathBuf> = std::env::split_paths(&kept).collect();
         assert_eq!(kept, [at("tools"), at("absent")]);
+        assert_eq!(outside(OsStr::new("bin:.:/usr/bin:"), &[]), "/usr/bin");
     }
 
     #[test]
