@@ -19,9 +19,9 @@ impl Programs {
         let target = folder.parent().unwrap_or(&folder);
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = command(cargo)
-            .args(["build", "--quiet", "--locked", "--bins"])
+            .args(["build", "--quiet", "--locked", "--workspace"])
             .args((!IS_DEBUG).then_some("--release"))
-            .args(["-p", "harness-coordinator", "-p", "premath-cli"])
+            .args(["--bin", "harness-coordinator", "--bin", "premath"])
             .arg("--target-dir")
             .arg(target)
             .current_dir(env!("CARGO_MANIFEST_DIR"))

@@ -85,6 +85,16 @@ impl System {
             let open = fs::Permissions::from_mode(0o755);
             fs::set_permissions(self.path(folder), open).unwrap();
         }
+        // Every batch holds the image's lock.
+        for entry in fs::read_dir(self.path("cache/premath/images")).unwrap() {
+            let path = entry.unwrap().path();
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "flock")
+            {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
+            }
+        }
         Ok(())
     }
 
