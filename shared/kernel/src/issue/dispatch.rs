@@ -90,7 +90,7 @@ impl Discoveries {
 
 /// Returns from when a ready issue may be claimed, if only its retry time
 /// prevents it and the batch waits that long: for an issue that it has not
-/// `touched`, [`UNTOUCHED_WAIT_MAX`] at most.
+/// `touched`, one day at most.
 pub fn awaited_retry(
     issue: &Issue,
     touched: bool,

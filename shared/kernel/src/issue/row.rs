@@ -392,7 +392,7 @@ pub struct Selection {
 /// Which types a loop works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeSelection {
-    /// All but [`TYPES_NOT_WORKED_ON`].
+    /// All but `epic`, `gate`, `agent` and other types that no lane works on.
     Default,
     /// All.
     All,

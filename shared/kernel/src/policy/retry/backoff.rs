@@ -37,7 +37,7 @@ impl Backoff {
 ///
 /// Deterministic: a wait is longer by a share that its seed decides, so that
 /// issues that failed together are not tried again together. A class that the
-/// table does not have waits what [`BackoffTable::UNMAPPED`] says;
+/// table does not have waits 30 s;
 /// [`BackoffTable::unmapped`] finds such classes before a batch starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackoffTable {

@@ -173,8 +173,8 @@ impl IssueRecord {
     }
 
     /// Returns whether the issue must not be dispatched again in the batch:
-    /// the policy escalated it, or [`TAKE_OVER_BOUND`] or [`ATTEMPTS_MAX`] is
-    /// reached.
+    /// the policy escalated it, or it was taken over [`TAKE_OVER_BOUND`] times or
+    /// attempted 100 times.
     pub fn is_used_up(&self) -> bool {
         self.escalated || self.take_overs() >= TAKE_OVER_BOUND || self.attempts() >= ATTEMPTS_MAX
     }

@@ -33,7 +33,7 @@ pub(crate) const NORMALIZED_KIND: &str = "premath.harness.typestate_normalized.v
 pub struct Normalized {
     /// The version of the kind: 1.
     pub schema: u64,
-    /// [`NORMALIZED_KIND`].
+    /// `premath.harness.typestate_normalized.v1`.
     pub kind: &'static str,
     /// The binding.
     pub call_spec: CallSpecRow,
