@@ -3,11 +3,10 @@
 
 use crossbeam_channel::{Receiver, SendError, Sender, bounded};
 use harness_worker::batch::Batch;
-use harness_worker::lane::{BootError, BootReport, Lane};
+use harness_worker::lane::{BootError, BootReport, Lane, LanePlan};
 use harness_worker::step::StepReport;
 use premath_memory::Claimed;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -43,14 +42,6 @@ pub(crate) struct LaneHandle {
     /// Gone once the lane is retired.
     work: Option<Sender<Task>>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// What a lane needs to begin.
-#[derive(Clone, Debug)]
-pub(crate) struct LanePlan {
-    pub(crate) worker_id: String,
-    pub(crate) worktree: PathBuf,
-    pub(crate) tolerate_cycle: bool,
 }
 
 impl LaneHandle {
@@ -129,7 +120,7 @@ fn live(
 ) {
     let shared = batch.clone();
     let leaving = shared.warmth.enter();
-    let booted = Lane::boot(batch, &plan.worker_id, &plan.worktree, plan.tolerate_cycle);
+    let booted = Lane::boot(batch, plan);
     let mut lane = match booted {
         Ok((lane, report)) => {
             tell(LaneNews::Booted(Box::new(report)));

@@ -9,11 +9,11 @@ use premath_kernel::failure::FailureClass;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A lane's place in sorted worktree order, from 0.
-pub type LaneIndex = usize;
+pub(crate) type LaneIndex = usize;
 
 /// What happened in the world. `C` is a claim, which the core passes on.
 #[derive(Debug)]
-pub enum Event<C> {
+pub enum MachineEvent<C> {
     /// A lane is ready for its first step.
     Booted(LaneIndex),
     /// A lane cannot be used; nothing was dispatched to it.
@@ -79,7 +79,7 @@ pub struct Pass<C> {
 /// What is to be done in the world.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Effect<C> {
-    /// Make a pass for the lanes of [`Machine::idle`].
+    /// Make a pass for the lanes of `Machine::idle`.
     Pass,
     /// Hand a claim to a lane.
     Dispatch {
@@ -94,7 +94,7 @@ pub enum Effect<C> {
     Release(C),
     /// Signal a lane that there is no more work.
     Retire(LaneIndex),
-    /// Send [`Event::Woke`] at a time.
+    /// Send [`MachineEvent::Woke`] at a time.
     WakeAt(Timestamp),
     /// Nothing is left to do.
     Finish,
@@ -129,7 +129,7 @@ struct Lane {
 
 /// The state of a batch.
 #[derive(Debug)]
-pub struct Machine {
+pub(crate) struct Machine {
     lanes: Vec<Lane>,
     allowance: Allowance,
     passing: bool,
@@ -146,7 +146,7 @@ pub struct Machine {
 
 impl Machine {
     /// Begins with lanes that boot.
-    pub fn new(lanes: usize, allowance: Allowance) -> Self {
+    pub(crate) fn new(lanes: usize, allowance: Allowance) -> Self {
         let lane = Lane {
             state: LaneState::Booting,
             dispatches: 0,
@@ -168,7 +168,7 @@ impl Machine {
     }
 
     /// Returns the lanes that wait for work, in order.
-    pub fn idle(&self) -> Vec<LaneIndex> {
+    pub(crate) fn idle(&self) -> Vec<LaneIndex> {
         self.lanes
             .iter()
             .enumerate()
@@ -178,37 +178,37 @@ impl Machine {
     }
 
     /// Returns whether a step runs.
-    pub fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.lanes.iter().any(|lane| lane.state == LaneState::Busy)
     }
 
     /// Returns how many lanes had to be given up.
-    pub const fn lanes_lost(&self) -> usize {
+    pub(crate) const fn lanes_lost(&self) -> usize {
         self.lanes_lost
     }
 
     /// Returns whether memory or trajectory were lost in the middle.
-    pub const fn store_lost(&self) -> bool {
+    pub(crate) const fn store_lost(&self) -> bool {
         self.store_lost
     }
 
     /// Returns whether a startup verification refused before anything was
     /// dispatched.
-    pub const fn refused_at_startup(&self) -> bool {
+    pub(crate) const fn refused_at_startup(&self) -> bool {
         self.startup_refused && !self.dispatched
     }
 
     /// Takes an event in and says what is to be done, in order.
-    pub fn handle<C>(&mut self, event: Event<C>, now: Timestamp) -> Vec<Effect<C>> {
+    pub(crate) fn handle<C>(&mut self, event: MachineEvent<C>, now: Timestamp) -> Vec<Effect<C>> {
         let mut effects = Vec::new();
         match event {
-            Event::Booted(lane) => self.lanes[lane].state = LaneState::Idle,
-            Event::BootFailed { lane, class } => {
+            MachineEvent::Booted(lane) => self.lanes[lane].state = LaneState::Idle,
+            MachineEvent::BootFailed { lane, class } => {
                 self.startup_refused |= class == FailureClass::StartupCheckFailed;
                 self.lose(lane);
             }
-            Event::Passed(pass) => self.passed(pass, now, &mut effects),
-            Event::StepEnded {
+            MachineEvent::Passed(pass) => self.passed(pass, now, &mut effects),
+            MachineEvent::StepEnded {
                 lane,
                 succeeded,
                 refused,
@@ -226,7 +226,7 @@ impl Machine {
                     effects.push(Effect::Retire(lane));
                 }
             }
-            Event::Answered { lane, lane_lost } => {
+            MachineEvent::Answered { lane, lane_lost } => {
                 self.lanes[lane].state = LaneState::Idle;
                 self.stale = true;
                 if lane_lost {
@@ -234,17 +234,17 @@ impl Machine {
                     effects.push(Effect::Retire(lane));
                 }
             }
-            Event::Panicked { lane, claim } => {
+            MachineEvent::Panicked { lane, claim } => {
                 self.lose(lane);
                 self.stale = true;
                 effects.extend(claim.map(Effect::Release));
             }
-            Event::Woke => {
+            MachineEvent::Woke => {
                 self.waiting_until = None;
                 self.stale = true;
             }
-            Event::Interrupted => self.draining = true,
-            Event::StoreLost => {
+            MachineEvent::Interrupted => self.draining = true,
+            MachineEvent::StoreLost => {
                 self.store_lost = true;
                 self.draining = true;
                 self.passing = false;

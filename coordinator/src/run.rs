@@ -3,14 +3,15 @@
 mod bound;
 mod end;
 
-use crate::lane::{LaneHandle, LaneNews, LanePlan};
-use crate::machine::{Allowance, Effect, Event, LaneIndex, Machine, Pass};
+use crate::lane::{LaneHandle, LaneNews};
+use crate::machine::{Allowance, Effect, LaneIndex, Machine, MachineEvent, Pass};
 use crate::report::{BatchTerms, Notice, Reporter, Summary};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use harness_worker::batch::{Batch, BatchError, Opening, foreign_warning};
 use harness_worker::exit;
 use harness_worker::interrupt::Interrupt;
 use harness_worker::lane::BootError;
+use harness_worker::lane::LanePlan;
 use harness_worker::settings::Settings;
 use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
@@ -223,6 +224,7 @@ impl Shell<'_> {
         let plan = LanePlan {
             worker_id: format!("{worker_prefix}.{}", index + 1),
             worktree,
+            index: index + 1,
             tolerate_cycle: self.batch.is_resumed(),
         };
         let send = send.clone();
@@ -266,7 +268,7 @@ impl Shell<'_> {
                         self.wake_at = None;
                     }
                     if !self.machine.idle().is_empty() {
-                        finished |= self.feed(Event::Woke);
+                        finished |= self.feed(MachineEvent::Woke);
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -275,7 +277,7 @@ impl Shell<'_> {
     }
 
     /// Feeds an event to the core and performs what it says.
-    fn feed(&mut self, event: Event<Claimed>) -> bool {
+    fn feed(&mut self, event: MachineEvent<Claimed>) -> bool {
         let mut finished = false;
         for effect in self.machine.handle(event, clock::now().wall) {
             match effect {
@@ -300,13 +302,13 @@ impl Shell<'_> {
         finished
     }
 
-    fn heard(&mut self, messages: InboxMessage) -> Option<Event<Claimed>> {
+    fn heard(&mut self, messages: InboxMessage) -> Option<MachineEvent<Claimed>> {
         let (lane, messages) = match messages {
             InboxMessage::Interrupted => {
                 self.reporter.notice(&Notice::Interrupted {
                     level: self.batch.interrupt.level(),
                 });
-                return Some(Event::Interrupted);
+                return Some(MachineEvent::Interrupted);
             }
             InboxMessage::Lane(lane, messages) => (lane, messages),
         };
@@ -318,21 +320,21 @@ impl Shell<'_> {
                     worktree: &plan.worktree,
                     report: &report,
                 });
-                Some(Event::Booted(lane))
+                Some(MachineEvent::Booted(lane))
             }
             LaneNews::BootFailed(error) => {
                 let class = error.class();
                 self.given_up(lane, class, &chain(&*error), error.hint());
                 if matches!(*error, BootError::Store(StoreError::Corrupt { .. })) {
-                    self.feed(Event::StoreLost);
+                    self.feed(MachineEvent::StoreLost);
                 }
-                Some(Event::BootFailed { lane, class })
+                Some(MachineEvent::BootFailed { lane, class })
             }
             LaneNews::StepEnded(report) => Some(self.step_ended(lane, *report)),
             LaneNews::Answered(answer) => Some(self.answered(lane, answer)),
             LaneNews::Panicked { claim, message } => {
                 self.given_up(lane, FailureClass::LanePanicked, &message, None);
-                Some(Event::Panicked {
+                Some(MachineEvent::Panicked {
                     lane,
                     claim: claim.map(|claim| *claim),
                 })
@@ -340,7 +342,7 @@ impl Shell<'_> {
         }
     }
 
-    fn step_ended(&mut self, lane: LaneIndex, report: StepReport) -> Event<Claimed> {
+    fn step_ended(&mut self, lane: LaneIndex, report: StepReport) -> MachineEvent<Claimed> {
         let worker_id = self.plans[lane].worker_id.clone();
         self.reporter.notice(&Notice::StepEnded {
             worker_id: &worker_id,
@@ -355,7 +357,7 @@ impl Shell<'_> {
             self.reporter.notice(&Notice::StoreLost { detail });
         }
         self.take_in(&worker_id, &report);
-        let event = Event::StepEnded {
+        let event = MachineEvent::StepEnded {
             lane,
             succeeded: report.succeeded(),
             refused: report.ending == StepEnding::UsageLimit,
@@ -404,7 +406,7 @@ impl Shell<'_> {
 
     /// Diagnoses, looks at the frontier, and claims for each idle lane in
     /// order, in one transaction.
-    fn pass(&mut self) -> Event<Claimed> {
+    fn pass(&mut self) -> MachineEvent<Claimed> {
         let idle = self.machine.idle();
         let workers: Vec<String> = idle
             .iter()
@@ -423,7 +425,7 @@ impl Shell<'_> {
                 let look_at = self.held_until(&admitted);
                 let held = idle.iter().zip(&admitted.waiting.held);
                 let held = held.filter(|(_, held)| **held).map(|(lane, _)| *lane);
-                Event::Passed(Pass {
+                MachineEvent::Passed(Pass {
                     held: held.collect(),
                     asks: admitted.waiting.asks.map(|index| idle[index]),
                     claims: idle
@@ -438,7 +440,7 @@ impl Shell<'_> {
             Err(error) => {
                 let detail = chain(&error);
                 self.reporter.notice(&Notice::StoreLost { detail: &detail });
-                Event::StoreLost
+                MachineEvent::StoreLost
             }
         }
     }

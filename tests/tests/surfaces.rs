@@ -292,8 +292,8 @@ fn a_script_that_is_not_what_it_says_is_found() {
             "a step without a command",
         ),
         (
-            "step tests\n$tests\n",
-            "step tests\n$tests || true\n",
+            "| tee target/ci-tests.log\n",
+            "| tee target/ci-tests.log || true\n",
             "a failure is skipped",
         ),
         ("# Steps: ", "# ", "it does not say its steps"),

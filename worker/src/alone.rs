@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// The outcome of a worker alone.
 #[derive(Debug, Default)]
-pub(crate) struct Worked {
+pub(crate) struct AloneOutcome {
     pub(crate) reports: Vec<StepReport>,
     pub(crate) store_lost: bool,
     pub(crate) lane_lost: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Alone<'a> {
     /// On CLOCK_BOOTTIME, which counts while the machine sleeps.
     started_ms: u64,
     shortage_said: bool,
-    worked: Worked,
+    worked: AloneOutcome,
 }
 
 impl<'a> Alone<'a> {
@@ -43,12 +43,12 @@ impl<'a> Alone<'a> {
             worker: [worker.to_owned()],
             started_ms: clock::now().boot_ms,
             shortage_said: false,
-            worked: Worked::default(),
+            worked: AloneOutcome::default(),
         }
     }
 
     /// Takes up to so many steps; one that its provider refused does not count.
-    pub(crate) fn work(mut self, lane: &mut Lane, max_steps: u64) -> Worked {
+    pub(crate) fn work(mut self, lane: &mut Lane, max_steps: u64) -> AloneOutcome {
         let deadline = self.batch.settings.bounds.deadline;
         drain_at(deadline, self.started_ms, self.batch.interrupt.clone());
         let mut steps = 0;

@@ -198,6 +198,31 @@ pub(crate) fn of_command(
     all.into_iter().collect()
 }
 
+/// The ports of the first lane begin here, below those that the system gives to
+/// connections.
+const PORT_BASE: usize = 20_000;
+/// How many ports a lane has.
+const PORTS: usize = 100;
+/// The lanes that have ports.
+const LANES_WITH_PORTS: usize = 120;
+
+/// Returns the variables by which lanes share a machine: the number of the
+/// lane, its range of ports and what its databases are named with.
+pub(crate) fn of_lane(index: usize) -> Vec<(OsString, OsString)> {
+    let mut all = vec![
+        ("PREMATH_LANE_INDEX".into(), index.to_string().into()),
+        (
+            "PREMATH_DATABASE_SUFFIX".into(),
+            format!("_lane{index}").into(),
+        ),
+    ];
+    if (1..=LANES_WITH_PORTS).contains(&index) {
+        let base = PORT_BASE + PORTS * (index - 1);
+        all.push(("PREMATH_PORT_BASE".into(), base.to_string().into()));
+    }
+    all
+}
+
 /// Returns the names of the variables that pass to the work of a step, of those
 /// that are inherited.
 pub(crate) fn passing(
@@ -296,6 +321,26 @@ mod tests {
         assert_eq!(of("GIT_CONFIG_KEY_0"), "user.name");
         assert_eq!(of("GIT_CONFIG_KEY_1"), "maintenance.auto");
         assert_eq!(of("GIT_CONFIG_VALUE_2"), "0");
+    }
+
+    #[test]
+    fn lanes_have_ports_and_databases_of_their_own() {
+        let of = |index| -> Vec<String> {
+            let line = |(name, value): &(OsString, OsString)| {
+                format!("{}={}", name.display(), value.display())
+            };
+            of_lane(index).iter().map(line).collect()
+        };
+        assert_eq!(
+            of(2),
+            [
+                "PREMATH_LANE_INDEX=2",
+                "PREMATH_DATABASE_SUFFIX=_lane2",
+                "PREMATH_PORT_BASE=20100"
+            ]
+        );
+        assert_eq!(of(120)[2], "PREMATH_PORT_BASE=31900");
+        assert_eq!(of(121).len(), 2);
     }
 
     #[test]

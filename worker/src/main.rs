@@ -3,14 +3,14 @@
 
 mod alone;
 
-use alone::{Alone, Worked, tell_change};
+use alone::{Alone, AloneOutcome, tell_change};
 use clap::{Parser, Subcommand};
 use harness_worker::account;
 use harness_worker::batch::{Batch, Opening, RecoverAt, foreign_warning};
 use harness_worker::exit;
 use harness_worker::gate::{self, GateArgs};
 use harness_worker::interrupt::Interrupt;
-use harness_worker::lane::{BootError, BootReport, Lane};
+use harness_worker::lane::{BootError, BootReport, Lane, LanePlan};
 use harness_worker::refusal::{self, RefusedLane};
 use harness_worker::settings::{LoopFlags, Settings, SettingsError};
 use harness_worker::stderr::{end_told, failed, say};
@@ -23,7 +23,7 @@ use premath_kernel::json::plain::plain;
 use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::exit::LoopEnd;
 use premath_kernel::record::event::{ProviderUse, TipCheck, WORKER_ACTION, WorkerReport};
-use premath_memory::{Compaction, StoreError, clock};
+use premath_memory::{CompactionRule, StoreError, clock};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Write;
 use std::path::PathBuf;
@@ -55,6 +55,10 @@ struct Arguments {
         default_value = "worker.1"
     )]
     worker_id: String,
+    /// Set the number of this lane among those that share the machine
+    #[arg(long, value_name = "N", env = "PREMATH_LANE_INDEX", default_value_t = 1,
+          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    lane_index: usize,
     /// Limit the number of attempts
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     max_steps: u64,
@@ -190,8 +194,13 @@ fn announce(batch: &Batch) {
 
 /// Boots the lane and says what a person should know about it.
 fn boot(batch: &Arc<Batch>, arguments: &Arguments) -> Result<(Lane, BootReport), u8> {
-    let worktree = &arguments.worktree_root;
-    let booted = Lane::boot(batch.clone(), &arguments.worker_id, worktree, false);
+    let plan = LanePlan {
+        worker_id: arguments.worker_id.clone(),
+        worktree: arguments.worktree_root.clone(),
+        index: arguments.lane_index,
+        tolerate_cycle: false,
+    };
+    let booted = Lane::boot(batch.clone(), &plan);
     let (lane, boot) = booted.map_err(|error| failed(&error, error.hint(), boot_code(&error)))?;
     for warning in &boot.warnings {
         say(&format!("warning: {}", plain(warning)));
@@ -216,13 +225,18 @@ fn finish(batch: &Batch, mut lane: Lane, store_lost: bool) -> Vec<TipCheck> {
         batch.sweep_shared();
         let _ = batch.recover_rows(RecoverAt::End);
         // Another batch may be running: only if it is worthwhile.
-        let _ = batch.memory.compact(Compaction::WhereItPays);
+        let _ = batch.memory.compact(CompactionRule::WhereItPays);
     }
     tips
 }
 
 /// Sums up what the exit code follows from.
-fn end_of(batch: &Batch, worked: &Worked, tips: &[TipCheck], ended_by: Option<EndedBy>) -> LoopEnd {
+fn end_of(
+    batch: &Batch,
+    worked: &AloneOutcome,
+    tips: &[TipCheck],
+    ended_by: Option<EndedBy>,
+) -> LoopEnd {
     let mut lost = worked.reports.iter().map(|report| &report.lane_lost);
     let endings = batch.endings();
     LoopEnd {

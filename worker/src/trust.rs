@@ -1,16 +1,16 @@
 //! Whether a batch may begin with the governing files of the main checkout.
 
-use crate::settings::{LoopFlags, SettingsError, UntrustedError, roots_of};
+use crate::settings::{LoopFlags, SettingsError, UnacceptedFilesError, roots_of};
 use premath_evidence::Agent;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::governing::Governing;
 use premath_kernel::policy::trust::{
-    Acceptance, Acceptor, FileChange, TrustRecord, Verdict, judge, listed,
+    Acceptance, Acceptor, FileChange, TrustRecord, TrustVerdict, judge, listed,
 };
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::trust::{self, TrustFileError};
-use premath_worktree::governing::{Survey, landed, survey};
+use premath_worktree::governing::{GoverningSurvey, landed, survey};
 use std::collections::BTreeSet;
 
 /// Makes sure that the operator accepts the governing files of the main
@@ -29,13 +29,13 @@ pub fn settle(flags: &LoopFlags) -> Result<Vec<String>, SettingsError> {
     let record = match trust::read(&roots) {
         Ok(record) => record,
         Err(TrustFileError::Store(error)) => return Err(error.into()),
-        Err(TrustFileError::Trust(error)) => return Err(UntrustedError::from(error).into()),
+        Err(TrustFileError::Trust(error)) => return Err(UnacceptedFilesError::from(error).into()),
     };
     let now = survey(
         &roots.repository,
         Governing::of_agents(Agent::governing_files()),
     )
-    .map_err(UntrustedError::from)?;
+    .map_err(UnacceptedFilesError::from)?;
     let landed = changed_by_steps(&roots, record.as_ref(), &now, flags)?;
     let wanted = flags.trust.as_deref();
     let verdict = judge(
@@ -44,12 +44,12 @@ pub fn settle(flags: &LoopFlags) -> Result<Vec<String>, SettingsError> {
         |change| landed.contains(&change.path),
         wanted,
     );
-    match verdict.map_err(UntrustedError::from)? {
-        Verdict::Unchanged => {
+    match verdict.map_err(UnacceptedFilesError::from)? {
+        TrustVerdict::Unchanged => {
             follow(&roots, record, &now)?;
             Ok(Vec::new())
         }
-        Verdict::Accept(acceptance, changes) => {
+        TrustVerdict::Accept(acceptance, changes) => {
             let digest = now.files.digest();
             let said = told(acceptance, &changes, now.files.0.len(), &digest);
             write(&roots, &accepted(now, acceptance))?;
@@ -61,7 +61,7 @@ pub fn settle(flags: &LoopFlags) -> Result<Vec<String>, SettingsError> {
 fn changed_by_steps(
     roots: &MemoryRoots,
     record: Option<&TrustRecord>,
-    now: &Survey,
+    now: &GoverningSurvey,
     flags: &LoopFlags,
 ) -> Result<BTreeSet<String>, SettingsError> {
     let Some(record) = record else {
@@ -73,7 +73,7 @@ fn changed_by_steps(
     }
     let target = flags.landing_target.as_deref().or(now.target.as_deref());
     let landed = landed(&roots.repository, record.head.as_deref(), target, &changes);
-    Ok(landed.map_err(UntrustedError::from)?)
+    Ok(landed.map_err(UnacceptedFilesError::from)?)
 }
 
 /// Notes the commit that the accepted files were last seen at, so that history
@@ -81,7 +81,7 @@ fn changed_by_steps(
 fn follow(
     roots: &MemoryRoots,
     record: Option<TrustRecord>,
-    now: &Survey,
+    now: &GoverningSurvey,
 ) -> Result<(), SettingsError> {
     match record {
         Some(mut record) if record.head != now.head => {
@@ -96,11 +96,11 @@ fn write(roots: &MemoryRoots, record: &TrustRecord) -> Result<(), SettingsError>
     match trust::write(roots, record) {
         Ok(()) => Ok(()),
         Err(TrustFileError::Store(error)) => Err(error.into()),
-        Err(TrustFileError::Trust(error)) => Err(UntrustedError::from(error).into()),
+        Err(TrustFileError::Trust(error)) => Err(UnacceptedFilesError::from(error).into()),
     }
 }
 
-fn accepted(now: Survey, acceptance: Acceptance) -> TrustRecord {
+fn accepted(now: GoverningSurvey, acceptance: Acceptance) -> TrustRecord {
     let by = Acceptor {
         name: trust::operator(),
         acceptance,

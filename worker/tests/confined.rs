@@ -9,7 +9,7 @@
 
 use fs2::FileExt;
 use harness_worker::supervisor::confine::landlock::Lists;
-use harness_worker::supervisor::confine::namespaces::{Bounds, Loopback, View, ViewEntry};
+use harness_worker::supervisor::confine::namespaces::{CommandBounds, Loopback, View, ViewEntry};
 use harness_worker::supervisor::{
     Ceilings, CommandSpec, Exit, ExitCause, Resource, Supervisor, shell,
 };
@@ -90,9 +90,9 @@ fn run(mode: SandboxMode, script: &str, mut ceilings: Ceilings) -> Ran {
 }
 
 fn confined(mode: SandboxMode, work: &Path, spec: &mut CommandSpec) {
-    let bounds = Bounds {
+    let bounds = CommandBounds {
         file_bytes: Some(FILES),
-        ..Bounds::default()
+        ..CommandBounds::default()
     };
     let system = SYSTEM.map(PathBuf::from);
     let system = system.iter().filter(|path| path.exists());

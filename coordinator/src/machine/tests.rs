@@ -13,8 +13,8 @@ fn machine(lanes: usize) -> Machine {
     )
 }
 
-fn passed(claims: &[(LaneIndex, &'static str)]) -> Event<&'static str> {
-    Event::Passed(Pass {
+fn passed(claims: &[(LaneIndex, &'static str)]) -> MachineEvent<&'static str> {
+    MachineEvent::Passed(Pass {
         claims: claims.iter().copied().collect(),
         held: BTreeSet::new(),
         asks: None,
@@ -22,8 +22,8 @@ fn passed(claims: &[(LaneIndex, &'static str)]) -> Event<&'static str> {
     })
 }
 
-fn ended(lane: LaneIndex) -> Event<&'static str> {
-    Event::StepEnded {
+fn ended(lane: LaneIndex) -> MachineEvent<&'static str> {
+    MachineEvent::StepEnded {
         lane,
         succeeded: true,
         refused: false,
@@ -39,8 +39,11 @@ fn dispatch(lane: LaneIndex, claim: &'static str) -> Effect<&'static str> {
 #[test]
 fn the_first_pass_waits_for_every_boot_and_dispatches_in_order() {
     let mut m = machine(2);
-    assert_eq!(m.handle::<&str>(Event::Booted(1), NOW), []);
-    assert_eq!(m.handle::<&str>(Event::Booted(0), NOW), [Effect::Pass]);
+    assert_eq!(m.handle::<&str>(MachineEvent::Booted(1), NOW), []);
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Booted(0), NOW),
+        [Effect::Pass]
+    );
     assert_eq!(
         m.handle(passed(&[(1, "b"), (0, "a")]), NOW),
         [dispatch(0, "a"), dispatch(1, "b")]
@@ -50,8 +53,8 @@ fn the_first_pass_waits_for_every_boot_and_dispatches_in_order() {
 #[test]
 fn an_idle_lane_never_waits_for_a_busy_one() {
     let mut m = machine(2);
-    m.handle::<&str>(Event::Booted(0), NOW);
-    m.handle::<&str>(Event::Booted(1), NOW);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(1), NOW);
     m.handle(passed(&[(0, "a"), (1, "b")]), NOW);
     assert_eq!(m.handle(ended(1), NOW), [Effect::Pass]);
     assert_eq!(m.handle(passed(&[(1, "c")]), NOW), [dispatch(1, "c")]);
@@ -60,8 +63,8 @@ fn an_idle_lane_never_waits_for_a_busy_one() {
 #[test]
 fn a_lane_without_work_waits_while_another_may_still_make_some() {
     let mut m = machine(2);
-    m.handle::<&str>(Event::Booted(0), NOW);
-    m.handle::<&str>(Event::Booted(1), NOW);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(1), NOW);
     assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
     assert_eq!(m.handle(ended(0), NOW), [Effect::Pass]);
     assert_eq!(
@@ -73,26 +76,26 @@ fn a_lane_without_work_waits_while_another_may_still_make_some() {
 #[test]
 fn a_batch_waits_for_a_retry_and_then_passes_again() {
     let mut m = machine(1);
-    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
     let later: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    let waiting = Event::Passed(Pass::<&str> {
+    let waiting = MachineEvent::Passed(Pass::<&str> {
         claims: BTreeMap::new(),
         held: BTreeSet::new(),
         asks: None,
         look_at: Some(later),
     });
     assert_eq!(m.handle(waiting, NOW), [Effect::WakeAt(later)]);
-    assert_eq!(m.handle::<&str>(Event::Woke, later), [Effect::Pass]);
+    assert_eq!(m.handle::<&str>(MachineEvent::Woke, later), [Effect::Pass]);
 }
 
 #[test]
 fn an_interrupt_retires_the_idle_and_lets_the_busy_finish() {
     let mut m = machine(2);
-    m.handle::<&str>(Event::Booted(0), NOW);
-    m.handle::<&str>(Event::Booted(1), NOW);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(1), NOW);
     m.handle(passed(&[(0, "a")]), NOW);
     assert_eq!(
-        m.handle::<&str>(Event::Interrupted, NOW),
+        m.handle::<&str>(MachineEvent::Interrupted, NOW),
         [Effect::Retire(1)]
     );
     assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0), Effect::Finish]);
@@ -101,9 +104,9 @@ fn an_interrupt_retires_the_idle_and_lets_the_busy_finish() {
 #[test]
 fn a_claim_made_while_the_interrupt_came_is_released() {
     let mut m = machine(1);
-    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
     assert_eq!(
-        m.handle::<&str>(Event::Interrupted, NOW),
+        m.handle::<&str>(MachineEvent::Interrupted, NOW),
         [Effect::Retire(0)]
     );
     assert_eq!(
@@ -115,11 +118,11 @@ fn a_claim_made_while_the_interrupt_came_is_released() {
 #[test]
 fn a_panic_costs_its_lane_and_its_claim_and_never_the_batch() {
     let mut m = machine(2);
-    m.handle::<&str>(Event::Booted(0), NOW);
-    m.handle::<&str>(Event::Booted(1), NOW);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(1), NOW);
     m.handle(passed(&[(0, "a"), (1, "b")]), NOW);
     let effects = m.handle(
-        Event::Panicked {
+        MachineEvent::Panicked {
             lane: 0,
             claim: Some("a"),
         },
@@ -141,7 +144,7 @@ fn rounds_and_steps_bound_a_lane() {
             stop_on_failure: false,
         },
     );
-    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
     for _ in 0..3 {
         assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
         assert_eq!(m.handle(ended(0), NOW), [Effect::Pass]);
@@ -160,18 +163,18 @@ fn a_lane_that_is_held_keeps_the_rest_of_its_dispatch() {
             stop_on_failure: false,
         },
     );
-    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
     m.handle(passed(&[(0, "a")]), NOW);
     m.handle(ended(0), NOW);
     let later: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    let held = Event::Passed(Pass::<&str> {
+    let held = MachineEvent::Passed(Pass::<&str> {
         claims: BTreeMap::new(),
         held: [0].into(),
         asks: None,
         look_at: Some(later),
     });
     assert_eq!(m.handle(held, NOW), [Effect::WakeAt(later)]);
-    assert_eq!(m.handle::<&str>(Event::Woke, later), [Effect::Pass]);
+    assert_eq!(m.handle::<&str>(MachineEvent::Woke, later), [Effect::Pass]);
     assert_eq!(m.handle(passed(&[(0, "a")]), later), [dispatch(0, "a")]);
     assert!(m.is_busy());
     assert_eq!(
@@ -190,9 +193,9 @@ fn a_step_that_its_provider_refused_does_not_count() {
             stop_on_failure: true,
         },
     );
-    m.handle::<&str>(Event::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
     m.handle(passed(&[(0, "a")]), NOW);
-    let refused = Event::<&str>::StepEnded {
+    let refused = MachineEvent::<&str>::StepEnded {
         lane: 0,
         succeeded: false,
         refused: true,
@@ -207,9 +210,9 @@ fn a_step_that_its_provider_refused_does_not_count() {
 #[test]
 fn a_lane_that_asks_is_busy_until_it_knows() {
     let mut m = machine(2);
-    m.handle::<&str>(Event::Booted(0), NOW);
-    m.handle::<&str>(Event::Booted(1), NOW);
-    let asks = Event::Passed(Pass::<&str> {
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(1), NOW);
+    let asks = MachineEvent::Passed(Pass::<&str> {
         claims: BTreeMap::new(),
         held: [0, 1].into(),
         asks: Some(0),
@@ -217,9 +220,9 @@ fn a_lane_that_asks_is_busy_until_it_knows() {
     });
     assert_eq!(m.handle(asks, NOW), [Effect::Ask(0)]);
     assert_eq!(m.idle(), [1]);
-    let answered = |lane_lost| Event::Answered { lane: 0, lane_lost };
+    let answered = |lane_lost| MachineEvent::Answered { lane: 0, lane_lost };
     assert_eq!(m.handle::<&str>(answered(false), NOW), [Effect::Pass]);
-    let asks = Event::Passed(Pass::<&str> {
+    let asks = MachineEvent::Passed(Pass::<&str> {
         claims: BTreeMap::new(),
         held: [1].into(),
         asks: Some(0),
@@ -236,10 +239,10 @@ fn a_lane_that_asks_is_busy_until_it_knows() {
 #[test]
 fn a_lost_store_ends_the_batch_after_what_runs() {
     let mut m = machine(2);
-    m.handle::<&str>(Event::Booted(0), NOW);
-    m.handle::<&str>(Event::Booted(1), NOW);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(1), NOW);
     m.handle(passed(&[(0, "a"), (1, "b")]), NOW);
-    assert_eq!(m.handle::<&str>(Event::StoreLost, NOW), []);
+    assert_eq!(m.handle::<&str>(MachineEvent::StoreLost, NOW), []);
     assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0)]);
     assert_eq!(m.handle(ended(1), NOW), [Effect::Retire(1), Effect::Finish]);
     assert!(m.store_lost());
@@ -249,7 +252,7 @@ fn a_lost_store_ends_the_batch_after_what_runs() {
 fn lanes_that_all_fail_to_boot_end_the_batch() {
     let mut m = machine(1);
     let effects = m.handle::<&str>(
-        Event::BootFailed {
+        MachineEvent::BootFailed {
             lane: 0,
             class: FailureClass::StartupCheckFailed,
         },

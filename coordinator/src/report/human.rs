@@ -183,6 +183,9 @@ fn reasons(report: &StepReport) -> String {
     if let Some((said, _)) = &report.said {
         text.push_str(&format!(": {}", plain(&shortened(said))));
     }
+    if report.flaky > 0 {
+        text.push_str(&format!(", {} flaky verification(s)", report.flaky));
+    }
     if let Some(world) = &report.world {
         text.push_str(&format!(", {}", plain(&world.to_string())));
     }

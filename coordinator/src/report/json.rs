@@ -12,7 +12,9 @@ use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::breaker::BreakerChange;
 use premath_kernel::policy::provider::ProviderChange;
 use premath_kernel::policy::target_sync::TargetSync;
-use premath_kernel::record::event::{EndWish, EndedIssue, EndedStep, Ending, Event, ProviderUse};
+use premath_kernel::record::event::{
+    EndWish, EndedIssue, EndedStep, Ending, ProgressEvent, ProviderUse,
+};
 use premath_memory::OutsideChange;
 use std::io::Write;
 use std::path::Path;
@@ -29,7 +31,7 @@ impl<W: Write> JsonReporter<W> {
         Self { out }
     }
 
-    fn event(&mut self, event: &Event<'_>) {
+    fn event(&mut self, event: &ProgressEvent<'_>) {
         let _ = writeln!(self.out, "{}", plain_json(&canonical(event)));
         let _ = self.out.flush();
     }
@@ -39,36 +41,38 @@ impl<W: Write> JsonReporter<W> {
     fn target_sync(&mut self, target_sync: &TargetSync) {
         let detail = &target_sync.to_string();
         self.event(&match target_sync.tip() {
-            Some(tip) => Event::LandingTarget {
+            Some(tip) => ProgressEvent::LandingTarget {
                 target: &target_sync.target,
                 tip,
                 detail,
             },
-            None => Event::BatchWarning { detail },
+            None => ProgressEvent::BatchWarning { detail },
         });
     }
 
     fn changed(&mut self, change: &SupervisionChange) {
         match change {
             SupervisionChange::Provider(ProviderChange::Parked { provider, until }) => {
-                self.event(&Event::ProviderParked {
+                self.event(&ProgressEvent::ProviderParked {
                     provider,
                     until: Stamp::at(*until),
                 });
             }
             SupervisionChange::Provider(ProviderChange::Resumed { provider }) => {
-                self.event(&Event::ProviderResumed { provider });
+                self.event(&ProgressEvent::ProviderResumed { provider });
             }
             SupervisionChange::Breaker(BreakerChange::Opened {
                 class,
                 issues,
                 until,
-            }) => self.event(&Event::BreakerOpen {
+            }) => self.event(&ProgressEvent::BreakerOpen {
                 failure_class: class,
                 issue_ids: issues,
                 until: Stamp::at(*until),
             }),
-            SupervisionChange::Breaker(BreakerChange::Closed) => self.event(&Event::BreakerClosed),
+            SupervisionChange::Breaker(BreakerChange::Closed) => {
+                self.event(&ProgressEvent::BreakerClosed)
+            }
             // Reported as the end of the batch.
             SupervisionChange::BudgetExceeded(..) => {}
         }
@@ -90,46 +94,46 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 class,
                 detail,
                 hint,
-            } => Event::LaneGivenUp {
+            } => ProgressEvent::LaneGivenUp {
                 worker_id,
                 worktree: text(worktree),
                 failure_class: *class,
                 detail,
                 hint: *hint,
             },
-            Notice::Dispatched { worker_id, claim } => Event::IssueDispatched {
+            Notice::Dispatched { worker_id, claim } => ProgressEvent::IssueDispatched {
                 worker_id,
                 issue_id: &claim.claim.issue_id,
                 lease_id: &claim.claim.lease_id,
                 generation: claim.claim.generation,
             },
-            Notice::StepEnded { worker_id, report } => Event::StepEnded {
+            Notice::StepEnded { worker_id, report } => ProgressEvent::StepEnded {
                 step: ended(worker_id, report),
             },
-            Notice::Cycle { path } => Event::GraphCycle { cycle_path: path },
-            Notice::Waiting { until } => Event::BatchWaiting {
+            Notice::Cycle { path } => ProgressEvent::GraphCycle { cycle_path: path },
+            Notice::Waiting { until } => ProgressEvent::BatchWaiting {
                 until: Stamp::at(*until),
             },
             Notice::TargetSync(target_sync) => return self.target_sync(target_sync),
             Notice::Changed(change) => return self.changed(change),
-            Notice::BaselineChecked { worker_id, passes } => Event::BaselineChecked {
+            Notice::BaselineChecked { worker_id, passes } => ProgressEvent::BaselineChecked {
                 worker_id,
                 passes: *passes,
             },
-            Notice::Room(Some(short)) => Event::RoomShort {
+            Notice::Room(Some(short)) => ProgressEvent::RoomShort {
                 of: short.of,
                 free_bytes: short.free.0,
                 least_bytes: short.least.0,
             },
-            Notice::Room(None) => Event::RoomEnough,
-            Notice::Warning { detail } => Event::BatchWarning { detail },
-            Notice::Ending { ended_by, detail } => Event::BatchEnding {
+            Notice::Room(None) => ProgressEvent::RoomEnough,
+            Notice::Warning { detail } => ProgressEvent::BatchWarning { detail },
+            Notice::Ending { ended_by, detail } => ProgressEvent::BatchEnding {
                 ended_by: *ended_by,
                 detail,
             },
             Notice::Interrupted { level } => interrupted(*level),
             Notice::MemoryChanged { change } => memory_changed(change),
-            Notice::StoreLost { detail } => Event::StoreLost { detail },
+            Notice::StoreLost { detail } => ProgressEvent::StoreLost { detail },
         };
         self.event(&event);
     }
@@ -144,7 +148,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             })
             .collect();
         issues.sort_by_key(|issue| issue.step.outcome.issue_id);
-        self.event(&Event::BatchEnded {
+        self.event(&ProgressEvent::BatchEnded {
             batch_id: &summary.batch_id,
             acts_under: summary.acts_under.clone(),
             exit_code: summary.exit_code,
@@ -169,8 +173,8 @@ impl<W: Write> Reporter for JsonReporter<W> {
     }
 }
 
-fn batch_started<'a>(start: &BatchTerms<'a>) -> Event<'a> {
-    Event::BatchStarted {
+fn batch_started<'a>(start: &BatchTerms<'a>) -> ProgressEvent<'a> {
+    ProgressEvent::BatchStarted {
         batch_id: start.batch_id,
         resumed: start.resumed,
         lanes: start.lanes,
@@ -184,8 +188,12 @@ fn batch_started<'a>(start: &BatchTerms<'a>) -> Event<'a> {
     }
 }
 
-fn lane_booted<'a>(worker_id: &'a str, worktree: &Path, report: &'a BootReport) -> Event<'a> {
-    Event::LaneBooted {
+fn lane_booted<'a>(
+    worker_id: &'a str,
+    worktree: &Path,
+    report: &'a BootReport,
+) -> ProgressEvent<'a> {
+    ProgressEvent::LaneBooted {
         worker_id,
         worktree: text(worktree),
         handoff: report.handoff.as_ref(),
@@ -197,8 +205,8 @@ fn lane_booted<'a>(worker_id: &'a str, worktree: &Path, report: &'a BootReport) 
     }
 }
 
-fn interrupted(level: Level) -> Event<'static> {
-    Event::BatchInterrupted {
+fn interrupted(level: Level) -> ProgressEvent<'static> {
+    ProgressEvent::BatchInterrupted {
         level: match level {
             Level::Kill => EndWish::Kill,
             _ => EndWish::Drain,
@@ -206,8 +214,8 @@ fn interrupted(level: Level) -> Event<'static> {
     }
 }
 
-fn memory_changed(change: &OutsideChange) -> Event<'_> {
-    Event::MemoryChanged {
+fn memory_changed(change: &OutsideChange) -> ProgressEvent<'_> {
+    ProgressEvent::MemoryChanged {
         failure_class: FailureClass::MemoryChangedOutside,
         detail: change.told(),
         added: change.added,

@@ -22,6 +22,7 @@ pub(super) fn lines(summary: &Summary) -> Vec<String> {
     lines.extend(nothing_ready(summary));
     lines.push(counts(summary));
     lines.extend(landing(summary));
+    lines.extend(flaky(summary));
     lines.extend(summary.push_failure.iter().map(|failure| {
         let failure = failure.to_string();
         plain(&failure).into_owned()
@@ -143,6 +144,21 @@ fn landing(summary: &Summary) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// Says whose verifications failed and passed when they were repeated.
+fn flaky(summary: &Summary) -> Option<String> {
+    let reports = summary.issues.iter().map(|(_, _, report)| report);
+    let mut flaky: Vec<&str> = reports
+        .filter(|report| report.flaky > 0)
+        .map(|report| report.issue_id.as_str())
+        .collect();
+    flaky.sort_unstable();
+    let issues = plain(&flaky.join(", ")).into_owned();
+    (!flaky.is_empty()).then(|| {
+        let count = flaky.len();
+        format!("verification flaky in {count} issue(s), failed and passed on one tree: {issues}")
+    })
 }
 
 /// Says what a person should know about the batch.

@@ -2,7 +2,7 @@
 //! and what ends the batch.
 
 use super::{LOOK_AGAIN, Shell, chain};
-use crate::machine::{Event, LaneIndex};
+use crate::machine::{LaneIndex, MachineEvent};
 use crate::report::Notice;
 use harness_worker::batch::{Admitted, SupervisionChange};
 use harness_worker::interrupt::Level;
@@ -57,14 +57,14 @@ impl Shell<'_> {
         &mut self,
         lane: LaneIndex,
         answer: Result<bool, Box<BootError>>,
-    ) -> Event<Claimed> {
+    ) -> MachineEvent<Claimed> {
         let worker_id = self.plans[lane].worker_id.clone();
         let passes = match answer {
             Ok(passes) => passes,
             Err(error) => {
                 self.batch.step_lost(&worker_id);
                 self.given_up(lane, error.class(), &chain(&*error), error.hint());
-                return Event::Answered {
+                return MachineEvent::Answered {
                     lane,
                     lane_lost: true,
                 };
@@ -78,7 +78,7 @@ impl Shell<'_> {
             Ok(change) => change.iter().for_each(|change| self.change(change)),
             Err(error) => self.lose_store(&chain(&error)),
         }
-        Event::Answered {
+        MachineEvent::Answered {
             lane,
             lane_lost: false,
         }
@@ -86,7 +86,7 @@ impl Shell<'_> {
 
     fn lose_store(&mut self, detail: &str) {
         self.reporter.notice(&Notice::StoreLost { detail });
-        self.feed(Event::StoreLost);
+        self.feed(MachineEvent::StoreLost);
     }
 
     fn change(&mut self, change: &SupervisionChange) {
@@ -117,7 +117,7 @@ impl Shell<'_> {
     }
 
     /// Looks whether a bound is reached that ends the batch; acts on it once.
-    pub(super) fn bound_reached(&mut self) -> Option<Event<Claimed>> {
+    pub(super) fn bound_reached(&mut self) -> Option<MachineEvent<Claimed>> {
         let is_interrupted = self.batch.interrupt.level() != Level::None;
         let by = self
             .batch
@@ -136,7 +136,7 @@ impl Shell<'_> {
             ended_by: by,
             detail: &detail,
         });
-        Some(Event::Interrupted)
+        Some(MachineEvent::Interrupted)
     }
 
     /// Returns how long it is until a bound in time.

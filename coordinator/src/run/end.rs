@@ -12,7 +12,7 @@ use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::LandingCheck;
 use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{Compaction, View, artifact, clock, report};
+use premath_memory::{CompactionRule, MemoryView, artifact, clock, report};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -22,11 +22,11 @@ impl Shell<'_> {
         for lane in &mut self.lanes {
             lane.join();
         }
-        let endings = self.batch.endings();
         self.batch.sweep_shared();
         if let Err(error) = self.batch.recover_rows(RecoverAt::End) {
-            tracing::error!(%error, "closed issues without a row were not looked for");
+            tracing::error!(%error, "issues without the row of their step were not looked for");
         }
+        let endings = self.batch.endings();
         let (landing, is_missing) = self.check_landing();
         let push_failure = self.batch.landing.pushes().clone();
         let tips = self.batch.tips();
@@ -99,7 +99,7 @@ impl Shell<'_> {
             self.memory_changed(&changes);
         }
         if !self.machine.store_lost()
-            && let Err(error) = self.batch.memory.compact(Compaction::Now)
+            && let Err(error) = self.batch.memory.compact(CompactionRule::Now)
         {
             tracing::warn!(%error, "issue memory was not compacted");
         }
@@ -151,7 +151,7 @@ fn keep(summary: &mut Summary, roots: &MemoryRoots) {
 }
 
 /// Returns the open issues that something holds, by id, and what it is.
-fn waiting(view: &View<'_>) -> Vec<(String, Vec<String>)> {
+fn waiting(view: &MemoryView<'_>) -> Vec<(String, Vec<String>)> {
     let open = view.rows().filter(|row| row.issue.status == Status::Open);
     open.filter_map(|row| {
         let holds = view.graph().holds(&row.issue.id);

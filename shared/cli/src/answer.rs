@@ -68,14 +68,15 @@ impl Answer {
 /// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Verdict {
+#[schemars(rename = "Verdict")]
+pub(crate) enum CheckVerdict {
     /// Nothing is wrong.
     Accepted,
     /// Something is, and the exit code is 1.
     Rejected,
 }
 
-impl Verdict {
+impl CheckVerdict {
     /// Returns the verdict over something that is right or not.
     pub(crate) const fn of(right: bool) -> Self {
         if right {

@@ -1,7 +1,7 @@
 //! `premath doctrine check`: the table of operations against itself, the
 //! contracts, and the command line.
 
-use crate::answer::{Answer, Finished, Verdict};
+use crate::answer::{Answer, CheckVerdict, Finished};
 use crate::mcp::tool::served;
 use crate::terminal::plain;
 use clap::{Args, Command, Subcommand};
@@ -30,7 +30,7 @@ enum DoctrineCommand {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DoctrineAnswer {
     /// Whether there are no faults.
-    result: Verdict,
+    result: CheckVerdict,
     /// How many operations there are.
     operation_count: usize,
     /// How many commands there are.
@@ -74,7 +74,7 @@ fn check(operations: &[Operation], commands: &BTreeSet<String>, tools: &[ServedT
         );
     }
     let document = DoctrineAnswer {
-        result: Verdict::of(right),
+        result: CheckVerdict::of(right),
         operation_count: operations.len(),
         command_count: commands.len(),
         tool_count: tools.len(),

@@ -7,7 +7,7 @@ use premath_kernel::authority::ModeError;
 use premath_kernel::authority::instruction::{BindingError, BindingFault};
 use premath_kernel::authority::transport::PayloadError;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::policy::escalation::ContextError;
+use premath_kernel::policy::escalation::IssueContextError;
 use premath_kernel::policy::retry::PolicyError;
 use premath_kernel::policy::trust::TrustError;
 use premath_kernel::record::feature::LedgerError;
@@ -173,7 +173,7 @@ pub(crate) enum CliError {
     },
     /// The issue cannot be determined.
     #[error(transparent)]
-    Context(ContextError),
+    Context(IssueContextError),
     /// What the change rests on is not admitted.
     #[error("cannot change issues in human-override mode")]
     Mode(#[source] ModeError),

@@ -5,7 +5,7 @@ use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::operator;
 use crate::paths::{self, variable};
-use crate::policy::ActivePolicy;
+use crate::policy::RetryPolicyFile;
 use crate::retry::{FailureArgs, told};
 use crate::terminal::plain;
 use clap::Args;
@@ -13,7 +13,7 @@ use premath_evidence::{EscalationFacts, TurnPolicies, escalation_right};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::reference::RefSet;
-use premath_kernel::policy::escalation::{ContextError, IssueContext};
+use premath_kernel::policy::escalation::{IssueContext, IssueContextError};
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome, decide};
 use premath_kernel::record::trajectory::{RetryRecord, generation_floor};
 use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile};
@@ -134,7 +134,7 @@ impl EscalateArgs {
     fn hand_up(
         &self,
         path: &Path,
-        active: &ActivePolicy,
+        active: &RetryPolicyFile,
         due: &Due<'_>,
         floor: &dyn Fn(&str) -> u64,
     ) -> Result<(Option<IssueContext>, HandedUp), Failed> {
@@ -270,7 +270,7 @@ fn claimed_profile() -> Result<Option<GovernanceProfile>, ClaimError> {
 }
 
 /// Finds the issue that is handed up; the inner error says why there is none.
-fn context_of(memory: &IssueMemory) -> Result<Result<IssueContext, ContextError>, CliError> {
+fn context_of(memory: &IssueMemory) -> Result<Result<IssueContext, IssueContextError>, CliError> {
     let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
     let session = paths::session(None)?;
     Ok(memory.escalation_context(

@@ -1,6 +1,6 @@
 //! `premath harness-feature …` (HARNESS-RUNTIME 5)
 
-use crate::answer::{Answer, Finished, Verdict};
+use crate::answer::{Answer, CheckVerdict, Finished};
 use crate::error::CliError;
 use crate::paths;
 use crate::session::given;
@@ -140,7 +140,7 @@ pub(crate) struct CheckAnswer {
     #[schemars(extend("const" = CHECK_KIND))]
     check_kind: &'static str,
     /// Whether nothing is wrong.
-    result: Verdict,
+    result: CheckVerdict,
     /// Whether every feature had to be completed.
     require_closure: bool,
     /// The classes of what is wrong.
@@ -264,7 +264,7 @@ impl CheckArgs {
         let passed = findings.is_empty();
         let document = CheckAnswer {
             check_kind: CHECK_KIND,
-            result: Verdict::of(passed),
+            result: CheckVerdict::of(passed),
             require_closure: self.require_closure,
             failure_classes: classes,
             errors: findings.iter().map(finding_item).collect(),

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 /// A policy and its file.
 #[derive(Debug)]
-pub(crate) struct ActivePolicy {
+pub(crate) struct RetryPolicyFile {
     policy: RetryPolicy,
     /// The artifact's file; the embedded policy has none.
     path: Option<PathBuf>,
 }
 
-impl ActivePolicy {
+impl RetryPolicyFile {
     /// Returns the policy of a repository that has none of its own.
     pub(crate) fn embedded() -> Result<Self, CliError> {
         let policy = RetryPolicy::embedded().map_err(|source| CliError::Policy {
@@ -50,7 +50,7 @@ impl ActivePolicy {
     ///
     /// # Errors
     ///
-    /// As [`ActivePolicy::find`].
+    /// As [`RetryPolicyFile::find`].
     pub(crate) fn read(path: &Path) -> Result<Self, CliError> {
         let path = path.to_path_buf();
         let bytes = match fs::read(&path) {

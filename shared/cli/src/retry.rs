@@ -3,7 +3,7 @@
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
-use crate::policy::{ActivePolicy, Configuration};
+use crate::policy::{Configuration, RetryPolicyFile};
 use clap::{Args, Subcommand};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::retry::{Decision, RetryOutcome, decide, is_class_word};
@@ -44,10 +44,10 @@ pub(crate) struct FailureArgs {
 }
 
 impl FailureArgs {
-    pub(crate) fn policy(&self) -> Result<ActivePolicy, CliError> {
+    pub(crate) fn policy(&self) -> Result<RetryPolicyFile, CliError> {
         match &self.policy {
-            Some(path) => ActivePolicy::read(path),
-            None => ActivePolicy::find(self.config.as_deref()),
+            Some(path) => RetryPolicyFile::read(path),
+            None => RetryPolicyFile::find(self.config.as_deref()),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A rejected action is an answer like any other: the verdict is data.
 
-use crate::answer::{Answer, Finished, Verdict};
+use crate::answer::{Answer, CheckVerdict, Finished};
 use crate::error::CliError;
 use crate::issue::view::{IssueView, item};
 use crate::operator::Reason;
@@ -53,7 +53,7 @@ pub(crate) struct DispatchAnswer<'a> {
     #[schemars(extend("const" = PROFILE_ID))]
     profile_id: &'static str,
     /// The verdict.
-    result: Verdict,
+    result: CheckVerdict,
     /// Why it was rejected.
     failure_classes: Vec<FailureClass>,
     /// Why it was rejected, for a person.
@@ -173,7 +173,7 @@ fn answer(action: &str, known: Option<TransportAction>, done: Result<Done, Rejec
         action,
         action_id,
         profile_id: PROFILE_ID,
-        result: Verdict::of(done.is_ok()),
+        result: CheckVerdict::of(done.is_ok()),
         failure_classes: Vec::new(),
         diagnostic: None,
         changed: None,

@@ -1,6 +1,6 @@
 //! What a suite as a whole must hold.
 
-use super::fault::{Fault, FaultKind};
+use super::fault::{FaultKind, SuiteFault};
 use super::report::VectorOutcome;
 use super::slice::SLICES;
 use premath_kernel::failure::{FailureClass, Family};
@@ -17,7 +17,7 @@ pub(super) fn covered(outcomes: &[VectorOutcome]) -> BTreeSet<FailureClass> {
 }
 
 /// Returns what no vector refers to.
-pub(super) fn faults(outcomes: &[VectorOutcome]) -> Vec<Fault> {
+pub(super) fn faults(outcomes: &[VectorOutcome]) -> Vec<SuiteFault> {
     let mut faults = classes(outcomes);
     let broken: BTreeSet<&str> = outcomes
         .iter()
@@ -26,20 +26,20 @@ pub(super) fn faults(outcomes: &[VectorOutcome]) -> Vec<Fault> {
     for note in notes() {
         if note.stage != Stage::ThisStep && !broken.contains(note.rule.as_str()) {
             let detail = format!("no vector breaks this rule of {}", note.class);
-            faults.push(Fault::new(FaultKind::RuleUnbroken, note.rule, detail));
+            faults.push(SuiteFault::new(FaultKind::RuleUnbroken, note.rule, detail));
         }
     }
     for slice in SLICES {
         if !outcomes.iter().any(|o| o.slices.contains(&slice.number)) {
             let at = format!("slice {}", slice.number);
             let detail = format!("no vector belongs to `{}`", slice.title);
-            faults.push(Fault::new(FaultKind::SliceEmpty, at, detail));
+            faults.push(SuiteFault::new(FaultKind::SliceEmpty, at, detail));
         }
     }
     faults
 }
 
-fn classes(outcomes: &[VectorOutcome]) -> Vec<Fault> {
+fn classes(outcomes: &[VectorOutcome]) -> Vec<SuiteFault> {
     let covered = covered(outcomes);
     let roots: BTreeMap<&str, FailureClass> = outcomes
         .iter()
@@ -53,12 +53,16 @@ fn classes(outcomes: &[VectorOutcome]) -> Vec<Fault> {
     for class in Family::Typestate.classes() {
         if !covered.contains(&class) {
             let detail = "is the only root class of no adversarial vector";
-            faults.push(Fault::new(FaultKind::Uncovered, class.as_str(), detail));
+            faults.push(SuiteFault::new(
+                FaultKind::Uncovered,
+                class.as_str(),
+                detail,
+            ));
         }
         if !missed.contains(&class) {
             let detail = "no golden vector is a near miss of it";
             let kind = FaultKind::WithoutNearMiss;
-            faults.push(Fault::new(kind, class.as_str(), detail));
+            faults.push(SuiteFault::new(kind, class.as_str(), detail));
         }
     }
     faults

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// How a vector gives an input of the join check.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Wire")]
-pub(super) enum Document {
+pub(super) enum VectorDocument {
     /// By a base and what is done to it.
     Patched {
         base: String,
@@ -34,7 +34,7 @@ struct Wire {
     text: Option<String>,
 }
 
-impl TryFrom<Wire> for Document {
+impl TryFrom<Wire> for VectorDocument {
     type Error = String;
 
     fn try_from(wire: Wire) -> Result<Self, String> {
@@ -77,7 +77,7 @@ fn operation(index: usize, row: Value) -> Result<PatchOperation, String> {
     }
 }
 
-impl Document {
+impl VectorDocument {
     /// Returns the base that it starts from, where it starts from one.
     pub(super) fn base(&self) -> Option<&str> {
         match self {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// Something that is wrong with the suite itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct SuiteFault {
     /// What kind of fault it is.
     pub kind: FaultKind,
     /// Where: a file, a class, a rule or a slice.
@@ -67,7 +67,7 @@ impl FaultKind {
     }
 }
 
-impl Fault {
+impl SuiteFault {
     pub(super) fn new(kind: FaultKind, at: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             kind,

@@ -1,17 +1,17 @@
 //! Judges one vector.
 
 use super::difference::Difference;
-use super::document::Document;
+use super::document::VectorDocument;
 use super::files::Files;
 use super::vector::{Case, Vector};
-use super::verdict::Verdict;
+use super::verdict::RuleVerdict;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::value_of;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The outcome of a vector.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub(super) struct JudgedVector {
     pub(super) differences: Vec<Difference>,
     /// The root classes of an adversarial vector's turn.
     pub(super) roots: BTreeSet<FailureClass>,
@@ -20,7 +20,7 @@ pub(super) struct Judged {
 }
 
 /// Judges a vector.
-pub(super) fn judge(vector: &Vector, files: &Files) -> Judged {
+pub(super) fn judge(vector: &Vector, files: &Files) -> JudgedVector {
     match &vector.case {
         Case::Golden {
             document,
@@ -36,10 +36,10 @@ pub(super) fn judge(vector: &Vector, files: &Files) -> Judged {
         Case::Invariance { left, right } => invariance(left, right, files),
         Case::Refusal { document, error } => refusal(document, error, files),
     }
-    .unwrap_or_else(|difference| Judged::differing(vec![difference]))
+    .unwrap_or_else(|difference| JudgedVector::differing(vec![difference]))
 }
 
-impl Judged {
+impl JudgedVector {
     fn differing(differences: Vec<Difference>) -> Self {
         Self {
             differences,
@@ -49,25 +49,25 @@ impl Judged {
 }
 
 fn golden(
-    document: &Document,
+    document: &VectorDocument,
     digests: Option<&BTreeMap<String, String>>,
     files: &Files,
-) -> Result<Judged, Difference> {
+) -> Result<JudgedVector, Difference> {
     let verdict = verdict("document", document, files)?;
     let mut differences = classes(&verdict, [&BTreeSet::new(), &BTreeSet::new()]);
     if let Some(digests) = digests {
         let found = value_of(&verdict.check.witness.digests);
         differences.extend(Difference::of_values("digests", &value_of(digests), &found));
     }
-    Ok(Judged::differing(differences))
+    Ok(JudgedVector::differing(differences))
 }
 
 fn adversarial(
-    document: &Document,
+    document: &VectorDocument,
     root: FailureClass,
     expected: [&BTreeSet<FailureClass>; 2],
     files: &Files,
-) -> Result<Judged, Difference> {
+) -> Result<JudgedVector, Difference> {
     let verdict = verdict("document", document, files)?;
     let roots = verdict.roots();
     let mut differences = classes(&verdict, expected);
@@ -76,15 +76,19 @@ fn adversarial(
         &BTreeSet::from([root]),
         &roots,
     ));
-    Ok(Judged {
+    Ok(JudgedVector {
         differences,
         roots,
         rules: verdict.rules(),
     })
 }
 
-fn invariance(left: &Document, right: &Document, files: &Files) -> Result<Judged, Difference> {
-    let made = |side, document: &Document| {
+fn invariance(
+    left: &VectorDocument,
+    right: &VectorDocument,
+    files: &Files,
+) -> Result<JudgedVector, Difference> {
+    let made = |side, document: &VectorDocument| {
         let input = document.input(files);
         input.map_err(|error| unmade(side, error))
     };
@@ -116,22 +120,29 @@ fn invariance(left: &Document, right: &Document, files: &Files) -> Result<Judged
         sets.into_iter()
             .filter_map(|(what, left, right)| Difference::of_classes(what, left, right)),
     );
-    Ok(Judged::differing(differences))
+    Ok(JudgedVector::differing(differences))
 }
 
-fn refusal(document: &Document, error: &str, files: &Files) -> Result<Judged, Difference> {
+fn refusal(
+    document: &VectorDocument,
+    error: &str,
+    files: &Files,
+) -> Result<JudgedVector, Difference> {
     let input = document
         .input(files)
         .map_err(|error| unmade("document", error))?;
-    let found = match Verdict::of(&input) {
+    let found = match RuleVerdict::of(&input) {
         Ok(verdict) => verdict.told(),
-        Err(found) if found.contains(error) => return Ok(Judged::default()),
+        Err(found) if found.contains(error) => return Ok(JudgedVector::default()),
         Err(found) => found,
     };
     Err(Difference::new("error", error, found))
 }
 
-fn classes(verdict: &Verdict, [join, mutation]: [&BTreeSet<FailureClass>; 2]) -> Vec<Difference> {
+fn classes(
+    verdict: &RuleVerdict,
+    [join, mutation]: [&BTreeSet<FailureClass>; 2],
+) -> Vec<Difference> {
     let check = &verdict.check;
     let sets = [
         ("failureClasses", join, &check.failure_classes),
@@ -146,9 +157,13 @@ fn classes(verdict: &Verdict, [join, mutation]: [&BTreeSet<FailureClass>; 2]) ->
         .collect()
 }
 
-fn verdict(what: &str, document: &Document, files: &Files) -> Result<Verdict, Difference> {
+fn verdict(
+    what: &str,
+    document: &VectorDocument,
+    files: &Files,
+) -> Result<RuleVerdict, Difference> {
     let input = document.input(files).map_err(|error| unmade(what, error))?;
-    Verdict::of(&input).map_err(|error| Difference::new(what, "a turn that can be read", error))
+    RuleVerdict::of(&input).map_err(|error| Difference::new(what, "a turn that can be read", error))
 }
 
 fn unmade(what: &str, error: String) -> Difference {

@@ -5,7 +5,7 @@
 //!
 //! | path | what it is |
 //! |---|---|
-//! | `manifest.json` | every vector by its id, sorted |
+//! | `manifest.json` | every vector by its id, sorted, as [`manifest_of`] writes it |
 //! | `bases/<name>.json` | an input that is accepted and ready for a change |
 //! | `golden/<id>.json` | a turn that must be accepted, with no class at all |
 //! | `adversarial/<id>.json` | a turn with exactly one root class |
@@ -35,9 +35,10 @@ mod vector;
 mod verdict;
 
 pub use difference::Difference;
-pub use fault::{Fault, FaultKind};
+pub use fault::{FaultKind, SuiteFault};
 pub use files::Files;
-pub use report::{Report, VectorOutcome};
+pub use manifest::manifest_of;
+pub use report::{SuiteReport, VectorOutcome};
 pub use runner::{documents, run};
 pub use slice::{SLICES, Slice, SliceRow, SliceVector, slices};
 pub use suite::Suite;

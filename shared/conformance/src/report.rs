@@ -1,7 +1,7 @@
 //! The outcome of a suite and of its vectors.
 
 use super::difference::Difference;
-use super::fault::Fault;
+use super::fault::SuiteFault;
 use super::suite::Suite;
 use premath_kernel::failure::FailureClass;
 use serde::Serialize;
@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 
 /// The outcome of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct SuiteReport {
     /// Every vector that could be read, in the order of the manifest.
     pub outcomes: Vec<VectorOutcome>,
     /// What is wrong with the suite itself.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SuiteFault>,
     /// The classes of the typestate that a vector covers.
     pub covered: BTreeSet<FailureClass>,
     /// The classes of the typestate that none covers.
@@ -51,7 +51,7 @@ impl VectorOutcome {
     }
 }
 
-impl Report {
+impl SuiteReport {
     /// Returns whether every vector passed and nothing is wrong with the suite.
     pub fn passed(&self) -> bool {
         self.faults.is_empty() && self.outcomes.iter().all(VectorOutcome::passed)

@@ -2,14 +2,14 @@
 
 use super::coverage;
 use super::document::Input;
-use super::fault::{Fault, FaultKind};
+use super::fault::{FaultKind, SuiteFault};
 use super::files::{self, Files, base_path, vector_path};
-use super::judge::{Judged, judge};
-use super::manifest::{Entry, Manifest};
-use super::report::{Report, VectorOutcome};
+use super::judge::{JudgedVector, judge};
+use super::manifest::{SuiteManifest, VectorEntry};
+use super::report::{SuiteReport, VectorOutcome};
 use super::suite::Suite;
 use super::vector::{Case, Vector};
-use super::verdict::Verdict;
+use super::verdict::RuleVerdict;
 use premath_kernel::failure::Family;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// For other programs to be judged by, and for a campaign to begin from.
 pub fn documents(files: &Files) -> BTreeMap<String, Vec<u8>> {
-    let Ok(manifest) = Manifest::read(files) else {
+    let Ok(manifest) = SuiteManifest::read(files) else {
         return BTreeMap::new();
     };
     let mut documents = BTreeMap::new();
@@ -39,8 +39,8 @@ pub fn documents(files: &Files) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Judges every vector of a suite, and the suite itself.
-pub fn run(files: &Files) -> Report {
-    let (outcomes, mut faults) = match Manifest::read(files) {
+pub fn run(files: &Files) -> SuiteReport {
+    let (outcomes, mut faults) = match SuiteManifest::read(files) {
         Ok(manifest) => {
             let mut faults = manifest.faults(files);
             faults.extend(refused_bases(files));
@@ -57,7 +57,7 @@ pub fn run(files: &Files) -> Report {
     };
     faults.extend(coverage::faults(&outcomes));
     let covered = coverage::covered(&outcomes);
-    Report {
+    SuiteReport {
         uncovered: Family::Typestate
             .classes()
             .filter(|class| !covered.contains(class))
@@ -77,7 +77,7 @@ struct Named {
 
 impl Named {
     fn outcome(self, files: &Files) -> VectorOutcome {
-        let Judged {
+        let JudgedVector {
             differences,
             roots,
             rules,
@@ -101,14 +101,14 @@ impl Named {
     }
 }
 
-fn read(manifest: &Manifest, files: &Files, faults: &mut Vec<Fault>) -> Vec<Named> {
+fn read(manifest: &SuiteManifest, files: &Files, faults: &mut Vec<SuiteFault>) -> Vec<Named> {
     let mut vectors = Vec::new();
-    for (Entry { id, says }, suite, bytes) in manifest.vectors(files) {
+    for (VectorEntry { id, says }, suite, bytes) in manifest.vectors(files) {
         match Vector::read(suite, bytes) {
             Ok(vector) => {
                 if says.0 != vector.says {
                     let detail = "the manifest's text differs from the vector's";
-                    faults.push(Fault::new(FaultKind::Manifest, id, detail));
+                    faults.push(SuiteFault::new(FaultKind::Manifest, id, detail));
                 }
                 vectors.push(Named {
                     id: id.clone(),
@@ -116,25 +116,29 @@ fn read(manifest: &Manifest, files: &Files, faults: &mut Vec<Fault>) -> Vec<Name
                     vector,
                 });
             }
-            Err((kind, detail)) => faults.push(Fault::new(kind, vector_path(id), detail)),
+            Err((kind, detail)) => faults.push(SuiteFault::new(kind, vector_path(id), detail)),
         }
     }
     vectors
 }
 
-fn refused_bases(files: &Files) -> impl Iterator<Item = Fault> {
+fn refused_bases(files: &Files) -> impl Iterator<Item = SuiteFault> {
     files::bases(files).filter_map(|(name, bytes)| {
         let input = Input::Text(String::from_utf8_lossy(bytes).into_owned());
-        let detail = match Verdict::of(&input) {
+        let detail = match RuleVerdict::of(&input) {
             Ok(verdict) if verdict.check.mutation_ready => return None,
             Ok(verdict) => format!("is not ready for a change: {}", verdict.told()),
             Err(error) => error,
         };
-        Some(Fault::new(FaultKind::BaseRefused, base_path(name), detail))
+        Some(SuiteFault::new(
+            FaultKind::BaseRefused,
+            base_path(name),
+            detail,
+        ))
     })
 }
 
-fn unused_bases(vectors: &[Named], files: &Files) -> Vec<Fault> {
+fn unused_bases(vectors: &[Named], files: &Files) -> Vec<SuiteFault> {
     let used: BTreeSet<&str> = vectors
         .iter()
         .flat_map(|named| named.vector.bases())
@@ -143,12 +147,12 @@ fn unused_bases(vectors: &[Named], files: &Files) -> Vec<Fault> {
         .filter(|(name, _)| !used.contains(name))
         .map(|(name, _)| {
             let detail = "no vector starts from it";
-            Fault::new(FaultKind::BaseUnused, base_path(name), detail)
+            SuiteFault::new(FaultKind::BaseUnused, base_path(name), detail)
         })
         .collect()
 }
 
-fn stray_near_misses(outcomes: &[VectorOutcome], manifest: &Manifest) -> Vec<Fault> {
+fn stray_near_misses(outcomes: &[VectorOutcome], manifest: &SuiteManifest) -> Vec<SuiteFault> {
     outcomes
         .iter()
         .filter_map(|outcome| Some((outcome, outcome.near_miss_of.as_deref()?)))
@@ -158,7 +162,7 @@ fn stray_near_misses(outcomes: &[VectorOutcome], manifest: &Manifest) -> Vec<Fau
         .map(|(outcome, target)| {
             let detail =
                 format!("is a near miss of {target:?}, which is not an adversarial vector");
-            Fault::new(
+            SuiteFault::new(
                 FaultKind::NearMissOfNothing,
                 vector_path(&outcome.id),
                 detail,

@@ -1,7 +1,7 @@
 //! The slices of the typestate, and where each is built and tried
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 8`).
 
-use super::report::Report;
+use super::report::SuiteReport;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::{RuleNote, notes};
 use serde::Serialize;
@@ -105,7 +105,7 @@ pub struct SliceVector {
 }
 
 /// Returns every slice with its rules and the vectors of a report.
-pub fn slices(report: &Report) -> Vec<SliceRow> {
+pub fn slices(report: &SuiteReport) -> Vec<SliceRow> {
     let notes = notes();
     SLICES
         .iter()

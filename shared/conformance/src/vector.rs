@@ -1,6 +1,6 @@
 //! A vector, read strictly: an unknown field is an error.
 
-use super::document::Document;
+use super::document::VectorDocument;
 use super::fault::FaultKind;
 use super::files;
 use super::slice::SLICES;
@@ -21,22 +21,22 @@ pub(super) struct Vector {
 #[derive(Debug)]
 pub(super) enum Case {
     Golden {
-        document: Document,
+        document: VectorDocument,
         near_miss_of: Option<String>,
         digests: Option<BTreeMap<String, String>>,
     },
     Adversarial {
-        document: Document,
+        document: VectorDocument,
         root: FailureClass,
         join: BTreeSet<FailureClass>,
         mutation: BTreeSet<FailureClass>,
     },
     Invariance {
-        left: Document,
-        right: Document,
+        left: VectorDocument,
+        right: VectorDocument,
     },
     Refusal {
-        document: Document,
+        document: VectorDocument,
         error: String,
     },
 }
@@ -61,7 +61,7 @@ impl Vector {
     }
 
     /// Returns its documents: one, or the left and the right one.
-    pub(super) fn documents(&self) -> impl Iterator<Item = &Document> {
+    pub(super) fn documents(&self) -> impl Iterator<Item = &VectorDocument> {
         let documents = match &self.case {
             Case::Golden { document, .. }
             | Case::Adversarial { document, .. }
@@ -73,7 +73,7 @@ impl Vector {
 
     /// Returns the bases that it starts from.
     pub(super) fn bases(&self) -> impl Iterator<Item = &str> {
-        self.documents().filter_map(Document::base)
+        self.documents().filter_map(VectorDocument::base)
     }
 }
 
@@ -83,7 +83,7 @@ struct Golden {
     #[serde(rename = "schema")]
     _schema: SchemaOne,
     says: Sentence,
-    document: Document,
+    document: VectorDocument,
     near_miss_of: Option<String>,
     #[serde(default)]
     slices: BTreeSet<SliceNumber>,
@@ -117,7 +117,7 @@ struct Adversarial {
     #[serde(rename = "schema")]
     _schema: SchemaOne,
     says: Sentence,
-    document: Document,
+    document: VectorDocument,
     root: Option<String>,
     slices: BTreeSet<SliceNumber>,
     expect: Rejected,
@@ -183,8 +183,8 @@ struct Invariance {
     #[serde(rename = "schema")]
     _schema: SchemaOne,
     says: Sentence,
-    left: Document,
-    right: Document,
+    left: VectorDocument,
+    right: VectorDocument,
 }
 
 impl Invariance {
@@ -206,7 +206,7 @@ struct Refusal {
     #[serde(rename = "schema")]
     _schema: SchemaOne,
     says: Sentence,
-    document: Document,
+    document: VectorDocument,
     expect: Refused,
 }
 

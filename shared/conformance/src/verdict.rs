@@ -9,12 +9,12 @@ use std::error::Error;
 
 /// The gate's verdict on an input, with the rules that it rests on.
 #[derive(Debug)]
-pub(super) struct Verdict {
+pub(super) struct RuleVerdict {
     pub(super) check: JoinCheck,
     broken: Vec<BrokenRule>,
 }
 
-impl Verdict {
+impl RuleVerdict {
     /// Judges an input.
     ///
     /// # Errors

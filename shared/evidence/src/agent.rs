@@ -3,7 +3,7 @@
 
 use crate::adapter::AGENT_NORMALIZER;
 use crate::call::ShellCall;
-use crate::event::{Source, Terminal};
+use crate::event::{LineSource, Terminal};
 use crate::fold::{CallRecord, FoldedStream};
 use crate::policy::{Seen, TurnPolicies, bind_agent_folds, evidence_of};
 use crate::shell::{self, ShellRow};
@@ -155,7 +155,7 @@ fn add(evidence: &mut Evidence, turn: &AgentTurn<'_>, call: &CallRecord, id: &st
         ..ResultFacts::default()
     }));
     evidence.tool_results.push(row);
-    let used = match result.read_at.as_ref().map(Source::reference) {
+    let used = match result.read_at.as_ref().map(LineSource::reference) {
         Some(reader) => UseRow::consumed(id, reader),
         None => UseRow::observed(id),
     };

@@ -13,23 +13,23 @@ use std::sync::Arc;
 
 /// One thing that a line of a stream says; names may be borrowed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event<'a> {
+pub struct StreamEvent<'a> {
     /// Its line.
-    pub source: Source,
+    pub source: LineSource,
     /// What it says.
     pub kind: EventKind<'a>,
 }
 
 /// The line that an event was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct LineSource {
     /// Its number, counted from 1.
     pub line: u64,
     /// The SHA-256 of its bytes, without the line feed.
     pub sha256: Sum,
 }
 
-impl Source {
+impl LineSource {
     /// Returns `stream://line/<number>/<sha256>`, by which evidence names the line.
     pub fn reference(&self) -> String {
         format!("stream://line/{}/{}", self.line, self.sha256.hex())
@@ -48,7 +48,7 @@ pub enum EventKind<'a> {
     /// A message of the model that is not a call.
     Message(Speaker),
     /// Tokens and money were used.
-    Usage(Usage),
+    Usage(ReportedUsage),
     /// The provider spoke of a limit.
     Limit(Limit),
     /// A request to the provider will be made again.
@@ -117,7 +117,7 @@ pub struct CallResult<'a> {
 
 /// Tokens and money.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct ReportedUsage {
     /// What the figures are of.
     pub basis: UsageBasis,
     /// The tokens, where they are given.

@@ -10,12 +10,13 @@ mod unread;
 mod usage;
 
 pub use call::{CallRecord, RequestRecord, ResultRecord};
-pub use usage::Spent;
+pub use usage::RunSpending;
 
 use crate::adapter::Agent;
 use crate::call::CallEnd;
 use crate::event::{
-    Begun, CallRequest, CallResult, Event, EventKind, Limit, LimitStatus, Source, Speaker, Terminal,
+    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, LineSource, Speaker,
+    StreamEvent, Terminal,
 };
 use crate::flaw::{Flaw, MAX_CALL_BYTES, StreamFault};
 use crate::reader::StreamLog;
@@ -77,7 +78,7 @@ pub struct FoldedStream {
     terminal: Option<Terminal>,
     faults: Vec<StreamFault>,
     fault_count: u64,
-    spent: Spent,
+    spent: RunSpending,
 }
 
 impl StreamFold {
@@ -101,7 +102,7 @@ impl StreamFold {
                 terminal: None,
                 faults: Vec::new(),
                 fault_count: 0,
-                spent: Spent::default(),
+                spent: RunSpending::default(),
             },
             unread: Unread::default(),
             open: 0,
@@ -113,8 +114,8 @@ impl StreamFold {
     }
 
     /// Takes the next event.
-    pub fn apply(&mut self, event: Event<'_>) {
-        let Event { source, kind } = event;
+    pub fn apply(&mut self, event: StreamEvent<'_>) {
+        let StreamEvent { source, kind } = event;
         match kind {
             EventKind::Begun(begun) => {
                 self.stream.begun.get_or_insert(begun);
@@ -151,7 +152,7 @@ impl StreamFold {
     }
 
     /// Returns what was spent so far, for a budget.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> RunSpending {
         self.stream.spent
     }
 
@@ -212,7 +213,7 @@ impl StreamFold {
     }
 
     /// Something happened that only a running agent does.
-    fn active(&mut self, source: Source) {
+    fn active(&mut self, source: LineSource) {
         let stream = &mut self.stream;
         // What comes after a terminal event needs another one.
         stream.terminal = None;
@@ -224,7 +225,7 @@ impl StreamFold {
     }
 
     /// The model spoke: it had read what it was given in earlier rounds.
-    fn spoke(&mut self, source: Source, speaker: &Speaker) {
+    fn spoke(&mut self, source: LineSource, speaker: &Speaker) {
         self.active(source);
         // A provider that answers refuses no more.
         self.stream.limit = None;
@@ -238,7 +239,7 @@ impl StreamFold {
             });
     }
 
-    fn request(&mut self, source: Source, request: CallRequest<'_>) {
+    fn request(&mut self, source: LineSource, request: CallRequest<'_>) {
         let tool = self.tool(&request.tool);
         let record = RequestRecord {
             tool,
@@ -265,7 +266,7 @@ impl StreamFold {
         call.request = Some(record);
     }
 
-    fn result(&mut self, source: Source, result: CallResult<'_>) {
+    fn result(&mut self, source: LineSource, result: CallResult<'_>) {
         let line = Some(source.line);
         let record = ResultRecord {
             caller: result.caller,
@@ -307,7 +308,7 @@ impl StreamFold {
         }
     }
 
-    fn end(&mut self, source: Source, terminal: Terminal) {
+    fn end(&mut self, source: LineSource, terminal: Terminal) {
         // A failure that nothing happened after stays one.
         let failed = matches!(self.stream.terminal, Some(Terminal::Failed { .. }));
         let before = self.stream.terminal.take();
@@ -325,7 +326,7 @@ impl StreamFold {
     /// there.
     fn place(
         &mut self,
-        source: Source,
+        source: LineSource,
         call_id: &str,
         bytes: usize,
         told: impl Fn(&CallRecord) -> bool,
@@ -406,7 +407,7 @@ impl FoldedStream {
     }
 
     /// Returns what was spent.
-    pub const fn spent(&self) -> Spent {
+    pub const fn spent(&self) -> RunSpending {
         self.spent
     }
 

@@ -40,12 +40,12 @@ pub use call::{CallEnd, ShellCall};
 pub use ending::AgentEnd;
 pub use escalation::{EscalationFacts, escalation_right};
 pub use event::{
-    Begun, CallRequest, CallResult, Event, EventKind, Limit, LimitStatus, Retry, Source, Speaker,
-    Terminal, Tokens, Usage, UsageBasis,
+    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, LineSource, ReportedUsage,
+    Retry, Speaker, StreamEvent, Terminal, Tokens, UsageBasis,
 };
 pub use file::{FILE_NORMALIZER, FileTurn, file_turn};
 pub use flaw::{Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamFault};
-pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, Spent, StreamFold};
+pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, RunSpending, StreamFold};
 pub use policy::TurnPolicies;
 pub use reader::{StreamLog, StreamReader};
 pub use shell::{SHELL_NORMALIZER, ShellTurn, shell_turn};

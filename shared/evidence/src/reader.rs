@@ -4,7 +4,7 @@
 //! [`MAX_LINE_BYTES`], and the adapter's open calls.
 
 use crate::adapter::{Agent, LineReader};
-use crate::event::{Event, EventKind, Source};
+use crate::event::{EventKind, LineSource, StreamEvent};
 use crate::flaw::{Flaw, MAX_LINE_BYTES};
 use crate::json::{Object, Shape};
 use memchr::memchr;
@@ -62,7 +62,7 @@ impl StreamReader {
     /// A line that is not evidence is an [`EventKind::Invalid`], and reading
     /// continues: what comes after it (usage, limits) still counts, but the
     /// stream as a whole stays invalid.
-    pub fn feed(&mut self, piece: &[u8], each: &mut dyn FnMut(Event<'_>)) {
+    pub fn feed(&mut self, piece: &[u8], each: &mut dyn FnMut(StreamEvent<'_>)) {
         self.log.bytes += piece.len() as u64;
         let mut rest = piece;
         while let Some(end) = memchr(b'\n', rest) {
@@ -73,7 +73,7 @@ impl StreamReader {
     }
 
     /// Ends the stream. A last line without a line feed counts where it is whole.
-    pub fn finish(mut self, each: &mut dyn FnMut(Event<'_>)) -> StreamLog {
+    pub fn finish(mut self, each: &mut dyn FnMut(StreamEvent<'_>)) -> StreamLog {
         let line = std::mem::take(&mut self.begun);
         if self.too_long.is_some() || !matches!(object(&line, &Shape::FLAT), Err(Flaw::NotJson)) {
             self.end_line(&line, each);
@@ -120,7 +120,7 @@ impl StreamReader {
     }
 
     /// Takes the end of a line.
-    fn end_line(&mut self, end: &[u8], each: &mut dyn FnMut(Event<'_>)) {
+    fn end_line(&mut self, end: &[u8], each: &mut dyn FnMut(StreamEvent<'_>)) {
         if self.begun.is_empty() && self.too_long.is_none() && end.len() <= MAX_LINE_BYTES {
             self.read(end, each);
             return;
@@ -139,14 +139,14 @@ impl StreamReader {
     }
 
     /// Reads a whole line.
-    fn read(&mut self, line: &[u8], each: &mut dyn FnMut(Event<'_>)) {
+    fn read(&mut self, line: &[u8], each: &mut dyn FnMut(StreamEvent<'_>)) {
         if line.trim_ascii().is_empty() {
             self.log.blank_lines += 1;
             return;
         }
         let source = self.log_line(Sum::of(line));
         let read = object(line, self.shape).and_then(|object| {
-            let mut out = |kind: EventKind<'_>| each(Event { source, kind });
+            let mut out = |kind: EventKind<'_>| each(StreamEvent { source, kind });
             self.adapter.read(&object, &mut out)
         });
         if let Err(flaw) = read {
@@ -155,10 +155,10 @@ impl StreamReader {
     }
 
     /// Writes a line into the log, and returns its place.
-    fn log_line(&mut self, sha256: Sum) -> Source {
+    fn log_line(&mut self, sha256: Sum) -> LineSource {
         self.log.lines += 1;
         self.lines.update(sha256.as_bytes());
-        Source {
+        LineSource {
             line: self.log.lines + self.log.blank_lines,
             sha256,
         }
@@ -170,8 +170,8 @@ fn object<'a>(line: &'a [u8], shape: &Shape) -> Result<Object<'a>, Flaw> {
     Object::read(text, shape)
 }
 
-fn invalid(source: Source, flaw: Flaw) -> Event<'static> {
-    Event {
+fn invalid(source: LineSource, flaw: Flaw) -> StreamEvent<'static> {
+    StreamEvent {
         source,
         kind: EventKind::Invalid(flaw),
     }

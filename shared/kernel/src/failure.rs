@@ -240,8 +240,9 @@ classes! {
     SandboxUnavailable = "sandbox_unavailable", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "The requested sandbox mode does not work here or could not be applied; nothing runs unconfined instead.";
     MemoryChangedOutside = "memory_changed_outside", "HARNESS-RUNTIME 2", "Rows of issue memory were changed by no transaction: by an editor, by git, or by a command that was not confined.";
     StepInterrupted = "step_interrupted", "HARNESS-RUNTIME 3.3", "The step was cut by an interrupt of the batch; it uses up no attempt.";
+    VerificationSuperseded = "verification_superseded", "HARNESS-RUNTIME 3.2", "The verification was ended because work ahead of it in the landing queue failed; it is done again without that work, and uses up no attempt.";
     LandingConflict = "landing_conflict", "HARNESS-RUNTIME 3.2", "The work and what landed since the step began change the same lines; the target is as it was.";
-    LandingCheckFailed = "landing_check_failed", "HARNESS-RUNTIME 3.2", "The work passed by itself, but not together with what landed since the step began, or not the check after the landing; the target is without it.";
+    LandingCheckFailed = "landing_check_failed", "HARNESS-RUNTIME 3.2", "The work passed on one state of the target, but not on the one that it would land on, or not the check after the landing; the target is without it.";
     LandingNotTakenBack = "landing_not_taken_back", "HARNESS-RUNTIME 3.2", "A landed commit failed the check after its landing and could not be reverted, because later commits conflict; the target is broken.";
     LandingPushFailed = "landing_push_failed", "HARNESS-RUNTIME 3.2", "The work landed and its issue is closed, but the target could not be pushed to the remote.";
     LandingTargetUnusable = "landing_target_unusable", "HARNESS-RUNTIME 3.2", "The landing target does not exist, is checked out in a worktree, or is moved repeatedly by another process.";

@@ -294,7 +294,7 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
 /// # Errors
 ///
 /// [`StoreError::Io`] where the folder cannot be read.
-pub fn sweep(folder: &Path) -> Result<(), StoreError> {
+pub(crate) fn sweep(folder: &Path) -> Result<(), StoreError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

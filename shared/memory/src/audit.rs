@@ -3,7 +3,7 @@
 
 use crate::artifact;
 use crate::error::StoreError;
-use crate::inspect::{Fault, fault, lines, read};
+use crate::inspect::{LineFault, fault, lines, read};
 use crate::trajectory::read_line;
 use flate2::read::GzDecoder;
 use premath_kernel::json::canonical::hex;
@@ -22,7 +22,7 @@ pub struct AuditedTrajectory {
     /// The rows that can be read, each with its line.
     pub rows: Vec<AuditRow>,
     /// The lines that cannot.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<LineFault>,
 }
 
 /// Reads a trajectory; a file that is not there is empty.

@@ -15,8 +15,8 @@ use premath_kernel::issue::lease::{
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::escalation::{
-    ContextError, ContextSources, EscalationReport, EscalationRight, IssueContext, SessionSource,
-    blocked_notes, issue_context,
+    ContextSources, EscalationReport, EscalationRight, IssueContext, IssueContextError,
+    SessionSource, blocked_notes, issue_context,
 };
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome};
 use premath_kernel::record::session::session_id;
@@ -66,21 +66,21 @@ pub struct HandedUp {
 
 /// What an escalation's turn gives for a step: a right, nothing where the
 /// action changes nothing, or the gate's refusal.
-pub type Granted = Result<Option<EscalationRight>, LeaseRefusal>;
+pub(crate) type Granted = Result<Option<EscalationRight>, LeaseRefusal>;
 
 impl IssueMemory {
     /// Finds the issue of an escalation, in the order of the contract.
     ///
     /// # Errors
     ///
-    /// [`ContextError`] where no source names one, or several do;
+    /// [`IssueContextError`] where no source names one, or several do;
     /// [`StoreError`] where issue memory cannot be read.
     pub fn escalation_context(
         &self,
         active_env: Option<&str>,
         env: Option<&str>,
         session: &SessionSource,
-    ) -> Result<Result<IssueContext, ContextError>, StoreError> {
+    ) -> Result<Result<IssueContext, IssueContextError>, StoreError> {
         self.view(|view| {
             let ready: Vec<String> = view.ready().map(|row| row.issue.id.to_string()).collect();
             issue_context(&ContextSources {
@@ -210,7 +210,7 @@ impl IssueMemory {
                 CarriedOut::Nothing
             }
             Some(EscalationRight::ToBlock(ready)) => {
-                self.block(ready, blocked_notes(&report))?;
+                self.block(ready, blocked_notes(&report), None)?;
                 CarriedOut::Blocked
             }
             Some(EscalationRight::ToDiscover(ready)) => {

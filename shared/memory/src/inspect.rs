@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// A line that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct LineFault {
     /// The line, from 1.
     pub line: u64,
     /// The column in bytes, from 1.
@@ -30,7 +30,7 @@ pub struct Inspection<T> {
     /// What can be read.
     pub rows: T,
     /// What cannot, by line.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<LineFault>,
     /// The last line, where it is cut: for a reader it is not there, and the
     /// next writer puts it aside.
     pub cut: Option<u64>,
@@ -159,14 +159,14 @@ fn is_passed_over(line: &JournalLine<'_>) -> bool {
     bytes.is_empty() || bytes.starts_with(b"#")
 }
 
-pub(crate) fn fault(error: StoreError) -> Option<Fault> {
+pub(crate) fn fault(error: StoreError) -> Option<LineFault> {
     match error {
         StoreError::Corrupt {
             line,
             column,
             detail,
             ..
-        } => Some(Fault {
+        } => Some(LineFault {
             line,
             column,
             detail,

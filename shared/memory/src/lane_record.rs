@@ -159,21 +159,6 @@ impl LaneRecord {
             folder.state == FolderState::InUse && folder.worktree.parent() == Some(root)
         })
     }
-
-    /// Finds the record of the lane whose worktree is at a path; `None` where
-    /// the harness did not make it.
-    ///
-    /// # Errors
-    ///
-    /// As [`LaneRecord::all`].
-    pub fn of_worktree(repository: &Path, worktree: &Path) -> Result<Option<Self>, StoreError> {
-        let in_use =
-            |folder: &LaneFolder| folder.state == FolderState::InUse && folder.worktree == worktree;
-        let records = Self::all(repository)?;
-        Ok(records
-            .into_iter()
-            .find(|record| record.folders.iter().any(in_use)))
-    }
 }
 
 fn folder(repository: &Path) -> PathBuf {
@@ -250,9 +235,6 @@ mod tests {
         let in_use = record.in_use(root).unwrap();
         assert_eq!(in_use.registration, "premath-lane-01-2");
         assert!(record.in_use(&root.join("elsewhere")).is_none());
-        let of = |name: &str| LaneRecord::of_worktree(root, &root.join(name)).unwrap();
-        assert_eq!(of("lane-01-2"), Some(record.clone()));
-        assert_eq!(of("lane-01"), None);
         record.folders.clear();
         record.write(root).unwrap();
         assert_eq!(LaneRecord::all(root).unwrap(), []);

@@ -10,14 +10,14 @@ use crate::lock::CacheLock;
 use crate::roots::{LaneRoots, MemoryRoots};
 use jiff::Timestamp;
 use premath_kernel::issue::lease::Life;
-use premath_kernel::policy::inventory::{CachedImage, Left, LeftFile, StepOutput};
+use premath_kernel::policy::inventory::{CachedImage, LeftFile, LeftKind, StepOutput};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A lane's worktree, as far as its files are concerned.
 #[derive(Clone, Copy, Debug)]
-pub struct LaneFolder<'a> {
+pub struct LaneWorktree<'a> {
     /// The worktree.
     pub worktree: &'a Path,
     /// Whether a step is under way in it, or was cut.
@@ -27,7 +27,11 @@ pub struct LaneFolder<'a> {
 /// Lists torn lines, temporary files and the files of steps, by path.
 ///
 /// `further` are folders beside ours in which files are written by rename.
-pub fn files(roots: &MemoryRoots, lanes: &[LaneFolder<'_>], further: &[PathBuf]) -> Vec<LeftFile> {
+pub fn files(
+    roots: &MemoryRoots,
+    lanes: &[LaneWorktree<'_>],
+    further: &[PathBuf],
+) -> Vec<LeftFile> {
     let mut folders: Vec<PathBuf> = [&roots.issues, &roots.trajectory, &roots.observation]
         .into_iter()
         .filter_map(|path| path.parent())
@@ -44,7 +48,7 @@ pub fn files(roots: &MemoryRoots, lanes: &[LaneFolder<'_>], further: &[PathBuf])
         let roots = LaneRoots::at(lane.worktree);
         folders.extend(roots.session.parent().map(Path::to_path_buf));
         if fs::symlink_metadata(&roots.step).is_ok() {
-            let kind = Left::Step {
+            let kind = LeftKind::Step {
                 under_way: lane.under_way,
             };
             found.extend(left(roots.step, kind));
@@ -57,9 +61,9 @@ pub fn files(roots: &MemoryRoots, lanes: &[LaneFolder<'_>], further: &[PathBuf])
             let name = entry.file_name();
             let kind = if let Some(life) = artifact::maker_of(&name) {
                 let maker_lives = life == Life::Alive;
-                Left::Temporary { maker_lives }
+                LeftKind::Temporary { maker_lives }
             } else if is_torn(&name.to_string_lossy()) {
-                Left::Torn
+                LeftKind::Torn
             } else {
                 continue;
             };
@@ -172,7 +176,7 @@ fn is_torn(name: &str) -> bool {
         .is_some_and(|(_, time)| !time.is_empty() && time.bytes().all(|b| b.is_ascii_digit()))
 }
 
-fn left(path: PathBuf, kind: Left) -> Option<LeftFile> {
+fn left(path: PathBuf, kind: LeftKind) -> Option<LeftFile> {
     let (at, bytes) = look(&path)?;
     Some(LeftFile {
         path,
@@ -218,7 +222,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let lanes = [LaneFolder {
+        let lanes = [LaneWorktree {
             worktree: &lane,
             under_way: false,
         }];
@@ -232,11 +236,11 @@ mod tests {
         let expected = [
             (
                 ".premath/.premath-tmp-4194300-1-0",
-                Left::Temporary { maker_lives: false },
+                LeftKind::Temporary { maker_lives: false },
                 3,
             ),
-            (".premath/issues.jsonl.torn-17", Left::Torn, 1),
-            ("lane/.premath/step", Left::Step { under_way: false }, 4),
+            (".premath/issues.jsonl.torn-17", LeftKind::Torn, 1),
+            ("lane/.premath/step", LeftKind::Step { under_way: false }, 4),
         ];
         assert_eq!(
             found,

@@ -33,13 +33,13 @@ pub mod untrusted;
 pub mod world;
 
 pub use error::{ChangeError, StoreError};
-pub use inspect::{Fault, Inspection, inspect_issues, inspect_trajectory, repair_issues};
+pub use inspect::{Inspection, LineFault, inspect_issues, inspect_trajectory, repair_issues};
 pub use issues::{
-    Acceptance, ClaimScope, Claimed, Compaction, DependencyEdit, ForeignKind, ForeignRow,
-    IssueChange, IssueEdit, IssueMemory, NewIssue, OpenOptions, OutsideChange, View,
+    ClaimScope, Claimed, CompactionRule, DependencyEdit, ForeignKind, ForeignRow, ForeignSelection,
+    IssueChange, IssueEdit, IssueMemory, MemoryView, NewIssue, OpenOptions, OutsideChange,
 };
 pub use lock::{
-    CacheLock, CacheUse, CommandLock, Hold, LandingLock, WarmBuild, WarmUse, WorktreeLock,
+    CacheLock, CacheUse, CommandLock, LandingLock, LockState, WarmBuild, WarmUse, WorktreeLock,
     WorktreesLock, landing_lock, lane_lock,
 };
 pub use row::IssueRow;

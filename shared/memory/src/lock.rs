@@ -4,7 +4,7 @@ mod cache;
 mod look;
 
 pub use cache::{CacheLock, CacheUse};
-pub use look::{Hold, landing_lock, lane_lock};
+pub use look::{LockState, landing_lock, lane_lock};
 
 use crate::clock;
 use crate::error::StoreError;
@@ -41,7 +41,7 @@ pub(crate) struct LockFile {
 
 /// A held lock; dropping it unlocks.
 #[derive(Debug)]
-pub(crate) struct Held<'a> {
+pub(crate) struct HeldLock<'a> {
     file: &'a File,
     /// The descriptor that holds it, where it is not the lock file's own.
     waited: Option<File>,
@@ -88,7 +88,7 @@ impl LockFile {
     }
 
     /// Takes the lock, waiting at most `wait`.
-    pub(crate) fn acquire(&self, wait: Duration) -> Result<Held<'_>, StoreError> {
+    pub(crate) fn acquire(&self, wait: Duration) -> Result<HeldLock<'_>, StoreError> {
         let started = Instant::now();
         let failed = |source| StoreError::LockIo {
             path: self.path.clone(),
@@ -100,7 +100,7 @@ impl LockFile {
             match FileExt::try_lock_exclusive(file) {
                 Ok(()) => {
                     sign(file);
-                    return Ok(Held {
+                    return Ok(HeldLock {
                         file,
                         waited: None,
                         _turn: turn,
@@ -125,7 +125,7 @@ impl LockFile {
             match queue_for(&self.path, wait).map_err(failed)? {
                 Some(waited) => {
                     sign(file);
-                    return Ok(Held {
+                    return Ok(HeldLock {
                         file,
                         waited: Some(waited),
                         _turn: turn,
@@ -174,7 +174,7 @@ fn holder_of(signature: &str) -> String {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for HeldLock<'_> {
     fn drop(&mut self) {
         // Explicitly: a child between fork and exec shares the descriptor.
         let _ = FileExt::unlock(self.waited.as_ref().unwrap_or(self.file));

@@ -392,7 +392,7 @@ pub fn has_commit(folder: &Path) -> Result<bool, StoreError> {
 /// The main worktrees of repositories, by the git folder that all worktrees of
 /// one share: each is looked for once.
 #[derive(Debug, Default)]
-pub struct MainWorktrees(BTreeMap<PathBuf, PathBuf>);
+pub(crate) struct MainWorktrees(BTreeMap<PathBuf, PathBuf>);
 
 impl MainWorktrees {
     /// Answers as [`main_worktree`] does.
@@ -400,7 +400,7 @@ impl MainWorktrees {
     /// # Errors
     ///
     /// As [`main_worktree`].
-    pub fn of(&mut self, folder: &Path) -> Result<Option<PathBuf>, StoreError> {
+    pub(crate) fn of(&mut self, folder: &Path) -> Result<Option<PathBuf>, StoreError> {
         let repository = match Repository::discover(folder) {
             Ok(repository) => repository,
             Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),

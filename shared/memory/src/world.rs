@@ -23,7 +23,7 @@ const TRANSPORT_ID: &str = "transport.local_root.v1";
 
 /// The way to another repository; `Err` is why that is not a world.
 #[derive(Debug)]
-pub struct LocalRoot<'a>(pub &'a Result<LocalWorld, String>);
+pub(crate) struct LocalRoot<'a>(pub &'a Result<LocalWorld, String>);
 
 impl Transport for LocalRoot<'_> {
     fn id(&self) -> &str {

@@ -46,7 +46,7 @@ pub fn open_beneath(
 
 /// What an entry of a folder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct EntryStatus {
     /// The numbers of its device.
     pub device: (u32, u32),
     /// Its number on the device.
@@ -65,13 +65,13 @@ pub struct Status {
 /// # Errors
 ///
 /// As the system reports it.
-pub fn status(folder: BorrowedFd<'_>, name: &OsStr) -> Result<Status> {
+pub fn status(folder: BorrowedFd<'_>, name: &OsStr) -> Result<EntryStatus> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
-    Ok(Status::from(&statx(folder, name, flags, wanted)?))
+    Ok(EntryStatus::from(&statx(folder, name, flags, wanted)?))
 }
 
-impl From<&Statx> for Status {
+impl From<&Statx> for EntryStatus {
     fn from(found: &Statx) -> Self {
         let has = |field: StatxFlags| found.stx_mask & field.bits() != 0;
         let born = || {
@@ -101,7 +101,7 @@ pub fn rename_to_free_name(
 }
 
 /// Returns a path that leads to an open file, whatever its name is now.
-pub fn path_of(file: BorrowedFd<'_>) -> PathBuf {
+pub(crate) fn path_of(file: BorrowedFd<'_>) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 

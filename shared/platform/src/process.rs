@@ -24,6 +24,9 @@ pub struct Process {
     pub session: i32,
     /// It has ended and was not waited for.
     pub zombie: bool,
+    /// Its first thread has ended and others run: by its number `/proc` shows no
+    /// memory and no files.
+    pub headless: bool,
     /// A signal has stopped it.
     pub stopped: bool,
     /// When it was started, in the clock ticks of the system since boot: with it,
@@ -46,6 +49,18 @@ impl Process {
     /// Returns the process that has a number now.
     pub fn at(pid: Pid) -> Option<Self> {
         parse(pid, &fs::read(entry(pid, "stat")).ok()?)
+    }
+
+    /// Returns the number by which `/proc` shows what it holds: its own, or that
+    /// of a thread that runs.
+    pub fn shown_as(&self) -> Pid {
+        let tasks = self.headless.then(|| fs::read_dir(entry(self.pid, "task")));
+        let tasks = tasks.into_iter().flatten().flatten().flatten();
+        let numbers = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
+        let mut others = numbers
+            .filter_map(Pid::from_raw)
+            .filter(|task| *task != self.pid);
+        others.next().unwrap_or(self.pid)
     }
 
     /// Returns all processes that can be seen. The list is a snapshot that is
@@ -176,15 +191,22 @@ fn parse(pid: Pid, stat: &[u8]) -> Option<Process> {
     let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
+    // The 20th field of the line, of which six are behind us, and the 22nd.
+    let threads: u64 = fields.nth(13)?.parse().ok()?;
+    let start = fields.nth(1)?.parse().ok()?;
+    let has_ended = matches!(state, "Z" | "X");
     Some(Process {
         pid,
-        parent: fields.next()?.parse().ok()?,
-        group: fields.next()?.parse().ok()?,
-        session: fields.next()?.parse().ok()?,
-        zombie: matches!(state, "Z" | "X"),
+        parent,
+        group,
+        session,
+        zombie: has_ended && threads < 2,
+        headless: has_ended && threads >= 2,
         stopped: state == "T",
-        // The 22nd field of the line, of which six are behind us.
-        start: fields.nth(15)?.parse().ok()?,
+        start,
     })
 }
 
@@ -214,6 +236,27 @@ mod tests {
         assert_eq!((read.parent, read.zombie), (42, true));
         assert_eq!((read.group, read.session, read.start), (8, 9, 777));
         assert_eq!(parse(seven, b"7 (sh"), None);
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_ended_has_not_ended() {
+        let line = b"7 (a) Z 42 8 9 0 -1 4 11 12 13 14 15 16 17 18 20 0 2 0 777 1000 5";
+        let read = parse(Pid::from_raw(7).unwrap(), line).unwrap();
+        assert_eq!((read.zombie, read.headless), (false, true));
+        let own = Process::at(getpid()).unwrap();
+        assert_eq!(own.shown_as(), getpid());
+        // As if it were: any other thread of this one.
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || stopped.recv());
+        let headless = Process {
+            headless: true,
+            ..own
+        };
+        let shown = headless.shown_as();
+        assert_ne!(shown, getpid());
+        assert!(fs::read_dir(entry(shown, "fd")).unwrap().count() > 2);
+        drop(stop);
+        assert!(other.join().unwrap().is_err());
     }
 
     #[test]

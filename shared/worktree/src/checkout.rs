@@ -7,6 +7,7 @@
 use crate::tree::private::{alternates, lay_out, quoted, settings};
 use crate::tree::{Base, Ignored, Tree, TreeError, sweep_own};
 use git2::Repository;
+use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ pub(crate) const NO_REPOSITORY: &str = "gitdir: /nonexistent/premath-verificatio
 pub struct Checkout {
     tree: Tree,
     folder: PathBuf,
+    /// The commit that it was put at, while only the harness has written it since.
+    at: RefCell<Option<String>>,
 }
 
 impl Checkout {
@@ -67,7 +70,11 @@ impl Checkout {
         let mut tree = Tree::of(Repository::open(git), &folder)?;
         tree.set_link(NO_REPOSITORY, main);
         tree.lead_back()?;
-        Ok(Self { tree, folder })
+        Ok(Self {
+            tree,
+            folder,
+            at: RefCell::default(),
+        })
     }
 
     /// Returns the folder of its files.
@@ -86,11 +93,43 @@ impl Checkout {
     ///
     /// [`TreeError`].
     pub fn put_at(&self, commit: &str, ignored: &Ignored) -> Result<(), TreeError> {
-        let base = Base {
-            commit: commit.to_owned(),
-            branch: None,
+        self.at.take();
+        self.tree.reset(&detached(commit), ignored)?;
+        self.at.replace(Some(commit.to_owned()));
+        Ok(())
+    }
+
+    /// Moves it from the commit that it was put at to another one, by what
+    /// differs between them. Returns `false` where that is not known, or takes
+    /// more: it is then to be put there.
+    ///
+    /// The caller vouches that no command could write it since, but for one that
+    /// [`Checkout::forget`] was called for.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn move_to(&self, commit: &str) -> Result<bool, TreeError> {
+        let Some(at) = self.at.take() else {
+            return Ok(false);
         };
-        self.tree.reset(&base, ignored)
+        let moved = self.tree.moved_on(&at, &detached(commit))?;
+        if moved {
+            self.at.replace(Some(commit.to_owned()));
+        }
+        Ok(moved)
+    }
+
+    /// Makes the next use look at all files: a command may write them.
+    pub fn forget(&self) {
+        self.at.take();
+    }
+}
+
+fn detached(commit: &str) -> Base {
+    Base {
+        commit: commit.to_owned(),
+        branch: None,
     }
 }
 

@@ -90,7 +90,7 @@ impl GoverningError {
 
 /// The governing files of a checkout.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Survey {
+pub struct GoverningSurvey {
     /// The files.
     pub files: GoverningFiles,
     /// The commit that is checked out; `None` where there is none.
@@ -105,7 +105,7 @@ pub struct Survey {
 /// # Errors
 ///
 /// [`GoverningError`]: git refuses, or a file cannot be read.
-pub fn survey(root: &Path, defaults: Governing) -> Result<Survey, GoverningError> {
+pub fn survey(root: &Path, defaults: Governing) -> Result<GoverningSurvey, GoverningError> {
     let failed = GoverningError::git("read the index", root);
     let repository = Repository::open(root).map_err(&failed)?;
     let settings = settings(root);
@@ -142,7 +142,7 @@ pub fn survey(root: &Path, defaults: Governing) -> Result<Survey, GoverningError
             .map(|commit| commit.id().to_string()),
         Err(_) => None,
     };
-    Ok(Survey {
+    Ok(GoverningSurvey {
         files: GoverningFiles(files),
         head,
         target: text_at(&settings, "landing", "target"),

@@ -15,7 +15,6 @@ pub use error::RemovalError;
 pub use guard::Guard;
 pub(crate) use probe::probe;
 
-use node::Node;
 use premath_memory::lane_record::FolderId;
 use std::ffi::OsStr;
 use std::io;
@@ -26,14 +25,14 @@ use walk::Walk;
 
 /// How much one removal may do before it gives up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub(crate) struct RemovalBounds {
     /// How many entries it may remove.
     pub entries: u64,
     /// How long it may take.
     pub time: Duration,
 }
 
-impl Default for Bounds {
+impl Default for RemovalBounds {
     fn default() -> Self {
         Self {
             entries: 50_000_000,
@@ -50,21 +49,8 @@ impl Default for Bounds {
 /// The first failure; what was removed until then is gone. `InvalidInput` if
 /// the name is not a single path component.
 pub fn remove_entry(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
-    Walk::new(&Guard::none(), Bounds::default())
+    Walk::new(&Guard::none(), RemovalBounds::default())
         .remove(parent, name)
-        .map_err(io::Error::from)
-}
-
-/// Removes every entry of an open folder except those to keep. A descriptor
-/// opened with `O_PATH` is enough.
-///
-/// # Errors
-///
-/// As [`remove_entry`].
-pub fn empty_folder(folder: BorrowedFd<'_>, keep: impl Fn(&OsStr) -> bool) -> io::Result<()> {
-    let node = Node::of(folder)?;
-    Walk::new(&Guard::none(), Bounds::default())
-        .empty(folder, &node, keep)
         .map_err(io::Error::from)
 }
 
@@ -77,7 +63,7 @@ pub fn empty_folder(folder: BorrowedFd<'_>, keep: impl Fn(&OsStr) -> bool) -> io
 /// [`RemovalError`]. Where the guard refuses the path itself nothing was
 /// removed; where it refuses a folder below it, what came before is gone.
 pub fn remove_owned(path: &Path, guard: &Guard) -> Result<(), RemovalError> {
-    remove_within(path, guard, Bounds::default())
+    remove_within(path, guard, RemovalBounds::default())
 }
 
 /// Does as [`remove_owned`], within other bounds.
@@ -88,7 +74,7 @@ pub fn remove_owned(path: &Path, guard: &Guard) -> Result<(), RemovalError> {
 pub(crate) fn remove_within(
     path: &Path,
     guard: &Guard,
-    bounds: Bounds,
+    bounds: RemovalBounds,
 ) -> Result<(), RemovalError> {
     let Some((parent, name)) = parent_of(path)? else {
         return Ok(());
@@ -105,7 +91,7 @@ pub(crate) fn remove_exactly(
     path: &Path,
     id: &FolderId,
     guard: &Guard,
-    bounds: Bounds,
+    bounds: RemovalBounds,
 ) -> Result<(), RemovalError> {
     let io = |source| RemovalError::Io {
         path: path.to_path_buf(),
@@ -161,7 +147,7 @@ fn remove_at(
     parent: BorrowedFd<'_>,
     name: &OsStr,
     guard: &Guard,
-    bounds: Bounds,
+    bounds: RemovalBounds,
 ) -> Result<(), RemovalError> {
     guard.check(path, parent, name)?;
     Walk::new(guard, bounds)

@@ -139,7 +139,7 @@ impl Signer {
     }
 
     /// Returns the SHA-256 fingerprint of the public key, as ssh prints it.
-    pub fn fingerprint(&self) -> String {
+    pub(crate) fn fingerprint(&self) -> String {
         self.key.fingerprint(HashAlg::Sha256).to_string()
     }
 
@@ -154,7 +154,7 @@ impl Signer {
     /// # Errors
     ///
     /// [`SigningError::Sign`].
-    pub fn sign_commit_buffer(&self, content: &str) -> Result<String, SigningError> {
+    pub(crate) fn sign_commit_buffer(&self, content: &str) -> Result<String, SigningError> {
         let failed = |error: ssh_key::Error| SigningError::Sign(error.to_string());
         let signature = self
             .key
@@ -192,7 +192,7 @@ pub fn write_commit(
 
 /// What a commit's signature is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CommitSignature {
+pub(crate) enum CommitSignature {
     /// It has none.
     None,
     /// It has one that is not of SSH, which is not judged here.
@@ -210,7 +210,10 @@ pub enum CommitSignature {
 /// # Errors
 ///
 /// The commit cannot be read.
-pub fn signature_of(repository: &Repository, commit: Oid) -> Result<CommitSignature, git2::Error> {
+pub(crate) fn signature_of(
+    repository: &Repository,
+    commit: Oid,
+) -> Result<CommitSignature, git2::Error> {
     let (signature, content) = match repository.extract_signature(&commit, Some(HEADER)) {
         Ok(found) => found,
         Err(error) if error.code() == git2::ErrorCode::NotFound => {

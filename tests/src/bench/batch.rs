@@ -3,10 +3,11 @@
 
 use crate::Sizes;
 use crate::figure::{self, Wrong, median, timed};
+use crate::plot::{Curve, Plot};
 use crate::programs::{Programs, command, run};
-use crate::scratch::Scratch;
-use std::fs;
+use crate::scratch::{self, Scratch};
 use std::path::Path;
+use std::process::Command;
 
 const LANES: usize = 4;
 /// Files of the repository, in the plain case and in one of a usual size.
@@ -66,6 +67,63 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
     Ok(())
 }
 
+/// Measures batches by how many issues they have; returns the plot.
+pub(crate) fn by_issues(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<Plot, Wrong> {
+    let names = ["without landing", "with landing", "xargs"];
+    let mut curves = names.map(Curve::new);
+    let [few, _] = FILES;
+    for &count in sizes.scaling {
+        let folder = folder.join(count.to_string());
+        let run = |name: &str, landing| batch(programs, &folder.join(name), landing, few, count);
+        let times = [run("none", "none")?, run("merge", "merge")?, shell(count)?];
+        for (curve, elapsed) in curves.iter_mut().zip(times) {
+            curve.add(count as f64, elapsed);
+        }
+    }
+    Ok(Plot {
+        file: "issues",
+        title: format!("Issues that ask for nothing, in {LANES} lanes"),
+        x: "issues",
+        y: "seconds of the batch",
+        curves: curves.into(),
+    })
+}
+
+/// Measures batches by how many lanes they have; returns the plot.
+pub(crate) fn by_lanes(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<Plot, Wrong> {
+    let (count, seconds, lanes) = sizes.lanes;
+    let names = ["with landing", "the work alone"];
+    let mut curves = names.map(Curve::new);
+    for &lanes in lanes {
+        let scratch = Scratch::lay_out(&folder.join(lanes.to_string()), lanes, 3, count)?;
+        let mut coordinator = programs.command("harness-coordinator");
+        let work = format!("sleep {seconds}; echo done > source/$PREMATH_ISSUE_ID.txt");
+        coordinator
+            .current_dir(&scratch.repository)
+            .args(["--work-cmd", &work, "--verify-cmd", "true"])
+            .args(["--override-reason", "benchmark"]);
+        let elapsed = timed_batch(coordinator, &scratch, count)?;
+        let work = seconds * count.div_ceil(lanes) as f64;
+        for (curve, elapsed) in curves.iter_mut().zip([elapsed, work]) {
+            curve.add(lanes as f64, elapsed);
+        }
+        figure::show(
+            &format!("{count} issues of {seconds} s in {lanes} lane(s), against their work"),
+            &figure::time(elapsed),
+            &figure::time(work),
+            elapsed / work,
+            "",
+        );
+    }
+    Ok(Plot {
+        file: "lanes",
+        title: format!("{count} issues whose work takes {seconds} s"),
+        x: "lanes",
+        y: "seconds of the batch",
+        curves: curves.into(),
+    })
+}
+
 /// Runs a batch on a repository of its own; returns its seconds.
 fn batch(
     programs: &Programs,
@@ -80,16 +138,16 @@ fn batch(
         .current_dir(&scratch.repository)
         .args(["--work-cmd", "true", "--verify-cmd", "true"])
         .args(["--override-reason", "benchmark", "--landing", landing]);
+    timed_batch(coordinator, &scratch, count)
+}
+
+/// Runs a batch that closes so many issues, in all worktrees.
+fn timed_batch(mut coordinator: Command, scratch: &Scratch, count: usize) -> Result<f64, Wrong> {
     for worktree in &scratch.worktrees {
         coordinator.arg("--worktree").arg(worktree);
     }
     let (_, elapsed) = timed(|| run(&mut coordinator))?;
-    let text = fs::read_to_string(scratch.issues())?;
-    let mut closed = 0;
-    for line in text.lines() {
-        let row: serde_json::Value = serde_json::from_str(line)?;
-        closed += usize::from(row["status"] == "closed");
-    }
+    let closed = scratch::closed(&scratch.issues())?;
     if closed != count {
         return Err(Wrong::because(format!(
             "{closed} of {count} issues are closed after the batch"

@@ -1,7 +1,15 @@
 //! Figures, and how they are printed.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// Names the file that a benchmark writes its table to, in Markdown.
+pub(crate) const TABLE: &str = "PREMATH_BENCH_TABLE";
+
+/// What was measured so far, in Markdown.
+static PRINTED: Mutex<String> = Mutex::new(String::new());
 
 /// The work itself went wrong, so that its figure means nothing.
 #[derive(Debug)]
@@ -25,9 +33,14 @@ impl<E: std::error::Error> From<E> for Wrong {
     }
 }
 
-/// Says what went wrong, and returns the exit code.
+/// Says what went wrong, and returns the exit code. Writes the table where the
+/// caller asked for it.
 pub(crate) fn ended(result: Result<(), Wrong>) -> ExitCode {
-    match result {
+    let written = result.and_then(|()| match std::env::var_os(TABLE) {
+        Some(file) => Ok(std::fs::write(file, table())?),
+        None => Ok(()),
+    });
+    match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(wrong) => {
             eprintln!("error: {wrong}");
@@ -50,8 +63,30 @@ pub(crate) fn optimised() -> Result<(), Wrong> {
 /// Prints the head of the table.
 pub(crate) fn head() {
     if !IS_DEBUG {
-        line("what", "figure", "baseline", "ratio", "target");
+        print("what", "figure", "baseline", "ratio", "target");
     }
+}
+
+/// Begins a section of the table.
+pub(crate) fn section(name: &str) {
+    if !IS_DEBUG {
+        println!("\n{name}");
+    }
+    let head = "| | harness | baseline | ratio | target |\n|---|---:|---:|---:|---|";
+    append(&format!("\n## {name}\n\n{head}\n"));
+}
+
+/// Returns the sections so far, in Markdown.
+pub(crate) fn table() -> String {
+    PRINTED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
+}
+
+fn append(text: &str) {
+    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
+    printed.push_str(text);
 }
 
 /// Prints a figure beside its baseline.
@@ -65,10 +100,18 @@ pub(crate) fn note(name: &str, figure: &str) {
 }
 
 fn line(name: &str, figure: &str, baseline: &str, ratio: &str, target: &str) {
-    if IS_DEBUG {
-        println!("ran: {name}");
-        return;
+    let mut row = String::new();
+    for cell in [name, figure, baseline, ratio, target] {
+        let _ = write!(row, "| {} ", cell.trim().replace('|', "\\|"));
     }
+    append(&format!("{row}|\n"));
+    match IS_DEBUG {
+        true => println!("ran: {name}"),
+        false => print(name, figure, baseline, ratio, target),
+    }
+}
+
+fn print(name: &str, figure: &str, baseline: &str, ratio: &str, target: &str) {
     let text = format!("{name:<64} {figure:>10} {baseline:>10} {ratio:>6}  {target}");
     println!("{}", text.trim_end());
 }

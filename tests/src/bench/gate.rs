@@ -51,6 +51,7 @@ fn main() -> ExitCode {
 
 fn measure(calls: usize, runs: usize) -> Result<(), Wrong> {
     figure::head();
+    figure::section("The gate");
     let few = rates(calls, runs)?;
     figure::show(
         &format!("judge a turn of {calls} calls of 1 KiB, rate of sha256"),

@@ -103,8 +103,8 @@ impl Figures {
 
 /// Everything that a landing does but for the verification and the close.
 fn land(landing: &Landing, tree: &Tree, tip: &str, work: &str) -> Result<(), Wrong> {
-    let mut turn = landing.queue(2, "bench", "bench");
-    if !turn.has_come()? || landing.landed("bench")?.is_some() || landing.tip()? != tip {
+    let turn = landing.try_lock()?;
+    if turn.is_none() || landing.landed("bench")?.is_some() || landing.tip()? != tip {
         return Err(Wrong::because("the target is not free"));
     }
     let Merged::Clean(merged) = tree.merged(tip, work)? else {

@@ -22,6 +22,12 @@ impl Programs {
             .args(["build", "--quiet", "--locked", "--workspace"])
             .args((!IS_DEBUG).then_some("--release"))
             .args(["--bin", "harness-coordinator", "--bin", "premath"])
+            .args([
+                "--bin",
+                "premath-bench-gate",
+                "--bin",
+                "premath-bench-stream",
+            ])
             .arg("--target-dir")
             .arg(target)
             .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -64,8 +70,13 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
 
 /// Runs a command to its end; any but success is wrong.
 pub(crate) fn run(command: &mut Command) -> Result<Output, Wrong> {
+    exits(command, 0)
+}
+
+/// Runs a command to its end; any exit code but this one is wrong.
+pub(crate) fn exits(command: &mut Command, code: i32) -> Result<Output, Wrong> {
     let output = command.output()?;
-    if output.status.success() {
+    if output.status.code() == Some(code) {
         return Ok(output);
     }
     Err(Wrong::because(format!(

@@ -2,6 +2,7 @@
 
 use crate::figure::Wrong;
 use git2::{IndexAddOption, Repository, Signature};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,18 @@ pub(crate) fn issues(
         fs::create_dir_all(folder)?;
     }
     Ok(fs::write(path, text)?)
+}
+
+/// Returns how many issues of a memory are closed.
+pub(crate) fn closed(path: &Path) -> Result<usize, Wrong> {
+    let mut closed = BTreeSet::new();
+    for line in fs::read_to_string(path)?.lines() {
+        let row: serde_json::Value = serde_json::from_str(line)?;
+        if row["status"] == "closed" {
+            closed.insert(row["id"].to_string());
+        }
+    }
+    Ok(closed.len())
 }
 
 /// A repository with worktrees, and issue memory in it.

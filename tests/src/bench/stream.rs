@@ -73,6 +73,7 @@ fn main() -> ExitCode {
 
 fn measure(sizes: Sizes) -> Result<(), Wrong> {
     figure::head();
+    figure::section("Readers of agents' streams");
     for payload in [200, 2 << 10, 8 << 10] {
         for agent in playable() {
             speed(sizes, agent, payload)?;

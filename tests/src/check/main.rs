@@ -28,7 +28,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         "generate" => {
-            return match generate::write(&root, &generate::files(&root)) {
+            return match generate::write_all(&root) {
                 Ok(changed) => {
                     for name in &changed {
                         let _ = writeln!(out, "wrote {name}");

@@ -183,6 +183,15 @@ const OF_WITNESSES: &[Lie] = &[
         },
     ),
     (
+        "a row calls the verification that passed a flaky one",
+        LieCode::FlakyDisagrees,
+        |copied| {
+            copied.row(LAST, |row| {
+                row["flakyRefs"] = json!([row["verification"]["witnessRef"]]);
+            });
+        },
+    ),
+    (
         "the digest of a stream is another in the witness",
         LieCode::StreamAltered,
         |copied| {

@@ -14,6 +14,40 @@ fn settings(scratch: &Scratch, text: &str) {
     fs::write(scratch.root.join("harness.toml"), text).unwrap();
 }
 
+/// A bare repository that records what its branches were, the remote `origin` of
+/// a scratch one.
+struct Remote<'a> {
+    scratch: &'a Scratch,
+    folder: String,
+}
+
+impl<'a> Remote<'a> {
+    fn of(scratch: &'a Scratch) -> Self {
+        let folder = scratch.folder().join("remote.git");
+        let folder = folder.to_str().unwrap().to_owned();
+        let git = |arguments: &[&str]| scratch.git_command(arguments.iter().copied()).end();
+        git(&["init", "-q", "--bare", &folder]).exits(0);
+        git(&["remote", "add", "origin", &folder]).exits(0);
+        let remote = Self { scratch, folder };
+        remote.git(&["config", "core.logAllRefUpdates", "true"]);
+        remote
+    }
+
+    /// Returns what git prints in the remote.
+    fn git(&self, arguments: &[&str]) -> String {
+        let arguments = ["-C", &self.folder]
+            .into_iter()
+            .chain(arguments.iter().copied());
+        let ended = self.scratch.git_command(arguments).end().exits(0);
+        ended.stdout.trim().to_owned()
+    }
+
+    /// Returns the commit of the target there.
+    fn tip(&self) -> String {
+        self.git(&["rev-parse", TARGET])
+    }
+}
+
 /// The message of the target's last commit.
 fn last_message(scratch: &Scratch) -> String {
     let git = scratch.git();
@@ -91,7 +125,7 @@ for n in 1 2; do echo $n >> src/b.txt; git add -A; git commit -qm "part $n"; don
     let message = message.message().unwrap().to_owned();
     assert!(message.starts_with("b: issue b\n"), "{message}");
     assert!(
-        message.contains("Witness: ciwitness://worker.1.b.1/land/"),
+        message.contains("Witness: ciwitness://worker.1.b.1/verify/"),
         "{message}"
     );
     assert_eq!(
@@ -211,29 +245,15 @@ fn push_is_reported_refused(ended: &Ended) {
 #[test]
 fn what_landed_is_pushed_and_never_forced() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
-    let remote = scratch.folder().join("remote.git");
-    let remote = remote.to_str().unwrap();
-    let git = |arguments: &[&str]| scratch.git_command(arguments.iter().copied()).end();
-    git(&["init", "-q", "--bare", remote]).exits(0);
-    git(&["remote", "add", "origin", remote]).exits(0);
+    let remote = Remote::of(&scratch);
     settings(&scratch, "[landing]\npush = \"origin\"\n");
     scratch.landing_batch(OWN, "true").end().exits(0);
-    let pushed = || git(&["-C", remote, "rev-parse", TARGET]).exits(0).stdout;
-    assert_eq!(pushed().trim(), first_parents(&scratch)[0].to_string());
+    assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
 
     // Another commit was pushed: reported, and not lost.
-    let tree = git(&["-C", remote, "rev-parse", &format!("{TARGET}^{{tree}}")]).exits(0);
-    let tree = tree.stdout.trim().to_owned();
-    let theirs = git(&["-C", remote, "commit-tree", "-m", "theirs", &tree]).exits(0);
-    let theirs = theirs.stdout.trim().to_owned();
-    git(&[
-        "-C",
-        remote,
-        "update-ref",
-        &format!("refs/heads/{TARGET}"),
-        &theirs,
-    ])
-    .exits(0);
+    let tree = remote.git(&["rev-parse", &format!("{TARGET}^{{tree}}")]);
+    let theirs = remote.git(&["commit-tree", "-m", "theirs", &tree]);
+    remote.git(&["update-ref", &format!("refs/heads/{TARGET}"), &theirs]);
     scratch.write_issues(format!("{}\n", issue("b")).as_bytes());
     let ended = scratch.landing_batch(OWN, "true").end().exits(1);
     assert_eq!(scratch.issue("b")["status"], "closed");
@@ -243,23 +263,16 @@ fn what_landed_is_pushed_and_never_forced() {
         ended.stdout
     );
     push_is_reported_refused(&ended);
-    assert_eq!(pushed().trim(), theirs);
+    assert_eq!(remote.tip(), theirs);
 
     // A worker alone says it likewise; a push that goes through mends it.
     scratch.write_issues(format!("{}\n", issue("c")).as_bytes());
     let alone = scratch.landing_worker(0, "w", OWN, "true").end().exits(1);
     alone.says("harness/integration was not pushed to origin: error: failed to push");
-    git(&[
-        "-C",
-        remote,
-        "update-ref",
-        "-d",
-        &format!("refs/heads/{TARGET}"),
-    ])
-    .exits(0);
+    remote.git(&["update-ref", "-d", &format!("refs/heads/{TARGET}")]);
     scratch.write_issues(format!("{}\n", issue("d")).as_bytes());
     scratch.landing_batch(OWN, "true").end().exits(0);
-    assert_eq!(pushed().trim(), first_parents(&scratch)[0].to_string());
+    assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
 }
 
 #[test]
@@ -366,11 +379,7 @@ esac
 #[test]
 fn a_program_in_a_worktree_is_not_run_for_the_push() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
-    let remote = scratch.folder().join("remote.git");
-    let remote = remote.to_str().unwrap();
-    let git = |arguments: &[&str]| scratch.git_command(arguments.iter().copied()).end();
-    git(&["init", "-q", "--bare", remote]).exits(0);
-    git(&["remote", "add", "origin", remote]).exits(0);
+    let remote = Remote::of(&scratch);
     settings(&scratch, "[landing]\npush = \"origin\"\n");
     let mark = scratch.folder().join("was-run");
     let script = format!(
@@ -387,8 +396,64 @@ fn a_program_in_a_worktree_is_not_run_for_the_push() {
     let run = scratch.landing_batch(OWN, "true").env("PATH", path);
     run.end().exits(0);
     assert!(!mark.exists());
-    let pushed = git(&["-C", remote, "rev-parse", TARGET]).exits(0).stdout;
-    assert_eq!(pushed.trim(), first_parents(&scratch)[0].to_string());
+    assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
+}
+
+#[test]
+fn work_whose_check_still_runs_is_not_pushed() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
+    let remote = Remote::of(&scratch);
+    // The check of `b` runs for a while and fails. The first push does not begin
+    // before that check has begun.
+    let begun = scratch.home().join("begun");
+    let check = format!(
+        "[ ! -e src/b.txt ] || {{ : > '{}'; sleep 1; exit 1; }}",
+        begun.display()
+    );
+    let text = format!("[landing]\npush = \"origin\"\ncheck_cmd = \"\"\"{check}\"\"\"\n");
+    settings(&scratch, &text);
+    let waits = format!(
+        "case $* in *push*) until [ -e '{}' ]; do sleep 0.01; done;; esac\n\
+         PATH=${{PATH#*:}} exec git \"$@\"",
+        begun.display()
+    );
+    let mut folders = vec![stand_in(&scratch.folder().join("bin"), "git", &waits)];
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(Into::into));
+    let path = std::env::join_paths(folders).unwrap();
+    let run = scratch.landing_batch(OWN, "true").env("PATH", path);
+    let ended = run.end().exits(1);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert_eq!(scratch.issue("b")["status"], "blocked");
+    assert!(
+        !ended.stdout.contains("landing_push_failed"),
+        "{}",
+        ended.stdout
+    );
+    let pushed = remote.git(&["log", "--walk-reflogs", "--format=%s", TARGET]);
+    assert!(!pushed.contains("b: "), "{pushed}");
+    assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
+}
+
+#[test]
+fn work_whose_check_was_cut_is_not_pushed_by_the_next_run() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let remote = Remote::of(&scratch);
+    let text = "[landing]\npush = \"origin\"\ncheck_cmd = \"[ ! -e src/b.txt ]\"\n";
+    settings(&scratch, text);
+    let batch = || scratch.landing_batch(OWN, "true");
+    let killed = batch().env("PREMATH_KILL_AT", "target-advanced:2").end();
+    assert_eq!(killed.signal, Some(9), "{killed:?}");
+    scratch.no_process_left();
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    let ended = batch().end().exits(1);
+    assert_eq!(ended.events()[0]["resumed"], true);
+    assert!(
+        !ended.stdout.contains("landing_push_failed"),
+        "{}",
+        ended.stdout
+    );
+    let pushed = remote.git(&["log", "--walk-reflogs", "--format=%s", TARGET]);
+    assert!(!pushed.contains("b: "), "{pushed}");
 }
 
 /// Attack 17: a relative URL counts from the main worktree, as for git.

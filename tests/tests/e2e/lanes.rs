@@ -219,3 +219,19 @@ fn a_person_and_the_time_end_the_making_of_lanes() {
     assert!(listed(&scratch).len() < 1000);
     assert_eq!(scratch.issue("a")["status"], "open");
 }
+
+#[test]
+fn each_lane_has_a_number_ports_and_a_database_suffix_of_its_own() {
+    let scratch = Scratch::with_issues(2, &["a", "b"].map(issue));
+    let work = r#"touch "$HOME/begun-$PREMATH_ISSUE_ID"
+for id in a b; do until [ -e "$HOME/begun-$id" ]; do sleep 0.01; done; done
+echo "$PREMATH_LANE_INDEX $PREMATH_PORT_BASE $PREMATH_DATABASE_SUFFIX" > "src/$PREMATH_ISSUE_ID.txt""#;
+    // The verification of a step runs with the numbers of its lane.
+    let verify = r#"[ -z "$PREMATH_ISSUE_ID" ] \
+  || grep -qx "$PREMATH_LANE_INDEX $PREMATH_PORT_BASE $PREMATH_DATABASE_SUFFIX" \
+    "src/$PREMATH_ISSUE_ID.txt""#;
+    scratch.landing_batch(work, verify).end().exits(0);
+    let mut found = ["src/a.txt", "src/b.txt"].map(|path| scratch.file_on(TARGET, path).unwrap());
+    found.sort();
+    assert_eq!(found, ["1 20000 _lane1\n", "2 20100 _lane2\n"]);
+}

@@ -108,6 +108,65 @@ fn a_closed_issue_whose_row_was_not_written_gets_it_once() {
 }
 
 #[test]
+fn a_blocked_issue_whose_row_was_not_written_gets_it_once() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let batch = || scratch.landing_batch("echo a > src/a.txt", "[ ! -e src/a.txt ]");
+    let killed = batch().env("PREMATH_KILL_AT", "issue-blocked").end();
+    assert_eq!(killed.signal, Some(9), "{killed:?}");
+    scratch.no_process_left();
+    assert_eq!(scratch.issue("a")["status"], "blocked");
+    assert_eq!(scratch.steps(), [Value::Null; 0]);
+    // The batch did not succeed, although nothing is left to be done.
+    let ended = batch().end().exits(1);
+    assert_eq!(ended.events()[0]["resumed"], true);
+    batch().end();
+    let rows = scratch.steps_of("a");
+    assert_eq!(rows.len(), 1, "{rows:#?}");
+    assert_eq!(rows[0]["recovered"], true);
+    assert_eq!(
+        rows[0]["failureClasses"],
+        serde_json::json!(["check_failed"])
+    );
+    assert_eq!(rows[0]["retry"]["decision"], "escalate");
+    scratch.premath(["audit"]).end().exits(0);
+    let open = ["issue", "update", "a", "--status", "open"];
+    scratch.premath(open).end().exits(0);
+    assert!(scratch.issue("a")["blocked_by"].is_null());
+}
+
+/// Work of `b` that changed nothing is adopted after a kill. Its mark is on the
+/// commit that it began at, which is that of `a`.
+fn adopts_unchanged_work(is_red: bool) {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let work = "[ $PREMATH_ISSUE_ID = b ] || echo a > src/a.txt";
+    let verify = r#"[ "$PREMATH_ISSUE_ID" != b ] || [ ! -e "$HOME/red" ]"#;
+    let batch = || scratch.landing_batch(work, verify);
+    let killed = batch().env("PREMATH_KILL_AT", "landing-marked:2").end();
+    assert_eq!(killed.signal, Some(9), "{killed:?}");
+    scratch.no_process_left();
+    if is_red {
+        fs::write(scratch.home().join("red"), "").unwrap();
+    }
+    batch().end().exits(i32::from(is_red));
+    let ended = if is_red { "blocked" } else { "closed" };
+    assert_eq!(scratch.issue("b")["status"], ended);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    let kept = scratch.file_on("harness/integration", "src/a.txt");
+    assert_eq!(kept.as_deref(), Some("a\n"));
+    scratch.premath(["audit"]).end().exits(0);
+}
+
+#[test]
+fn a_red_adoption_of_work_that_changed_nothing_takes_back_no_other_work() {
+    adopts_unchanged_work(true);
+}
+
+#[test]
+fn an_adoption_of_work_that_changed_nothing_claims_no_other_work() {
+    adopts_unchanged_work(false);
+}
+
+#[test]
 fn a_torn_tail_of_issue_memory_is_kept_aside_and_costs_no_row() {
     let scratch = Scratch::new(1);
     let text = format!("{}\n{}\n{{\"id\":\"a\",\"tit", issue("a"), issue("b"));

@@ -1,7 +1,8 @@
 //! `premath sandbox`: the explanation, and a command that is tried.
 
-use premath_tests::{Scratch, binaries, skipped};
+use premath_tests::{Scratch, binaries, issue, skipped};
 use serde_json::Value;
+use std::path::PathBuf;
 
 /// Returns whether namespaces work here.
 fn works(scratch: &Scratch) -> bool {
@@ -14,6 +15,18 @@ fn works(scratch: &Scratch) -> bool {
     let ended = ended.says("does not work here");
     skipped("premath sandbox", ended.stderr.trim());
     false
+}
+
+/// Makes a file in a folder beside the repository that may be written; returns
+/// its path.
+fn in_shared(scratch: &Scratch, name: &str, text: &str, more: &str) -> PathBuf {
+    let shared = scratch.folder().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    let file = shared.join(name);
+    std::fs::write(&file, text).unwrap();
+    let settings = format!("[sandbox]\nwrite = [\"../shared\"]\n{more}");
+    std::fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    file
 }
 
 #[test]
@@ -83,4 +96,39 @@ fn a_command_is_tried_on_the_files_of_head_and_changes_nothing() {
         .end()
         .exits(1)
         .says("only `namespaces` and `container` can be tried");
+}
+
+#[test]
+fn what_may_be_read_in_a_folder_that_may_be_written_is_there() {
+    let scratch = Scratch::with_issues(0, &[]);
+    if !works(&scratch) {
+        return;
+    }
+    let log = in_shared(&scratch, "log", "before\n", "read = [\"../shared/log\"]\n");
+    let script = format!("echo after >> '{}'", log.display());
+    let tried = scratch.premath(["sandbox", "try", "--", "sh", "-c", &script]);
+    tried.end().exits(0);
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "before\nafter\n");
+}
+
+#[test]
+fn what_a_command_names_is_not_changed_in_a_folder_that_may_be_written() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    if !works(&scratch) {
+        return;
+    }
+    let check = in_shared(&scratch, "check.sh", "[ -e src/a.txt ]\n", "");
+    let shared = check.parent().unwrap();
+    let work = format!(
+        "cd '{}' && touch new; echo exit 1 > check.sh; mv check.sh other; rm -f check.sh; \
+         cd - && echo x > src/a.txt",
+        shared.display()
+    );
+    let verify = format!("sh '{}'", check.display());
+    let batch = scratch.landing_batch(&work, &verify);
+    batch.args(["--sandbox", "namespaces"]).end().exits(0);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert!(shared.join("new").exists());
+    let left = std::fs::read_to_string(&check).unwrap();
+    assert_eq!(left, "[ -e src/a.txt ]\n");
 }

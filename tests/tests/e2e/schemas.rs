@@ -60,6 +60,7 @@ impl Forms {
         };
         let mut compiler = Compiler::new();
         compiler.enable_format_assertions();
+        let mut places = Vec::new();
         for entry in fs::read_dir(folder()).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap();
@@ -80,8 +81,15 @@ impl Forms {
                 close(&mut closed);
             }
             let both = [("open", open), ("closed", closed)].map(|(form, schema)| {
-                let place = format!("schema:{form}:{kind}");
+                let place = format!("file:///{form}/{kind}.schema.json");
                 compiler.add_resource(&place, schema).unwrap();
+                place
+            });
+            places.push((kind, both));
+        }
+        // One may refer to another.
+        for (kind, both) in places {
+            let both = both.map(|place| {
                 compiler
                     .compile(&place, &mut forms.schemas)
                     .unwrap_or_else(|error| panic!("{kind}: {error:#}"))

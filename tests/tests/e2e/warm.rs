@@ -471,3 +471,90 @@ fn a_command_that_cannot_run_twice_begins_with_nothing() {
         assert_eq!(bases(), 2, "{name}");
     }
 }
+
+/// Leaves a tagged cache with what the base says, a folder without a tag, and a
+/// tagged one that git does not ignore. It says what it found in the cache.
+const CACHE: &str = r#"echo "${PREMATH_ISSUE_ID:-base} $(cat cache/state 2> /dev/null)" >> "$HOME/caches"
+for folder in cache ignored out; do mkdir -p "$folder"; done
+for folder in cache out; do
+  echo 'Signature: 8a477f597d28d172789f06886806bc55' > "$folder/CACHEDIR.TAG"
+  cat src/base.txt > "$folder/state"
+done
+echo plain > ignored/state
+"#;
+
+/// Says what it finds in the three folders, and changes what it can.
+const USE: &str = r#"cat cache/state ignored/state out/state > "src/$PREMATH_ISSUE_ID.txt" 2> /dev/null
+echo poison > cache/state; echo mine > cache/own-of-$PREMATH_ISSUE_ID
+ls cache > "src/$PREMATH_ISSUE_ID-names.txt"
+[ $PREMATH_ISSUE_ID != b ] || rm -rf cache/*
+[ $PREMATH_ISSUE_ID != c ] || { mkdir -p out; echo work > out/work; }"#;
+
+/// A repository whose build leaves caches; `None` where namespaces do not work.
+fn with_caches(lanes: usize) -> Option<Scratch> {
+    let scratch = prepared(lanes, &["a", "b", "c", "d"]);
+    if !works(&scratch) {
+        return None;
+    }
+    let ignored = "/ignored/\n/cache/\n";
+    commit(&scratch, &[("build.sh", CACHE), (".gitignore", ignored)]);
+    Some(scratch)
+}
+
+fn use_caches(scratch: &Scratch) {
+    let batch = scratch.landing_batch(USE, VERIFY).args(["--lanes", "1"]);
+    batch.args(["--sandbox", "namespaces"]).end().exits(0);
+}
+
+#[test]
+fn work_begins_with_the_caches_of_the_base_and_leaves_none() {
+    let Some(scratch) = with_caches(0) else {
+        return;
+    };
+    use_caches(&scratch);
+    let state = beside(&scratch).join("warm/cache/state");
+    assert_eq!(fs::read_to_string(state).unwrap(), "base\n");
+    for name in ["a", "b", "c", "d"] {
+        let of = |file: &str| scratch.file_on(TARGET, &format!("src/{name}{file}.txt"));
+        assert_eq!(of("").as_deref(), Some("base\n"), "{name}");
+        let names = format!("CACHEDIR.TAG\nown-of-{name}\nstate\n");
+        assert_eq!(of("-names"), Some(names));
+    }
+    // A folder that git does not ignore is work, and never mounted over.
+    let work = scratch.file_on(TARGET, "out/work");
+    assert_eq!(work.as_deref(), Some("work\n"));
+    let found = fs::read_to_string(scratch.home().join("caches")).unwrap();
+    let poisoned = found.lines().filter(|line| line.contains("poison"));
+    assert_eq!(poisoned.count(), 0, "{found}");
+}
+
+/// A build may have put what they hold into the caches.
+#[test]
+fn work_begins_without_caches_where_verifications_have_files_of_their_own() {
+    let Some(scratch) = with_caches(0) else {
+        return;
+    };
+    fs::write(scratch.root.join("ignored.env"), "SECRET\n").unwrap();
+    let exclude = scratch.root.join(".git/info/exclude");
+    fs::write(exclude, "/ignored.env\n/harness.toml\n").unwrap();
+    let settings = "[verify]\nprovide = [\"ignored.env\"]\n";
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    use_caches(&scratch);
+    assert!(beside(&scratch).join("warm/cache/state").exists());
+    let found = scratch.file_on(TARGET, "src/a.txt");
+    assert_eq!(found.as_deref(), Some(""));
+}
+
+#[test]
+fn a_worktree_of_a_persons_own_keeps_its_caches() {
+    let Some(scratch) = with_caches(1) else {
+        return;
+    };
+    let work = r#"mkdir -p cache; cat cache/state > "src/$PREMATH_ISSUE_ID.txt"
+        echo "of $PREMATH_ISSUE_ID" > cache/state"#;
+    let run = scratch.landing_batch(work, VERIFY);
+    run.args(["--sandbox", "namespaces"]).end().exits(0);
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some(""));
+    let own = fs::read_to_string(scratch.lanes[0].join("cache/state"));
+    assert_eq!(own.unwrap(), "of d\n");
+}

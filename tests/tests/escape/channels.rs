@@ -90,8 +90,11 @@ fn a_terminal_multiplexer_is_reached(ground: &mut Ground) {
     let socket = ground.path("home/tmux.sock").display().to_string();
     let server = ground.run(Path::new("tmux")).args(["-S", &socket, "-D"]);
     ground.stands_by(server);
+    // The server removes its lock file after it made the socket.
+    let lock = format!("{socket}.lock");
     let is_up = premath_tests::until(premath_tests::PATIENCE / 10, || {
-        fs::exists(&socket).unwrap().then_some(())
+        let is_locked = fs::exists(&lock).unwrap();
+        (fs::exists(&socket).unwrap() && !is_locked).then_some(())
     });
     assert!(is_up.is_some(), "tmux makes its socket");
     ground.environment("TMUX", &format!("{socket},1,0"));

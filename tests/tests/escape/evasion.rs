@@ -3,6 +3,7 @@
 
 use crate::ground::Ground;
 use premath_tests::Length;
+use std::path::Path;
 
 attacks! {
     memory_of_files_without_a_name_is_bounded,
@@ -15,6 +16,9 @@ attacks! {
     files_in_flight_are_bounded,
     files_that_are_only_mapped_are_bounded,
     files_in_a_folder_that_is_shut_are_bounded,
+    what_others_hide_is_not_charged,
+    a_dead_main_thread_hides_nothing,
+    files_of_one_thread_are_bounded,
 }
 
 /// What a step may have: half of what the attacks take, or less. Other tests use
@@ -28,6 +32,8 @@ fn takes(ground: &mut Ground, ways: &[(&str, &str)]) {
         let script = format!("python3 - <<'END'\n{PYTHON}\n{code}\nkept({way:?})\nEND");
         ground.hostile(&format!("h{number}"), &script).may_be_cut();
     }
+    // Not the time limit is to end them.
+    ground.limits_steps_to(300);
     ground.settings(LIMITS);
     ground.nights();
     for number in 0..ways.len() {
@@ -54,8 +60,8 @@ libc.shmdt.argtypes = [ctypes.c_void_p]
 libc.shmat.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int]
 MIB = 1 << 20
 def begun(): print("begun", flush=True)
-def refused(why): print("refused", why, flush=True); sys.exit()
-def kept(way): time.sleep(15); print("kept", way, flush=True)
+def refused(why): print("refused", why, flush=True); os._exit(0)
+def kept(way): time.sleep(30); print("kept", way, flush=True)
 def fill(fd, mib):
     block = b"x" * MIB
     for _ in range(mib): os.write(fd, block)
@@ -215,4 +221,69 @@ for top in os.environ["TMPDIR"], "ignored":
     os.chmod(top + "/shut", 0)
     for fd in fds: fill(fd, 20); os.close(fd)"#;
     takes(ground, &[("shut", shut)]);
+}
+
+/// In Landlock a step is in the network of the machine: a connection that waits
+/// there may be another program's, and so may the room that the disk loses.
+fn what_others_hide_is_not_charged(ground: &mut Ground) {
+    let others = r#"
+import os, socket, sys, tempfile
+listener, client = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+name = b"\0premath-" + str(os.getpid()).encode()
+listener.bind(name); listener.listen(); client.connect(name)
+with tempfile.TemporaryFile(dir=sys.argv[1]) as file:
+    print("ready", flush=True)
+    while True:
+        file.seek(0); file.truncate()
+        for _ in range(300): file.write(b"x" * (1 << 20)); file.flush()"#;
+    let folder = ground.path("outside").display().to_string();
+    let run = ground
+        .run(Path::new("python3"))
+        .args(["-c", others, &folder]);
+    let others = ground.stands_by(run);
+    let is_ready = premath_tests::until(premath_tests::PATIENCE / 10, || {
+        ground.said_by(others).contains("ready").then_some(())
+    });
+    assert!(is_ready.is_some(), "{}", ground.said_by(others));
+    // As long as several checks of the disk take.
+    ground.hostile("h", "sleep 3");
+    ground.settings(LIMITS);
+    ground.nights();
+}
+
+/// What a thread does. By the number of a process whose main thread has ended,
+/// `/proc` shows no memory and no files; and a thread may have files of its own.
+const THREADS: &str = r#"
+import platform, threading
+def in_thread(work):
+    threading.Thread(target=work).start()
+def no_main():
+    libc.syscall({"x86_64": 60}.get(platform.machine(), 93), 0)
+"#;
+
+fn a_dead_main_thread_hides_nothing(ground: &mut Ground) {
+    let way = |hold: &str| {
+        format!(
+            "{THREADS}\ndef hold():\n    held = {hold}\n    kept('headless')\nin_thread(hold); no_main()"
+        )
+    };
+    let memory = way("b'x' * (512 * MIB)");
+    let files = way("list(unnamed())");
+    takes(ground, &[("memory", &memory), ("files", &files)]);
+}
+
+fn files_of_one_thread_are_bounded(ground: &mut Ground) {
+    let way = |part: &str| {
+        format!(
+            r#"{THREADS}
+done = threading.Event()
+def hold():
+    if {part} != 0: refused("files of its own")
+    held = list(unnamed()); kept("in a thread"); done.set()
+in_thread(hold); done.wait(90)"#
+        )
+    };
+    let unshare = way("libc.unshare(0x400)");
+    let close = way("libc.close_range(1000, 1000, 2)");
+    takes(ground, &[("unshare", &unshare), ("close_range", &close)]);
 }

@@ -7,6 +7,7 @@ attacks! {
     every_process_of_the_user_is_killed,
     every_process_of_the_user_is_stopped,
     a_daemon_writes_into_later_steps,
+    a_daemon_outlives_a_harness_that_its_step_killed,
     a_child_holds_the_output_open,
     a_step_ignores_the_request_to_end,
 }
@@ -48,7 +49,40 @@ cp "$TMPDIR/daemon" ignored-daemon; mkdir -p ignored; mv ignored-daemon ignored/
 echo x > src/h.txt"#;
     ground.hostile("h", script).hostile("i", script);
     ground.nights();
-    // What it writes while its own step runs is that step's work.
+    wrote_into_own_work_alone(ground);
+}
+
+/// The step stops its supervisor, kills the coordinator above it, then the
+/// supervisor; the user starts the batch again. The daemon waits for the next
+/// step of each lane, by the session that the harness publishes there.
+fn a_daemon_outlives_a_harness_that_its_step_killed(ground: &mut Ground) {
+    let script = r#"[ "$PREMATH_LEASE_GENERATION" = 1 ] || exit 0
+supervisor=${PREMATH_SUPERVISOR%.*}
+above=$(cut -d ' ' -f 4 "/proc/$supervisor/stat")
+daemon() {
+  trap '' HUP TERM INT; cd /; i=0; last=; while [ $i -lt 400 ]; do
+    id=$(grep -o 'n[12]-[123]' "$1/.premath/harness_session.json" | head -n 1)
+    if [ "$id" != "$last" ]; then sleep 0.3; echo evil > "$1/src/evil-h.txt"; last=$id; fi
+    i=$((i+1)); sleep 0.1
+  done
+}
+for lane in "$ROOT-lanes/lane-01" "$ROOT-lanes/lane-02"; do
+  daemon "$lane" > /dev/null 2>&1 < /dev/null &
+done
+kill -STOP "$supervisor"
+case $above in ''|0|1) ;; *) kill -KILL "$above" ;; esac
+kill -KILL "$supervisor"; :"#;
+    ground.honest_work_takes(1);
+    ground.hostile("h", script).may_be_cut();
+    ground.begins();
+    ground.harness().end();
+    ground.is_cut();
+    ground.night();
+    wrote_into_own_work_alone(ground);
+}
+
+/// What a daemon writes while its own step runs is that step's work.
+fn wrote_into_own_work_alone(ground: &mut Ground) {
     let log = ["log", "--format=issue %s", "--name-only", TARGET];
     let log = ground.try_git(&log).stdout;
     let mut issue = "";

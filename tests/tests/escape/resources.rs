@@ -27,7 +27,19 @@ fn a_fork_bomb_costs_its_own_step_alone(ground: &mut Ground) {
     if !is_alone(ground.user(), "a fork bomb") {
         return;
     }
-    let script = r#"i=0; while [ $i -lt 3000 ]; do setsid sleep 4 & i=$((i+1)); done; sleep 3"#;
+    // A shell ends where it cannot fork; this process does not.
+    let script = r#"python3 - <<'END'
+import os, time
+end = time.monotonic() + 6
+while time.monotonic() < end:
+    try:
+        if os.fork() == 0:
+            os.setsid()
+            time.sleep(6)
+            os._exit(0)
+    except OSError:
+        time.sleep(0.01)
+END"#;
     ground.hostile("h", script).may_be_cut();
     ground.honest_work_takes(1);
     ground.settings(LIMITS);

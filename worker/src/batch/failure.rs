@@ -2,6 +2,7 @@
 
 use super::Batch;
 use crate::prompt::{LastFailure, Neighbour};
+use premath_kernel::policy::landing::verification_rounds;
 use premath_memory::{IssueRow, StoreError};
 
 /// The last step of an issue that failed in this batch.
@@ -40,9 +41,8 @@ impl Batch {
             premath_memory::artifact::read(&path).ok().flatten()
         };
         // The last command that was run; a landing may fail without one.
-        let phases = premath_kernel::policy::landing::ROUNDS.iter().rev();
-        let last = phases
-            .chain(&["verify", "work"])
+        let last = verification_rounds()
+            .chain(["work"])
             .find(|phase| read(phase, "stderr").is_some());
         let end_of = |extension: &str| {
             last.and_then(|phase| read(phase, extension))

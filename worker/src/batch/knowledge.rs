@@ -8,7 +8,7 @@ use premath_kernel::issue::dispatch::{Discoveries, Discovery, is_follow_up};
 use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::record::event::LandingCheck;
 use premath_kernel::record::trajectory::{Account, BatchHistory, StepRow, action};
-use premath_memory::{IssueRow, StoreError, View};
+use premath_memory::{IssueRow, MemoryView, StoreError};
 use premath_worktree::landing::LandingError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Knowledge {
     }
 
     /// Returns where the work of closed issues landed.
-    pub(super) fn landed(&self, view: &View<'_>) -> Vec<(&str, &LandingRecord)> {
+    pub(super) fn landed(&self, view: &MemoryView<'_>) -> Vec<(&str, &LandingRecord)> {
         let is_closed = |issue: &str| {
             view.row(issue)
                 .is_some_and(|row| row.issue.status.is_terminal())

@@ -7,6 +7,7 @@ mod error;
 mod failure;
 mod holder;
 mod knowledge;
+mod landing_queue;
 mod opening;
 mod outside;
 mod recovery;
@@ -19,7 +20,7 @@ pub use error::BatchError;
 pub use opening::Opening;
 pub use outside::foreign_warning;
 pub use premath_kernel::record::trajectory::RecoverAt;
-pub use supervision::{EndedStep, StepEnd, SupervisionChange};
+pub use supervision::{SupervisedEnd, SupervisedStep, SupervisionChange};
 pub(crate) use warmth::WarmState;
 pub use warmth::{Leaving, Warmth};
 
@@ -28,6 +29,8 @@ use crate::interrupt::Interrupt;
 use crate::settings::Settings;
 pub(crate) use holder::batch_holder;
 use knowledge::Knowledge;
+use landing_queue::SharedQueue;
+pub(crate) use landing_queue::{Assumption, LandingPlace, LandingReservation, PlaceStep};
 use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
 use premath_kernel::policy::admission::Admission;
@@ -35,7 +38,7 @@ use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{StepRow, action, batch_end_row};
-use premath_memory::{IssueMemory, Trajectory, TrajectoryFileError, View, clock};
+use premath_memory::{IssueMemory, MemoryView, Trajectory, TrajectoryFileError, clock};
 use premath_worktree::landing::Landing;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,6 +70,7 @@ pub struct Batch {
     resumed: bool,
     knowledge: Mutex<Knowledge>,
     admission: Mutex<Admission>,
+    landing_queue: SharedQueue,
     /// Whether landed work may not be pushed yet.
     owes_push: AtomicBool,
     kill_switch: KillSwitch,
@@ -103,7 +107,7 @@ impl Batch {
 
     /// Returns whether landed work may not be pushed yet, to one caller.
     pub(crate) fn take_owed_push(&self) -> bool {
-        let has_closed = |view: View<'_>| {
+        let has_closed = |view: MemoryView<'_>| {
             let mut rows = view.rows();
             rows.any(|row| row.issue.closed_by_step.is_some())
         };

@@ -2,6 +2,7 @@
 
 use super::holder::{batch_holder, is_alive};
 use super::knowledge::Knowledge;
+use super::landing_queue::SharedQueue;
 use super::{Batch, BatchError, RecoverAt, Warmth};
 use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
@@ -117,6 +118,7 @@ impl Batch {
         }
         start.row.instruction_refs = settings.mode.instruction_refs();
         let batch = Self {
+            landing_queue: SharedQueue::new(settings.landing.speculation),
             admission: Mutex::new(admission_of(&settings, &knowledge, &start.id)),
             settings,
             memory,

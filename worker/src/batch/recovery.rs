@@ -2,12 +2,14 @@
 
 use super::holder::is_alive;
 use super::{Batch, BatchError};
+use jiff::Timestamp;
+use premath_kernel::issue::Status;
 use premath_kernel::json::token;
 use premath_kernel::record::boundary::Boundary;
-use premath_kernel::record::trajectory::{ClosedIssue, RecoverAt, is_settled};
+use premath_kernel::record::trajectory::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
 use premath_kernel::record::trajectory::{CrossingResult, WorldRecord};
 use premath_kernel::record::world::WorldSelection;
-use premath_memory::{StoreError, clock};
+use premath_memory::{IssueRow, StoreError, clock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -15,9 +17,18 @@ use std::time::Duration;
 const FRESH: Duration = Duration::from_secs(1);
 const FRESH_LOOKS: u32 = 20;
 
+/// Returns the step that blocked an issue.
+fn blocked_by(row: &IssueRow) -> Option<BlockedBy> {
+    if row.issue.status != Status::Blocked {
+        return None;
+    }
+    let by = row.value().get("blocked_by")?.clone();
+    serde_json::from_value(by).ok()
+}
+
 impl Batch {
-    /// Gives closed issues whose step has no row the row that a killed worker
-    /// could not write any more.
+    /// Gives closed and blocked issues whose step has no row the row that a
+    /// killed worker could not write any more.
     ///
     /// A worker that lives writes its row right after its close, and knows
     /// more: while another batch runs, fresh closes are left to it.
@@ -67,16 +78,21 @@ impl Batch {
         Ok(())
     }
 
-    /// Counts the closed issues without a row that were closed longer ago than
-    /// a grace.
+    /// Counts the closed and blocked issues whose step has no row and ended
+    /// longer ago than a grace.
     fn missing_rows(&self, grace: Duration) -> Result<usize, StoreError> {
         let now = clock::now().wall;
         self.memory.view(|view| {
             view.rows()
                 .filter(|row| {
-                    row.issue.closed_by_step.as_deref().is_some_and(|step| {
-                        !self.trajectory.has_step(step).unwrap_or(true)
-                            && is_settled(&row.text_of("closed_at"), grace, now)
+                    let closed = row.issue.closed_by_step.as_deref();
+                    let (step, at) = match closed {
+                        Some(step) => (Some(step.to_owned()), "closed_at"),
+                        None => (blocked_by(row).map(|by| by.step_id), "updated_at"),
+                    };
+                    step.is_some_and(|step| {
+                        !self.trajectory.has_step(&step).unwrap_or(true)
+                            && is_settled(&row.text_of(at), grace, now)
                     })
                 })
                 .count()
@@ -97,6 +113,25 @@ impl Batch {
         })
     }
 
+    /// Records the failed attempts of issues that were blocked by a step without
+    /// a row.
+    fn recover_blocked(&self, grace: Duration, now: Timestamp) -> Result<(), BatchError> {
+        let blocked: Vec<(String, BlockedBy)> = self.memory.view(|view| {
+            view.rows()
+                .filter(|row| is_settled(&row.text_of("updated_at"), grace, now))
+                .filter_map(|row| Some((row.issue.id.to_string(), blocked_by(row)?)))
+                .collect()
+        })?;
+        for (issue_id, by) in blocked {
+            if !self.trajectory.has_step(&by.step_id)? {
+                let row = by.recovered_row(&issue_id, &self.id, clock::now().wall);
+                self.record(&row)?;
+                self.reached(Boundary::RowRecovered);
+            }
+        }
+        Ok(())
+    }
+
     fn recover(&self, at: RecoverAt) -> Result<(), BatchError> {
         let others = self
             .knowledge()
@@ -106,6 +141,7 @@ impl Batch {
             .any(|open| open.batch_id != self.id && is_alive(&open.holder));
         let grace = at.grace(others);
         let now = clock::now().wall;
+        self.recover_blocked(grace, now)?;
         let closed: Vec<ClosedIssue> = self.memory.view(|view| {
             view.rows()
                 .filter_map(|row| {

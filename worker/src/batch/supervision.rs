@@ -5,7 +5,7 @@ use super::Batch;
 use premath_kernel::policy::admission::StepResult;
 use premath_kernel::policy::breaker::{Blame, BreakerChange, blame};
 use premath_kernel::policy::budget::{Budget, Spent};
-use premath_kernel::policy::provider::{Answer, ProviderChange, UsageLimit};
+use premath_kernel::policy::provider::{ProviderAnswer, ProviderChange, UsageLimit};
 use premath_kernel::policy::room::Shortage;
 use premath_kernel::record::trajectory::{
     Account, IssueAccount, breaker_row, budget_row, provider_row, room_row,
@@ -27,11 +27,11 @@ pub enum SupervisionChange {
 
 /// What a batch needs to know about a step that ended.
 #[derive(Clone, Copy, Debug)]
-pub struct EndedStep<'a> {
+pub struct SupervisedStep<'a> {
     /// The issue.
     pub issue_id: &'a str,
     /// How it ended.
-    pub end: StepEnd,
+    pub end: SupervisedEnd,
     /// Every failure class.
     pub failure_classes: &'a [String],
     /// The limit by which the provider refused more work.
@@ -40,7 +40,7 @@ pub struct EndedStep<'a> {
 
 /// How a step ended, as far as the steps after it depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepEnd {
+pub enum SupervisedEnd {
     /// The issue is closed.
     Closed,
     /// The work failed, or was refused.
@@ -70,18 +70,18 @@ impl Batch {
     pub fn step_ended(
         &self,
         worker: &str,
-        step: &EndedStep<'_>,
+        step: &SupervisedStep<'_>,
     ) -> Result<Vec<SupervisionChange>, TrajectoryFileError> {
         let now = clock::now().wall;
         let answer = match (step.limit, step.end) {
-            (Some(limit), _) => Answer::Refused(limit),
-            (None, StepEnd::Cut) => Answer::Unknown,
-            (None, StepEnd::Closed | StepEnd::Failed) => Answer::Answered,
+            (Some(limit), _) => ProviderAnswer::Refused(limit),
+            (None, SupervisedEnd::Cut) => ProviderAnswer::Unknown,
+            (None, SupervisedEnd::Closed | SupervisedEnd::Failed) => ProviderAnswer::Answered,
         };
         let blamed = match (step.end, step.limit) {
-            (StepEnd::Closed, _) => Blame::Issue,
-            (StepEnd::Cut, _) | (StepEnd::Failed, Some(_)) => Blame::Nobody,
-            (StepEnd::Failed, None) => blame(&self.settings.retry, step.failure_classes),
+            (SupervisedEnd::Closed, _) => Blame::Issue,
+            (SupervisedEnd::Cut, _) | (SupervisedEnd::Failed, Some(_)) => Blame::Nobody,
+            (SupervisedEnd::Failed, None) => blame(&self.settings.retry, step.failure_classes),
         };
         let result = StepResult {
             worker,

@@ -17,6 +17,8 @@ pub(crate) struct WarmState {
     pub(crate) folder: PathBuf,
     /// What is in it.
     pub(crate) layer: Layer,
+    /// The cache folders at its top, which the work of a step begins with too.
+    pub(crate) caches: Vec<String>,
     /// Keeps other harnesses from replacing it.
     pub(crate) _in_use: WarmUse,
 }

@@ -1,7 +1,7 @@
 //! Listens to an agent while it works: its event stream, how long it has been
 //! silent, and what it is doing (`agents.md`, "Supervision").
 
-use crate::settings::Limits;
+use crate::settings::CommandLimits;
 use premath_evidence::{Agent, AgentStream, FoldedStream};
 use premath_kernel::policy::budget::{Budget, Spent};
 use premath_kernel::policy::silence::{AgentPhase, AgentTimeout, SilenceLimits};
@@ -35,7 +35,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Begins to listen to a file that is still empty.
-    pub(crate) fn new(agent: Agent, file: File, limits: &Limits, budget: Budget) -> Self {
+    pub(crate) fn new(agent: Agent, file: File, limits: &CommandLimits, budget: Budget) -> Self {
         Self {
             stream: AgentStream::new(agent),
             file,
@@ -123,7 +123,7 @@ impl Listener {
 }
 
 /// Returns what an agent used, as a budget counts it.
-pub(crate) fn spent(spent: premath_evidence::Spent) -> Spent {
+pub(crate) fn spent(spent: premath_evidence::RunSpending) -> Spent {
     Spent {
         tokens: spent
             .tokens
@@ -144,9 +144,9 @@ mod tests {
 
     fn listener_with(limit: Duration, budget: Budget) -> (File, Listener) {
         let file = tempfile::tempfile().unwrap();
-        let mut limits = Limits {
+        let mut limits = CommandLimits {
             stream_cap: 1_000,
-            ..Limits::default()
+            ..CommandLimits::default()
         };
         limits.silence.first_event = limit;
         let listener = Listener::new(Agent::Codex, file.try_clone().unwrap(), &limits, budget);
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn an_open_step_of_opencode_may_be_a_call() {
         let mut file = tempfile::tempfile().unwrap();
-        let limits = Limits::default();
+        let limits = CommandLimits::default();
         let mut listener = Listener::new(
             Agent::OpenCode,
             file.try_clone().unwrap(),

@@ -36,12 +36,29 @@ use std::sync::Arc;
 use tokio::runtime::Runtime;
 use world::RemoteSite;
 
+/// Which lane is to be booted.
+#[derive(Clone, Debug)]
+pub struct LanePlan {
+    /// The worker's id.
+    pub worker_id: String,
+    /// The worktree.
+    pub worktree: PathBuf,
+    /// The number of the lane, from 1.
+    pub index: usize,
+    /// Whether a cycle among the issues does not refuse the boot: for a batch
+    /// that is resumed, where a cycle that appeared in its middle holds its
+    /// members and the rest continues.
+    pub tolerate_cycle: bool,
+}
+
 /// A worktree that is locked and booted, ready for steps.
 #[derive(Debug)]
 pub struct Lane {
     pub(crate) batch: Arc<Batch>,
     pub(crate) worker_id: String,
     pub(crate) worktree: PathBuf,
+    /// The number of the lane, from 1.
+    index: usize,
     /// The published files in the worktree.
     pub(crate) roots: LaneRoots,
     /// What the harness keeps of the lane, where no step sees it.

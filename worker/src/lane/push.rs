@@ -2,17 +2,24 @@
 //! own credentials, and never forced.
 
 use super::Lane;
-use super::command::{Occasion, Phase};
+use super::command::{CommandError, Occasion, Phase, Ran};
+use crate::cause::chain;
+use crate::interrupt::Level;
 use crate::settings::trusted_path;
 use crate::witness;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::PushFailure;
 use premath_memory::{artifact, clock};
+use premath_worktree::landing::LandingError;
+use std::time::Duration;
 
 /// What pushes; names reach it as variables. It runs in the main worktree: a
 /// remote's relative URL counts from there, and the git folder of a lane is not
 /// opened.
-const PUSH: &str = r#"git -C "$PREMATH_PUSH_FROM" push --porcelain -- "$PREMATH_PUSH_REMOTE" "$PREMATH_PUSH_REF:$PREMATH_PUSH_REF""#;
+const PUSH: &str = r#"git -C "$PREMATH_PUSH_FROM" push --porcelain -- "$PREMATH_PUSH_REMOTE" "$PREMATH_PUSH_COMMIT:$PREMATH_PUSH_REF""#;
+
+/// How often a push looks whether a landing ended.
+const LOOK: Duration = Duration::from_millis(10);
 
 impl Lane {
     /// Pushes the target for a batch that was cut: it may have landed work that
@@ -32,7 +39,57 @@ impl Lane {
         let Some(remote) = &batch.landing.rule().push else {
             return true;
         };
+        // The tip after the right to push: another lane must not push a later one
+        // in between.
         let mut failure = batch.landing.pushes();
+        let commit = self.settled_tip();
+        let (pushed, has_passed) = match commit {
+            Ok(commit) => {
+                let pushed = self.push(remote, &commit, (step_id, issue_id, generation));
+                let has_passed = pushed.as_ref().is_ok_and(|ran| ran.passed());
+                (pushed.map_err(|error| error.to_string()), has_passed)
+            }
+            Err(why) => (Err(why), false),
+        };
+        batch.reached(Boundary::TargetPushed);
+        *failure = (!has_passed).then(|| {
+            let why = match pushed {
+                Ok(_) => self.rejection(step_id),
+                Err(why) => why,
+            };
+            tracing::warn!(%step_id, why, "the landing target was not pushed");
+            PushFailure {
+                target: batch.landing.target().to_owned(),
+                remote: remote.clone(),
+                reason: why,
+            }
+        });
+        has_passed
+    }
+
+    /// Returns the tip of the target while nothing is landing, without work that a
+    /// harness that died has marked: what is not checked may be taken off again.
+    fn settled_tip(&self) -> Result<String, String> {
+        let landing = &self.batch.landing;
+        let reason = |error: LandingError| chain(&error);
+        loop {
+            if let Some(_lock) = landing.try_lock().map_err(reason)? {
+                return landing.start().map_err(reason);
+            }
+            if self.batch.interrupt.level() >= Level::Kill {
+                return Err("the batch was interrupted while other work landed".to_owned());
+            }
+            std::thread::park_timeout(LOOK);
+        }
+    }
+
+    fn push(
+        &mut self,
+        remote: &str,
+        commit: &str,
+        (step_id, issue_id, generation): (&str, &str, u64),
+    ) -> Result<Ran, CommandError> {
+        let batch = self.batch.clone();
         let reference = format!("refs/heads/{}", batch.landing.target());
         let variables = [
             (
@@ -40,6 +97,7 @@ impl Lane {
                 batch.settings.roots.repository.clone().into(),
             ),
             ("PREMATH_PUSH_REMOTE", remote.into()),
+            ("PREMATH_PUSH_COMMIT", commit.into()),
             ("PREMATH_PUSH_REF", reference.into()),
             // It runs unconfined, and so does what it starts.
             ("PATH", trusted_path(&batch.settings.roots.repository)),
@@ -53,22 +111,7 @@ impl Lane {
             variables: &variables,
             task: None,
         };
-        let pushed = self.run(Phase::Push, PUSH, &occasion, None, None);
-        batch.reached(Boundary::TargetPushed);
-        let has_passed = pushed.as_ref().is_ok_and(|ran| ran.passed());
-        *failure = (!has_passed).then(|| {
-            let why = match pushed {
-                Ok(_) => self.rejection(step_id),
-                Err(error) => error.to_string(),
-            };
-            tracing::warn!(%step_id, why, "the landing target was not pushed");
-            PushFailure {
-                target: batch.landing.target().to_owned(),
-                remote: remote.clone(),
-                reason: why,
-            }
-        });
-        has_passed
+        self.run(Phase::Push, PUSH, &occasion, None, None)
     }
 
     /// Returns what git reported about a push that failed.

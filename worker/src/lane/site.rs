@@ -115,8 +115,14 @@ impl Lane {
     /// Puts the checkout for verifications at a commit.
     pub(crate) fn put_checkout_at(&mut self, commit: &str) -> Result<TreeState, SiteError> {
         self.renew_checkout()?;
-        let ignored = self.ignored(self.site.checkout.tree(), &self.site.state.checkout_setup)?;
-        self.site.checkout.put_at(commit, &ignored)?;
+        // An error half-way is mended by looking at all files.
+        let is_moved =
+            self.is_checkout_ours() && matches!(self.site.checkout.move_to(commit), Ok(true));
+        if !is_moved {
+            let tree = self.site.checkout.tree();
+            let ignored = self.ignored(tree, &self.site.state.checkout_setup)?;
+            self.site.checkout.put_at(commit, &ignored)?;
+        }
         provide(&self.batch.settings.provided, &self.site.checkout, commit)?;
         self.warm_to(commit);
         let checkout = &self.site.checkout;
@@ -150,9 +156,28 @@ impl Lane {
         Ok(())
     }
 
+    /// Returns whether only the harness can have written the checkout since it was
+    /// put at a commit, but for commands of [`Lane::touch_checkout`].
+    pub(crate) fn is_checkout_ours(&self) -> bool {
+        let folder = self.site.checkout.folder();
+        self.confinement.mounts() && !self.confinement.opens_any_of(folder)
+    }
+
+    /// Returns whether only the harness can write the worktree while no command
+    /// runs in it: it was made for this lane, no other command sees it, and no
+    /// process of a command outlives it.
+    pub(crate) fn is_worktree_ours(&self) -> bool {
+        self.confinement.mounts()
+            && !self.confinement.opens_any_of(&self.worktree)
+            && is_provisioned(self.tree.git_folder())
+    }
+
     /// Records that a command may write the checkout, before it starts. The setup
     /// of the operator's base may: what it leaves is meant to stay.
     pub(crate) fn touch_checkout(&self, phase: Phase, head: &str) -> Result<(), StoreError> {
+        if phase.is_verification() && self.stack_of(phase).is_none() {
+            self.site.checkout.forget();
+        }
         let is_operators = phase == Phase::VerifySetup && head == self.site.origin;
         if !phase.is_verification() || self.stack_of(phase).is_some() || is_operators {
             return Ok(());
@@ -177,7 +202,20 @@ impl Lane {
     /// Puts a worktree of the harness's own at a commit, and deletes what steps
     /// left in it; in a person's own worktree ignored files stay.
     pub(crate) fn reset(&self, base: &Base) -> Result<(), TreeError> {
-        let ignored = if is_provisioned(self.tree.git_folder()) {
+        let ignored = self.ignored_of_lane();
+        self.tree.reset(base, &ignored)
+    }
+
+    /// Does the same after a step that succeeded, by what was seen of its work.
+    pub(crate) fn reset_after_work(&self, base: &Base) -> Result<(), TreeError> {
+        if !self.is_worktree_ours() {
+            return self.reset(base);
+        }
+        self.tree.reset_as_seen(base, &self.ignored_of_lane())
+    }
+
+    fn ignored_of_lane(&self) -> Ignored {
+        if is_provisioned(self.tree.git_folder()) {
             let ignored = self.ignored(&self.tree, &self.site.state.setup);
             ignored.unwrap_or_else(|error| {
                 tracing::warn!(%error, "the record of the setup cannot be read");
@@ -185,8 +223,7 @@ impl Lane {
             })
         } else {
             Ignored::Stay
-        };
-        self.tree.reset(base, &ignored)
+        }
     }
 
     /// Returns the worktree that a command of a phase runs in.

@@ -11,13 +11,14 @@ use super::command::Phase;
 use crate::batch::WarmState;
 use crate::cause::chain;
 use crate::environment;
-use crate::sandbox::Stack;
+use crate::sandbox::{Seed, Stack};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::Status;
 use premath_kernel::json::canonical;
 use premath_kernel::policy::landing::LandingMode;
 use premath_memory::roots::WarmRoots;
 use premath_memory::{StoreError, WarmBuild, artifact, clock};
+use premath_worktree::ownership::is_provisioned;
 use premath_worktree::removal::{Guard, remove_owned};
 use premath_worktree::tree::{Layer, is_untouched};
 use serde::{Deserialize, Serialize};
@@ -226,7 +227,7 @@ impl Lane {
         });
         let origin = self.site.origin.clone();
         let ran = match self.put_checkout_at(&origin) {
-            Ok(_) => self.run_verification(Phase::Verify),
+            Ok(_) => self.run_verification(Phase::Verify(0)),
             Err(error) => Err(error.into()),
         };
         self.site.warm = None;
@@ -259,10 +260,15 @@ impl Lane {
     ) -> Option<Arc<WarmState>> {
         let is_any = !layer.roots.is_empty();
         is_any.then(|| {
+            let caches = layer.caches(&roots.layer).unwrap_or_else(|error| {
+                tracing::warn!(%error, "steps begin without the caches of the base");
+                Vec::new()
+            });
             Arc::new(WarmState {
                 base: self.site.origin.clone(),
                 folder: roots.layer.clone(),
                 layer,
+                caches,
                 _in_use: in_use,
             })
         })
@@ -448,6 +454,33 @@ impl Lane {
     /// begins with build state.
     pub(crate) fn is_warm(&self) -> bool {
         self.site.warm.as_ref().is_some_and(|warm| warm.is_used)
+    }
+
+    /// Returns the caches of the base that the work of a step begins with, each
+    /// with its place, which is made. In a person's own worktree there are none:
+    /// what is left in a cache would be lost. There are none either where
+    /// verifications have files that the work does not see: a build may have put
+    /// what they hold into the caches.
+    pub(crate) fn seeds_of(&self, phase: Phase) -> Vec<Seed> {
+        let state = self.site.warm.as_ref().and_then(|warm| warm.state.as_ref());
+        let may_see = phase == Phase::Work
+            && self.batch.settings.provided.is_empty()
+            && is_provisioned(self.tree.git_folder());
+        let Some(state) = state.filter(|_| may_see) else {
+            return Vec::new();
+        };
+        let has_place = |cache: &&String| {
+            self.tree.make_way_for(cache).unwrap_or_else(|error| {
+                tracing::warn!(%error, "the work begins without a cache of the base");
+                false
+            })
+        };
+        let caches = state.caches.iter().filter(has_place);
+        let seeds = caches.map(|cache| Seed {
+            lower: state.folder.join(cache),
+            at: self.seen_by(phase).join(cache),
+        });
+        seeds.collect()
     }
 
     /// Returns what a verification sees in the place of the checkout, where its

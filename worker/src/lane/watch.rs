@@ -4,6 +4,7 @@
 use crate::batch::Batch;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{Claim, Term};
+use premath_kernel::policy::landing_queue::Ticket;
 use premath_memory::{ChangeError, clock};
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ pub(crate) struct LeaseWatch {
     /// On CLOCK_BOOTTIME, which no jump of the wall clock moves.
     reliable_until_ms: u64,
     next_renewal_ms: u64,
+    /// The place in the landing queue whose verification runs.
+    place: Option<Ticket>,
 }
 
 impl LeaseWatch {
@@ -29,9 +32,22 @@ impl LeaseWatch {
             ttl_ms,
             reliable_until_ms: 0,
             next_renewal_ms: 0,
+            place: None,
         };
         watch.confirmed(claimed_at_ms);
         watch
+    }
+
+    /// Watches a place in the landing queue too, or none.
+    pub(crate) fn follow(&mut self, place: Option<Ticket>) {
+        self.place = place;
+    }
+
+    /// Returns whether the verification of the place that is watched is of no
+    /// use any more.
+    pub(crate) fn is_superseded(&self) -> bool {
+        self.place
+            .is_some_and(|ticket| self.batch.is_superseded(ticket))
     }
 
     fn confirmed(&mut self, at_ms: u64) {

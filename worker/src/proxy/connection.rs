@@ -2,9 +2,9 @@
 
 use super::State;
 use super::dial::dial;
-use super::head::{self, HeadError, Received, Request};
+use super::head::{self, HeadError, ProxyRequest, Received};
 use super::own;
-use super::relay::{Relay, finish};
+use super::relay::{CountedConnection, finish};
 use premath_kernel::policy::network::{Denial, Host, RecordId, Target};
 use std::net::IpAddr;
 use tokio::io::AsyncWriteExt;
@@ -53,14 +53,14 @@ pub(super) async fn serve(mut client: UnixStream, state: &State) {
         Ok(reached) => reached,
         Err(refusal) => return answer(client, &refusal).await,
     };
-    let relay = Relay::new(state, id);
+    let relay = CountedConnection::new(state, id);
     match request {
-        Request::Connect => {
+        ProxyRequest::Connect => {
             if client.write_all(ESTABLISHED).await.is_ok() {
                 relay.tunnel(client, host, &rest).await;
             }
         }
-        Request::Forward { head, content } => {
+        ProxyRequest::Forward { head, content } => {
             relay.exchange(client, host, (&head, content), &rest).await;
         }
     }
@@ -69,7 +69,9 @@ pub(super) async fn serve(mut client: UnixStream, state: &State) {
 /// Connects a client of a service to its target.
 pub(super) async fn serve_target(client: UnixStream, target: &Target, state: &State) {
     if let Ok((host, id)) = reach(target, state).await {
-        Relay::new(state, id).tunnel(client, host, &[]).await;
+        CountedConnection::new(state, id)
+            .tunnel(client, host, &[])
+            .await;
     }
 }
 

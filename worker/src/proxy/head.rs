@@ -26,7 +26,7 @@ const OWN_FIELDS: [&str; 11] = [
 
 /// What a client asks for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(super) enum ProxyRequest {
     /// A tunnel.
     Connect,
     /// One plain request.
@@ -42,7 +42,7 @@ pub(super) enum Request {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Received {
     pub(super) target: Target,
-    pub(super) request: Request,
+    pub(super) request: ProxyRequest,
     pub(super) rest: Vec<u8>,
 }
 
@@ -116,7 +116,7 @@ fn end_of_head(bytes: &[u8], looked_at: usize) -> Option<usize> {
     })
 }
 
-fn parse(bytes: &[u8]) -> Result<(Target, Request), HeadError> {
+fn parse(bytes: &[u8]) -> Result<(Target, ProxyRequest), HeadError> {
     let mut line_ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
     if line_ends.any(|(at, _)| at == 0 || bytes.get(at - 1) != Some(&b'\r')) {
         return Err(HeadError::Malformed(
@@ -140,7 +140,7 @@ fn parse(bytes: &[u8]) -> Result<(Target, Request), HeadError> {
         if content.is_some_and(|length| length > 0) {
             return Err(HeadError::Malformed("CONNECT has no content"));
         }
-        return Ok((Target::parse(address)?, Request::Connect));
+        return Ok((Target::parse(address)?, ProxyRequest::Connect));
     }
     let (target, path) = split_address(address)?;
     let request = RequestLine {
@@ -151,7 +151,7 @@ fn parse(bytes: &[u8]) -> Result<(Target, Request), HeadError> {
     };
     let head = request.head(head.headers, content);
     let content = content.unwrap_or(0);
-    Ok((target, Request::Forward { head, content }))
+    Ok((target, ProxyRequest::Forward { head, content }))
 }
 
 /// Says what is wrong in words that hold nothing of the request.
@@ -264,8 +264,10 @@ mod tests {
 
     fn forwarded(text: &str) -> (String, u64) {
         match parse(text.as_bytes()).unwrap() {
-            (_, Request::Forward { head, content }) => (String::from_utf8(head).unwrap(), content),
-            (_, Request::Connect) => panic!("{text}"),
+            (_, ProxyRequest::Forward { head, content }) => {
+                (String::from_utf8(head).unwrap(), content)
+            }
+            (_, ProxyRequest::Connect) => panic!("{text}"),
         }
     }
 
@@ -342,7 +344,7 @@ mod tests {
         let text = "CONNECT a.example:443 HTTP/1.1\r\nHost: b.example:443\r\n\r\n";
         let (target, request) = parse(text.as_bytes()).unwrap();
         assert_eq!(target.to_string(), "a.example:443");
-        assert_eq!(request, Request::Connect);
+        assert_eq!(request, ProxyRequest::Connect);
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl Proxy {
                 ProxyError::Bind { path, source }
             })?;
             sockets.push(socket);
-            doors.push(Door { listener, target });
+            doors.push(ListeningSocket { listener, target });
         }
         let state = Arc::new(State {
             policy: spec.policy,
@@ -220,13 +220,18 @@ impl State {
 }
 
 /// A socket that is listened to.
-struct Door {
+struct ListeningSocket {
     listener: UnixListener,
     /// Where all its connections go; `None` where they say it.
     target: Option<Target>,
 }
 
-fn run(runtime: Runtime, doors: Vec<Door>, state: &Arc<State>, stopped: oneshot::Receiver<()>) {
+fn run(
+    runtime: Runtime,
+    doors: Vec<ListeningSocket>,
+    state: &Arc<State>,
+    stopped: oneshot::Receiver<()>,
+) {
     runtime.block_on(async {
         let mut listening = JoinSet::new();
         for door in doors {
@@ -240,7 +245,7 @@ fn run(runtime: Runtime, doors: Vec<Door>, state: &Arc<State>, stopped: oneshot:
 }
 
 /// Accepts connections until the task is aborted, and theirs with it.
-async fn listen(door: Door, state: Arc<State>) {
+async fn listen(door: ListeningSocket, state: Arc<State>) {
     let mut connections = JoinSet::new();
     let mut patience = state.limits.queue;
     loop {

@@ -22,13 +22,13 @@ enum Way {
 }
 
 /// A connection whose bytes are counted.
-pub(super) struct Relay<'a> {
+pub(super) struct CountedConnection<'a> {
     state: &'a State,
     id: RecordId,
     moved: AtomicU64,
 }
 
-impl<'a> Relay<'a> {
+impl<'a> CountedConnection<'a> {
     pub(super) const fn new(state: &'a State, id: RecordId) -> Self {
         Self {
             state,

@@ -30,7 +30,7 @@ const ACCOUNT: [&str; 3] = ["/iss", "/sub", "/email"];
 
 /// The state of the agents that a command starts.
 #[derive(Clone, Debug, Default)]
-pub struct AgentState {
+pub(crate) struct AgentState {
     /// What is copied: from where to where in the private home.
     files: Vec<(PathBuf, PathBuf)>,
     /// Which of these is taken back, with the bytes that were copied.
@@ -40,7 +40,7 @@ pub struct AgentState {
 
 impl AgentState {
     /// Finds the state of the agent that a command is, or that it names.
-    pub fn of(
+    pub(crate) fn of(
         agent: Option<Agent>,
         command: &str,
         home: Option<&Path>,
@@ -97,7 +97,7 @@ impl AgentState {
     }
 
     /// Takes renewed tokens back; returns the files that were written.
-    pub fn take_back(&self, private: &Path) -> Vec<PathBuf> {
+    pub(crate) fn take_back(&self, private: &Path) -> Vec<PathBuf> {
         let mut taken = Vec::new();
         for (original, at) in &self.renewed {
             let Some(before) = self.copied.get(original) else {

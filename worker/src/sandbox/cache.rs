@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// A cache of the user's, which a step sees with a layer of its own over it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cache {
+pub(crate) struct Cache {
     /// Where it is.
     pub folder: PathBuf,
     /// Where a step's programs look for it, from the private home.
@@ -13,7 +13,7 @@ pub struct Cache {
 
 /// Where programs look for a cache, the variable that moves it, and what of the
 /// moved folder it is.
-const KNOWN: [(&str, Option<(&str, &str)>); 19] = [
+const KNOWN: [(&str, Option<(&str, &str)>); 21] = [
     (".cargo/registry", Some(("CARGO_HOME", "registry"))),
     (".cargo/git", Some(("CARGO_HOME", "git"))),
     (".npm/_cacache", Some(("NPM_CONFIG_CACHE", "_cacache"))),
@@ -25,6 +25,8 @@ const KNOWN: [(&str, Option<(&str, &str)>); 19] = [
     (".m2/repository", None),
     (".nuget/packages", Some(("NUGET_PACKAGES", ""))),
     (".cache/pip", Some(("PIP_CACHE_DIR", ""))),
+    (".cache/ccache", Some(("CCACHE_DIR", ""))),
+    (".cache/sccache", Some(("SCCACHE_DIR", ""))),
     (".cache/uv", Some(("UV_CACHE_DIR", ""))),
     (".cache/go-build", Some(("GOCACHE", ""))),
     (".cache/yarn", None),

@@ -3,7 +3,7 @@
 use super::PrivateHome;
 use crate::environment::PROXY_PORT;
 use crate::proxy::{Proxy, ProxyError, ProxySpec, Service};
-use crate::supervisor::confine::namespaces::{Loopback, OWN, Relay};
+use crate::supervisor::confine::namespaces::{Loopback, OWN, PortRelay};
 use premath_kernel::policy::network::{NetworkPhase, NetworkPolicy};
 use std::path::Path;
 
@@ -24,11 +24,11 @@ pub(crate) fn connect(
         NetworkPolicy::Allow(_) | NetworkPolicy::Public(_) => {}
     }
     let inside = Path::new(OWN).join("net");
-    let mut relays = vec![Relay::new(PROXY_PORT, &inside.join("proxy"))];
+    let mut relays = vec![PortRelay::new(PROXY_PORT, &inside.join("proxy"))];
     let mut services = Vec::new();
     for target in policy.loopback_services() {
         let name = format!("port-{}", target.port);
-        relays.push(Relay::new(target.port, &inside.join(&name)));
+        relays.push(PortRelay::new(target.port, &inside.join(&name)));
         let socket = home.sockets().join(name);
         services.push(Service { socket, target });
     }

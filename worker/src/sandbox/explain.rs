@@ -1,6 +1,6 @@
 //! What a command of a step may do, written down for a person.
 
-use super::{Host, ImageSystem, Search, Source};
+use super::{HostAccess, ImageSystem, ReadReason, Search};
 use crate::environment;
 use crate::settings::{Network, Resources, Settings};
 use premath_kernel::policy::network::{NetworkPhase, NetworkPolicy};
@@ -76,7 +76,7 @@ impl Explanation {
     /// Explains the settings of a repository.
     pub fn of(settings: &Settings) -> Self {
         let mode = settings.sandbox.choice.mode;
-        let host = Host::find(&Search::of(settings));
+        let host = HostAccess::find(&Search::of(settings));
         let is_listed = mode != SandboxMode::None;
         let is_viewed = mode.has_view();
         let listed = |path: String, source: &str| Listed {
@@ -134,7 +134,7 @@ fn of_image(image: &ImageSystem) -> Vec<Listed> {
     let own = image.entries.iter();
     let own = own.map(|entry| listed(entry.at(), "image"));
     let names = image.names.iter();
-    own.chain(names.map(|(_, at)| listed(at, Source::System.as_str())))
+    own.chain(names.map(|(_, at)| listed(at, ReadReason::System.as_str())))
         .collect()
 }
 

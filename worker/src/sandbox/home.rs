@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The folders of one command, in a scratch folder of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PrivateHome {
+pub(crate) struct PrivateHome {
     root: PathBuf,
 }
 
@@ -18,7 +18,7 @@ impl PrivateHome {
     /// # Errors
     ///
     /// What the system says.
-    pub fn make(root: &Path) -> io::Result<Self> {
+    pub(crate) fn make(root: &Path) -> io::Result<Self> {
         let home = Self {
             root: root.to_path_buf(),
         };
@@ -34,12 +34,12 @@ impl PrivateHome {
     }
 
     /// Returns the home.
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.root.join("home")
     }
 
     /// Returns the folder for temporary files.
-    pub fn temporary(&self) -> PathBuf {
+    pub(crate) fn temporary(&self) -> PathBuf {
         self.root.join("tmp")
     }
 
@@ -49,18 +49,18 @@ impl PrivateHome {
     }
 
     /// Returns the folder that covers the harness's own in a main checkout.
-    pub fn own(&self) -> PathBuf {
+    pub(crate) fn own(&self) -> PathBuf {
         self.root.join("own")
     }
 
     /// Returns the folder of the proxy's sockets.
-    pub fn sockets(&self) -> PathBuf {
+    pub(crate) fn sockets(&self) -> PathBuf {
         self.root.join("net")
     }
 
     /// Returns the folders that a command writes to, with so many layers. The
     /// kernel's own folder of a layer is none of them: it is shut.
-    pub fn written(&self, layers: usize) -> Vec<PathBuf> {
+    pub(crate) fn written(&self, layers: usize) -> Vec<PathBuf> {
         let mut folders = vec![
             self.home(),
             self.temporary(),
@@ -76,7 +76,7 @@ impl PrivateHome {
     /// # Errors
     ///
     /// What the system says.
-    pub fn layer(&self, number: usize) -> io::Result<PathBuf> {
+    pub(crate) fn layer(&self, number: usize) -> io::Result<PathBuf> {
         let folder = self.root.join(format!("layer-{number}"));
         for part in ["upper", "work"] {
             fs::create_dir_all(folder.join(part))?;
@@ -89,7 +89,7 @@ impl PrivateHome {
     /// # Errors
     ///
     /// What the system says.
-    pub fn lead_to(&self, folder: &Path) -> io::Result<PathBuf> {
+    pub(crate) fn lead_to(&self, folder: &Path) -> io::Result<PathBuf> {
         let file = self.root.join("git");
         fs::write(&file, format!("gitdir: {}\n", folder.display()))?;
         Ok(file)
@@ -111,7 +111,7 @@ impl PrivateHome {
     /// # Errors
     ///
     /// What the system says.
-    pub fn file(&self, name: &str, text: &str) -> io::Result<PathBuf> {
+    pub(crate) fn file(&self, name: &str, text: &str) -> io::Result<PathBuf> {
         let file = self.root.join(name);
         fs::write(&file, text)?;
         Ok(file)

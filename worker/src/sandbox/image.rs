@@ -2,7 +2,7 @@
 
 use super::scene::HOME;
 use super::{PrivateHome, system};
-use crate::supervisor::confine::image::{Entry, Image};
+use crate::supervisor::confine::image::{Image, RootEntry};
 use crate::supervisor::confine::namespaces::ViewEntry;
 use premath_kernel::policy::sandbox::{ContainerImage, outermost};
 use rustix::process::{getegid, geteuid};
@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 
 /// What a view has of an image, and of the machine in its system folders.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImageSystem {
+pub(crate) struct ImageSystem {
     /// The image.
     pub named: ContainerImage,
     /// What is in its root folder.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RootEntry>,
     /// Files of the machine by which programs find hosts, and where they look.
     pub names: Vec<(PathBuf, PathBuf)>,
     /// The accounts and groups, with those of the user.
@@ -88,8 +88,8 @@ impl ImageSystem {
         let mut places = Vec::new();
         for entry in &self.entries {
             match entry {
-                Entry::File { from, at } => show(from, at, &over, &mut places),
-                Entry::Link { to, at } => show_link(to, at, &over, &mut places),
+                RootEntry::File { from, at } => show(from, at, &over, &mut places),
+                RootEntry::Link { to, at } => show_link(to, at, &over, &mut places),
             }
         }
         places

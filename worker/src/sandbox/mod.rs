@@ -17,18 +17,18 @@ mod toolchain;
 mod trial;
 mod words;
 
-pub use agent::AgentState;
+pub(crate) use agent::AgentState;
 pub(crate) use agent::folder_variables;
-pub use cache::Cache;
+pub(crate) use cache::Cache;
 pub(crate) use connect::connect;
 pub use explain::{Explanation, Limits, Listed, Reach};
-pub use home::PrivateHome;
-pub use image::ImageSystem;
+pub(crate) use home::PrivateHome;
+pub(crate) use image::ImageSystem;
 pub use provided::ProvideError;
 pub(crate) use provided::provide;
-pub(crate) use scene::{Scene, Stack, set, set_home};
+pub(crate) use scene::{Scene, Seed, Stack, set, set_home};
 pub use trial::{TrialError, try_command};
-pub use words::paths_named_by;
+pub(crate) use words::paths_named_by;
 
 use crate::environment;
 use crate::settings::{Settings, outside_worktrees, path_of};
@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 
 /// Why something may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub(crate) enum ReadReason {
     /// It belongs to the operating system.
     System,
     /// It belongs to a folder of the `PATH`.
@@ -50,9 +50,9 @@ pub enum Source {
     Setting,
 }
 
-impl Source {
+impl ReadReason {
     /// Returns the source in a few words.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
             Self::Path => "PATH",
@@ -64,9 +64,9 @@ impl Source {
 
 /// What of the machine a confined command may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Host {
+pub(crate) struct HostAccess {
     /// Files and folders, without links on the way, with the reason.
-    pub read: BTreeMap<PathBuf, Source>,
+    pub read: BTreeMap<PathBuf, ReadReason>,
     /// Links of the system, with their texts.
     pub links: BTreeMap<PathBuf, PathBuf>,
     /// What is in them and is hidden.
@@ -79,9 +79,9 @@ pub struct Host {
     pub image: Option<ImageSystem>,
 }
 
-/// What [`Host::find`] goes by.
+/// What `HostAccess::find` goes by.
 #[derive(Clone, Debug)]
-pub struct Search<'a> {
+pub(crate) struct Search<'a> {
     /// The home of the user.
     pub home: Option<&'a Path>,
     /// The variable `PATH` of the commands, without folders in worktrees.
@@ -99,7 +99,7 @@ pub struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Returns what a batch searches the machine by for what its commands may read.
-    pub fn of(settings: &'a Settings) -> Self {
+    pub(crate) fn of(settings: &'a Settings) -> Self {
         let hooks = &settings.hooks;
         let of_hooks = [&hooks.boot, &hooks.stop, &hooks.startup];
         let mut commands: Vec<String> = of_hooks.into_iter().flatten().cloned().collect();
@@ -119,9 +119,9 @@ impl<'a> Search<'a> {
     }
 }
 
-impl Host {
+impl HostAccess {
     /// Finds out what is here. The result is the same as long as the files are.
-    pub fn find(search: &Search<'_>) -> Self {
+    pub(crate) fn find(search: &Search<'_>) -> Self {
         let mut host = Self::default();
         match search.image {
             None => {
@@ -138,19 +138,19 @@ impl Host {
             for path in paths_named_by(command) {
                 // A path of the system means the image's file.
                 if search.image.is_none() || !system::is_of_the_system(&path) {
-                    host.reads(&path, Source::Command);
+                    host.reads(&path, ReadReason::Command);
                 }
             }
         }
         for path in &search.read {
-            host.reads(path, Source::Setting);
+            host.reads(path, ReadReason::Setting);
         }
         host.caches = cache::find(search.home, search.variable);
         host
     }
 
     /// Adds a file or folder where it is; what can be read already is not added.
-    fn reads(&mut self, path: &Path, source: Source) {
+    fn reads(&mut self, path: &Path, source: ReadReason) {
         let Ok(path) = std::fs::canonicalize(path) else {
             return;
         };

@@ -1,11 +1,11 @@
 //! What one command has in namespaces of its own: the machine's part, its
 //! private folders, and the worktree that it works in.
 
-use super::{Host, PrivateHome, folder_variables};
+use super::{HostAccess, PrivateHome, ReadReason, folder_variables};
 use crate::environment::PROXY_PORT;
 use crate::settings::Resources;
 use crate::supervisor::CommandSpec;
-use crate::supervisor::confine::namespaces::{Bounds, Loopback, OWN, View, ViewEntry};
+use crate::supervisor::confine::namespaces::{CommandBounds, Loopback, OWN, View, ViewEntry};
 use premath_kernel::policy::network::variables;
 use premath_worktree::tree::{OBJECTS, PrivateGit};
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ pub(super) const HOME: &str = "/premath/home";
 #[derive(Debug)]
 pub(crate) struct Scene<'a> {
     /// What of the machine it has.
-    pub(crate) host: &'a Host,
+    pub(crate) host: &'a HostAccess,
     /// What a person opened to be written.
     pub(crate) wished: &'a BTreeSet<PathBuf>,
     /// The home of the user, where a person opened all of it.
@@ -31,6 +31,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) at: &'a Path,
     /// What it sees there instead, where its changes are thrown away.
     pub(crate) stack: Option<Stack>,
+    /// Caches in `folder` that it begins with.
+    pub(crate) seeds: Vec<Seed>,
     /// The git folder that it sees.
     pub(crate) git: Option<&'a PrivateGit>,
     /// Folders in `folder` in whose place it sees an empty one of its own.
@@ -52,6 +54,15 @@ pub(crate) struct Stack {
     pub(crate) lower: Vec<PathBuf>,
     /// The folder that takes the changes.
     pub(crate) changes: PathBuf,
+}
+
+/// A cache that a command begins with: what it changes is thrown away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seed {
+    /// The folder with the files; it is not changed.
+    pub(crate) lower: PathBuf,
+    /// Where the command sees it.
+    pub(crate) at: PathBuf,
 }
 
 impl Scene<'_> {
@@ -92,7 +103,7 @@ impl Scene<'_> {
         spec.view = Some(View {
             places,
             network,
-            bounds: Bounds {
+            bounds: CommandBounds {
                 // Above what is watched, so that the watch says what it was.
                 processes: resources.processes.map(|most| most + most / 4 + 16),
                 open_files: resources.open_files,
@@ -112,7 +123,10 @@ impl Scene<'_> {
             ViewEntry::fresh(&home.home(), Path::new(HOME)),
         ];
         places.extend(host.links.iter().map(|(at, to)| ViewEntry::link(to, at)));
-        places.extend(host.read.keys().map(|path| ViewEntry::read_only(path)));
+        let is_in_open = |path: &Path| self.wished.iter().any(|open| path.starts_with(open));
+        let (in_open, apart): (Vec<_>, Vec<_>) =
+            host.read.iter().partition(|(path, _)| is_in_open(path));
+        places.extend(apart.iter().map(|(path, _)| ViewEntry::read_only(path)));
         for hidden in host
             .hidden
             .iter()
@@ -131,6 +145,12 @@ impl Scene<'_> {
         }
         let wished = self.wished.iter().filter(|path| path.exists());
         places.extend(wished.map(|path| ViewEntry::writable(path, path)));
+        // In a folder that may be written the programs stay as they are: a step
+        // could change what verifies it.
+        let programs = in_open.into_iter().filter(|(path, reason)| {
+            **reason != ReadReason::Setting && !self.wished.contains(*path)
+        });
+        places.extend(programs.map(|(path, _)| ViewEntry::read_only(path)));
         Ok(places)
     }
 
@@ -139,6 +159,12 @@ impl Scene<'_> {
             Some(stack) => ViewEntry::stacked(&stack.lower, &stack.changes, self.at),
             None => ViewEntry::writable(self.folder, self.at),
         }];
+        // Their layers are numbered after those of the machine's caches.
+        for (number, seed) in self.seeds.iter().enumerate() {
+            let layer = home.layer(self.host.caches.len() + number)?;
+            let lower = std::slice::from_ref(&seed.lower);
+            places.push(ViewEntry::stacked(lower, &layer, &seed.at));
+        }
         places.extend(self.hidden.iter().map(|path| ViewEntry::empty(path)));
         if !self.emptied.is_empty() {
             let empty = home.empty_file()?;

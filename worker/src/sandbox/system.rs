@@ -1,6 +1,6 @@
 //! The folders of the operating system.
 
-use super::{Host, Source};
+use super::{HostAccess, ReadReason};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -51,8 +51,8 @@ pub(super) fn is_of_the_system(path: &Path) -> bool {
 }
 
 /// Adds what belongs to the machine where the rest of the system is an image's.
-pub(super) fn add_machine(host: &mut Host) {
-    host.reads(Path::new(MACHINE), Source::System);
+pub(super) fn add_machine(host: &mut HostAccess) {
+    host.reads(Path::new(MACHINE), ReadReason::System);
 }
 
 /// Returns the files by which programs find hosts: where they are, and where
@@ -65,18 +65,18 @@ pub(super) fn names() -> Vec<(PathBuf, PathBuf)> {
     found.collect()
 }
 
-pub(super) fn add(host: &mut Host) {
+pub(super) fn add(host: &mut HostAccess) {
     for folder in FOLDERS.map(Path::new) {
         match std::fs::read_link(folder) {
             Ok(to) => {
                 host.links.insert(folder.to_path_buf(), to);
             }
-            Err(_) => host.reads(folder, Source::System),
+            Err(_) => host.reads(folder, ReadReason::System),
         }
     }
     // It is a link as a rule; the names of hosts stand where it leads.
     if let Ok(names) = std::fs::canonicalize("/etc/resolv.conf") {
-        host.reads(&names, Source::System);
+        host.reads(&names, ReadReason::System);
     }
     let there = SECRETS.iter().map(PathBuf::from);
     host.hidden = there.filter(|path| path.exists()).collect();

@@ -1,6 +1,6 @@
 //! Toolchains that a `PATH` leads to.
 
-use super::{Host, Search, Source};
+use super::{HostAccess, ReadReason, Search};
 use crate::supervisor::confine::image::Image;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ const MANAGERS: [Manager; 15] = [
 /// Folders that make the one above a program's folder an installation.
 const INSTALLATION: [&str; 4] = ["lib", "libexec", "include", "pyvenv.cfg"];
 
-pub(super) fn add(host: &mut Host, search: &Search<'_>) {
+pub(super) fn add(host: &mut HostAccess, search: &Search<'_>) {
     let entries: Vec<PathBuf> = std::env::split_paths(&search.path)
         .filter(|path| path.is_absolute())
         .filter_map(|path| std::fs::canonicalize(path).ok())
@@ -71,7 +71,7 @@ pub(super) fn add(host: &mut Host, search: &Search<'_>) {
         add_folder(host, folder, &managers, search);
         for target in programs_elsewhere(folder) {
             if let (false, Some(above)) = (host.may_read(&target), target.parent()) {
-                host.reads(&target, Source::Path);
+                host.reads(&target, ReadReason::Path);
                 add_installation(host, above, &managers, search);
             }
         }
@@ -80,7 +80,7 @@ pub(super) fn add(host: &mut Host, search: &Search<'_>) {
 
 /// Takes the folders of managers from what an image declares; its files are
 /// there already.
-pub(super) fn add_of_image(host: &mut Host, image: &Image) {
+pub(super) fn add_of_image(host: &mut HostAccess, image: &Image) {
     for variable in MANAGERS.iter().filter_map(|manager| manager.variable) {
         if let Some(value) = image.variable(variable) {
             host.variables.push((variable, value.into()));
@@ -105,13 +105,13 @@ fn managers(search: &Search<'_>) -> Vec<Found> {
     MANAGERS.iter().filter_map(here).collect()
 }
 
-fn add_folder(host: &mut Host, folder: &Path, managers: &[Found], search: &Search<'_>) {
-    host.reads(folder, Source::Path);
+fn add_folder(host: &mut HostAccess, folder: &Path, managers: &[Found], search: &Search<'_>) {
+    host.reads(folder, ReadReason::Path);
     add_installation(host, folder, managers, search);
 }
 
 /// Adds what programs of a folder need beside themselves.
-fn add_installation(host: &mut Host, folder: &Path, managers: &[Found], search: &Search<'_>) {
+fn add_installation(host: &mut HostAccess, folder: &Path, managers: &[Found], search: &Search<'_>) {
     for found in managers {
         if folder.starts_with(&found.root) {
             add_manager(host, found);
@@ -131,7 +131,7 @@ fn add_installation(host: &mut Host, folder: &Path, managers: &[Found], search: 
     let is_modules = |path: &&Path| path.file_name().is_some_and(|name| name == "node_modules");
     let modules = folder.ancestors().filter(is_modules).last();
     if let Some(modules) = modules {
-        return host.reads(modules, Source::Path);
+        return host.reads(modules, ReadReason::Path);
     }
     let is_of_programs = folder
         .file_name()
@@ -145,18 +145,18 @@ fn add_installation(host: &mut Host, folder: &Path, managers: &[Found], search: 
     let is_installation = INSTALLATION.iter().any(|name| above.join(name).exists());
     if is_shared {
         // Python's packages of this user; the rest there is other programs' data.
-        host.reads(&above.join("lib"), Source::Path);
+        host.reads(&above.join("lib"), ReadReason::Path);
     } else if is_installation && above != Path::new("/") {
-        host.reads(above, Source::Path);
+        host.reads(above, ReadReason::Path);
     }
 }
 
-fn add_manager(host: &mut Host, found: &Found) {
+fn add_manager(host: &mut HostAccess, found: &Found) {
     match found.manager.parts {
-        [] => host.reads(&found.root, Source::Path),
+        [] => host.reads(&found.root, ReadReason::Path),
         parts => {
             for part in parts {
-                host.reads(&found.root.join(part), Source::Path);
+                host.reads(&found.root.join(part), ReadReason::Path);
             }
         }
     }
@@ -189,8 +189,8 @@ fn programs_elsewhere(folder: &Path) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    fn host_of(path: &[&Path], home: &Path) -> Host {
-        let mut host = Host::default();
+    fn host_of(path: &[&Path], home: &Path) -> HostAccess {
+        let mut host = HostAccess::default();
         let search = Search {
             home: Some(home),
             path: std::env::join_paths(path).unwrap(),

@@ -1,6 +1,6 @@
 //! A command in the sandbox of a step, to find out why it fails there.
 
-use super::{Host, PrivateHome, ProvideError, Scene, Search, connect, provide};
+use super::{HostAccess, PrivateHome, ProvideError, Scene, Search, connect, provide};
 use crate::environment;
 use crate::proxy::ProxyError;
 use crate::settings::Settings;
@@ -71,7 +71,7 @@ pub fn try_command(
         provide(&settings.provided, &checkout, &base.commit)?;
     }
     let git = checkout.tree().private_git(&at("step.git"), &base, true)?;
-    let host = Host::find(&Search::of(settings));
+    let host = HostAccess::find(&Search::of(settings));
     let mut closed = vec![repository.join(".premath"), repository.join("artifacts")];
     closed.extend(settings.sandbox.image_folder().map(Path::to_path_buf));
     let wished = admitted(settings.sandbox.write.iter().cloned(), &closed);
@@ -82,6 +82,7 @@ pub fn try_command(
         folder: checkout.folder(),
         at: checkout.folder(),
         stack: None,
+        seeds: Vec::new(),
         git: Some(&git),
         covered: Vec::new(),
         hidden: Vec::new(),

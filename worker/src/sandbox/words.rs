@@ -7,7 +7,7 @@ const OF_THE_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// Returns the files that a command line names by an absolute path. Folders are
 /// left out: one that is named is written to as a rule, and holds more.
-pub fn paths_named_by(command: &str) -> Vec<PathBuf> {
+pub(crate) fn paths_named_by(command: &str) -> Vec<PathBuf> {
     let is_end = |c: char| c.is_whitespace() || "'\"`=;&|()<>{}$".contains(c);
     let mut paths: Vec<PathBuf> = command
         .split(is_end)

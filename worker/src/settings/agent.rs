@@ -152,7 +152,7 @@ pub(super) struct AgentSelection<'a> {
 
 /// The source of a value; a later one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Layer {
+enum ValueSource {
     File,
     Environment,
     Flag,
@@ -229,9 +229,9 @@ impl AgentSelection<'_> {
         }
     }
 
-    fn agents(&self) -> Result<(Vec<Agent>, Layer), SettingsError> {
+    fn agents(&self) -> Result<(Vec<Agent>, ValueSource), SettingsError> {
         let Some((list, layer)) = layered(self.flags.agent.clone(), "PREMATH_AGENT", None) else {
-            return Ok((self.table.agents.clone(), Layer::File));
+            return Ok((self.table.agents.clone(), ValueSource::File));
         };
         let names = list.split(',').map(str::trim).filter(|one| !one.is_empty());
         let agents: Result<Vec<Agent>, SettingsError> = names
@@ -277,11 +277,15 @@ pub(super) fn unknown(what: &str, name: &str) -> String {
 }
 
 /// Returns a value with the layer that it is in; empty ones are none.
-fn layered(flag: Option<String>, variable: &str, file: Option<String>) -> Option<(String, Layer)> {
+fn layered(
+    flag: Option<String>,
+    variable: &str,
+    file: Option<String>,
+) -> Option<(String, ValueSource)> {
     let layers = [
-        (flag, Layer::Flag),
-        (variable_of(variable), Layer::Environment),
-        (file, Layer::File),
+        (flag, ValueSource::Flag),
+        (variable_of(variable), ValueSource::Environment),
+        (file, ValueSource::File),
     ];
     layers
         .into_iter()

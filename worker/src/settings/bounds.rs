@@ -20,7 +20,7 @@ const LIMIT_PAUSE: Duration = Duration::from_secs(3_600);
 
 /// What bounds a batch.
 #[derive(Clone, Debug)]
-pub struct Bounds {
+pub struct BatchBounds {
     /// The lanes' providers.
     pub providers: ProviderRule,
     /// When dispatch pauses for what fails alike.
@@ -35,7 +35,7 @@ pub struct Bounds {
     pub deadline: Deadline,
 }
 
-impl Bounds {
+impl BatchBounds {
     /// Returns the rules of the batch's admission.
     pub(crate) const fn admission(&self) -> AdmissionRule {
         AdmissionRule {
@@ -118,7 +118,7 @@ impl BoundsTable {
         flags: &LoopFlags,
         work: &Workforce,
         now: jiff::Timestamp,
-    ) -> Result<Bounds, SettingsError> {
+    ) -> Result<BatchBounds, SettingsError> {
         let stop_at = match &flags.stop_at {
             Some(text) => Some(text.parse::<StopAt>().map_err(|error| {
                 let detail = error.to_string();
@@ -135,7 +135,7 @@ impl BoundsTable {
         };
         let [own, fallback] = work.providers();
         let stop_at = stop_at.map(|stop_at| moment(stop_at, now)).transpose()?;
-        Ok(Bounds {
+        Ok(BatchBounds {
             providers: ProviderRule {
                 own,
                 fallback,
@@ -202,7 +202,7 @@ mod tests {
     }
 
     /// Puts keys and flags together where a command works.
-    fn bounds(keys: BoundsTable, flags: &LoopFlags) -> Result<Bounds, SettingsError> {
+    fn bounds(keys: BoundsTable, flags: &LoopFlags) -> Result<BatchBounds, SettingsError> {
         let work = crate::settings::agent::AgentSelection {
             flags,
             table: &Default::default(),

@@ -22,7 +22,7 @@ const REMOVED: &[(&str, &str, &str)] = &[(
 
 /// What a file says.
 #[derive(Debug, Default)]
-pub(super) struct Document {
+pub(super) struct ConfigDocument {
     /// Its tables.
     pub(super) toml: HarnessToml,
     /// Command lines in place of the ready ones, as `codex_cmd` names them.
@@ -33,7 +33,7 @@ pub(super) struct Document {
     pub(super) places: Places,
 }
 
-impl Document {
+impl ConfigDocument {
     /// Reads the text of a file.
     ///
     /// # Errors

@@ -78,7 +78,7 @@ pub enum SettingsError {
     Signing(Box<SigningKeyError>),
     /// The files that govern the batch are not accepted.
     #[error(transparent)]
-    Untrusted(Box<UntrustedError>),
+    Untrusted(Box<UnacceptedFilesError>),
     /// A file cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -197,7 +197,7 @@ fn searched(image: &Option<String>) -> String {
 
 /// A batch may not begin with the governing files that are there.
 #[derive(Debug, thiserror::Error)]
-pub enum UntrustedError {
+pub enum UnacceptedFilesError {
     /// They are not accepted, or the record is broken.
     #[error(transparent)]
     Trust(#[from] TrustError),
@@ -206,7 +206,7 @@ pub enum UntrustedError {
     Governing(#[from] GoverningError),
 }
 
-impl UntrustedError {
+impl UnacceptedFilesError {
     /// Returns what a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -216,8 +216,8 @@ impl UntrustedError {
     }
 }
 
-impl From<UntrustedError> for SettingsError {
-    fn from(error: UntrustedError) -> Self {
+impl From<UnacceptedFilesError> for SettingsError {
+    fn from(error: UnacceptedFilesError) -> Self {
         Self::Untrusted(Box::new(error))
     }
 }

@@ -1,11 +1,11 @@
 //! `harness.toml`: read, checked key by key, with the near key suggested for
 //! one that is unknown.
 
+use super::CommandLimits;
 use super::EnvironmentRules;
-use super::Limits;
 use super::agent::AgentTable;
 use super::bounds::BoundsTable;
-use super::document::Document;
+use super::document::ConfigDocument;
 use super::keys::{
     BatchKeys, CoordinatorKeys, GovernanceKeys, LandingKeys, LimitsKeys, NetworkKeys, ProtectKeys,
     SandboxKeys, SigningKeys, SupervisionKeys, WorktreesKeys,
@@ -61,7 +61,7 @@ pub struct FileSettings {
     pub(super) batch: BatchKeys,
     /// The coordinator's part.
     pub coordinator: CoordinatorTable,
-    pub(super) limits: Limits,
+    pub(super) limits: CommandLimits,
     pub(super) backoff: BackoffTable,
     pub(super) environment: EnvironmentRules,
     pub(super) prompt_template: Option<String>,
@@ -123,12 +123,12 @@ impl FileSettings {
     ///
     /// [`ConfigError::Line`].
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        Self::of(Document::parse(text, path)?)
+        Self::of(ConfigDocument::parse(text, path)?)
     }
 
     /// Takes what a document says.
-    fn of(document: Document) -> Result<Self, ConfigError> {
-        let Document {
+    fn of(document: ConfigDocument) -> Result<Self, ConfigError> {
+        let ConfigDocument {
             toml,
             commands,
             waits,
@@ -205,11 +205,11 @@ fn paths(words: Option<Words>) -> Vec<PathBuf> {
     words.into_iter().map(PathBuf::from).collect()
 }
 
-fn limits_of(keys: &SupervisionKeys, coordinator: &CoordinatorKeys) -> Limits {
-    let usual = Limits::default();
+fn limits_of(keys: &SupervisionKeys, coordinator: &CoordinatorKeys) -> CommandLimits {
+    let usual = CommandLimits::default();
     let silence = usual.silence;
     let period = |key: Option<Period>, usual| key.map_or(usual, |period| period.0);
-    Limits {
+    CommandLimits {
         step: period(keys.step_limit, usual.step),
         verify: period(keys.verify_limit, usual.verify),
         grace: keys.grace.map_or(usual.grace, |wait| wait.0),

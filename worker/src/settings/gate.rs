@@ -3,7 +3,9 @@
 use super::governance;
 use super::instruction::ModeSelection;
 use super::policy::{policy_in, policy_of};
-use super::{EnvironmentRules, FileSettings, Limits, LoopFlags, SettingsError, absolute, path_of};
+use super::{
+    CommandLimits, EnvironmentRules, FileSettings, LoopFlags, SettingsError, absolute, path_of,
+};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::policy::retry::{BackoffTable, RetryPolicy};
 use premath_kernel::turn::GovernanceProfile;
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Flags of `harness-worker gate` that settings are made of.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct GateFlags {
+pub(crate) struct GateFlags {
     /// Set the retry policy
     ///
     /// [default: the one in harness.toml, else
@@ -46,7 +48,7 @@ pub struct GateFlags {
 
 /// What a gated command is run with.
 #[derive(Debug)]
-pub struct GateSettings {
+pub(crate) struct GateSettings {
     /// Where memory, trajectory and artifacts are.
     pub roots: MemoryRoots,
     /// The retry policy.
@@ -54,7 +56,7 @@ pub struct GateSettings {
     /// How long the policy's backoff classes wait.
     pub backoff: BackoffTable,
     /// Bounds of commands.
-    pub limits: Limits,
+    pub limits: CommandLimits,
     /// What commands inherit.
     pub environment: EnvironmentRules,
     /// The governance profile, where the repository claims it.
@@ -69,7 +71,7 @@ impl GateSettings {
     /// # Errors
     ///
     /// [`SettingsError`], naming the flag or key.
-    pub fn resolve(flags: &GateFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
+    pub(crate) fn resolve(flags: &GateFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
         let folder = flags.repo_root.as_deref().unwrap_or(Path::new("."));
         let mut roots = MemoryRoots::discover(folder)?;
         let issues = flags

@@ -415,9 +415,14 @@ keys! {
         provide: Words = [r#"[".env.test"]"#];
         /// Whether verifications begin with the build state that the verify command leaves
         /// on the operator's base, each in a layer of its own that is thrown away. The last
-        /// commit that lands is then verified once more without it. Only in the mode
-        /// "namespaces", and in a batch of at least three issues.
+        /// commit that lands is then verified once more without it. The work of a step
+        /// begins with the cache folders of that build state, such as cargo's `target`.
+        /// Only in the modes "namespaces" and "container", and in a batch of at least
+        /// three issues.
         warm: bool = ["true"];
+        /// How often a verify command that fails is repeated on the same tree, 0 to 3. A
+        /// verification that then passes counts; the report lists it as flaky.
+        flaky_reruns: usize = ["1"];
     }
 }
 
@@ -434,6 +439,10 @@ keys! {
         target: String = [r#""harness/integration""#];
         /// A check on the target after each landing. If it fails, the landing is reverted.
         check_cmd: String = ["'./scripts/full-test.sh'"];
+        /// How many steps behind the first one in the landing queue are verified on the state
+        /// that the work ahead of them makes, all at once. Work that fails supersedes the
+        /// verifications behind it. 0: work is verified by itself and, in its turn, again.
+        speculation: usize = ["19"];
         /// Push the target to this remote after each landing, never forced.
         push: String = [r#""origin""#];
     }

@@ -25,15 +25,15 @@ mod verify;
 mod world;
 
 pub use agent::{Adapter, Work, Workforce};
-pub use bounds::Bounds;
-pub use error::{SettingsError, UntrustedError};
+pub use bounds::BatchBounds;
+pub use error::{SettingsError, UnacceptedFilesError};
 pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
-pub use gate::{GateFlags, GateSettings};
+pub(crate) use gate::{GateFlags, GateSettings};
 pub use governance::GovernanceError;
 pub use instruction::InstructionError;
 pub use network::Network;
-pub use protect::{Judged, PatternError, Protect, SensitiveRule};
+pub use protect::{ChangeVerdict, Protect};
 pub use resources::Resources;
 pub use sandbox::{Sandbox, image_cache};
 pub(crate) use sandbox::{outside_worktrees, trusted_path};
@@ -41,7 +41,7 @@ pub use signing::SigningKeyError;
 pub use template::{schema, template};
 pub use verify::Provided;
 pub(crate) use verify::tracked_at;
-pub use world::{WorldSettings, worlds_root};
+pub(crate) use world::{WorldSettings, worlds_root};
 
 pub use crate::environment::EnvironmentRules;
 use premath_kernel::authority::MutationMode;
@@ -84,7 +84,7 @@ impl Hooks {
 
 /// The bounds of commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct CommandLimits {
     /// How long the work may run.
     pub step: Duration,
     /// How long any other command may run.
@@ -101,7 +101,7 @@ pub struct Limits {
     pub drain_grace: Duration,
 }
 
-impl Default for Limits {
+impl Default for CommandLimits {
     fn default() -> Self {
         Self {
             step: Duration::from_secs(45 * 60),
@@ -156,7 +156,7 @@ pub struct Settings {
     /// Whether work that changed nothing is a failure.
     pub refuse_no_change: bool,
     /// Bounds of commands.
-    pub limits: Limits,
+    pub limits: CommandLimits,
     /// The retry policy.
     pub retry: RetryPolicy,
     /// How long the policy's backoff classes wait.
@@ -176,7 +176,7 @@ pub struct Settings {
     /// The governance profile, where the repository claims it.
     pub governance: Option<GovernanceProfile>,
     /// What bounds the batch beside its commands.
-    pub bounds: Bounds,
+    pub bounds: BatchBounds,
     /// How commands are confined.
     pub sandbox: Sandbox,
     /// What a command may use of the machine.
@@ -186,6 +186,8 @@ pub struct Settings {
     /// Whether verifications begin with the build state of the base, where the
     /// sandbox has layers.
     pub warm: bool,
+    /// How often a verification that fails is repeated on the same tree.
+    pub flaky_reruns: usize,
     /// The key that landing commits are signed with.
     pub signer: Option<Signer>,
     /// Files that every verification has beside the tree.

@@ -41,7 +41,7 @@ impl Default for Protect {
 
 /// What happens to a step that changes sensitive files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SensitiveRule {
+pub(crate) enum SensitiveRule {
     /// The report names them first.
     #[default]
     Report,
@@ -51,7 +51,7 @@ pub enum SensitiveRule {
 
 impl SensitiveRule {
     /// Returns the text used in settings.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Report => "report",
             Self::Refuse => "refuse",
@@ -62,7 +62,7 @@ impl SensitiveRule {
 /// A word is not a rule for sensitive files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid value `{0}`: expected `report` or `refuse`")]
-pub struct UnknownRule(String);
+pub(crate) struct UnknownRule(String);
 
 impl FromStr for SensitiveRule {
     type Err = UnknownRule;
@@ -78,14 +78,14 @@ impl FromStr for SensitiveRule {
 /// A text is not a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid .gitignore pattern `{pattern}`: {detail}")]
-pub struct PatternError {
+pub(crate) struct FilePatternError {
     pattern: String,
     detail: String,
 }
 
 /// The verdict on a step's changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judged {
+pub struct ChangeVerdict {
     /// The protected paths that it changed.
     pub protected: Vec<String>,
     /// The sensitive paths that it changed.
@@ -93,7 +93,7 @@ pub struct Judged {
     refuses_sensitive: bool,
 }
 
-impl Judged {
+impl ChangeVerdict {
     /// Returns why the step is refused, where it is.
     pub fn refusal(&self) -> Option<String> {
         if !self.protected.is_empty() {
@@ -147,8 +147,8 @@ impl Protect {
     ///
     /// # Errors
     ///
-    /// [`PatternError`], naming the pattern that is none.
-    pub(crate) fn set_patterns(&mut self, patterns: &[String]) -> Result<(), PatternError> {
+    /// [`FilePatternError`], naming the pattern that is none.
+    pub(crate) fn set_patterns(&mut self, patterns: &[String]) -> Result<(), FilePatternError> {
         let mut set = GlobSetBuilder::new();
         for pattern in patterns {
             let trimmed = pattern.trim_end_matches('/');
@@ -157,7 +157,7 @@ impl Protect {
                 None if trimmed.contains('/') => trimmed.to_owned(),
                 None => format!("**/{trimmed}"),
             };
-            let wrong = |error: &globset::Error| PatternError {
+            let wrong = |error: &globset::Error| FilePatternError {
                 pattern: pattern.clone(),
                 detail: error.kind().to_string(),
             };
@@ -167,7 +167,7 @@ impl Protect {
                 set.add(glob.map_err(|error| wrong(&error))?);
             }
         }
-        self.set = set.build().map_err(|error| PatternError {
+        self.set = set.build().map_err(|error| FilePatternError {
             pattern: patterns.join(", "),
             detail: error.to_string(),
         })?;
@@ -217,9 +217,14 @@ impl Protect {
 
     /// Judges the paths that a step changed. `exists` returns whether a file is
     /// in the tree that the step began at, and `verify` is its verification.
-    pub fn judge(&self, paths: &[String], verify: &str, exists: impl Fn(&str) -> bool) -> Judged {
+    pub fn judge(
+        &self,
+        paths: &[String],
+        verify: &str,
+        exists: impl Fn(&str) -> bool,
+    ) -> ChangeVerdict {
         if paths.is_empty() {
-            return Judged::default();
+            return ChangeVerdict::default();
         }
         let mut files = CommandFiles::default();
         for command in self.commands.iter().map(String::as_str).chain([verify]) {
@@ -232,7 +237,7 @@ impl Protect {
         let is_protected = |path: &&String| self.set.is_match(path) || governing.protects(path);
         let protected: Vec<String> = paths.iter().filter(is_protected).cloned().collect();
         let sensitive = SensitiveChanges::of(paths.iter().map(String::as_str), &files);
-        Judged {
+        ChangeVerdict {
             protected,
             sensitive,
             refuses_sensitive: self.sensitive == SensitiveRule::Refuse,
@@ -245,14 +250,14 @@ mod tests {
     use super::*;
     use premath_kernel::policy::governing::Category;
 
-    fn of(patterns: &[&str]) -> Result<Protect, PatternError> {
+    fn of(patterns: &[&str]) -> Result<Protect, FilePatternError> {
         let patterns: Vec<String> = patterns.iter().map(|text| (*text).to_owned()).collect();
         let mut protect = Protect::default();
         protect.set_patterns(&patterns)?;
         Ok(protect)
     }
 
-    fn judged(protect: &Protect, path: &str) -> Judged {
+    fn judged(protect: &Protect, path: &str) -> ChangeVerdict {
         protect.judge(&[path.to_owned()], "sh verify.sh", |path| {
             path == "verify.sh"
         })

@@ -11,7 +11,7 @@ use premath_kernel::authority::MutationMode;
 use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
 use premath_kernel::issue::{Selection, TypeSelection};
 use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
-use premath_kernel::policy::landing::{LandingMode, LandingRule};
+use premath_kernel::policy::landing::{DEFAULT_SPECULATION, LandingMode, LandingRule};
 use premath_kernel::policy::retry::BackoffTable;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{StoreError, artifact};
@@ -75,6 +75,7 @@ impl Settings {
             resources: file.resources.resolve(resources::machine_memory()),
             network,
             warm: file.verify.warm(),
+            flaky_reruns: file.verify.flaky_reruns(),
             signer,
             provided,
             worlds: sources.worlds(),
@@ -302,6 +303,7 @@ fn landing_of(flags: &LoopFlags, file: &LandingKeys) -> Result<LandingRule, Sett
             .unwrap_or_default(),
         check: file.check_cmd.clone(),
         push: file.push.clone(),
+        speculation: file.speculation.unwrap_or(DEFAULT_SPECULATION),
         ..LandingRule::default()
     };
     if let Some(target) = flags.landing_target.as_ref().or(file.target.as_ref()) {

@@ -4,6 +4,7 @@ use super::SettingsError;
 use super::file::{ConfigError, wrong};
 use super::keys::VerifyKeys;
 use super::program::Places;
+use premath_kernel::policy::landing::{DEFAULT_FLAKY_RERUNS, FLAKY_RERUNS_MAX};
 use premath_memory::untrusted::UntrustedFolder;
 use premath_worktree::tree::Tree;
 use std::path::{Component, Path, PathBuf};
@@ -19,6 +20,7 @@ const FILES_MAX: usize = 64;
 pub(super) struct VerifyTable {
     provide: Vec<String>,
     warm: Option<bool>,
+    flaky_reruns: Option<usize>,
 }
 
 /// A file of the operator's checkout that git does not track, such as `.env`,
@@ -36,17 +38,28 @@ impl VerifyTable {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::Line`] for more files than are read.
+    /// [`ConfigError::Line`] for more files than are read, and for more
+    /// repetitions than there are names for.
     pub(super) fn of(keys: VerifyKeys, places: &Places) -> Result<Self, ConfigError> {
         let provide = keys.provide.unwrap_or_default().0;
         if provide.len() > FILES_MAX {
             let detail = format!("`provide` names at most {FILES_MAX} files");
             return Err(wrong(places, "verify.provide", detail));
         }
+        if let Some(reruns) = keys.flaky_reruns.filter(|count| *count > FLAKY_RERUNS_MAX) {
+            let detail = format!("`flaky_reruns` is {reruns}: expected 0 to {FLAKY_RERUNS_MAX}");
+            return Err(wrong(places, "verify.flaky_reruns", detail));
+        }
         Ok(Self {
             provide,
             warm: keys.warm,
+            flaky_reruns: keys.flaky_reruns,
         })
+    }
+
+    /// Returns how often a verify command that fails is repeated.
+    pub(super) fn flaky_reruns(&self) -> usize {
+        self.flaky_reruns.unwrap_or(DEFAULT_FLAKY_RERUNS)
     }
 
     /// Returns whether verifications begin with the build state of the base.
@@ -77,7 +90,7 @@ impl VerifyTable {
                 detail,
             },
         };
-        let base = Base::of(repository);
+        let base = OperatorBase::of(repository);
         let mut provided: Vec<Provided> = Vec::new();
         for text in &self.provide {
             let path = Path::new(text.trim());
@@ -119,12 +132,12 @@ impl VerifyTable {
 }
 
 /// The commit that the operator has checked out.
-struct Base {
+struct OperatorBase {
     tree: Tree,
     commit: String,
 }
 
-impl Base {
+impl OperatorBase {
     /// Finds it; `None` where there is no repository or no commit, which is
     /// reported where it is needed.
     fn of(repository: &Path) -> Option<Self> {
@@ -171,6 +184,20 @@ mod tests {
                 .to_string()
                 .starts_with("h.toml:2: `warm`: invalid type: string"),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn repetitions_of_a_failed_verification_are_bounded() {
+        let parse = |text: &str| FileSettings::parse(text, Path::new("h.toml"));
+        let reruns = |text: &str| parse(text).unwrap().verify.flaky_reruns();
+        assert_eq!(reruns(""), 1);
+        assert_eq!(reruns("[verify]\nflaky_reruns = 0\n"), 0);
+        assert_eq!(
+            parse("[verify]\nflaky_reruns = 4\n")
+                .unwrap_err()
+                .to_string(),
+            "h.toml:2: `flaky_reruns` is 4: expected 0 to 3"
         );
     }
 

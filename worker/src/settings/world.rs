@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// What another repository's `harness.toml` asks of work in it; nothing where
 /// it has none.
 #[derive(Clone, Debug, Default)]
-pub struct WorldSettings {
+pub(crate) struct WorldSettings {
     /// Its own verification.
     pub verify: Option<String>,
     /// What makes a worktree of it ready to work in.
@@ -28,7 +28,7 @@ impl WorldSettings {
     /// # Errors
     ///
     /// [`ConfigError`], with line, key and what would be right.
-    pub fn load(repository: &Path) -> Result<Self, ConfigError> {
+    pub(crate) fn load(repository: &Path) -> Result<Self, ConfigError> {
         let file = FileSettings::load(None, repository)?;
         let verify = file.batch.verify_cmd;
         let mut protect = file.protect;
@@ -55,7 +55,7 @@ impl WorldSettings {
 
 /// Names the folder that holds the worktrees which are made in another
 /// repository: beside it, and apart from its own lanes.
-pub fn worlds_root(repository: &Path) -> PathBuf {
+pub(crate) fn worlds_root(repository: &Path) -> PathBuf {
     let name = repository.file_name().unwrap_or_default().to_string_lossy();
     let above = repository.parent().unwrap_or(repository);
     above.join(format!("{name}-worlds"))

@@ -6,20 +6,23 @@ use super::failed::Failed;
 use super::log::StepLog;
 use super::trouble::Trouble;
 use super::work::WorkDone;
-use crate::batch::Batch;
+use crate::batch::{Batch, LandingPlace, LandingReservation, PlaceStep};
 use crate::interrupt::Level;
 use crate::lane::Lane;
 use crate::lane::watch::LeaseWatch;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{self, Claim};
+use premath_memory::LandingLock;
 use premath_memory::{Claimed, clock};
-use premath_worktree::landing::LandingTicket;
 use premath_worktree::tree::Base;
 use std::time::Duration;
 
 /// How often a step that waits for its turn to land looks at its lease and the
 /// interrupt, as a running command does.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// How often a step that waits for the landing lock alone tries it.
+const TRY_LOCK: Duration = Duration::from_millis(10);
 
 /// A step under way.
 #[derive(Debug)]
@@ -28,19 +31,14 @@ pub(super) struct Attempt<'a> {
     pub(super) claimed: &'a Claimed,
     pub(super) log: StepLog,
     pub(super) watch: LeaseWatch,
+    /// The right to land before all others, where the attempt has it.
+    pub(super) reservation: Option<LandingReservation<'a>>,
 }
 
 impl<'a> Attempt<'a> {
     /// Returns the claim.
     pub(super) fn claim(&self) -> &'a Claim {
         &self.claimed.claim
-    }
-
-    /// Puts the step into the queue of those that wait to land.
-    pub(super) fn ticket(&self) -> LandingTicket<'a> {
-        let priority = self.claimed.row.issue.priority;
-        let (issue, step) = (&self.claim().issue_id, self.log.step_id());
-        self.batch.landing.queue(priority, issue, &step)
     }
 
     /// Ends the step: it failed, with what is needed to stop.
@@ -78,17 +76,74 @@ impl<'a> Attempt<'a> {
         held?.map_err(|class| Trouble::of_lease(class).into())
     }
 
-    /// Waits until no other step lands.
-    pub(super) fn await_turn(&mut self, ticket: &mut LandingTicket<'_>) -> Result<(), Setback> {
-        loop {
-            self.look_at_lease()?;
-            if self.batch.interrupt.level() >= Level::Kill {
-                return Err(Trouble::of_interrupt().into());
+    /// Fails where the lease or an interrupt ends the step.
+    fn look(&mut self) -> Result<(), Box<Trouble>> {
+        self.look_at_lease()?;
+        if self.batch.interrupt.level() >= Level::Kill {
+            return Err(Trouble::of_interrupt());
+        }
+        Ok(())
+    }
+
+    /// Reserves the next landing for the last attempt of an issue whose work
+    /// conflicted, so that what other lanes land cannot make it conflict again.
+    /// Waits while another issue has the reservation.
+    pub(super) fn reserve_landing(&mut self) -> Result<(), Setback> {
+        let (batch, issue_id) = (self.batch, &self.claim().issue_id);
+        if !batch.landing.merges() || !batch.is_last_after_conflict(issue_id) {
+            return Ok(());
+        }
+        while self.reservation.is_none() {
+            self.look()?;
+            self.reservation = batch.reserve_landing(issue_id);
+            if self.reservation.is_none() {
+                std::thread::park_timeout(LOOK);
             }
-            if ticket.has_come()? {
+        }
+        // What was landing when it was reserved has landed now, or not.
+        drop(self.landing_lock()?);
+        tracing::info!("reserved the next landing: the last attempt after a conflict");
+        Ok(())
+    }
+
+    /// Waits until a place in the landing queue has something to do.
+    pub(super) fn await_place(
+        &mut self,
+        place: &mut LandingPlace<'_>,
+        may_assume: bool,
+    ) -> Result<PlaceStep, Box<Trouble>> {
+        loop {
+            self.look()?;
+            match place.next(may_assume) {
+                PlaceStep::Wait => {
+                    // Work ahead of it may need the right to land.
+                    place.unlock();
+                    place.wait(LOOK);
+                }
+                step => return Ok(step),
+            }
+        }
+    }
+
+    /// Waits until no other process lands, with the first place of the queue.
+    pub(super) fn await_lock(&mut self, place: &mut LandingPlace<'_>) -> Result<(), Setback> {
+        loop {
+            self.look()?;
+            if place.try_lock()? {
                 return Ok(());
             }
-            ticket.wait(LOOK);
+            place.wait_for_lock();
+        }
+    }
+
+    /// Waits until no other step lands, for a step that is not in the queue.
+    pub(super) fn landing_lock(&mut self) -> Result<LandingLock, Setback> {
+        loop {
+            self.look()?;
+            if let Some(lock) = self.batch.landing.try_lock()? {
+                return Ok(lock);
+            }
+            std::thread::park_timeout(TRY_LOCK);
         }
     }
 }

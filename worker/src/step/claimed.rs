@@ -45,6 +45,10 @@ impl Lane {
     /// begins at.
     fn begin_at(&mut self, attempt: &mut Attempt<'_>) -> Result<Base, Setback> {
         self.depart(attempt)?;
+        // Before the tip is read: what lands afterwards could conflict.
+        if self.lands() {
+            attempt.reserve_landing()?;
+        }
         Ok(self.starting_point(attempt.claim())?)
     }
 

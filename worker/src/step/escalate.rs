@@ -9,8 +9,20 @@ use premath_kernel::issue::lease::LeaseRefusal;
 use premath_kernel::policy::escalation::{EscalationReport, EscalationRight, blocked_notes};
 use premath_kernel::policy::retry::{Decision, EscalationAction};
 use premath_kernel::record::boundary::Boundary;
+use premath_kernel::record::trajectory::{BlockedBy, RetryRecord};
 use premath_memory::escalation::CarriedOut;
 use premath_memory::{ChangeError, NewIssue};
+
+/// Returns what the issue keeps of the step that blocks it.
+fn blocked_by(report: &EscalationReport<'_>, generation: u64) -> BlockedBy {
+    BlockedBy {
+        step_id: report.step_id.to_owned(),
+        worker_id: report.worker_id.to_owned(),
+        generation,
+        failure_classes: report.failure_classes.to_vec(),
+        retry: RetryRecord::from(report.decision),
+    }
+}
 
 impl Lane {
     /// Carries an escalation out; a failed one never reads as success.
@@ -46,7 +58,8 @@ impl Lane {
         let changed = match self.escalation_right(stopping, decision, escalation) {
             Ok(None) => Ok(CarriedOut::Nothing),
             Ok(Some(EscalationRight::ToBlock(ready))) => {
-                let blocked = memory.block(ready, notes);
+                let by = blocked_by(&report, claimed.claim.generation);
+                let blocked = memory.block(ready, notes, Some(by));
                 self.batch.reached(Boundary::IssueBlocked);
                 blocked.map(|_| CarriedOut::Blocked)
             }

@@ -4,6 +4,7 @@ use super::attempt::Attempt;
 use super::closed::Closed;
 use super::error::Setback;
 use super::failed::Failed;
+use super::queued::QueuedWork;
 use super::trouble::Trouble;
 use super::turn::{admit, walk};
 use super::work::WorkDone;
@@ -11,7 +12,6 @@ use crate::lane::Lane;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::{Close, Discover, MutationReady};
 use premath_memory::NewIssue;
-use premath_worktree::landing::LandingTicket;
 use premath_worktree::tree::{Base, TreeState};
 
 /// A step whose work is where it belongs.
@@ -27,7 +27,7 @@ pub(super) struct Landed<'a> {
     pub(super) requests: Vec<NewIssue>,
     pub(super) work: WorkDone,
     /// Keeps other steps from landing until the issue is closed.
-    pub(super) ticket: Option<LandingTicket<'a>>,
+    pub(super) queued: Option<QueuedWork<'a>>,
 }
 
 impl Landed<'_> {
@@ -39,17 +39,22 @@ impl Landed<'_> {
         let closed =
             filed.and_then(|()| lane.close(&mut self.attempt.log, self.ready, &self.work, trees));
         let ended = match closed {
-            Ok(()) => Ok(Closed {
-                log: self.attempt.log,
-                base: self.base,
-                work: self.work,
-            }),
+            Ok(()) => {
+                if let Some(queued) = self.queued.take() {
+                    queued.place.landed();
+                }
+                Ok(Closed {
+                    log: self.attempt.log,
+                    base: self.base,
+                    work: self.work,
+                })
+            }
             Err(setback) => {
                 let base = Some(self.base);
                 Err(self.attempt.failed(lane, base, self.work, setback))
             }
         };
-        drop(self.ticket);
+        drop(self.queued);
         ended
     }
 }

@@ -5,20 +5,19 @@
 use super::attempt::Attempt;
 use super::error::{Setback, StepError};
 use super::log::StepLog;
+use super::queued::{QueuedWork, Until};
 use super::trouble::Trouble;
-use super::verify::Verification;
 use crate::batch::Batch;
 use crate::lane::Lane;
 use crate::lane::command::{Occasion, Phase};
 use crate::witness;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::Claim;
-use premath_kernel::json::plain::listed;
-use premath_kernel::policy::landing::{LandingRecord, ROUNDS};
+use premath_kernel::policy::landing::{LandingRecord, STATES_MAX};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::{Close, MutationReady};
 use premath_memory::artifact;
-use premath_worktree::landing::{Advance, LandedMark, LandingError, LandingTicket, Undone};
+use premath_worktree::landing::{Advance, LandedMark, LandingError, Undone};
 use premath_worktree::signing::Signer;
 use premath_worktree::tree::{Base, CommitText, Merged, TreeState};
 use std::sync::Arc;
@@ -29,10 +28,8 @@ pub(super) struct Proposal<'a> {
     pub(super) base: &'a Base,
     /// What its commits say.
     pub(super) text: &'a CommitText<'a>,
-    /// The commit that was verified; none where nothing changed.
-    pub(super) head: Option<&'a str>,
-    /// The tree that was verified.
-    pub(super) verified: TreeState,
+    /// The commit of the work.
+    pub(super) head: &'a str,
 }
 
 /// Work whose issue may close.
@@ -53,6 +50,7 @@ pub(super) struct ReadyToClose {
 struct MarkedLanding {
     batch: Arc<Batch>,
     issue_id: String,
+    generation: u64,
     commit: String,
 }
 
@@ -64,6 +62,8 @@ struct MarkedLanding {
 pub(super) struct AdvancedLanding {
     batch: Arc<Batch>,
     issue_id: String,
+    /// The generation of the lease under which it landed.
+    generation: u64,
     record: LandingRecord,
 }
 
@@ -76,6 +76,7 @@ impl MarkedLanding {
         Ok(Self {
             batch: batch.clone(),
             issue_id: claim.issue_id.to_string(),
+            generation: claim.generation,
             commit: commit.to_owned(),
         })
     }
@@ -97,6 +98,7 @@ impl MarkedLanding {
             record: self.batch.landing.record(&self.commit),
             batch: self.batch,
             issue_id: self.issue_id,
+            generation: self.generation,
         }
     }
 }
@@ -107,6 +109,7 @@ impl AdvancedLanding {
         Self {
             batch: batch.clone(),
             issue_id: claim.issue_id.to_string(),
+            generation: mark.generation,
             record: batch.landing.record(&mark.commit),
         }
     }
@@ -116,14 +119,25 @@ impl AdvancedLanding {
         &self.record
     }
 
-    /// Takes the commit off the target, and the mark away.
+    /// Returns whether the commit is what the step landed, and not one that it
+    /// found its work in.
+    pub(super) fn is_own(&self) -> Result<bool, LandingError> {
+        let landing = &self.batch.landing;
+        landing.is_own(&self.record.commit, &self.issue_id, self.generation)
+    }
+
+    /// Takes the commit off the target, if it is the step's own, and the mark
+    /// away.
     pub(super) fn undo(
         self,
         step_id: &str,
         signer: Option<&Signer>,
     ) -> Result<Undone, LandingError> {
         let landing = &self.batch.landing;
-        let undone = landing.undo(&self.record.commit, step_id, signer)?;
+        let undone = match self.is_own()? {
+            true => landing.undo(&self.record.commit, step_id, signer)?,
+            false => Undone::Foreign,
+        };
         self.batch.reached(Boundary::LandingUndone);
         landing.unmark(&self.issue_id);
         self.batch.reached(Boundary::UndoneUnmarked);
@@ -138,29 +152,36 @@ impl AdvancedLanding {
 }
 
 impl Lane {
-    /// Lands work; returns the right to close its issue.
+    /// Lands work in its turn; returns the right to close its issue.
     pub(super) fn land(
         &mut self,
         attempt: &mut Attempt<'_>,
         occasion: &Occasion<'_>,
-        ticket: &mut LandingTicket<'_>,
-        mut proposal: Proposal<'_>,
+        proposal: &Proposal<'_>,
+        queued: &mut QueuedWork<'_>,
     ) -> Result<ReadyToClose, Setback> {
-        let Some(head) = proposal.head else {
-            return self.land_unchanged(attempt, proposal);
-        };
         let batch = self.batch.clone();
         let landing = &batch.landing;
-        attempt.await_turn(ticket)?;
-        // The previous lease holder may have landed since the step began.
-        if let Some(LandedMark { commit, .. }) = landing.landed(&attempt.claim().issue_id)? {
-            let text = format!("an earlier attempt of the issue landed as {commit}");
-            return Err(self.refusal(&attempt.log, 0, FailureClass::LandingConflict, &text));
-        }
-        for round in 0..ROUNDS.len() {
+        for _ in 0..STATES_MAX {
+            loop {
+                self.take_turn(attempt, occasion, proposal, queued, Until::Turn)?;
+                attempt.await_lock(&mut queued.place)?;
+                // Another issue may have reserved the next landing meanwhile.
+                if queued.place.has_turn() {
+                    break;
+                }
+            }
+            // The previous lease holder may have landed since the step began.
+            if let Some(LandedMark { commit, .. }) = landing.landed(&attempt.claim().issue_id)? {
+                let text = format!("an earlier attempt of the issue landed as {commit}");
+                return Err(self.refusal(&attempt.log, 0, FailureClass::LandingConflict, &text));
+            }
             let tip = landing.tip()?;
-            self.verify_merged(attempt, occasion, (round, &tip, head), &mut proposal)?;
-            let commit = self.landing_commit(&attempt.log, &proposal, &tip)?;
+            let Some(verified) = self.verified_on(&tip, proposal, queued)? else {
+                queued.place.moved();
+                continue;
+            };
+            let commit = self.landing_commit(&attempt.log, proposal, &verified.tree, &tip)?;
             batch.reached(Boundary::LandingCommitted);
             let check = landing.rule().check.as_deref();
             let ready = match check {
@@ -171,85 +192,65 @@ impl Lane {
             attempt.fence()?;
             let marked = MarkedLanding::mark(&batch, attempt.claim(), &commit)?;
             let Some(landed) = marked.advance(&tip, occasion.step_id)? else {
+                queued.place.moved();
                 continue;
             };
             let (ready, landed) = match (ready, check) {
-                (None, Some(check)) => {
-                    self.check_advanced(attempt, occasion, (landed, &tip), check)?
-                }
+                (None, Some(check)) => self.check_advanced(attempt, occasion, landed, check)?,
                 (Some(ready), _) => (ready, landed),
                 (None, None) => (self.admitted(&mut attempt.log)?, landed),
             };
             return Ok(ReadyToClose {
                 ready,
                 landing: Some(landed),
-                commit: Some(commit),
-                tree: proposal.verified,
+                // None where the tip holds all of the work.
+                commit: (commit != tip).then_some(commit),
+                tree: verified,
             });
         }
-        let text = format!("{} is being moved repeatedly", landing.target());
+        Err(self.moved_repeatedly(attempt, queued))
+    }
+
+    /// Returns the tree that passed, if it is the one that the work makes on the
+    /// target's tip.
+    fn verified_on(
+        &self,
+        tip: &str,
+        proposal: &Proposal<'_>,
+        queued: &QueuedWork<'_>,
+    ) -> Result<Option<TreeState>, Setback> {
+        let merged = self.tree.merged(tip, proposal.head)?;
+        let verified = queued.verified.clone();
+        Ok(verified.filter(|verified| merged == Merged::Clean(verified.tree.clone())))
+    }
+
+    /// Returns the failure of work whose target others move.
+    pub(super) fn moved_repeatedly(
+        &self,
+        attempt: &Attempt<'_>,
+        queued: &QueuedWork<'_>,
+    ) -> Setback {
+        let text = format!("{} is being moved repeatedly", self.batch.landing.target());
         let class = FailureClass::LandingTargetUnusable;
-        Err(self.refusal(&attempt.log, ROUNDS.len() - 1, class, &text))
+        self.refusal(&attempt.log, queued.land_round(), class, &text)
     }
 
     /// Lands work that changed nothing: what the step found is what the target
     /// holds.
-    fn land_unchanged(
+    pub(super) fn land_unchanged(
         &self,
         attempt: &mut Attempt<'_>,
-        proposal: Proposal<'_>,
+        base: &Base,
+        tree: &TreeState,
     ) -> Result<ReadyToClose, Setback> {
         let ready = self.admitted(&mut attempt.log)?;
-        let commit = &proposal.base.commit;
-        let marked = MarkedLanding::mark(&self.batch, attempt.claim(), commit)?;
+        let marked = MarkedLanding::mark(&self.batch, attempt.claim(), &base.commit)?;
         Ok(ReadyToClose {
             ready,
             landing: Some(marked.there()),
             commit: None,
-            tree: proposal.verified,
+            tree: tree.clone(),
         })
-    }
-
-    /// Merges the work with the target's tip, and verifies it where that makes
-    /// another tree.
-    fn verify_merged(
-        &mut self,
-        attempt: &mut Attempt<'_>,
-        occasion: &Occasion<'_>,
-        (round, tip, head): (usize, &str, &str),
-        proposal: &mut Proposal<'_>,
-    ) -> Result<(), Setback> {
-        let tree = match self.tree.merged(tip, head)? {
-            Merged::Clean(tree) => tree,
-            Merged::Conflict(paths) => {
-                let target = self.batch.landing.target();
-                let paths = listed(&paths);
-                let text = format!("merge conflict with {target} at {tip} in: {paths}");
-                return Err(self.refusal(
-                    &attempt.log,
-                    round,
-                    FailureClass::LandingConflict,
-                    &text,
-                ));
-            }
-        };
-        if tree == proposal.verified.tree {
-            return Ok(());
-        }
-        let joined = self.tree.squash(proposal.text, tip, &tree, None)?;
-        let verification = Verification {
-            phase: Phase::Land(round),
-            command: &self.batch.settings.hooks.verify.clone(),
-            commit: &joined,
-        };
-        match self.verify(attempt, occasion, &verification) {
-            Ok(state) => {
-                proposal.verified = state;
-                Ok(())
-            }
-            Err(Setback::Failed(trouble)) => Err(self.refused(&mut attempt.log, trouble)),
-            Err(error) => Err(error),
-        }
     }
 
     /// Checks what landed, and takes it off the target where it may not stay.
@@ -257,19 +258,13 @@ impl Lane {
         &mut self,
         attempt: &mut Attempt<'_>,
         occasion: &Occasion<'_>,
-        (landed, tip): (AdvancedLanding, &str),
+        landed: AdvancedLanding,
         check: &str,
     ) -> Result<(MutationReady<Close>, AdvancedLanding), Setback> {
         let commit = landed.record().commit.clone();
         let checked = self.check_landed(attempt, occasion, &commit, check);
         let mut trouble = match checked {
             Ok(ready) => return Ok((ready, landed)),
-            // The tip itself, which holds all of the work: nothing is on the
-            // target that was not there before.
-            Err(Setback::Failed(trouble)) if commit == tip => {
-                landed.unmark();
-                return Err(trouble.into());
-            }
             Err(Setback::Failed(trouble)) => trouble,
             Err(Setback::Error(error)) => {
                 let mut trouble = Box::<Trouble>::default();
@@ -292,10 +287,10 @@ impl Lane {
         &self,
         log: &StepLog,
         proposal: &Proposal<'_>,
+        tree: &str,
         tip: &str,
     ) -> Result<String, Setback> {
-        let tree = &proposal.verified.tree;
-        if self.tree.tree_of(tip)? == *tree {
+        if self.tree.tree_of(tip)? == tree {
             return Ok(tip.to_owned());
         }
         let base = &proposal.base.commit;
@@ -328,7 +323,13 @@ impl Lane {
 
     /// Returns the failure of a landing, with what a person and the next
     /// attempt read about it.
-    fn refusal(&self, log: &StepLog, round: usize, class: FailureClass, text: &str) -> Setback {
+    pub(super) fn refusal(
+        &self,
+        log: &StepLog,
+        round: usize,
+        class: FailureClass,
+        text: &str,
+    ) -> Setback {
         let folder = &self.batch.settings.roots.streams;
         let phase = Phase::Land(round);
         let file = witness::file(folder, &log.step_id(), phase.name(), "stderr");

@@ -19,6 +19,7 @@ use premath_kernel::record::trajectory::{AgentRecord, TokenCounts, Verification}
 use premath_kernel::turn::JoinCheckInput;
 use premath_memory::artifact;
 use premath_worktree::tree::Base;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The calls that a work command reported.
 #[derive(Debug)]
@@ -44,6 +45,14 @@ pub(super) struct StepLog {
     pub(super) witnesses: RefSet,
     /// The latest verification.
     pub(super) verification: Option<Verification>,
+    /// The witnesses of verifications that failed, by tree.
+    red: BTreeMap<String, RefSet>,
+    /// The trees that passed.
+    passed: BTreeSet<String>,
+    /// The witnesses of verifications that failed on a tree that passed.
+    pub(super) flaky: RefSet,
+    /// The phase of the verification that passed last.
+    pub(super) verified_in: &'static str,
     /// Whether a verification that passed began with build state.
     pub(super) is_warm: bool,
     /// The reference of the turn's witness, for an escalation to rest on.
@@ -58,6 +67,13 @@ pub(super) struct StepLog {
     pub(super) remote: Option<RemoteStep>,
 }
 
+/// Where a log was.
+#[derive(Debug)]
+pub(super) struct LogMark {
+    calls: usize,
+    verification: Option<Verification>,
+}
+
 impl StepLog {
     /// Begins a step of which nothing is done yet.
     pub(super) fn new(identity: StepIdentity, now: Moment, provider: Option<String>) -> Self {
@@ -70,6 +86,10 @@ impl StepLog {
             reported: None,
             witnesses: RefSet::new(),
             verification: None,
+            red: BTreeMap::new(),
+            passed: BTreeSet::new(),
+            flaky: RefSet::new(),
+            verified_in: Phase::Verify(0).name(),
             is_warm: false,
             turn_witness: None,
             agent: None,
@@ -82,6 +102,41 @@ impl StepLog {
     /// Returns the step's id.
     pub(super) fn step_id(&self) -> String {
         self.identity.step_id().into()
+    }
+
+    /// Returns where the log is now.
+    pub(super) fn mark(&self) -> LogMark {
+        LogMark {
+            calls: self.calls.len(),
+            verification: self.verification.clone(),
+        }
+    }
+
+    /// Removes the calls since a mark from the evidence: they verified a state
+    /// that did not land. Their witnesses stay.
+    pub(super) fn discard_from(&mut self, mark: LogMark) {
+        self.calls.truncate(mark.calls);
+        self.verification = mark.verification;
+    }
+
+    /// Removes the calls between two marks from the evidence. Their witnesses
+    /// stay.
+    pub(super) fn discard_between(&mut self, from: &LogMark, to: &LogMark) {
+        self.calls.drain(from.calls..to.calls);
+    }
+
+    /// Records how the latest verification of a tree ended.
+    pub(super) fn note_verified(&mut self, tree: &str, passed: bool, is_red: bool) {
+        if passed {
+            let red = self.red.remove(tree);
+            self.flaky.extend(&red.unwrap_or_default());
+            self.passed.insert(tree.to_owned());
+        } else if is_red && let Some(witness) = self.verified_by() {
+            match self.passed.contains(tree) {
+                true => self.flaky.insert(witness),
+                false => self.red.entry(tree.to_owned()).or_default().insert(witness),
+            };
+        }
     }
 
     /// Returns the witness of the latest verification.
@@ -145,8 +200,11 @@ impl Lane {
         log.witnesses.insert(&ran.witness_ref);
         let mut trouble = Box::<Trouble>::default();
         ran.classes.iter().for_each(|class| trouble.fail(class));
-        if matches!(phase, Phase::Verify | Phase::Land(_)) {
+        if matches!(phase, Phase::Verify(_) | Phase::Land(_)) {
             let class = ran.classes.first().map_or("passed", String::as_str);
+            if ran.passed() {
+                log.verified_in = phase.name();
+            }
             log.verification = Some(Verification {
                 class: class.to_owned(),
                 witness_ref: Some(ran.witness_ref.clone()),

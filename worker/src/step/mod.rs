@@ -8,8 +8,8 @@
 //! |---|---|
 //! | `ClaimedStep` | `prepare`: session, branch, git folder, files, setup |
 //! | `Prepared` | `work`: the work command, the commit of what it left |
-//! | `Worked` | `verify`: the verification, the requests of the outbox |
-//! | `Verified` | `land`: the gate, the landing, its check |
+//! | `Worked` | `verify`: the place in the landing queue, the verification, the requests of the outbox |
+//! | `Verified` | `land`: the turn, the gate, the landing, its check |
 //! | `Landed` | `close`: follow-ups, the close |
 //! | `Closed` or `Failed` | `stop`: lane, lease, row, feature, session |
 //!
@@ -30,6 +30,7 @@ mod limit;
 mod log;
 mod outbox;
 mod prepared;
+mod queued;
 mod remote;
 mod report;
 mod stopped;
@@ -89,6 +90,7 @@ impl Lane {
             claimed,
             log,
             watch,
+            reservation: None,
         };
         let ended = self.take_through(ClaimedStep { attempt });
         let is_warm = match &ended {

@@ -142,12 +142,14 @@ impl Lane {
     /// Takes the files of the work into the repository: what is verified is
     /// what is committed, whatever comes after.
     fn import(&self, base: &Base, tree: &TreeState, changed: bool) -> Result<(), Setback> {
-        if let Some(nested) = self.tree.nested_repository(&base.commit)? {
+        if tree.nested
+            && let Some(nested) = self.tree.nested_repository(&base.commit)?
+        {
             return Err(unproven(format!(
                 "{nested} is a nested git repository; a commit would not contain its files"
             )));
         }
-        if changed && self.tree.keep_content(&base.commit)? != tree.tree {
+        if changed && !self.tree.keep_state(&base.commit, tree)? {
             return Err(unproven("the tree changed after the work ended".to_owned()));
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The outcome of a step, for the loop that had it taken.
 
-use crate::batch::{EndedStep, StepEnd};
+use crate::batch::{SupervisedEnd, SupervisedStep};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::budget::Spent;
 use premath_kernel::policy::governing::{SensitiveChange, SensitiveChanges};
@@ -88,6 +88,8 @@ pub struct StepReport {
     pub base: Option<String>,
     /// The sensitive files that the work changed.
     pub sensitive: SensitiveChanges,
+    /// How many of its verifications failed and passed when they were repeated.
+    pub flaky: usize,
     /// What the command that failed said last, and where all of it is.
     pub said: Option<(String, PathBuf)>,
     /// Whose agent worked, where one did.
@@ -119,17 +121,19 @@ impl StepReport {
     }
 
     /// Returns what the batch needs to know about it.
-    pub fn for_batch(&self) -> EndedStep<'_> {
+    pub fn for_batch(&self) -> SupervisedStep<'_> {
         let end = match self.ending {
-            StepEnding::Closed => StepEnd::Closed,
-            StepEnding::Interrupted | StepEnding::NotBegun | StepEnding::LeaseLost => StepEnd::Cut,
+            StepEnding::Closed => SupervisedEnd::Closed,
+            StepEnding::Interrupted | StepEnding::NotBegun | StepEnding::LeaseLost => {
+                SupervisedEnd::Cut
+            }
             StepEnding::Retry { .. }
             | StepEnding::Blocked
             | StepEnding::Discovered { .. }
             | StepEnding::Stopped
-            | StepEnding::UsageLimit => StepEnd::Failed,
+            | StepEnding::UsageLimit => SupervisedEnd::Failed,
         };
-        EndedStep {
+        SupervisedStep {
             issue_id: &self.issue_id,
             end,
             failure_classes: &self.failure_classes,
@@ -150,6 +154,7 @@ impl StepReport {
             world: self.world.as_ref(),
             discovered: &self.discovered,
             sensitive_changes: self.sensitive_changes(),
+            flaky_verifications: self.flaky,
             duration_ms: self.duration_ms,
         }
     }

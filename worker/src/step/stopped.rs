@@ -101,6 +101,7 @@ impl<'a> Stopping<'a> {
             discovered: self.work.discovered,
             base: self.base.map(|base| base.commit),
             sensitive: self.work.sensitive,
+            flaky: log.flaky.len(),
             said: trouble.said,
             provider: log.provider,
             limit: log.limit,
@@ -228,7 +229,7 @@ impl Lane {
                 }
             }
         }
-        if let Err(error) = self.reset(&base) {
+        if let Err(error) = self.reset_after_work(&base) {
             stopping.trouble.strand(error.class(), error.to_string());
         }
     }
@@ -390,6 +391,7 @@ impl Lane {
         row.batch_id = Some(self.batch.id().to_owned());
         row.failure_classes.clone_from(&stopping.trouble.classes);
         row.verification.clone_from(&log.verification);
+        row.flaky_refs.clone_from(&log.flaky);
         row.next_step = Some(handoff.action.to_owned());
         row.retry = end.decision.as_ref().map(RetryRecord::from);
         row.instruction_refs = settings.mode.instruction_refs();

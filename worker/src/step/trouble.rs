@@ -46,6 +46,23 @@ impl Trouble {
         trouble
     }
 
+    /// Returns whether only the command failed, and neither the step was cut nor
+    /// its lane lost.
+    pub(super) fn is_of_the_command(&self) -> bool {
+        matches!(self.cut, None | Some(Cut::Superseded))
+            && self.lane_lost.is_none()
+            && self.store_lost.is_none()
+            && !self.is_stranded
+    }
+
+    /// Returns whether it is a verification's, which ran to its end and failed.
+    /// One that was cut off or used up its resources is not repeated.
+    pub(super) fn is_red(&self) -> bool {
+        let red = [FailureClass::CheckFailed, FailureClass::LandingCheckFailed];
+        let is_red = |class: &String| red.iter().any(|red| red.as_str() == class);
+        self.cut.is_none() && self.is_of_the_command() && self.classes.iter().all(is_red)
+    }
+
     /// Adds a class, once.
     pub(super) fn fail(&mut self, class: impl AsRef<str>) {
         let class = class.as_ref().to_owned();

@@ -20,7 +20,7 @@ use premath_worktree::tree::TreeState;
 use std::collections::BTreeSet;
 
 /// The verdict of the gate: the right to close, or why it is refused.
-type Judged = Result<MutationReady<Close>, BTreeSet<FailureClass>>;
+type GateVerdict = Result<MutationReady<Close>, BTreeSet<FailureClass>>;
 
 impl Lane {
     /// Makes the evidence of what the step's commands did so far.
@@ -50,7 +50,7 @@ impl Lane {
 
     /// Binds the step to what its mode rests on.
     pub(super) fn binding(&self, log: &StepLog) -> MutationBinding {
-        let verification = format!("{}/verify", log.identity.step_id());
+        let verification = format!("{}/{}", log.identity.step_id(), log.verified_in);
         MutationBinding::of_mode(
             log.identity.clone(),
             &self.batch.settings.mode,
@@ -66,7 +66,7 @@ impl Lane {
     }
 
     /// Judges the turn and writes its witness.
-    fn judge(&self, log: &mut StepLog) -> Result<Judged, StepError> {
+    fn judge(&self, log: &mut StepLog) -> Result<GateVerdict, StepError> {
         let input = self.evidence(log);
         let turn = walk(&input)?;
         let report = turn.report();

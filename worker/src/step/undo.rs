@@ -5,12 +5,12 @@ use super::attempt::Attempt;
 use super::error::Setback;
 use super::landing::{AdvancedLanding, ReadyToClose};
 use super::trouble::Trouble;
-use super::verify::Verification;
+use super::verify::VerificationTask;
 use crate::lane::Lane;
 use crate::lane::command::{Occasion, Phase};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::{Close, MutationReady};
-use premath_worktree::landing::{LandedMark, LandingError, LandingTicket, Undone};
+use premath_worktree::landing::{LandedMark, LandingError, Undone};
 use premath_worktree::tree::{Base, TreeState};
 
 impl Lane {
@@ -22,7 +22,7 @@ impl Lane {
         commit: &str,
         check: &str,
     ) -> Result<MutationReady<Close>, Setback> {
-        let verification = Verification {
+        let verification = VerificationTask {
             phase: Phase::Landed,
             command: check,
             commit,
@@ -46,6 +46,9 @@ impl Lane {
         let target = self.batch.landing.target();
         let text = match landed.undo(step_id, signer)? {
             Undone::Reset => format!("{target} was reset to the commit before it"),
+            Undone::Foreign => {
+                format!("{target} holds the work in {commit}, which the step did not land")
+            }
             Undone::Reverted(revert) => format!("{target} reverts it in {revert}"),
             Undone::Conflict => {
                 trouble.fail(FailureClass::LandingNotTakenBack.as_str());
@@ -73,10 +76,12 @@ impl Lane {
             None => self.admitted(&mut attempt.log)?,
             Some(check) => self.check_landed(attempt, occasion, &base.commit, &check)?,
         };
+        let landing = AdvancedLanding::adopt(&self.batch, attempt.claim(), mark);
+        let commit = landing.is_own()?.then(|| mark.commit.clone());
         Ok(ReadyToClose {
             ready,
-            landing: Some(AdvancedLanding::adopt(&self.batch, attempt.claim(), mark)),
-            commit: Some(mark.commit.clone()),
+            landing: Some(landing),
+            commit,
             tree,
         })
     }
@@ -87,15 +92,15 @@ impl Lane {
         &mut self,
         trouble: &mut Trouble,
         attempt: &mut Attempt<'_>,
-        ticket: &mut LandingTicket<'_>,
         mark: &LandedMark,
     ) {
         if trouble.cut.is_some() {
             return;
         }
-        if let Err(setback) = attempt.await_turn(ticket) {
-            return self.absorb(trouble, setback);
-        }
+        let _lock = match attempt.landing_lock() {
+            Ok(lock) => lock,
+            Err(setback) => return self.absorb(trouble, setback),
+        };
         let landed = AdvancedLanding::adopt(&self.batch, attempt.claim(), mark);
         if let Err(error) = self.take_off(trouble, &attempt.log.step_id(), landed) {
             self.absorb(trouble, error);

@@ -6,11 +6,12 @@ use super::error::Setback;
 use super::failed::Failed;
 use super::landed::Landed;
 use super::landing::{Proposal, ReadyToClose};
+use super::queued::QueuedWork;
 use super::work::WorkDone;
 use crate::lane::Lane;
 use premath_kernel::record::boundary::Boundary;
 use premath_memory::NewIssue;
-use premath_worktree::landing::{LandedMark, LandingTicket};
+use premath_worktree::landing::LandedMark;
 use premath_worktree::tree::{Base, TreeState};
 
 /// A step whose work passed its verification.
@@ -28,18 +29,18 @@ pub(super) struct Verified<'a> {
     pub(super) after: TreeState,
     pub(super) requests: Vec<NewIssue>,
     pub(super) work: WorkDone,
+    /// Its place in the landing queue, where it was verified there.
+    pub(super) queued: Option<QueuedWork<'a>>,
 }
 
 impl<'a> Verified<'a> {
     /// Has the turn judged, and brings the work to where it belongs before its
     /// issue closes.
     pub(super) fn land(mut self, lane: &mut Lane) -> Result<Landed<'a>, Box<Failed>> {
-        // Held until the issue is closed: one lands at a time.
-        let mut ticket = lane.lands().then(|| self.attempt.ticket());
-        let admitted = match (self.landed.take(), &mut ticket) {
-            (Some(mark), Some(ticket)) => lane.adopt_landed(&mut self, ticket, &mark),
-            (None, Some(ticket)) => lane.land_work(&mut self, ticket),
-            (_, None) => lane.keep_work(&mut self),
+        let admitted = match self.landed.take() {
+            Some(mark) if lane.lands() => lane.adopt_landed(&mut self, &mark),
+            None if lane.lands() => lane.land_work(&mut self),
+            _ => lane.keep_work(&mut self),
         };
         match admitted {
             Ok(ready) => {
@@ -53,10 +54,11 @@ impl<'a> Verified<'a> {
                     after: ready.tree,
                     requests: self.requests,
                     work: self.work,
-                    ticket,
+                    queued: self.queued,
                 })
             }
             Err(setback) => {
+                drop(self.queued);
                 let base = Some(self.base);
                 Err(self.attempt.failed(lane, base, self.work, setback))
             }
@@ -69,33 +71,35 @@ impl Lane {
     fn adopt_landed(
         &mut self,
         step: &mut Verified<'_>,
-        ticket: &mut LandingTicket<'_>,
         mark: &LandedMark,
     ) -> Result<ReadyToClose, Setback> {
         let (attempt, occasion) = (&mut step.attempt, step.brief.occasion());
         let tree = step.after.clone();
         match self.adopt(attempt, &occasion, &step.base, tree, mark) {
             Err(Setback::Failed(mut trouble)) => {
-                self.take_off_landed(&mut trouble, attempt, ticket, mark);
+                self.take_off_landed(&mut trouble, attempt, mark);
                 Err(trouble.into())
             }
             admitted => admitted,
         }
     }
 
-    fn land_work(
-        &mut self,
-        step: &mut Verified<'_>,
-        ticket: &mut LandingTicket<'_>,
-    ) -> Result<ReadyToClose, Setback> {
+    fn land_work(&mut self, step: &mut Verified<'_>) -> Result<ReadyToClose, Setback> {
+        let after = &step.after;
+        let Some(head) = &step.work.commit else {
+            return self.land_unchanged(&mut step.attempt, &step.base, after);
+        };
         let proposal = Proposal {
             base: &step.base,
             text: &step.brief.text(),
-            head: step.work.commit.as_deref(),
-            verified: step.after.clone(),
+            head,
         };
-        let occasion = step.brief.occasion();
-        self.land(&mut step.attempt, &occasion, ticket, proposal)
+        let attempt = &mut step.attempt;
+        let verified = || Some(after.clone());
+        let queued = step
+            .queued
+            .get_or_insert_with(|| QueuedWork::join(attempt, verified()));
+        self.land(attempt, &step.brief.occasion(), &proposal, queued)
     }
 
     /// Moves the lane's branch to the work, where it does not land.

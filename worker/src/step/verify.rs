@@ -12,7 +12,7 @@ use premath_memory::roots::lane_name;
 use premath_worktree::tree::TreeState;
 
 /// What is verified, and how.
-pub(super) struct Verification<'a> {
+pub(super) struct VerificationTask<'a> {
     pub(super) phase: Phase,
     pub(super) command: &'a str,
     /// The commit whose tree is looked at.
@@ -20,12 +20,46 @@ pub(super) struct Verification<'a> {
 }
 
 impl Lane {
-    /// Verifies a commit; returns its tree where it passed.
+    /// Verifies a commit; returns its tree where it passed. A command that fails
+    /// is repeated on the same tree, as often as the settings allow: where it
+    /// passes then, the failure is recorded as flaky.
+    pub(super) fn verify_repeatedly(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        occasion: &Occasion<'_>,
+        what: &VerificationTask<'_>,
+        next: &mut dyn FnMut() -> Option<Phase>,
+    ) -> Result<TreeState, Setback> {
+        let began = attempt.log.mark();
+        let failed = match self.verify(attempt, occasion, what) {
+            Err(Setback::Failed(trouble)) if trouble.is_red() => trouble,
+            verified => return verified,
+        };
+        let red = attempt.log.mark();
+        for _ in 0..self.batch.settings.flaky_reruns {
+            let Some(phase) = next() else { break };
+            let before = attempt.log.mark();
+            let again = VerificationTask { phase, ..*what };
+            match self.verify(attempt, occasion, &again) {
+                Ok(state) => {
+                    tracing::info!(phase = phase.name(), "passes when repeated: flaky");
+                    attempt.log.discard_between(&began, &before);
+                    return Ok(state);
+                }
+                Err(Setback::Failed(trouble)) if trouble.is_red() => {}
+                cut => return cut,
+            }
+        }
+        attempt.log.discard_from(red);
+        Err(failed.into())
+    }
+
+    /// Verifies a commit once; returns its tree where it passed.
     pub(super) fn verify(
         &mut self,
         attempt: &mut Attempt<'_>,
         occasion: &Occasion<'_>,
-        what: &Verification<'_>,
+        what: &VerificationTask<'_>,
     ) -> Result<TreeState, Setback> {
         let (log, watch) = (&mut attempt.log, &mut attempt.watch);
         let alone = self.batch.landing.branches();
@@ -46,7 +80,12 @@ impl Lane {
             Phase::Landed => Boundary::LandingChecked,
             _ => Boundary::Verified,
         });
-        self.take_in(log, ran, what.phase)?;
+        let ended = self.take_in(log, ran, what.phase);
+        if matches!(what.phase, Phase::Verify(_) | Phase::Land(_)) {
+            let is_red = ended.as_ref().is_err_and(|trouble| trouble.is_red());
+            log.note_verified(&state.tree, ended.is_ok(), is_red);
+        }
+        ended?;
         if self.is_warm() {
             log.is_warm = true;
             // Before it lands: a harness that dies afterwards leaves the debt.

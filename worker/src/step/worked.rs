@@ -4,14 +4,17 @@ use super::attempt::Attempt;
 use super::brief::Brief;
 use super::error::Setback;
 use super::failed::Failed;
+use super::landing::Proposal;
 use super::outbox;
+use super::queued::{QueuedWork, Until};
 use super::trouble::Trouble;
 use super::verified::Verified;
-use super::verify::Verification;
+use super::verify::VerificationTask;
 use super::work::WorkDone;
 use crate::lane::Lane;
 use crate::lane::command::Phase;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::policy::landing::VERIFY_ROUNDS;
 use premath_memory::{NewIssue, artifact};
 use premath_worktree::landing::LandedMark;
 use premath_worktree::tree::{Base, TreeState};
@@ -36,7 +39,7 @@ impl<'a> Worked<'a> {
     /// Verifies the work, and reads what it asks to be filed.
     pub(super) fn verify(mut self, lane: &mut Lane) -> Result<Verified<'a>, Box<Failed>> {
         match lane.verify_work(&mut self) {
-            Ok((verified, requests)) => Ok(Verified {
+            Ok((verified, queued, requests)) => Ok(Verified {
                 attempt: self.attempt,
                 base: self.base,
                 brief: self.brief,
@@ -45,6 +48,7 @@ impl<'a> Worked<'a> {
                 after: verified,
                 requests,
                 work: self.work,
+                queued,
             }),
             Err(setback) => {
                 let base = Some(self.base);
@@ -55,31 +59,25 @@ impl<'a> Worked<'a> {
 }
 
 impl Lane {
-    /// Verifies the work; returns the tree that passed, and the requests.
-    fn verify_work(
+    /// Verifies the work; returns the tree that passed, its place in the landing
+    /// queue if it has one, and the requests.
+    fn verify_work<'a>(
         &mut self,
-        step: &mut Worked<'_>,
-    ) -> Result<(TreeState, Vec<NewIssue>), Setback> {
-        let command = self.verify_command();
-        let verification = Verification {
-            phase: Phase::Verify,
-            command: &command,
-            commit: step.candidate.as_ref().unwrap_or(&step.base.commit),
-        };
-        let (attempt, occasion) = (&mut step.attempt, step.brief.occasion());
-        let verified = match self.verify(attempt, &occasion, &verification) {
-            Ok(verified) => verified,
-            Err(Setback::Failed(mut trouble)) => {
-                self.judge_failure(&mut attempt.log, &mut trouble);
-                // What landed earlier does not pass any more.
-                if let Some(mark) = &step.landed {
-                    let mut ticket = attempt.ticket();
-                    self.take_off_landed(&mut trouble, attempt, &mut ticket, mark);
-                }
-                return Err(trouble.into());
+        step: &mut Worked<'a>,
+    ) -> Result<(TreeState, Option<QueuedWork<'a>>, Vec<NewIssue>), Setback> {
+        let speculates = self.batch.landing.rule().speculation > 0;
+        let (verified, queued) = match step.candidate.clone() {
+            Some(head) if self.lands() && step.landed.is_none() && speculates => {
+                let queued = self.verify_in_queue(step, &head)?;
+                (queued.verified.clone(), Some(queued))
             }
-            Err(error) => return Err(error),
+            _ => (None, None),
         };
+        let verified = match verified {
+            Some(verified) => verified,
+            None => self.verify_alone(step)?,
+        };
+        let attempt = &mut step.attempt;
         let requests = self.requests(attempt, step.landed.as_ref())?;
         step.work.commit = step.candidate.take();
         attempt.look_at_lease()?;
@@ -88,7 +86,49 @@ impl Lane {
             let trouble = Trouble::of(FailureClass::WorkNoChange);
             return Err(self.refused(&mut attempt.log, trouble));
         }
-        Ok((verified, requests))
+        Ok((verified, queued, requests))
+    }
+
+    /// Verifies the work on the state that it would land on.
+    fn verify_in_queue<'a>(
+        &mut self,
+        step: &mut Worked<'a>,
+        head: &str,
+    ) -> Result<QueuedWork<'a>, Setback> {
+        let mut queued = QueuedWork::join(&step.attempt, None);
+        let proposal = Proposal {
+            base: &step.base,
+            text: &step.brief.text(),
+            head,
+        };
+        let occasion = step.brief.occasion();
+        let (attempt, until) = (&mut step.attempt, Until::Passed);
+        self.take_turn(attempt, &occasion, &proposal, &mut queued, until)?;
+        Ok(queued)
+    }
+
+    /// Verifies the work by itself.
+    fn verify_alone(&mut self, step: &mut Worked<'_>) -> Result<TreeState, Setback> {
+        let command = self.verify_command();
+        let verification = VerificationTask {
+            phase: Phase::Verify(0),
+            command: &command,
+            commit: step.candidate.as_ref().unwrap_or(&step.base.commit),
+        };
+        let (attempt, occasion) = (&mut step.attempt, step.brief.occasion());
+        let mut rounds = (1..VERIFY_ROUNDS.len()).map(Phase::Verify);
+        let next = &mut || rounds.next();
+        match self.verify_repeatedly(attempt, &occasion, &verification, next) {
+            Err(Setback::Failed(mut trouble)) => {
+                self.judge_failure(&mut attempt.log, &mut trouble);
+                // What landed earlier does not pass any more.
+                if let Some(mark) = &step.landed {
+                    self.take_off_landed(&mut trouble, attempt, mark);
+                }
+                Err(trouble.into())
+            }
+            verified => verified,
+        }
     }
 
     /// Reads the requests of the step's outbox or, where earlier work landed,

@@ -1,7 +1,7 @@
 //! The lane's side: starts the supervisor process and speaks with it.
 
 use super::command::CommandSpec;
-use super::message::{Begin, Exit, Inbox, Report, Request, STREAMS, frame};
+use super::message::{Begin, Exit, FrameBuffer, Report, Request, STREAMS, frame};
 use super::orphans::{self, MARKER, MARKER_OF_SUPERVISOR};
 use super::{MODE, job};
 use premath_kernel::failure::FailureClass;
@@ -88,7 +88,7 @@ pub struct Supervisor {
     program: PathBuf,
     patience: Duration,
     control: Control,
-    inbox: Inbox,
+    inbox: FrameBuffer,
     /// What is to be sent yet, and the files that go with its first byte.
     outbox: Vec<u8>,
     files: Vec<OwnedFd>,
@@ -166,7 +166,7 @@ impl Supervisor {
             program: program.to_owned(),
             patience: Self::PATIENCE,
             control: Control::Plain(ours),
-            inbox: Inbox::default(),
+            inbox: FrameBuffer::default(),
             outbox: Vec::new(),
             files: Vec::new(),
             latest: 0,
@@ -440,7 +440,7 @@ impl Supervisor {
         self.drain();
         let _ = self.take_in();
         self.control = Control::Closed;
-        self.inbox = Inbox::default();
+        self.inbox = FrameBuffer::default();
         self.outbox.clear();
         self.files.clear();
         self.outstanding = false;

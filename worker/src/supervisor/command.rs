@@ -1,7 +1,7 @@
 //! What a lane asks its supervisor to run.
 
 use super::confine::landlock::Lists;
-use super::confine::namespaces::{Bounds, View};
+use super::confine::namespaces::{CommandBounds, View};
 use super::usage::Ceilings;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub struct CommandSpec {
     /// The paths that it may use, enforced by Landlock; any where absent.
     pub lists: Option<Lists>,
     /// The bounds of each of its processes, where it has no view.
-    pub bounds: Bounds,
+    pub bounds: CommandBounds,
     /// The namespaces that it runs in; those of the harness where absent.
     pub view: Option<View>,
     /// What all its processes together may use.
@@ -64,7 +64,7 @@ impl CommandSpec {
             output_cap: Self::OUTPUT_CAP,
             stream_cap: None,
             lists: None,
-            bounds: Bounds::default(),
+            bounds: CommandBounds::default(),
             view: None,
             ceilings: Ceilings::default(),
             scratch: None,

@@ -188,6 +188,7 @@ mod tests {
             group: 0,
             session: 0,
             zombie: false,
+            headless: false,
             stopped: false,
             start: 0,
         }

@@ -1,15 +1,15 @@
 //! One command in the supervisor process, from its start to its report.
 
-use super::confine::landlock::{self, Held};
-use super::confine::namespaces::{self, Bounds, OrderEnd, Record};
+use super::confine::landlock::{self, HeldPaths};
+use super::confine::namespaces::{self, CommandBounds, OrderEnd, Record};
 use super::confine::no_core;
 use super::descendants::Children;
 use super::message::{
     Begin, Exit, ExitCause, Report, Request, SpawnFailure, StreamReport, milliseconds,
 };
-use super::process::{Gone, Lane, wait_for};
+use super::process::{Gone, LaneSocket, wait_for};
 use super::stream::{Keep, Stream};
-use super::usage::Usage;
+use super::usage::CommandUsage;
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitStatus, getrlimit, kill_process_group, prlimit,
     test_kill_process_group,
@@ -37,7 +37,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) fn run(
     begin: Begin,
     files: [File; 2],
-    lane: &mut Lane,
+    lane: &mut LaneSocket,
     children: &Children,
 ) -> Result<(), Gone> {
     let id = begin.id;
@@ -70,7 +70,7 @@ pub(super) fn run(
 
 /// How far a command is on its way out.
 #[derive(Debug)]
-enum Phase {
+enum ShutdownPhase {
     /// Its main process runs, and may.
     Working,
     /// Its group was instructed to end and has until then.
@@ -95,7 +95,7 @@ struct Job {
     /// How the main process ended; until then it is not reaped.
     status: Option<WaitStatus>,
     cause: ExitCause,
-    phase: Phase,
+    phase: ShutdownPhase,
     started: Instant,
     limit_at: Option<Instant>,
     grace: Duration,
@@ -104,11 +104,11 @@ struct Job {
     /// What the processes that confine it report about it, where there are
     /// some.
     record: Option<Record>,
-    usage: Usage,
+    usage: CommandUsage,
 }
 
 impl Job {
-    fn start(begin: Begin, files: [File; 2], held: &mut Held) -> Result<Self, ExitCause> {
+    fn start(begin: Begin, files: [File; 2], held: &mut HeldPaths) -> Result<Self, ExitCause> {
         let id = begin.id;
         let grace = Duration::from_millis(begin.grace_ms);
         let limit = Duration::from_millis(begin.limit_ms);
@@ -122,7 +122,7 @@ impl Job {
         let (stdout, stdout_pipe) = Stream::open(stdout, of_stdout).map_err(unopened)?;
         let (stderr, stderr_pipe) = Stream::open(stderr, of_stderr).map_err(unopened)?;
         let started = Instant::now();
-        let usage = Usage::of(begin.ceilings.clone(), started);
+        let usage = CommandUsage::of(begin.ceilings.clone(), started);
         let pipes = [stdout_pipe.into(), stderr_pipe.into()];
         let (main, record) = spawn(begin, pipes, held)?;
         Ok(Self {
@@ -130,7 +130,7 @@ impl Job {
             main,
             status: None,
             cause: ExitCause::Exited,
-            phase: Phase::Working,
+            phase: ShutdownPhase::Working,
             started,
             // A limit beyond the clock's end is none.
             limit_at: started.checked_add(limit),
@@ -142,7 +142,7 @@ impl Job {
     }
 
     /// Keeps the command going until what is left of it is to be killed.
-    fn attend(&mut self, lane: &mut Lane, children: &Children) -> Result<(), Gone> {
+    fn attend(&mut self, lane: &mut LaneSocket, children: &Children) -> Result<(), Gone> {
         loop {
             let reaped = children.reap(self.unreaped());
             self.status = self.status.or(reaped.main);
@@ -183,19 +183,21 @@ impl Job {
             return Next::Clear;
         }
         match self.phase {
-            Phase::Working if over => self.settle(now),
-            Phase::Working if reached(self.limit_at, now) => self.end(ExitCause::Limit, now),
+            ShutdownPhase::Working if over => self.settle(now),
+            ShutdownPhase::Working if reached(self.limit_at, now) => {
+                self.end(ExitCause::Limit, now)
+            }
             // The grace is the whole group's: a shell dies at once where the
             // agent below it has a session to save.
-            Phase::Ending { .. } if over && test_kill_process_group(self.main).is_err() => {
+            ShutdownPhase::Ending { .. } if over && test_kill_process_group(self.main).is_err() => {
                 self.settle(now);
             }
             _ => {}
         }
         let until = match self.phase {
-            Phase::Working => self.limit_at,
-            Phase::Ending { kill_at } => kill_at,
-            Phase::Settling { until } => Some(until),
+            ShutdownPhase::Working => self.limit_at,
+            ShutdownPhase::Ending { kill_at } => kill_at,
+            ShutdownPhase::Settling { until } => Some(until),
         };
         if reached(until, now) {
             return Next::Clear;
@@ -205,7 +207,7 @@ impl Job {
 
     /// Answers the lane's request to end; true if that means to kill now.
     fn stop(&mut self, now: bool) -> bool {
-        if let Phase::Working = self.phase {
+        if let ShutdownPhase::Working = self.phase {
             if now {
                 self.cause = ExitCause::Stopped;
             } else {
@@ -219,7 +221,7 @@ impl Job {
     /// reaped and the number is the group's.
     fn end(&mut self, cause: ExitCause, now: Instant) {
         self.cause = cause;
-        self.phase = Phase::Ending {
+        self.phase = ShutdownPhase::Ending {
             kill_at: now.checked_add(self.grace),
         };
         let _ = kill_process_group(self.main, Signal::TERM);
@@ -228,7 +230,7 @@ impl Job {
     }
 
     fn settle(&mut self, now: Instant) {
-        self.phase = Phase::Settling {
+        self.phase = ShutdownPhase::Settling {
             until: now + SETTLE,
         };
     }
@@ -243,7 +245,7 @@ impl Job {
     }
 
     /// Kills what is left, completes the files, and says how it was.
-    fn clear_away(self, lane: &mut Lane, children: &Children) -> Exit {
+    fn clear_away(self, lane: &mut LaneSocket, children: &Children) -> Exit {
         let swept = children.sweep(self.unreaped(), PATIENCE);
         let status = self.status.or(swept.main);
         let end = End::of(self.record.as_ref(), status);
@@ -343,7 +345,7 @@ fn reached(moment: Option<Instant>, now: Instant) -> bool {
 fn spawn(
     mut begin: Begin,
     [stdout, stderr]: [Stdio; 2],
-    held: &mut Held,
+    held: &mut HeldPaths,
 ) -> Result<(Pid, Option<Record>), ExitCause> {
     if let Some(view) = begin.view.take() {
         let started = namespaces::spawn(begin, view, [stdout, stderr]);
@@ -390,7 +392,7 @@ fn spawn(
 
 /// Bounds a command that has just been started, before its shell has read a
 /// line. The number of processes is the user's there, so it is only watched.
-fn bound(main: Pid, bounds: &Bounds) {
+fn bound(main: Pid, bounds: &CommandBounds) {
     // Where the machine runs out of memory, the command goes first.
     let _ = premath_platform::process::give_up_first(main);
     let all = [

@@ -7,7 +7,7 @@
 
 use super::command::CommandSpec;
 use super::confine::landlock::Lists;
-use super::confine::namespaces::{Bounds, View};
+use super::confine::namespaces::{CommandBounds, View};
 use super::usage::Ceilings;
 use premath_kernel::json::canonical::sha256_hex;
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
@@ -55,7 +55,7 @@ pub(super) struct Begin {
     #[serde(default)]
     pub(super) lists: Option<Lists>,
     #[serde(default)]
-    pub(super) bounds: Bounds,
+    pub(super) bounds: CommandBounds,
     #[serde(default)]
     pub(super) view: Option<View>,
     #[serde(default)]
@@ -294,9 +294,9 @@ pub(super) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
 
 /// Bytes that came in and have not made a whole frame yet.
 #[derive(Debug, Default)]
-pub(super) struct Inbox(Vec<u8>);
+pub(super) struct FrameBuffer(Vec<u8>);
 
-impl Inbox {
+impl FrameBuffer {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn a_frame_is_read_whole_however_it_arrives() {
         let sent = frame(&Request::Stop { id: 7, now: true }).unwrap();
-        let mut inbox = Inbox::default();
+        let mut inbox = FrameBuffer::default();
         for byte in &sent[..sent.len() - 1] {
             inbox.push(&[*byte]);
             assert!(inbox.next::<Request>().unwrap().is_none());
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_frame_that_claims_too_much_is_refused_before_it_arrives() {
-        let mut inbox = Inbox::default();
+        let mut inbox = FrameBuffer::default();
         inbox.push(&u32::MAX.to_le_bytes());
         assert!(inbox.next::<Request>().is_err());
     }

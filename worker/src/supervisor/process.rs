@@ -1,10 +1,10 @@
 //! The supervisor process: one poll loop over its lane and its child.
 
-use super::confine::landlock::Held;
+use super::confine::landlock::HeldPaths;
 use super::confine::scratch;
 use super::descendants::Children;
 use super::job;
-use super::message::{Inbox, Report, Request, STREAMS, frame};
+use super::message::{FrameBuffer, Report, Request, STREAMS, frame};
 use super::stream::CHUNK;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -47,7 +47,7 @@ pub(super) fn main() -> ExitCode {
 }
 
 /// Makes this process what a supervisor has to be.
-fn prepare() -> io::Result<(Children, Lane)> {
+fn prepare() -> io::Result<(Children, LaneSocket)> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
     close_inherited()?;
@@ -70,13 +70,13 @@ fn prepare() -> io::Result<(Children, Lane)> {
     rustix::io::ioctl_fionbio(&control, true)?;
     Ok((
         Children::adopt()?,
-        Lane {
+        LaneSocket {
             control,
-            inbox: Inbox::default(),
+            inbox: FrameBuffer::default(),
             files: VecDeque::new(),
             buffer: vec![0; CHUNK],
             scratch: None,
-            held: Held::default(),
+            held: HeldPaths::default(),
         },
     ))
 }
@@ -98,9 +98,9 @@ pub(super) struct Gone;
 
 /// The supervisor's end of the control socket.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct LaneSocket {
     control: OwnedFd,
-    inbox: Inbox,
+    inbox: FrameBuffer,
     /// Stream files that came in, in order.
     files: VecDeque<File>,
     /// Where everything is read into first.
@@ -108,10 +108,10 @@ pub(super) struct Lane {
     /// The folder of the latest command's own.
     pub(super) scratch: Option<PathBuf>,
     /// What its commands may write.
-    pub(super) held: Held,
+    pub(super) held: HeldPaths,
 }
 
-impl Lane {
+impl LaneSocket {
     /// Runs one command after another until the lane is gone.
     fn serve(&mut self, children: &Children) {
         loop {

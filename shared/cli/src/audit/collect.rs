@@ -5,11 +5,11 @@ use crate::error::CliError;
 use crate::paths;
 use premath_kernel::policy::landing::DEFAULT_TARGET;
 use premath_kernel::record::audit::{
-    Facts, IssueState, OutsideChange, WitnessFile, WitnessRef, streams_of,
+    AuditFacts, IssueState, UnsealedChange, WitnessFile, WitnessRef, streams_of,
 };
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{Fault, StoreError, TrajectoryFileError, audit, inspect_issues};
+use premath_memory::{LineFault, StoreError, TrajectoryFileError, audit, inspect_issues};
 use premath_worktree::history::History;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(super) fn facts(
     roots: &MemoryRoots,
     signers: Signers,
     since: Option<&str>,
-) -> Result<(Facts, Option<CliError>), CliError> {
+) -> Result<(AuditFacts, Option<CliError>), CliError> {
     let trajectory = audit::trajectory(&roots.trajectory)?;
     let issues = inspect_issues(&roots.issues)?;
     let history = History::open(&roots.repository, signers.allowed)?;
@@ -29,7 +29,7 @@ pub(super) fn facts(
             let error = corrupt(&roots.trajectory, &trajectory.faults)?;
             Some(TrajectoryFileError::from(error).into())
         });
-    let mut facts = Facts {
+    let mut facts = AuditFacts {
         trajectory: shown(roots, &roots.trajectory),
         issues_path: shown(roots, &roots.issues),
         chain: trajectory.chain,
@@ -42,7 +42,7 @@ pub(super) fn facts(
         outside: outside(&roots.issues),
         since: since.map(|name| history.resolve(name)).transpose()?,
         signatures: signers.policy,
-        ..Facts::default()
+        ..AuditFacts::default()
     };
     witnesses(roots, &mut facts)?;
     commits(&history, &mut facts)?;
@@ -58,9 +58,9 @@ fn state(issue: &premath_kernel::issue::Issue) -> IssueState {
 
 /// Returns the changes made outside a transaction; issue memory that cannot be
 /// read is reported by its lines.
-fn outside(issues: &Path) -> Vec<OutsideChange> {
+fn outside(issues: &Path) -> Vec<UnsealedChange> {
     let found = paths::open(issues, false).and_then(|memory| Ok(memory.look_for_foreign_rows()?));
-    let change = |row: premath_memory::ForeignRow| OutsideChange {
+    let change = |row: premath_memory::ForeignRow| UnsealedChange {
         summary: row.summary(),
         closes: row.closes,
         issue: row.issue_id,
@@ -70,12 +70,12 @@ fn outside(issues: &Path) -> Vec<OutsideChange> {
 }
 
 /// The rows of steps that completed.
-fn completed(facts: &Facts) -> impl Iterator<Item = &StepRow> {
+fn completed(facts: &AuditFacts) -> impl Iterator<Item = &StepRow> {
     let rows = facts.rows.iter().map(|found| &found.row);
     rows.filter(|row| row.action == action::WORKER_LOOP && row.succeeded())
 }
 
-fn witnesses(roots: &MemoryRoots, facts: &mut Facts) -> Result<(), CliError> {
+fn witnesses(roots: &MemoryRoots, facts: &mut AuditFacts) -> Result<(), CliError> {
     let references: BTreeSet<String> = completed(facts)
         .flat_map(|row| row.witness_refs.iter().map(str::to_owned))
         .collect();
@@ -96,7 +96,7 @@ fn witnesses(roots: &MemoryRoots, facts: &mut Facts) -> Result<(), CliError> {
     Ok(())
 }
 
-fn commits(history: &History, facts: &mut Facts) -> Result<(), CliError> {
+fn commits(history: &History, facts: &mut AuditFacts) -> Result<(), CliError> {
     let landings: Vec<(String, String)> = completed(facts)
         .filter(|row| row.world.is_none())
         .filter_map(|row| row.landing.as_ref())
@@ -135,7 +135,7 @@ fn commits(history: &History, facts: &mut Facts) -> Result<(), CliError> {
 }
 
 /// The commits that the witnesses of closes name.
-fn closed_at(facts: &Facts) -> BTreeSet<String> {
+fn closed_at(facts: &AuditFacts) -> BTreeSet<String> {
     let named = facts.witnesses.iter().filter_map(|(text, file)| {
         let reference = WitnessRef::parse(text)?;
         match file {
@@ -148,7 +148,7 @@ fn closed_at(facts: &Facts) -> BTreeSet<String> {
     named.collect()
 }
 
-fn corrupt(path: &Path, faults: &[Fault]) -> Option<StoreError> {
+fn corrupt(path: &Path, faults: &[LineFault]) -> Option<StoreError> {
     faults.first().map(|fault| StoreError::Corrupt {
         path: path.to_path_buf(),
         line: fault.line,

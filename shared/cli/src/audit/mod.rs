@@ -4,11 +4,11 @@
 mod collect;
 mod signers;
 
-use crate::answer::{Answer, Finished, Verdict};
+use crate::answer::{Answer, CheckVerdict, Finished};
 use crate::error::CliError;
 use crate::terminal::plain;
 use clap::Args;
-use premath_kernel::record::audit::{AuditReport, Facts, Lie, LieCode, audit};
+use premath_kernel::record::audit::{AuditFacts, AuditReport, Lie, LieCode, audit};
 use premath_memory::roots::MemoryRoots;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub(crate) struct AuditArgs {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AuditAnswer {
     /// Whether nothing contradicts anything.
-    result: Verdict,
+    result: CheckVerdict,
     /// How many false statements were found.
     lie_count: usize,
     /// The first lie, or all of them with `--all`.
@@ -111,7 +111,7 @@ impl AuditArgs {
     }
 }
 
-fn answer(facts: &Facts, report: &AuditReport, all: bool) -> Answer {
+fn answer(facts: &AuditFacts, report: &AuditReport, all: bool) -> Answer {
     let shown = if all { report.lies.len() } else { 1 };
     let mut text = String::new();
     for lie in report.lies.iter().take(shown) {
@@ -132,7 +132,7 @@ fn answer(facts: &Facts, report: &AuditReport, all: bool) -> Answer {
         let _ = writeln!(text, "note: {}", plain(note));
     }
     let document = AuditAnswer {
-        result: Verdict::of(report.lies.is_empty()),
+        result: CheckVerdict::of(report.lies.is_empty()),
         lie_count: report.lies.len(),
         lies: report.lies.iter().take(shown).map(LieItem::from).collect(),
         notes: report.notes.clone(),

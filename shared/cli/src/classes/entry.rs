@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// A class of the table, or a word that the policy alone knows.
 #[derive(Clone, Debug)]
-pub(super) struct Entry<'p> {
+pub(super) struct ClassEntry<'p> {
     /// The class's text.
     pub(super) word: &'p str,
     /// The row of the table, where there is one.
@@ -16,7 +16,7 @@ pub(super) struct Entry<'p> {
     pub(super) place: Option<(&'p str, &'p RuleTerms)>,
 }
 
-impl<'p> Entry<'p> {
+impl<'p> ClassEntry<'p> {
     fn of(word: &'p str, class: Option<FailureClass>, policy: Option<&'p RetryPolicy>) -> Self {
         Self {
             word,
@@ -49,17 +49,17 @@ impl<'p> Entry<'p> {
 
 /// Returns every class of the table in its order, then the words that the
 /// policy alone knows, in the order of its rules.
-pub(super) fn entries(policy: Option<&RetryPolicy>) -> Vec<Entry<'_>> {
+pub(super) fn entries(policy: Option<&RetryPolicy>) -> Vec<ClassEntry<'_>> {
     let table = FailureClass::ALL.iter();
     let mut entries: Vec<_> = table
-        .map(|class| Entry::of(class.as_str(), Some(*class), policy))
+        .map(|class| ClassEntry::of(class.as_str(), Some(*class), policy))
         .collect();
     let rules = policy.map(RetryPolicy::rules).unwrap_or_default();
     let words = rules.iter().flat_map(|rule| &rule.failure_classes);
     entries.extend(
         words
             .filter(|word| word.parse::<FailureClass>().is_err())
-            .map(|word| Entry::of(word, None, policy)),
+            .map(|word| ClassEntry::of(word, None, policy)),
     );
     entries
 }
@@ -70,9 +70,9 @@ pub(super) fn entries(policy: Option<&RetryPolicy>) -> Vec<Entry<'_>> {
 ///
 /// [`CliError::UnknownClass`], with the nearest one.
 pub(super) fn find<'e, 'p>(
-    entries: &'e [Entry<'p>],
+    entries: &'e [ClassEntry<'p>],
     word: &str,
-) -> Result<&'e Entry<'p>, CliError> {
+) -> Result<&'e ClassEntry<'p>, CliError> {
     let unknown = || CliError::UnknownClass {
         word: word.to_owned(),
         nearest: nearest(entries, word).unwrap_or_default().to_owned(),
@@ -83,7 +83,7 @@ pub(super) fn find<'e, 'p>(
 
 /// Returns the class that holds the word, or else is the fewest edits away;
 /// the shorter and then the first by text where several are.
-fn nearest<'p>(entries: &[Entry<'p>], word: &str) -> Option<&'p str> {
+fn nearest<'p>(entries: &[ClassEntry<'p>], word: &str) -> Option<&'p str> {
     let word = word.to_ascii_lowercase();
     let key = |candidate: &'p str| {
         (
@@ -130,7 +130,7 @@ mod tests {
         let all = entries(Some(&policy));
         let (table, own) = all.split_at(FailureClass::ALL.len());
         assert!(table.iter().all(|entry| entry.class.is_some()));
-        let own: Vec<_> = own.iter().map(Entry::document).collect();
+        let own: Vec<_> = own.iter().map(ClassEntry::document).collect();
         assert_eq!(
             own,
             [json!({

@@ -1,7 +1,7 @@
 //! Classes as a person reads them in a terminal.
 
-use super::entry::Entry;
-use crate::policy::ActivePolicy;
+use super::entry::ClassEntry;
+use crate::policy::RetryPolicyFile;
 use crate::terminal::{WIDTH, plain, wrapped};
 use premath_kernel::failure::Family;
 use premath_kernel::policy::retry::RuleTerms;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 const FOREIGN: &str = "Defined by the retry policy, not by the harness.";
 
 /// Returns classes in short, by family.
-pub(super) fn short(entries: &[Entry<'_>], active: Option<&ActivePolicy>) -> String {
+pub(super) fn short(entries: &[ClassEntry<'_>], active: Option<&RetryPolicyFile>) -> String {
     let mut text = active.map(policy).unwrap_or_default();
     let families = Family::ALL.iter().copied().map(Some).chain([None]);
     for family in families {
@@ -43,7 +43,7 @@ pub(super) fn short(entries: &[Entry<'_>], active: Option<&ActivePolicy>) -> Str
 }
 
 /// Returns classes in full, one after the other.
-pub(super) fn full(entries: &[Entry<'_>], active: Option<&ActivePolicy>) -> String {
+pub(super) fn full(entries: &[ClassEntry<'_>], active: Option<&RetryPolicyFile>) -> String {
     let mut text = String::new();
     for entry in entries {
         let _ = writeln!(text, "{}", plain(entry.word));
@@ -72,7 +72,7 @@ pub(super) fn full(entries: &[Entry<'_>], active: Option<&ActivePolicy>) -> Stri
     text
 }
 
-fn policy(active: &ActivePolicy) -> String {
+fn policy(active: &RetryPolicyFile) -> String {
     let policy = active.policy();
     [
         field("policy", policy.policy_id()),
@@ -87,7 +87,7 @@ fn field(name: &str, value: &str) -> String {
 }
 
 /// The class, and its source at the end of the line.
-fn heading(entry: &Entry<'_>) -> String {
+fn heading(entry: &ClassEntry<'_>) -> String {
     let word = plain(entry.word);
     let source = entry.class.map_or("", |class| class.source());
     let rest = WIDTH
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn no_line_of_the_listing_is_wider_than_the_narrowest_terminal_it_is_made_for() {
-        let active = ActivePolicy::embedded().unwrap();
+        let active = RetryPolicyFile::embedded().unwrap();
         let text = short(&entries(Some(active.policy())), Some(&active));
         for line in text.lines() {
             assert!(line.chars().count() <= WIDTH, "{line}");
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_class_in_short_has_its_source_its_meaning_and_its_place() {
-        let active = ActivePolicy::embedded().unwrap();
+        let active = RetryPolicyFile::embedded().unwrap();
         let all = entries(Some(active.policy()));
         let text = short(&[find(&all, "gate_timeout").unwrap().clone()], None);
         let expected = "\
@@ -144,7 +144,7 @@ gate_timeout                                                                    
 
     #[test]
     fn a_class_in_full_says_which_policy_speaks() {
-        let active = ActivePolicy::embedded().unwrap();
+        let active = RetryPolicyFile::embedded().unwrap();
         let all = entries(Some(active.policy()));
         let text = full(
             &[find(&all, "tool.use_missing").unwrap().clone()],
@@ -173,12 +173,12 @@ from      embedded
 
     #[test]
     fn what_a_policy_says_does_nothing_to_a_terminal() {
-        let active = ActivePolicy::embedded().unwrap();
+        let active = RetryPolicyFile::embedded().unwrap();
         let terms = RuleTerms {
             backoff_class: "b\u{1b}[31m".to_owned(),
             ..active.policy().default_rule().clone()
         };
-        let entry = Entry {
+        let entry = ClassEntry {
             word: "w\u{1b}]0;x\u{7}",
             class: None,
             place: Some(("r\u{9b}2J\n", &terms)),

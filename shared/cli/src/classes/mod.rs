@@ -6,9 +6,9 @@ mod page;
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
-use crate::policy::ActivePolicy;
+use crate::policy::RetryPolicyFile;
 use clap::{Args, ValueEnum};
-use entry::{Entry, entries};
+use entry::{ClassEntry, entries};
 use premath_kernel::failure::Family;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -74,13 +74,13 @@ impl ClassesArgs {
 
     fn perform(self) -> Result<Answer, CliError> {
         if self.markdown {
-            let page = page::page(ActivePolicy::embedded()?.policy());
+            let page = page::page(RetryPolicyFile::embedded()?.policy());
             return Ok(Answer::new(json!({"page": page}), page));
         }
         // What a class means can be determined whatever is wrong with the
         // policy.
-        let active = ActivePolicy::find(self.config.as_deref());
-        let policy = active.as_ref().ok().map(ActivePolicy::policy);
+        let active = RetryPolicyFile::find(self.config.as_deref());
+        let policy = active.as_ref().ok().map(RetryPolicyFile::policy);
         let family = self.family.map(FamilyArg::family);
         let all = entries(policy);
         let chosen = if self.classes.is_empty() {
@@ -99,10 +99,10 @@ impl ClassesArgs {
             listing::full(&chosen, active.as_ref().ok())
         };
         let document = json!({
-            "policy": active.as_ref().map_or_else(unusable, ActivePolicy::document),
+            "policy": active.as_ref().map_or_else(unusable, RetryPolicyFile::document),
             "count": chosen.len(),
         });
-        let answer = Answer::new(document, text).items(chosen.iter().map(Entry::document));
+        let answer = Answer::new(document, text).items(chosen.iter().map(ClassEntry::document));
         Ok(match active {
             Ok(_) => answer,
             Err(error) => answer

@@ -1,11 +1,11 @@
 //! Vectors, faults and slices as a person reads them in a terminal.
 
 use crate::terminal::{plain, table, wrapped};
-use premath_conformance::{Fault, FaultKind, Report, SliceRow, VectorOutcome};
+use premath_conformance::{FaultKind, SliceRow, SuiteFault, SuiteReport, VectorOutcome};
 use std::fmt::Write;
 
 /// Returns what failed, and at last what there is.
-pub(super) fn report(report: &Report) -> String {
+pub(super) fn report(report: &SuiteReport) -> String {
     let failed = report.outcomes.iter().filter(|outcome| !outcome.passed());
     let mut text: String = failed.map(vector).collect();
     if !text.is_empty() && !report.faults.is_empty() {
@@ -40,7 +40,7 @@ fn vector(outcome: &VectorOutcome) -> String {
     text
 }
 
-fn fault(fault: &Fault) -> String {
+fn fault(fault: &SuiteFault) -> String {
     format!(
         "{} {}: {}\n",
         heading(fault.kind),

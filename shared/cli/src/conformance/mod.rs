@@ -7,10 +7,10 @@ mod source;
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use clap::{Args, Subcommand, ValueEnum};
-use premath_conformance::{Report, Suite, VectorOutcome};
+use premath_conformance::{Suite, SuiteReport, VectorOutcome};
 use premath_kernel::json::canonical::value_of;
 use serde_json::{Value, json};
-use source::Source;
+use source::SuiteSource;
 use std::fs;
 use std::path::PathBuf;
 
@@ -101,10 +101,10 @@ impl ConformanceArgs {
 
 impl RunArgs {
     fn perform(self) -> Result<Answer, CliError> {
-        let source = Source::find(self.vectors)?;
+        let source = SuiteSource::find(self.vectors)?;
         let suite = self.suite.map(SuiteArg::suite);
         let report = premath_conformance::run(source.files());
-        let report = suite.into_iter().fold(report, Report::only);
+        let report = suite.into_iter().fold(report, SuiteReport::only);
         let document = json!({
             "source": source.told(),
             "suite": suite,
@@ -131,7 +131,7 @@ fn outcome(outcome: &VectorOutcome) -> Value {
 
 impl SlicesArgs {
     fn perform(self) -> Result<Answer, CliError> {
-        let source = Source::find(self.vectors)?;
+        let source = SuiteSource::find(self.vectors)?;
         let rows = premath_conformance::slices(&premath_conformance::run(source.files()));
         if self.markdown {
             let page = page::page(&rows);
@@ -145,7 +145,7 @@ impl SlicesArgs {
 
 impl DocumentsArgs {
     fn perform(self) -> Result<Answer, CliError> {
-        let source = Source::find(self.vectors)?;
+        let source = SuiteSource::find(self.vectors)?;
         let documents = premath_conformance::documents(source.files());
         fs::create_dir_all(&self.dir).map_err(CliError::file("make", &self.dir))?;
         for (id, bytes) in &documents {

@@ -98,7 +98,7 @@ fn cell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::Source;
+    use super::super::source::SuiteSource;
     use super::*;
     use premath_conformance::{SLICES, run, slices};
     use std::path::Path;
@@ -107,7 +107,7 @@ mod tests {
     const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
     fn current() -> String {
-        page(&slices(&run(Source::embedded().files())))
+        page(&slices(&run(SuiteSource::embedded().files())))
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_code_that_the_page_names_is_there() {
-        let rows = slices(&run(Source::embedded().files()));
+        let rows = slices(&run(SuiteSource::embedded().files()));
         let modules = rows.iter().flat_map(|row| &row.rules).map(|note| {
             let module = note.rule.split("::").next().unwrap_or_default();
             format!("shared/kernel/src/turn/gate/{module}.rs")

@@ -13,12 +13,12 @@ static EMBEDDED: Dir<'_> =
 
 /// The files of a suite and where they are from.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct SuiteSource {
     files: Files,
     folder: Option<PathBuf>,
 }
 
-impl Source {
+impl SuiteSource {
     /// Returns the embedded suite.
     pub(super) fn embedded() -> Self {
         let mut files = Files::new();
@@ -102,8 +102,8 @@ mod tests {
             env!("CARGO_MANIFEST_DIR"),
             "/../../tests/conformance/harness-typestate"
         );
-        let read = Source::find(Some(folder.into())).unwrap();
-        assert!(read.files() == Source::embedded().files());
+        let read = SuiteSource::find(Some(folder.into())).unwrap();
+        assert!(read.files() == SuiteSource::embedded().files());
         assert!(read.files().contains_key("bases/closed.json"));
     }
 }

@@ -31,7 +31,7 @@ const TASKS: [(&str, &str, &str); 2] = [
 
 /// What is to be done about a mise file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Plan {
+pub(super) enum MisePlan {
     /// It has both tasks.
     Complete,
     /// This is to be added at its end.
@@ -41,10 +41,10 @@ pub(super) enum Plan {
 }
 
 /// Reports what the text of a mise file lacks; an empty text is a new file.
-pub(super) fn plan(text: &str) -> Plan {
+pub(super) fn plan(text: &str) -> MisePlan {
     let table = match text.parse::<toml::Table>() {
         Ok(table) => table,
-        Err(_) => return Plan::LeaveAlone("it is not TOML that can be read".to_owned()),
+        Err(_) => return MisePlan::LeaveAlone("it is not TOML that can be read".to_owned()),
     };
     let has = |name: &str| {
         let tasks = table.get("tasks").and_then(toml::Value::as_table);
@@ -58,7 +58,7 @@ pub(super) fn plan(text: &str) -> Plan {
         );
     }
     if added.is_empty() {
-        return Plan::Complete;
+        return MisePlan::Complete;
     }
     let added = match text {
         "" => format!("{}\n", added.trim_end()),
@@ -67,14 +67,14 @@ pub(super) fn plan(text: &str) -> Plan {
     };
     // An inline `tasks = { … }` cannot be added to from below.
     if format!("{text}{added}").parse::<toml::Table>().is_err() {
-        return Plan::LeaveAlone(format!(
+        return MisePlan::LeaveAlone(format!(
             "its [tasks] table cannot be extended automatically; add: {}",
             TASKS
                 .map(|(name, _, run)| format!("{name} = \"{run}\""))
                 .join(", ")
         ));
     }
-    Plan::Append(added)
+    MisePlan::Append(added)
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
 
     fn appended(text: &str) -> String {
         match plan(text) {
-            Plan::Append(added) => format!("{text}{added}"),
+            MisePlan::Append(added) => format!("{text}{added}"),
             other => panic!("{other:?}"),
         }
     }
@@ -107,14 +107,14 @@ mod tests {
                 tasks(&full),
                 ["harness-coordinator-loop", "harness-worker-loop"]
             );
-            assert_eq!(plan(&full), Plan::Complete);
+            assert_eq!(plan(&full), MisePlan::Complete);
         }
     }
 
     #[test]
     fn what_cannot_be_added_to_is_left_alone() {
         for text in ["tasks = { a = \"b\" }\n", "= broken"] {
-            assert!(matches!(plan(text), Plan::LeaveAlone(_)), "{text}");
+            assert!(matches!(plan(text), MisePlan::LeaveAlone(_)), "{text}");
         }
     }
 }

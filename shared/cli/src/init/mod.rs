@@ -316,9 +316,9 @@ fn add_tasks(root: &Path, report: &mut Report) -> Result<(), CliError> {
         None => String::new(),
     };
     match mise::plan(&text) {
-        mise::Plan::Complete => report.leave(name, "already has the tasks"),
-        mise::Plan::LeaveAlone(reason) => report.leave(name, reason),
-        mise::Plan::Append(added) => {
+        mise::MisePlan::Complete => report.leave(name, "already has the tasks"),
+        mise::MisePlan::LeaveAlone(reason) => report.leave(name, reason),
+        mise::MisePlan::Append(added) => {
             let mut file = OpenOptions::new()
                 .append(true)
                 .create(true)

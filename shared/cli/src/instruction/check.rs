@@ -1,6 +1,6 @@
 //! `premath instruction check`
 
-use crate::answer::{Answer, Verdict};
+use crate::answer::{Answer, CheckVerdict};
 use crate::error::CliError;
 use crate::terminal::plain;
 use premath_kernel::authority::claim::{ChangeMorphism, covers_nothing};
@@ -17,7 +17,7 @@ use std::path::Path;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InstructionCheckAnswer {
     /// The verdict.
-    result: Verdict,
+    result: CheckVerdict,
     /// The classes of the faults, each once.
     failure_classes: Vec<FailureClass>,
     /// Why it is refused.
@@ -70,7 +70,7 @@ pub(super) fn perform(path: &Path, active: &ActivePolicy) -> Result<Answer, CliE
     let idle: Vec<String> = idle.filter(|c| covers_nothing(c)).cloned().collect();
     let refused = !faults.is_empty();
     let document = InstructionCheckAnswer {
-        result: Verdict::of(!refused),
+        result: CheckVerdict::of(!refused),
         failure_classes,
         errors: faults
             .iter()

@@ -9,7 +9,7 @@ use crate::terminal::plain;
 use clap::Args;
 use premath_kernel::authority::OperatorOverride;
 use premath_kernel::record::trajectory::{StepRow, action};
-use premath_memory::{Acceptance, ForeignRow, Trajectory, clock};
+use premath_memory::{ForeignRow, ForeignSelection, Trajectory, clock};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
@@ -59,9 +59,9 @@ impl AcceptArgs {
             ));
         }
         let which = if self.all {
-            Acceptance::All
+            ForeignSelection::All
         } else {
-            Acceptance::Issues(self.ids.into_iter().collect())
+            ForeignSelection::Issues(self.ids.into_iter().collect())
         };
         let memory = paths::open(path, false)?;
         let trajectory = Trajectory::open(&paths::trajectory(None)?)?;

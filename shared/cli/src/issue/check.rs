@@ -1,7 +1,7 @@
 //! `premath issue check`: what is wrong with issue memory, as far as it can be
 //! read.
 
-use crate::answer::{Answer, Verdict};
+use crate::answer::{Answer, CheckVerdict};
 use crate::error::CliError;
 use crate::paths;
 use crate::terminal::plain;
@@ -64,7 +64,7 @@ pub(crate) struct GraphCheckAnswer {
     #[schemars(extend("const" = CHECK_KIND))]
     check_kind: &'static str,
     /// Whether there are no errors.
-    result: Verdict,
+    result: CheckVerdict,
     /// How many issues were looked at.
     check_count: usize,
     error_count: usize,
@@ -232,7 +232,7 @@ fn report(issues: usize, errors: Vec<Finding>, warnings: Vec<Finding>) -> Answer
     let failed = !errors.is_empty();
     let document = GraphCheckAnswer {
         check_kind: CHECK_KIND,
-        result: Verdict::of(!failed),
+        result: CheckVerdict::of(!failed),
         check_count: issues,
         error_count: errors.len(),
         warning_count: warnings.len(),

@@ -2,7 +2,8 @@
 //! step left.
 
 use premath_kernel::failure::FailureClass;
-use premath_kernel::policy::landing::ROUNDS;
+use premath_kernel::policy::landing::verification_rounds;
+use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
@@ -121,19 +122,25 @@ fn error_message(judged: &Value, class: &str) -> Option<String> {
     Some(message.to_owned()).filter(|message| !message.trim().is_empty())
 }
 
-/// The phases of a step, the later ones first.
-fn phases() -> impl Iterator<Item = &'static str> {
-    let rounds = ROUNDS.iter().rev().copied();
+/// The phases of a step, the later ones first. Of the verifications, the one
+/// that the row names comes before those that repeated it.
+fn phases(row: &StepRow) -> impl Iterator<Item = &'static str> {
+    let named = row.verification.as_ref();
+    let named =
+        named.and_then(|verification| WitnessRef::parse(verification.witness_ref.as_ref()?));
+    let named = verification_rounds()
+        .find(move |round| named.as_ref().is_some_and(|named| named.phase == *round));
     ["landed"]
         .into_iter()
-        .chain(rounds)
-        .chain(["verify", "work", "setup"])
+        .chain(named)
+        .chain(verification_rounds())
+        .chain(["work", "setup"])
 }
 
 /// Finds the output of the command that failed by that class, and its error
 /// output.
 fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<(PathBuf, PathBuf)> {
-    phases().find_map(|phase| {
+    phases(row).find_map(|phase| {
         let of_step = |folder, kind| artifact::of_step(folder, &row.step_id, phase, kind);
         let stderr = of_step(&roots.streams, "stderr");
         let failed = match document(&of_step(&roots.witnesses, "json")) {

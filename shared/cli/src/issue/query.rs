@@ -13,7 +13,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::Hold;
 use premath_kernel::issue::lease::{self, LeaseRefusal, LeaseState};
 use premath_kernel::issue::{EdgeKind, Status};
-use premath_memory::{ChangeError, IssueMemory, IssueRow, View, clock};
+use premath_memory::{ChangeError, IssueMemory, IssueRow, MemoryView, clock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -107,7 +107,7 @@ pub(super) fn none_ready(memory: &IssueMemory) -> Result<String, CliError> {
 fn listed(
     memory: &IssueMemory,
     json: bool,
-    choose: impl for<'v> FnOnce(&View<'v>) -> Vec<&'v IssueRow>,
+    choose: impl for<'v> FnOnce(&MemoryView<'v>) -> Vec<&'v IssueRow>,
 ) -> Result<Answer, CliError> {
     Ok(memory.view(|view| {
         let rows = choose(&view);
@@ -226,7 +226,7 @@ fn blocked_item<'a>(
     row: &'a IssueRow,
     holds: &[Hold],
     by_hand: bool,
-    view: &View<'a>,
+    view: &MemoryView<'a>,
 ) -> BlockedItem<'a> {
     // The issue's own edges that hold it, as rows of others name them.
     let fields = row.value();
@@ -299,7 +299,7 @@ pub(crate) fn no_such(id: &str) -> LeaseRefusal {
     }
 }
 
-fn shown(row: &IssueRow, view: &View<'_>, last_failure: Option<LastFailure>) -> Answer {
+fn shown(row: &IssueRow, view: &MemoryView<'_>, last_failure: Option<LastFailure>) -> Answer {
     let issue = &row.issue;
     let state = lease::state(Some(issue), &clock::observe());
     let ready = view.graph().is_ready(&issue.id);

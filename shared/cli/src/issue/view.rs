@@ -3,7 +3,7 @@
 use crate::terminal::{plain, table};
 use premath_kernel::issue::Lease;
 use premath_kernel::issue::graph::{Hold, IssueGraph};
-use premath_memory::{IssueRow, View};
+use premath_memory::{IssueRow, MemoryView};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -282,7 +282,7 @@ pub(crate) fn edge_item<'a>(
 }
 
 /// Returns what holds an issue, as it appears in JSON answers.
-pub(crate) fn hold_item(hold: &Hold, view: &View<'_>) -> HoldItem {
+pub(crate) fn hold_item(hold: &Hold, view: &MemoryView<'_>) -> HoldItem {
     let (id, kind) = parts(hold);
     HoldItem {
         id: id.to_owned(),

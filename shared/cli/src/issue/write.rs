@@ -9,7 +9,7 @@ use crate::operator::{Reason, step_id};
 use crate::paths;
 use clap::Args;
 use premath_kernel::issue::Status;
-use premath_memory::{Compaction, IssueChange, IssueEdit, IssueMemory, IssueRow, NewIssue};
+use premath_memory::{CompactionRule, IssueChange, IssueEdit, IssueMemory, IssueRow, NewIssue};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Read};
@@ -302,7 +302,7 @@ fn read_text(file: &Path) -> Result<String, CliError> {
 pub(super) fn compact(path: &Path) -> Result<Answer, CliError> {
     Reason::default().authority()?;
     let memory = paths::open(path, false)?;
-    let changed = memory.compact(Compaction::Now)?;
+    let changed = memory.compact(CompactionRule::Now)?;
     let count = memory.view(|view| view.rows().count())?;
     Ok(Answer::new(
         CompactAnswer { changed, count },

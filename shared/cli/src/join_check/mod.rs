@@ -57,7 +57,7 @@ impl JoinCheckArgs {
         };
         let document = ParsedInput::document(&bytes).map_err(invalid)?;
         drop(bytes);
-        let Judged { answer, ready } = judge(document, self.explain).map_err(invalid)?;
+        let JudgedDocument { answer, ready } = judge(document, self.explain).map_err(invalid)?;
         let met = match self.require {
             None => true,
             Some(RequireArg::Accepted) => ready.accepted,
@@ -68,7 +68,7 @@ impl JoinCheckArgs {
 }
 
 /// A document that was judged.
-pub(crate) struct Judged {
+pub(crate) struct JudgedDocument {
     /// What is reported about it.
     pub(crate) answer: Answer,
     ready: Readiness,
@@ -85,7 +85,7 @@ struct Readiness {
 /// # Errors
 ///
 /// What does not fit, with the path of the field.
-pub(crate) fn judge(document: Value, explained: bool) -> Result<Judged, EvidenceError> {
+pub(crate) fn judge(document: Value, explained: bool) -> Result<JudgedDocument, EvidenceError> {
     let (document, close) = turn_witness(document);
     let parsed = ParsedInput::from_value(document)?;
     let JoinCheckInput {
@@ -127,7 +127,7 @@ pub(crate) fn judge(document: Value, explained: bool) -> Result<Judged, Evidence
     let document = value_of(&answer);
     drop(answer);
     let answer = Answer::new(document, text);
-    Ok(Judged { answer, ready })
+    Ok(JudgedDocument { answer, ready })
 }
 
 /// The answer: the verdict, and what was asked for beside it.

@@ -1,7 +1,7 @@
 //! A server bound to one step: the agent reads issues and queues follow-up
 //! work, and cannot change issues (`contracts.md` 8).
 
-use super::tool::{Arguments, DiscoverInput};
+use super::tool::{DiscoverInput, ToolArguments};
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::issue;
@@ -130,7 +130,7 @@ impl BoundLease {
     }
 
     /// Returns why a change is not made.
-    pub(super) fn refusal(&self, arguments: &Arguments) -> CliError {
+    pub(super) fn refusal(&self, arguments: &ToolArguments) -> CliError {
         match arguments.issue().filter(|asked| *asked != self.issue) {
             Some(asked) => self.another(asked),
             None => CliError::BoundToLease {
@@ -151,7 +151,7 @@ impl BoundLease {
     pub(super) fn discover(
         &self,
         memory: &IssueMemory,
-        arguments: Arguments,
+        arguments: ToolArguments,
     ) -> Result<Answer, CliError> {
         let tool = arguments.tool();
         let input: DiscoverInput = arguments.read()?;

@@ -1,7 +1,7 @@
 //! What a server serves, and what changes that are asked of it rest on.
 
 use super::bound::BoundLease;
-use super::tool::{Arguments, Perform, Resource, Tool};
+use super::tool::{Perform, Tool, ToolArguments, ToolFile};
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::paths;
@@ -44,7 +44,7 @@ impl Context {
         arguments: Value,
         asked_by: &str,
     ) -> Result<Value, Value> {
-        let arguments = Arguments::of(tool.name, arguments);
+        let arguments = ToolArguments::of(tool.name, arguments);
         let perform = || self.perform(tool, arguments, asked_by);
         let finished = match tool.place.of(self) {
             Some((key, path)) => Finished::on(tool.action, key, Ok(path), |_| perform()),
@@ -60,7 +60,7 @@ impl Context {
     fn perform(
         &self,
         tool: &'static Tool,
-        arguments: Arguments,
+        arguments: ToolArguments,
         asked_by: &str,
     ) -> Result<Answer, CliError> {
         let memory = || self.memory();
@@ -105,7 +105,7 @@ impl Context {
     }
 }
 
-impl Resource {
+impl ToolFile {
     /// Returns the file that a tool works on, under its name in answers.
     fn of(self, context: &Context) -> Option<(&'static str, PathBuf)> {
         match self {

@@ -19,7 +19,7 @@ pub(super) fn write(dir: &Path) -> Result<Answer, CliError> {
     let mut files = Vec::new();
     for kind in KINDS {
         let path = dir.join(kind.file());
-        fs::write(&path, kind.text()).map_err(CliError::file("write", &path))?;
+        fs::write(&path, kind.file_text()).map_err(CliError::file("write", &path))?;
         files.push(kind.file());
     }
     let text = format!("wrote {} schemas\n", files.len());
@@ -36,7 +36,9 @@ pub(super) fn check(dir: &Path) -> Result<Answer, CliError> {
     for kind in KINDS {
         match found.remove(&kind.file()) {
             None => faults.push((kind.file(), "missing")),
-            Some(text) if text != kind.text().as_bytes() => faults.push((kind.file(), "differs")),
+            Some(text) if text != kind.file_text().as_bytes() => {
+                faults.push((kind.file(), "differs"))
+            }
             Some(_) => {}
         }
     }

@@ -32,7 +32,7 @@ use premath_kernel::issue::outbox::OutboxRequest;
 use premath_kernel::policy::retry::RetryPolicy;
 use premath_kernel::policy::trust::TrustRecord;
 use premath_kernel::record::bootstrap::Bootstrap;
-use premath_kernel::record::event::{Event, WorkerReport};
+use premath_kernel::record::event::{ProgressEvent, WorkerReport};
 use premath_kernel::record::feature::FeatureLedger;
 use premath_kernel::record::sandbox_profile::SandboxProfile;
 use premath_kernel::record::session::Session;
@@ -41,10 +41,17 @@ use premath_kernel::record::witness::{CloseWitness, CommandWitness, RefusalWitne
 use premath_kernel::record::world::{GateWitness, TransportWitness, WorldProfile};
 use premath_kernel::turn::{JoinCheckInput, Normalized};
 use schemars::Schema;
+use serde_json::json;
+
+/// The kind that lists the failure classes.
+const FAILURE_CLASS: &str = "failure-class";
+
+/// Where a schema defines them.
+const CLASSES: &str = "/$defs/FailureClass";
 
 /// A kind of document.
 #[derive(Debug)]
-pub(super) struct Kind {
+pub(super) struct SchemaKind {
     /// Its name, and that of its file.
     pub(super) name: &'static str,
     /// What it describes, in a line.
@@ -53,7 +60,7 @@ pub(super) struct Kind {
 }
 
 /// Every kind, in the order in which they are listed. A new one is a line.
-pub(super) const KINDS: &[Kind] = &[
+pub(super) const KINDS: &[SchemaKind] = &[
     kind("issue", "A row of .premath/issues.jsonl", read::<Issue>),
     kind(
         "harness-toml",
@@ -138,14 +145,14 @@ pub(super) const KINDS: &[Kind] = &[
     kind(
         "coordinator-event",
         "A line of harness-coordinator --json; the last one is the batch's report",
-        written::<Event<'_>>,
+        written::<ProgressEvent<'_>>,
     ),
     kind(
         "worker-report",
         "harness-worker --json",
         written::<WorkerReport<'_>>,
     ),
-    kind("failure-class", "A failure class", written::<FailureClass>),
+    kind(FAILURE_CLASS, "A failure class", written::<FailureClass>),
     kind(
         "trajectory-projection",
         "The result of a trajectory query",
@@ -354,15 +361,15 @@ pub(super) const KINDS: &[Kind] = &[
     }),
 ];
 
-const fn kind(name: &'static str, title: &'static str, schema: fn() -> Schema) -> Kind {
-    Kind {
+const fn kind(name: &'static str, title: &'static str, schema: fn() -> Schema) -> SchemaKind {
+    SchemaKind {
         name,
         title,
         schema,
     }
 }
 
-impl Kind {
+impl SchemaKind {
     /// Returns the kind of that name.
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         KINDS.iter().find(|kind| kind.name == name)
@@ -380,9 +387,20 @@ impl Kind {
         schema
     }
 
-    /// Returns its schema as it is stored in its file.
+    /// Returns its schema as text.
     pub(super) fn text(&self) -> String {
         format!("{:#}\n", self.schema().to_value())
+    }
+
+    /// Returns its schema as it is stored in its file: the failure classes are
+    /// in a file of their own beside it.
+    pub(super) fn file_text(&self) -> String {
+        let mut schema = self.schema().to_value();
+        let file = Self::named(FAILURE_CLASS).map(Self::file);
+        if let (Some(classes), Some(file)) = (schema.pointer_mut(CLASSES), file) {
+            *classes = json!({"$ref": file});
+        }
+        format!("{schema:#}\n")
     }
 }
 
@@ -401,5 +419,15 @@ mod tests {
             assert!(kind.text().ends_with("}\n"), "{}", kind.name);
             assert_eq!(kind.text(), kind.text(), "{}", kind.name);
         }
+    }
+
+    #[test]
+    fn one_file_lists_the_failure_classes() {
+        let lists = |kind: &&SchemaKind| kind.file_text().contains("\"tool.schema_invalid\"");
+        let listing: Vec<_> = KINDS.iter().filter(lists).map(|kind| kind.name).collect();
+        assert_eq!(listing, [FAILURE_CLASS]);
+        let doctor = SchemaKind::named("answer-doctor").unwrap();
+        assert!(doctor.text().contains("\"tool.schema_invalid\""));
+        assert!(doctor.file_text().contains("\"failure-class.schema.json\""));
     }
 }

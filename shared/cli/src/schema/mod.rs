@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::terminal::table;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use kind::{KINDS, Kind};
+use kind::{KINDS, SchemaKind};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -63,7 +63,7 @@ fn list() -> Answer {
 
 fn show(name: &str) -> Result<Answer, CliError> {
     // The command line admits names of kinds only.
-    let kind = Kind::named(name)
+    let kind = SchemaKind::named(name)
         .ok_or_else(|| CliError::Usage(format!("unknown kind of document `{name}`")))?;
     Ok(Answer::new(
         json!({"kind": kind.name, "title": kind.title, "schema": kind.schema().to_value()}),

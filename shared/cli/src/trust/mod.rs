@@ -6,7 +6,7 @@ mod show;
 
 pub(crate) use created::accept_created;
 
-use crate::answer::{Answer, Finished, Verdict};
+use crate::answer::{Answer, CheckVerdict, Finished};
 use crate::error::CliError;
 use crate::operator;
 use crate::terminal;
@@ -18,7 +18,7 @@ use premath_kernel::policy::trust::{Acceptance, Acceptor, ChangeKind, TrustError
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::trust::{self, TrustFileError};
-use premath_worktree::governing::{Survey, landed, survey};
+use premath_worktree::governing::{GoverningSurvey, landed, survey};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub(crate) struct TrustArgs {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TrustAnswer {
     /// `accepted` where the files are, now or before, those that were accepted.
-    result: Verdict,
+    result: CheckVerdict,
     /// The digest of the files as they are.
     digest: String,
     /// How many they are.
@@ -75,7 +75,7 @@ struct ShownChange {
 struct State {
     roots: MemoryRoots,
     record: Option<TrustRecord>,
-    now: Survey,
+    now: GoverningSurvey,
     changes: Vec<ShownChange>,
     notes: Vec<String>,
     /// Whether a person saw it with the question.
@@ -106,7 +106,7 @@ impl TrustArgs {
             return Err(TrustError::Digest { wanted, digest }.into());
         }
         if state.is_accepted() {
-            return Ok(state.answer(Verdict::Accepted));
+            return Ok(state.answer(CheckVerdict::Accepted));
         }
         let acceptance = match &self.trust {
             Some(_) => Acceptance::Digest,
@@ -124,7 +124,10 @@ impl TrustArgs {
         };
         if !is_accepted {
             let hint = format!("accept them with `premath trust --yes` or `--trust {digest}`");
-            return Ok(state.answer(Verdict::Rejected).note(hint).refused(true));
+            return Ok(state
+                .answer(CheckVerdict::Rejected)
+                .note(hint)
+                .refused(true));
         }
         state.accept(acceptance)
     }
@@ -185,7 +188,7 @@ impl State {
         show::text(self.record.as_ref(), &self.now, &self.changes)
     }
 
-    fn answer(self, result: Verdict) -> Answer {
+    fn answer(self, result: CheckVerdict) -> Answer {
         let text = self.text();
         let document = TrustAnswer {
             result,
@@ -212,7 +215,7 @@ impl State {
         self.record = Some(record);
         let count = self.now.files.0.len();
         let document = TrustAnswer {
-            result: Verdict::Accepted,
+            result: CheckVerdict::Accepted,
             digest: digest.clone(),
             count,
             record: self.record,

@@ -4,7 +4,7 @@ use super::ShownChange;
 use crate::error::CliError;
 use crate::terminal::plain;
 use premath_kernel::policy::trust::{ChangeKind, FileChange, TrustRecord};
-use premath_worktree::governing::{self, Survey};
+use premath_worktree::governing::{self, GoverningSurvey};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -42,7 +42,11 @@ pub(super) fn difference(
 }
 
 /// Returns what is shown: what is on record, and what changed since.
-pub(super) fn text(record: Option<&TrustRecord>, now: &Survey, changes: &[ShownChange]) -> String {
+pub(super) fn text(
+    record: Option<&TrustRecord>,
+    now: &GoverningSurvey,
+    changes: &[ShownChange],
+) -> String {
     let mut text = String::new();
     let Some(record) = record else {
         text.push_str("no files are accepted yet; these files govern batches here:\n");

@@ -2,7 +2,7 @@
 
 use super::name;
 use super::survey::{Survey, roots};
-use crate::answer::{Answer, Finished, Verdict};
+use crate::answer::{Answer, CheckVerdict, Finished};
 use crate::error::CliError;
 use crate::terminal::plain;
 use clap::Args;
@@ -33,7 +33,7 @@ pub(crate) struct DoctorArgs {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DoctorAnswer {
     /// Whether there are no findings, and commands can be confined.
-    result: Verdict,
+    result: CheckVerdict,
     /// How many items are findings: `removable` ones but old step output, and
     /// those with the standing `finding`.
     finding_count: usize,
@@ -165,7 +165,7 @@ fn report(
     });
     let is_refused = finding_count > 0 || sandbox.mode.is_none();
     let document = DoctorAnswer {
-        result: Verdict::of(!is_refused),
+        result: CheckVerdict::of(!is_refused),
         finding_count,
         removable_count,
         items,

@@ -5,15 +5,15 @@ use crate::paths;
 use harness_worker::settings::image_cache;
 use premath_kernel::issue::lease::{self, LeaseState, Observation};
 use premath_kernel::policy::inventory::{
-    Batch, ForeignChange, Found, InventoryItem, IssueFacts, Known, LandedPlace, Lane, LeaseLook,
-    Terms, Unreadable, account,
+    Findings, ForeignChange, InventoryItem, IssueFacts, KnownFacts, LandedPlace, LaneLockState,
+    LeaseLook, Terms, UnendedBatch, Unreadable, account,
 };
 use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::record::trajectory::{BatchHistory, StepRow, action};
-use premath_memory::leftover::{self, LaneFolder};
+use premath_memory::leftover::{self, LaneWorktree};
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{
-    Fault, IssueRow, StoreError, TrajectoryFileError, WorktreeLock, clock, inspect_issues,
+    IssueRow, LineFault, StoreError, TrajectoryFileError, WorktreeLock, clock, inspect_issues,
     inspect_trajectory,
 };
 use premath_worktree::inventory::Inventory;
@@ -26,8 +26,8 @@ use std::time::Duration;
 pub(super) struct Survey {
     pub(super) roots: MemoryRoots,
     pub(super) inventory: Inventory,
-    found: Found,
-    known: Known,
+    found: Findings,
+    known: KnownFacts,
     /// The first line that cannot be read.
     corrupt: Option<CliError>,
 }
@@ -42,12 +42,12 @@ pub(super) fn roots(given: Option<&Path>) -> Result<MemoryRoots, CliError> {
 }
 
 /// Adds what is in folders of the lanes and of the harness.
-fn add_files(roots: &MemoryRoots, inventory: &Inventory, found: &mut Found) {
-    let lanes: Vec<LaneFolder<'_>> = found
+fn add_files(roots: &MemoryRoots, inventory: &Inventory, found: &mut Findings) {
+    let lanes: Vec<LaneWorktree<'_>> = found
         .worktrees
         .iter()
         .filter(|worktree| worktree.is_sound())
-        .map(|worktree| LaneFolder {
+        .map(|worktree| LaneWorktree {
             worktree: &worktree.path,
             under_way: worktree.is_busy(),
         })
@@ -65,7 +65,7 @@ fn cut_lines(files: [(&PathBuf, Option<u64>); 2]) -> Vec<String> {
 }
 
 /// Returns the error of the first line that cannot be read.
-fn corrupt(path: &Path, faults: &[Fault]) -> Option<StoreError> {
+fn corrupt(path: &Path, faults: &[LineFault]) -> Option<StoreError> {
     faults.first().map(|fault| StoreError::Corrupt {
         path: path.to_path_buf(),
         line: fault.line,
@@ -99,12 +99,12 @@ impl Survey {
         add_files(&roots, &inventory, &mut found);
         let me = clock::this_process();
         let history = BatchHistory::fold(&trajectory.rows);
-        let batches = history.open().iter().map(|batch| Batch {
+        let batches = history.open().iter().map(|batch| UnendedBatch {
             id: batch.batch_id.clone(),
             lives: batch.holder.may_live(me.as_ref(), &clock::life),
         });
         let seen = clock::observe();
-        let known = Known {
+        let known = KnownFacts {
             is_whole: issues.faults.is_empty(),
             targets,
             batches: batches.collect(),
@@ -156,7 +156,7 @@ impl Survey {
     /// Holds every free lane, so that none begins in the meantime.
     pub(super) fn hold_lanes(&self) -> Result<Vec<WorktreeLock>, CliError> {
         let worktrees = self.found.worktrees.iter();
-        let free = worktrees.filter(|found| found.is_sound() && found.lane == Lane::Free);
+        let free = worktrees.filter(|found| found.is_sound() && found.lane == LaneLockState::Free);
         free.map(|found| Ok(WorktreeLock::acquire(&found.path, Duration::ZERO)?))
             .collect()
     }
@@ -239,7 +239,11 @@ fn foreign(issues: &Path) -> Vec<ForeignChange> {
     rows.into_iter().map(change).collect()
 }
 
-fn unreadable(path: &Path, faults: &[Fault], is_issue: bool) -> impl Iterator<Item = Unreadable> {
+fn unreadable(
+    path: &Path,
+    faults: &[LineFault],
+    is_issue: bool,
+) -> impl Iterator<Item = Unreadable> {
     faults.iter().map(move |fault| Unreadable {
         place: format!("{}:{}:{}", path.display(), fault.line, fault.column),
         detail: fault.detail.clone(),

@@ -2,7 +2,7 @@
 
 use crate::scratch::{Scratch, age, commit};
 use git2::Repository;
-use premath_memory::{Hold, WorktreeLock, lane_lock};
+use premath_memory::{LockState, WorktreeLock, lane_lock};
 use std::fs;
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ fn a_live_lane_keeps_its_things() {
     // A child that another test starts right now has the descriptor until it
     // is a program of its own.
     let folder = scratch.git.path().join("worktrees/l1");
-    while lane_lock(&folder).unwrap() != Hold::Free {
+    while lane_lock(&folder).unwrap() != LockState::Free {
         std::thread::yield_now();
     }
     assert_eq!(scratch.run(&["doctor"]).code, 1);

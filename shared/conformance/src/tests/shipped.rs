@@ -1,6 +1,6 @@
 //! The shipped suite: the gate judged by its vectors.
 
-use crate::{Fault, Files, Report, VectorOutcome, run};
+use crate::{Files, SuiteFault, SuiteReport, VectorOutcome, run};
 use include_dir::{Dir, include_dir};
 use std::fmt::Write;
 
@@ -15,13 +15,13 @@ fn gather(dir: &Dir<'_>, files: &mut Files) {
     dir.dirs().for_each(|dir| gather(dir, files));
 }
 
-fn shipped() -> Report {
+fn shipped() -> SuiteReport {
     let mut files = Files::new();
     gather(&SUITE, &mut files);
     run(&files)
 }
 
-fn told<'a>(outcomes: &[VectorOutcome], faults: impl Iterator<Item = &'a Fault>) -> String {
+fn told<'a>(outcomes: &[VectorOutcome], faults: impl Iterator<Item = &'a SuiteFault>) -> String {
     let mut text = String::new();
     for outcome in outcomes {
         for difference in &outcome.differences {

@@ -1,6 +1,6 @@
 //! A small suite in which every vector passes, to plant faults in.
 
-use crate::{Fault, FaultKind, Files, Report, run};
+use crate::{FaultKind, Files, SuiteFault, SuiteReport, run};
 use serde_json::{Value, json};
 
 /// The base that the shipped suite has too.
@@ -114,12 +114,12 @@ impl Small {
     }
 
     /// Runs the suite.
-    pub(super) fn run(&self) -> Report {
+    pub(super) fn run(&self) -> SuiteReport {
         run(&self.files)
     }
 
     /// Runs the suite and returns the faults that are not about coverage.
-    pub(super) fn faults(&self) -> Vec<Fault> {
+    pub(super) fn faults(&self) -> Vec<SuiteFault> {
         let mut faults = self.run().faults;
         faults.retain(|fault| !fault.kind.is_coverage());
         faults

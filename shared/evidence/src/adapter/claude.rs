@@ -7,8 +7,8 @@
 use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
-    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Retry, Speaker, Terminal,
-    Tokens, Usage, UsageBasis,
+    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, ReportedUsage, Retry, Speaker,
+    Terminal, Tokens, UsageBasis,
 };
 use crate::flaw::Flaw;
 use crate::json::{Object, Shape, cut, digest_of, length};
@@ -134,7 +134,7 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         }
     }
     if let Some(usage) = message.object("usage")? {
-        out(EventKind::Usage(Usage {
+        out(EventKind::Usage(ReportedUsage {
             basis: UsageBasis::Message(speaker.round.unwrap_or_default()),
             tokens: Some(tokens(&usage)?),
             cost_nano_usd: None,
@@ -197,7 +197,7 @@ fn result(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     let subtype = line.word("subtype")?;
     let failed = line.flag("is_error")? || &*subtype != "success";
     let usage = line.object("usage")?;
-    out(EventKind::Usage(Usage {
+    out(EventKind::Usage(ReportedUsage {
         basis: UsageBasis::Turn,
         tokens: usage.as_deref().map(tokens).transpose()?,
         cost_nano_usd: line.nano_usd("total_cost_usd")?,

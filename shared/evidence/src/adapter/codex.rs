@@ -11,8 +11,8 @@ use super::saying::speaks_of_limit;
 use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
-    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Retry, Speaker, Terminal,
-    Tokens, Usage, UsageBasis,
+    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, ReportedUsage, Retry, Speaker,
+    Terminal, Tokens, UsageBasis,
 };
 use crate::flaw::{Flaw, MAX_OPEN};
 use crate::json::{Object, Shape, digest_of, said};
@@ -85,7 +85,7 @@ impl LineReader for Codex {
                     cached: usage.count("cached_input_tokens")?.unwrap_or_default(),
                     output: usage.count("output_tokens")?.unwrap_or_default(),
                 };
-                out(EventKind::Usage(Usage {
+                out(EventKind::Usage(ReportedUsage {
                     basis: UsageBasis::RunningTotal,
                     tokens: told.then_some(tokens),
                     cost_nano_usd: None,

@@ -10,8 +10,8 @@ use super::saying::speaks_of_limit;
 use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
-    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Speaker, Terminal, Tokens,
-    Usage, UsageBasis,
+    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, ReportedUsage, Speaker,
+    Terminal, Tokens, UsageBasis,
 };
 use crate::flaw::{Flaw, MAX_OPEN};
 use crate::json::{Object, Shape, digest_of};
@@ -177,7 +177,7 @@ impl Gemini {
     fn result(&mut self, line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         if let Some(stats) = line.object("stats")? {
             let count = |name| Ok(stats.count(name)?.unwrap_or_default());
-            out(EventKind::Usage(Usage {
+            out(EventKind::Usage(ReportedUsage {
                 basis: UsageBasis::RunningTotal,
                 tokens: Some(Tokens {
                     input: count("input_tokens")?,

@@ -10,8 +10,8 @@ use super::saying::speaks_of_limit;
 use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
-    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, Speaker, Terminal, Tokens,
-    Usage, UsageBasis,
+    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, ReportedUsage, Speaker,
+    Terminal, Tokens, UsageBasis,
 };
 use crate::flaw::Flaw;
 use crate::json::{Object, Shape, digest_of};
@@ -195,7 +195,7 @@ fn finished(stop_reason: &str) -> EventKind<'static> {
     })
 }
 
-fn usage(part: &Object<'_>) -> Result<Usage, Flaw> {
+fn usage(part: &Object<'_>) -> Result<ReportedUsage, Flaw> {
     let tokens = match part.object("tokens")? {
         Some(tokens) => {
             let cache = tokens.object("cache")?;
@@ -214,7 +214,7 @@ fn usage(part: &Object<'_>) -> Result<Usage, Flaw> {
         }
         None => None,
     };
-    Ok(Usage {
+    Ok(ReportedUsage {
         basis: UsageBasis::Step,
         tokens,
         cost_nano_usd: part.nano_usd("cost")?,

@@ -2,7 +2,7 @@
 
 use super::word;
 use crate::call::CallEnd;
-use crate::event::{Source, Speaker};
+use crate::event::{LineSource, Speaker};
 use premath_kernel::json::canonical::Sum;
 use premath_kernel::turn::word::TransportEvent;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub struct RequestRecord {
     /// Whether it was made up from the result.
     pub synthesized: bool,
     /// The line that reported it.
-    pub source: Source,
+    pub source: LineSource,
 }
 
 /// How a call ended.
@@ -48,9 +48,9 @@ pub struct ResultRecord {
     /// How many bytes that is.
     pub bytes: u64,
     /// The line that reported it.
-    pub source: Source,
+    pub source: LineSource,
     /// The first thing that the model said after it could have read it.
-    pub read_at: Option<Source>,
+    pub read_at: Option<LineSource>,
 }
 
 impl CallRecord {

@@ -1,6 +1,6 @@
 //! Tokens and money, whatever way an agent counts them.
 
-use crate::event::{Tokens, Usage, UsageBasis};
+use crate::event::{ReportedUsage, Tokens, UsageBasis};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ const OPEN_MESSAGES: usize = 64;
 
 /// What a run spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct RunSpending {
     /// The tokens, where any were reported.
     pub tokens: Option<Tokens>,
     /// The cost in billionths of a dollar, where it was reported. Claude's is
@@ -20,7 +20,7 @@ pub struct Spent {
     pub cost_nano_usd: Option<u64>,
 }
 
-impl Spent {
+impl RunSpending {
     pub(super) fn view(self) -> Value {
         json!({
             "costNanoUsd": self.cost_nano_usd,
@@ -48,8 +48,8 @@ pub(super) struct UsageFold {
 }
 
 impl UsageFold {
-    pub(super) fn take(&mut self, usage: Usage) {
-        let Usage {
+    pub(super) fn take(&mut self, usage: ReportedUsage) {
+        let ReportedUsage {
             basis,
             tokens,
             cost_nano_usd,
@@ -87,12 +87,12 @@ impl UsageFold {
         }
     }
 
-    pub(super) fn spent(&self) -> Spent {
+    pub(super) fn spent(&self) -> RunSpending {
         let open = self
             .open
             .values()
             .fold(self.closed, |sum, one| sum.plus(*one));
-        Spent {
+        RunSpending {
             tokens: self.told.then(|| self.settled.plus(open)),
             cost_nano_usd: self.cost,
         }

@@ -2,14 +2,14 @@
 //! that they refer to is another.
 
 use crate::judge::{evidence, fold, good};
-use premath_evidence::{Agent, Event, StreamFold, StreamReader};
+use premath_evidence::{Agent, StreamEvent, StreamFold, StreamReader};
 use premath_kernel::turn::{ParsedInput, normalize};
 
 #[test]
 fn a_fold_is_the_same_on_every_run_and_wherever_it_was_looked_at() {
     for &agent in Agent::ALL {
         let mut looked_at = StreamFold::new(agent);
-        let mut look = |event: Event<'_>| {
+        let mut look = |event: StreamEvent<'_>| {
             looked_at.apply(event);
             let _ = (
                 looked_at.spent(),

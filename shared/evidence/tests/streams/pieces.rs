@@ -3,7 +3,7 @@
 
 use crate::judge::{evidence, fold, gate, good};
 use premath_evidence::{
-    Agent, AgentStream, Event, EventKind, Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamLog,
+    Agent, AgentStream, EventKind, Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamEvent, StreamLog,
     StreamReader,
 };
 use premath_kernel::failure::FailureClass;
@@ -18,7 +18,7 @@ fn read<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<ReadEvents>, StreamLog) {
     let mut events = Vec::new();
-    let mut each = |event: Event<'_>| {
+    let mut each = |event: StreamEvent<'_>| {
         let text = format!("{event:?}");
         let flaw = match event.kind {
             EventKind::Invalid(flaw) => Some((event.source.line, flaw)),

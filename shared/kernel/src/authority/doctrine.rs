@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The operations that the contracts name: HARNESS-RUNTIME 8, `contracts.md` 9.
-pub const NAMED: [&str; 12] = [
+pub(crate) const NAMED: [&str; 12] = [
     "op/harness.session_bootstrap",
     "op/harness.session_read",
     "op/harness.session_write",

@@ -29,7 +29,7 @@ pub fn worker_lane_policy(
 }
 
 /// Returns `ctx://issue/<issue>/<digest>`: the context that a step works in.
-pub fn issue_context(issue_id: &str, repo_root: &str, issues_path: &str) -> String {
+pub(crate) fn issue_context(issue_id: &str, repo_root: &str, issues_path: &str) -> String {
     let digest = ref_digest(&json!({
         "kind": "ctx",
         "issueId": issue_id,
@@ -51,7 +51,7 @@ pub(crate) fn worker_loop_cover(issue_id: &str, context_ref: &str) -> String {
 
 /// Returns `refinement://worker-loop/<issue>/<worker>/<digest>`: one worker's
 /// part of a cover.
-pub fn worker_loop_refinement(
+pub(crate) fn worker_loop_refinement(
     issue_id: &str,
     worker_id: &str,
     cover_ref: &str,

@@ -27,7 +27,7 @@ pub struct Handoff {
 }
 
 /// Returns whether the lease in the row is the claimed one.
-pub fn is_ours(issue: &Issue, claim: &Claim) -> bool {
+pub(crate) fn is_ours(issue: &Issue, claim: &Claim) -> bool {
     issue.lease.as_ref().is_some_and(|lease| {
         *lease.lease_id == *claim.lease_id
             && *lease.owner == *claim.owner

@@ -10,7 +10,8 @@ mod projection;
 mod state;
 mod term;
 
-pub use claim::{AssigneeRule, Claim, ClaimRequest, TakenOver, claim, claimable, default_lease_id};
+pub(crate) use claim::default_lease_id;
+pub use claim::{AssigneeRule, Claim, ClaimRequest, TakenOverLease, claim, claimable};
 pub use key::{LeaseKey, block, close, fence, release, renew};
 pub use projection::LeaseProjection;
 pub use state::{LeaseState, state};

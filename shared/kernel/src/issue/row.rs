@@ -364,6 +364,9 @@ impl RowChange {
         if *status != Status::InProgress {
             self.remove("lease");
         }
+        if *status != Status::Blocked {
+            self.remove("blocked_by");
+        }
         if *status == Status::Closed {
             self.set("closed_at", crate::json::time::micros(now));
         } else if !status.is_terminal() {

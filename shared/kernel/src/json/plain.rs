@@ -64,12 +64,12 @@ pub fn visible_line(text: &str, most: usize) -> String {
 
 /// The most bytes of a path or a text of a step's that a message, a row or a
 /// witness holds.
-pub const SHOWN: usize = 256;
+pub(crate) const SHOWN: usize = 256;
 
 /// The most paths that a message lists.
 const LISTED: usize = 10;
 
-/// Returns the first [`SHOWN`] bytes of a text of a step's, with an ellipsis
+/// Returns the first `SHOWN` bytes of a text of a step's, with an ellipsis
 /// where it is longer: a path may have any length.
 pub fn cut(text: &str) -> Cow<'_, str> {
     cut_at(text, SHOWN)

@@ -95,7 +95,7 @@ pub fn work_witness(prefix: &str, worker_id: &str, issue_id: &str, outcome: Work
 }
 
 /// Returns `instruction://<id>/<digest>`: the envelope that changes rest on.
-pub fn instruction(id: &str, digest: &str) -> String {
+pub(crate) fn instruction(id: &str, digest: &str) -> String {
     format!("instruction://{}/{}", encode(id), encode(digest))
 }
 
@@ -105,7 +105,7 @@ pub fn session(session_id: &str) -> String {
 }
 
 /// Returns `trajectory://step/<stepId>`: the linkage of a turn to its row.
-pub fn trajectory_step(step_id: &str) -> String {
+pub(crate) fn trajectory_step(step_id: &str) -> String {
     format!("trajectory://step/{}", encode(step_id))
 }
 

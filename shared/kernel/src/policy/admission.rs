@@ -15,7 +15,7 @@ pub use pass::{AdmissionPass, Seated, Waiting};
 use super::breaker::{Blame, Breaker, BreakerChange, BreakerRule};
 use super::budget::Budget;
 use super::deadline::Deadline;
-use super::provider::{Answer, ProviderChange, ProviderDesk};
+use super::provider::{ProviderAnswer, ProviderChange, ProviderDesk};
 use super::room::RoomRule;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub struct StepResult<'a> {
     /// The issue.
     pub issue_id: &'a str,
     /// How it ended for the provider.
-    pub answer: Answer,
+    pub answer: ProviderAnswer,
     /// What it shows about its environment.
     pub blame: Blame,
 }
@@ -95,7 +95,7 @@ impl Admission {
 
     /// Takes in that a worker's step will not report how it ended.
     pub fn step_lost(&mut self, worker: &str, now: Timestamp) {
-        self.desk.ended(worker, Answer::Unknown, now);
+        self.desk.ended(worker, ProviderAnswer::Unknown, now);
         self.breaker.ended(worker, "", Blame::Nobody, now);
     }
 

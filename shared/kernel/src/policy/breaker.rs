@@ -54,7 +54,7 @@ pub fn blame(policy: &RetryPolicy, classes: &[String]) -> Blame {
 
 /// What the breaker lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passage {
+pub(crate) enum Passage {
     /// Every step.
     All,
     /// One step, which asks whether things are better.
@@ -117,7 +117,7 @@ enum State {
 
 /// The breaker of a batch.
 #[derive(Clone, Debug)]
-pub struct Breaker {
+pub(crate) struct Breaker {
     rule: BreakerRule,
     state: State,
     class: String,
@@ -131,7 +131,7 @@ pub struct Breaker {
 
 impl Breaker {
     /// Begins closed.
-    pub const fn new(rule: BreakerRule) -> Self {
+    pub(crate) const fn new(rule: BreakerRule) -> Self {
         Self {
             rule,
             state: State::Closed,
@@ -143,7 +143,7 @@ impl Breaker {
     }
 
     /// Says what may be dispatched now.
-    pub fn passage(&self, now: Timestamp) -> Passage {
+    pub(crate) fn passage(&self, now: Timestamp) -> Passage {
         match &self.state {
             State::Closed if !self.is_refuted && self.is_reached(&self.checks) => Passage::Baseline,
             State::Closed => Passage::All,
@@ -155,7 +155,7 @@ impl Breaker {
     }
 
     /// Records that a worker begins a step.
-    pub fn take(&mut self, worker: &str) {
+    pub(crate) fn take(&mut self, worker: &str) {
         if let State::Open { probe, .. } = &mut self.state {
             *probe = Some(worker.to_owned());
         }
@@ -163,13 +163,13 @@ impl Breaker {
 
     /// Records that a worker finds out whether the verification passes without
     /// any work.
-    pub fn ask(&mut self, worker: &str) {
+    pub(crate) fn ask(&mut self, worker: &str) {
         self.state = State::Asking(worker.to_owned());
     }
 
     /// Takes the answer in: a verification that fails without any work pauses
     /// dispatch.
-    pub fn answered(&mut self, passes: bool, now: Timestamp) -> Option<BreakerChange> {
+    pub(crate) fn answered(&mut self, passes: bool, now: Timestamp) -> Option<BreakerChange> {
         if !matches!(self.state, State::Asking(_)) {
             return None;
         }
@@ -191,7 +191,7 @@ impl Breaker {
     }
 
     /// Takes a step's end in.
-    pub fn ended(
+    pub(crate) fn ended(
         &mut self,
         worker: &str,
         issue_id: &str,

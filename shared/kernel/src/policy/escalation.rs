@@ -74,7 +74,7 @@ pub struct IssueContext {
 /// An escalation that does not know its issue: it fails, and never reads as
 /// success.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ContextError {
+pub enum IssueContextError {
     /// No source names an issue.
     #[error(
         "cannot determine which issue to escalate: no variable, no session and no ready issue \
@@ -112,7 +112,7 @@ pub enum ContextError {
     },
 }
 
-impl ContextError {
+impl IssueContextError {
     /// Returns the failure class.
     pub const fn class(&self) -> FailureClass {
         match self {
@@ -134,7 +134,7 @@ impl ContextError {
 /// # Errors
 ///
 /// Variables that disagree, a broken session, no name, or several.
-pub fn issue_context(sources: &ContextSources<'_>) -> Result<IssueContext, ContextError> {
+pub fn issue_context(sources: &ContextSources<'_>) -> Result<IssueContext, IssueContextError> {
     let named = |issue_id: &str, source| {
         Ok(IssueContext {
             issue_id: issue_id.to_owned(),
@@ -143,7 +143,7 @@ pub fn issue_context(sources: &ContextSources<'_>) -> Result<IssueContext, Conte
     };
     match (present(sources.active_env), present(sources.env)) {
         (Some(active), Some(other)) if active != other => {
-            return Err(ContextError::Disagree {
+            return Err(IssueContextError::Disagree {
                 active: plain(active),
                 other: plain(other),
             });
@@ -154,12 +154,12 @@ pub fn issue_context(sources: &ContextSources<'_>) -> Result<IssueContext, Conte
     }
     match sources.session {
         SessionSource::Invalid { reason } => {
-            return Err(ContextError::SessionInvalid {
+            return Err(IssueContextError::SessionInvalid {
                 reason: plain(reason),
             });
         }
         SessionSource::ReadFailed { reason } => {
-            return Err(ContextError::SessionReadFailed {
+            return Err(IssueContextError::SessionReadFailed {
                 reason: plain(reason),
             });
         }
@@ -171,9 +171,9 @@ pub fn issue_context(sources: &ContextSources<'_>) -> Result<IssueContext, Conte
         SessionSource::Absent => {}
     }
     match sources.ready {
-        [] => Err(ContextError::Unbound),
+        [] => Err(IssueContextError::Unbound),
         [only] => named(only, ContextSource::ReadyFrontier),
-        many => Err(ContextError::ManyReady { count: many.len() }),
+        many => Err(IssueContextError::ManyReady { count: many.len() }),
     }
 }
 

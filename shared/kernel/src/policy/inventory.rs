@@ -15,9 +15,9 @@ mod name;
 mod worktree;
 
 pub use found::{
-    Batch, Branch, CachedImage, CheckedOut, CutStep, ForeignChange, Found, Head, IssueFacts, Known,
-    Landed, LandedPlace, Lane, LeaseLook, Left, LeftFile, LockFile, Loss, Mark, SalvageFolder,
-    Stand, StepOutput, Unreadable, Worktree,
+    Branch, CachedImage, CheckedOut, CutStep, Findings, ForeignChange, GitLockFile, Head,
+    IssueFacts, KnownFacts, LandedCommit, LandedPlace, LaneLockState, LeaseLook, LeftFile,
+    LeftKind, Loss, Mark, SalvageFolder, Stand, StepOutput, UnendedBatch, Unreadable, Worktree,
 };
 pub use name::{Role, marked_issue, role};
 
@@ -147,7 +147,7 @@ pub enum Thing {
     /// The registration of a worktree whose folder is gone.
     Registration(String),
     /// A git lock file, if it was not touched since.
-    Lock(LockFile),
+    Lock(GitLockFile),
     /// A salvage folder.
     Salvage(PathBuf),
     /// Files of the harness's own.
@@ -244,7 +244,7 @@ impl InventoryItem {
 }
 
 /// Explains why each thing that was found is there, sorted.
-pub fn account(found: &Found, known: &Known, terms: &Terms) -> Vec<InventoryItem> {
+pub fn account(found: &Findings, known: &KnownFacts, terms: &Terms) -> Vec<InventoryItem> {
     let scene = Scene {
         found,
         known,
@@ -274,8 +274,8 @@ pub fn excess(used: u64, budget: u64, items: &[InventoryItem]) -> u64 {
 
 /// What the rules look at.
 struct Scene<'a> {
-    found: &'a Found,
-    known: &'a Known,
+    found: &'a Findings,
+    known: &'a KnownFacts,
     terms: &'a Terms,
     /// What lives in the repository now, in words.
     live: Vec<String>,
@@ -299,13 +299,13 @@ impl Scene<'_> {
     }
 }
 
-fn live(found: &Found, known: &Known) -> Vec<String> {
+fn live(found: &Findings, known: &KnownFacts) -> Vec<String> {
     let batches = known.batches.iter().filter(|batch| batch.lives);
     let mut live: Vec<String> = batches
         .map(|batch| format!("batch {} runs", batch.id))
         .collect();
     for worktree in &found.worktrees {
-        if let Lane::Held(by) = &worktree.lane {
+        if let LaneLockState::Held(by) = &worktree.lane {
             live.push(format!(
                 "a lane works in {} ({by})",
                 worktree.path.display()

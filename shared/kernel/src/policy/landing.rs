@@ -13,11 +13,81 @@ use std::str::FromStr;
 /// The branch that work lands on where no other is named.
 pub const DEFAULT_TARGET: &str = "harness/integration";
 
-/// The rounds of a landing, by the names of their outputs and witnesses: it
-/// restarts if another process moved the target, up to this bound.
-pub const ROUNDS: [&str; 8] = [
-    "land", "land-2", "land-3", "land-4", "land-5", "land-6", "land-7", "land-8",
+/// The verifications of work that has not passed yet, by the names of their
+/// outputs and witnesses: one that is superseded is done again, and one that
+/// fails is repeated.
+pub const VERIFY_ROUNDS: [&str; 32] = [
+    "verify",
+    "verify-2",
+    "verify-3",
+    "verify-4",
+    "verify-5",
+    "verify-6",
+    "verify-7",
+    "verify-8",
+    "verify-9",
+    "verify-10",
+    "verify-11",
+    "verify-12",
+    "verify-13",
+    "verify-14",
+    "verify-15",
+    "verify-16",
+    "verify-17",
+    "verify-18",
+    "verify-19",
+    "verify-20",
+    "verify-21",
+    "verify-22",
+    "verify-23",
+    "verify-24",
+    "verify-25",
+    "verify-26",
+    "verify-27",
+    "verify-28",
+    "verify-29",
+    "verify-30",
+    "verify-31",
+    "verify-32",
 ];
+
+/// The verifications of work that passed on another state of the target, by the
+/// names of their outputs and witnesses.
+pub const LAND_ROUNDS: [&str; 32] = [
+    "land", "land-2", "land-3", "land-4", "land-5", "land-6", "land-7", "land-8", "land-9",
+    "land-10", "land-11", "land-12", "land-13", "land-14", "land-15", "land-16", "land-17",
+    "land-18", "land-19", "land-20", "land-21", "land-22", "land-23", "land-24", "land-25",
+    "land-26", "land-27", "land-28", "land-29", "land-30", "land-31", "land-32",
+];
+
+/// On how many states work is verified before it passes, and on how many after
+/// that, before its target is given up as being moved repeatedly.
+pub const STATES_MAX: usize = 8;
+
+/// On how many states work is verified that assume that other work lands.
+/// Later ones wait until all the work ahead has landed or failed.
+pub const ASSUMED_STATES_MAX: usize = 6;
+
+/// How often a verification that fails is repeated on the same tree where the
+/// settings do not say it.
+pub const DEFAULT_FLAKY_RERUNS: usize = 1;
+
+/// The most that the settings may say.
+pub const FLAKY_RERUNS_MAX: usize = 3;
+
+/// Every state has names for its verification and all its repetitions.
+const _: () = assert!(STATES_MAX * (1 + FLAKY_RERUNS_MAX) <= VERIFY_ROUNDS.len());
+
+/// How many places of the landing queue may be verified on an assumed state
+/// where the settings do not say it.
+pub const DEFAULT_SPECULATION: usize = 19;
+
+/// Returns the names of the verifications of a step's work, the later ones
+/// first.
+pub fn verification_rounds() -> impl Iterator<Item = &'static str> {
+    let rounds = VERIFY_ROUNDS.iter().chain(&LAND_ROUNDS).rev();
+    rounds.copied()
+}
 
 /// Where a step works, and what happens to its commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,16 +122,16 @@ impl fmt::Display for LandingMode {
 /// A word is not a landing mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid value `{0}`: expected `merge`, `branch` or `none`")]
-pub struct UnknownMode(pub String);
+pub struct UnknownLandingMode(pub String);
 
 impl FromStr for LandingMode {
-    type Err = UnknownMode;
+    type Err = UnknownLandingMode;
 
-    fn from_str(text: &str) -> Result<Self, UnknownMode> {
+    fn from_str(text: &str) -> Result<Self, UnknownLandingMode> {
         [Self::Merge, Self::Branch, Self::None]
             .into_iter()
             .find(|mode| mode.as_str() == text)
-            .ok_or_else(|| UnknownMode(text.to_owned()))
+            .ok_or_else(|| UnknownLandingMode(text.to_owned()))
     }
 }
 
@@ -76,6 +146,10 @@ pub struct LandingRule {
     pub check: Option<String>,
     /// The remote that the target is pushed to after a landing.
     pub push: Option<String>,
+    /// How many steps behind the first one may be verified on the state that
+    /// the work ahead of them makes. With 0, work is verified by itself first,
+    /// and again on the target's tip when its turn has come.
+    pub speculation: usize,
 }
 
 impl Default for LandingRule {
@@ -85,11 +159,12 @@ impl Default for LandingRule {
             target: DEFAULT_TARGET.to_owned(),
             check: None,
             push: None,
+            speculation: DEFAULT_SPECULATION,
         }
     }
 }
 
-/// A landing that came about, as row and witness say it (ours).
+/// A landing as row and witness record it (ours).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LandingRecord {

@@ -10,6 +10,7 @@ pub mod exit;
 pub mod governing;
 pub mod inventory;
 pub mod landing;
+pub mod landing_queue;
 pub mod network;
 pub mod provider;
 pub mod retry;

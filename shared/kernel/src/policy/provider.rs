@@ -106,7 +106,7 @@ pub struct Seat {
 
 /// How a step ended for its provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ProviderAnswer {
     /// It refused more work.
     Refused(UsageLimit),
     /// It did not refuse.
@@ -274,7 +274,7 @@ impl ProviderDesk {
     pub fn ended(
         &mut self,
         worker: &str,
-        answer: Answer,
+        answer: ProviderAnswer,
         now: Timestamp,
     ) -> Option<ProviderChange> {
         let provider = self.at_work.remove(worker)?;
@@ -283,14 +283,14 @@ impl ProviderDesk {
             .as_ref()
             .is_some_and(|parked| parked.probe.as_deref() == Some(worker));
         match answer {
-            Answer::Refused(limit) => self.park(provider, limit, asks, now),
-            Answer::Answered if asks => {
+            ProviderAnswer::Refused(limit) => self.park(provider, limit, asks, now),
+            ProviderAnswer::Answered if asks => {
                 self.parked.remove(&provider);
                 Some(ProviderChange::Resumed { provider })
             }
             // A step that began earlier carries no information about now.
-            Answer::Answered => None,
-            Answer::Unknown => {
+            ProviderAnswer::Answered => None,
+            ProviderAnswer::Unknown => {
                 if asks && let Some(parked) = parked {
                     parked.probe = None;
                 }

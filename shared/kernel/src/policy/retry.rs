@@ -9,7 +9,8 @@ mod end;
 mod policy;
 mod words;
 
-pub use backoff::{Backoff, BackoffTable, jitter, retry_at};
+pub(crate) use backoff::jitter;
+pub use backoff::{Backoff, BackoffTable, retry_at};
 pub use end::{CommandEnd, EndCause, classes_of};
 pub use policy::{
     EscalationAction, POLICY_PLACE, PolicyError, RetryPolicy, RetryRule, RuleTerms, UnknownAction,

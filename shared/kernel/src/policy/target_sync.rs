@@ -141,7 +141,7 @@ impl fmt::Display for TargetSync {
 }
 
 /// Describes a diverged target, and what to do.
-pub fn apart(from: &str, commits: usize) -> String {
+pub(crate) fn apart(from: &str, commits: usize) -> String {
     format!(
         "lacks {} of {from}: merge them into it, or it into {from}, before the next batch",
         counted(commits, "commit")

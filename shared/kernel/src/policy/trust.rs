@@ -220,7 +220,7 @@ impl TrustRecord {
 
 /// Whether a batch may begin with the governing files that are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum TrustVerdict {
     /// They are those that were accepted.
     Unchanged,
     /// They are accepted and to be recorded; the changes are to be reported.
@@ -290,7 +290,7 @@ pub fn judge(
     now: &GoverningFiles,
     has_landed: impl Fn(&FileChange) -> bool,
     wanted: Option<&str>,
-) -> Result<Verdict, TrustError> {
+) -> Result<TrustVerdict, TrustError> {
     let digest = now.digest();
     let changes = record.map(|record| record.files.changes_to(now));
     if let Some(wanted) = wanted {
@@ -299,19 +299,19 @@ pub fn judge(
             return Err(TrustError::Digest { wanted, digest });
         }
         return Ok(match changes {
-            Some(changes) if changes.is_empty() => Verdict::Unchanged,
-            changes => Verdict::Accept(Acceptance::Digest, changes.unwrap_or_default()),
+            Some(changes) if changes.is_empty() => TrustVerdict::Unchanged,
+            changes => TrustVerdict::Accept(Acceptance::Digest, changes.unwrap_or_default()),
         });
     }
     let Some(changes) = changes else {
-        return Ok(Verdict::Accept(Acceptance::FirstUse, Vec::new()));
+        return Ok(TrustVerdict::Accept(Acceptance::FirstUse, Vec::new()));
     };
     if changes.is_empty() {
-        return Ok(Verdict::Unchanged);
+        return Ok(TrustVerdict::Unchanged);
     }
     let landed: Vec<FileChange> = changes.iter().filter(|c| has_landed(c)).cloned().collect();
     if landed.is_empty() {
-        Ok(Verdict::Accept(Acceptance::LocalChange, changes))
+        Ok(TrustVerdict::Accept(Acceptance::LocalChange, changes))
     } else {
         Err(TrustError::Landed {
             changes: landed,
@@ -374,7 +374,7 @@ mod tests {
         let verdict = judge(None, &now, |_| true, None);
         assert_eq!(
             verdict,
-            Ok(Verdict::Accept(Acceptance::FirstUse, Vec::new()))
+            Ok(TrustVerdict::Accept(Acceptance::FirstUse, Vec::new()))
         );
     }
 
@@ -382,9 +382,13 @@ mod tests {
     fn a_change_of_the_operator_is_accepted_and_one_that_landed_is_not() {
         let record = record(files(&[("a", "1"), ("b", "1"), ("c", "1")]));
         let judge = |now, landed: &str| judge(Some(&record), &now, |c| c.path == landed, None);
-        assert_eq!(judge(record.files.clone(), "a"), Ok(Verdict::Unchanged));
+        assert_eq!(
+            judge(record.files.clone(), "a"),
+            Ok(TrustVerdict::Unchanged)
+        );
         let now = files(&[("a", "2"), ("c", "1"), ("d", "1")]);
-        let Ok(Verdict::Accept(Acceptance::LocalChange, changes)) = judge(now.clone(), "c") else {
+        let Ok(TrustVerdict::Accept(Acceptance::LocalChange, changes)) = judge(now.clone(), "c")
+        else {
             panic!("not accepted");
         };
         assert_eq!(listed(&changes), "a (changed), b (removed), d (added)");
@@ -405,7 +409,10 @@ mod tests {
         let wanted = now.digest();
         for record in [None, Some(&record)] {
             let verdict = judge(record, &now, |_| true, Some(&wanted)).unwrap();
-            assert!(matches!(verdict, Verdict::Accept(Acceptance::Digest, _)));
+            assert!(matches!(
+                verdict,
+                TrustVerdict::Accept(Acceptance::Digest, _)
+            ));
             let error = judge(record, &now, |_| false, Some("sha256:0")).unwrap_err();
             assert!(
                 error.hint().contains(&format!("--trust {wanted}")),
@@ -418,6 +425,6 @@ mod tests {
             ..record
         };
         let verdict = judge(Some(&record), &now, |_| true, Some(&wanted));
-        assert_eq!(verdict, Ok(Verdict::Unchanged));
+        assert_eq!(verdict, Ok(TrustVerdict::Unchanged));
     }
 }

@@ -67,6 +67,9 @@ pub struct StepOutcome<'a> {
     /// The sensitive files that a closed step changed, the first by path.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub sensitive_changes: &'a [SensitiveChange],
+    /// How many of its verifications failed and passed when they were repeated
+    /// on the same tree.
+    pub flaky_verifications: usize,
     /// From claim to row, in milliseconds.
     pub duration_ms: u64,
 }
@@ -151,7 +154,7 @@ impl From<&MutationMode> for ActsUnder {
 /// A line of `harness-coordinator --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all_fields = "camelCase")]
-pub enum Event<'a> {
+pub enum ProgressEvent<'a> {
     /// The batch began or continues.
     #[serde(rename = "batch.started")]
     BatchStarted {

@@ -2,7 +2,7 @@
 //! step, its verification and the trajectory (`isolation.md` 6).
 //!
 //! The trailers are the last paragraph of the message and nothing else is in
-//! it. Each key occurs once, in the order of [`KEYS`]. A value is one line;
+//! it. Each key occurs once, in the order of `KEYS`. A value is one line;
 //! what could end the line or be read as an escape is percent-encoded, so that
 //! each value reads back as it was and no title can forge one.
 
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// The keys, in the order in which they are written.
-pub const KEYS: [&str; 7] = [
+pub(crate) const KEYS: [&str; 7] = [
     "Issue",
     "Lease",
     "Step",
@@ -105,6 +105,13 @@ impl LandingTrailers {
         }
         message.push_str(&self.write());
         message
+    }
+
+    /// Returns whether the commit is what a step of an issue landed under a
+    /// generation of its lease.
+    pub fn is_of(&self, issue_id: &str, generation: u64) -> bool {
+        let of = self.lease.rsplit_once('#').map(|(_, number)| number);
+        self.issue == issue_id && of == Some(generation.to_string().as_str())
     }
 
     /// Reads the trailers of a commit's message; `None` where it claims no

@@ -17,17 +17,20 @@ mod supervision;
 
 pub use account::{Account, IssueAccount, ProviderAccount};
 pub use agent::{AgentRecord, TokenCounts};
+pub(crate) use batch::TAKE_OVER_BOUND;
 pub use batch::{
-    BatchHistory, BatchRecord, IssueRecord, OpenBatch, TAKE_OVER_BOUND, batch_end_row, batch_id,
-    batch_refused_row, batch_resume_row, batch_start_row, salvage_row, take_over_row,
+    BatchHistory, BatchRecord, IssueRecord, OpenBatch, batch_end_row, batch_id, batch_refused_row,
+    batch_resume_row, batch_start_row, salvage_row, take_over_row,
 };
 pub use chain_check::{BreakKind, ChainBreak, ChainReport, check_chain};
 pub use crossing::{CrossingResult, WorldRecord};
 pub use holder::BatchHolder;
 pub use kpi::{KPI_WINDOW, KpiDecision, Throughput, throughput};
 pub use link::{Chain, ChainHead, NoChainHead};
-pub use projection::{Projection, ProjectionMode, TrajectoryCounts, UnknownMode, project};
-pub use recovery::{ClosedIssue, RecoverAt, is_settled};
+pub use projection::{
+    Projection, ProjectionMode, TrajectoryCounts, UnknownProjectionMode, project,
+};
+pub use recovery::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
 pub use row::{RetryRecord, StepRow, TrajectoryError, Verification};
 pub use series::{CommandSeries, NextAct, gate_attempt_row, gate_begin_row, gate_take_over_row};
 pub use supervision::{SupervisionRecord, breaker_row, budget_row, provider_row, room_row};

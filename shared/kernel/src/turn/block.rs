@@ -83,7 +83,7 @@ macro_rules! row {
             }
 
             fn named(&self) -> String {
-                $crate::turn::block::Key::shown(&self.$key)
+                $crate::turn::block::RowKey::shown(&self.$key)
             }
         }
     };
@@ -97,18 +97,18 @@ pub(super) fn field<T: Normal>(value: T, at: &Path<'_>) -> Result<T, EvidenceErr
 }
 
 /// A key of rows.
-pub(super) trait Key {
+pub(super) trait RowKey {
     /// Returns the key, as it is shown to a person.
     fn shown(&self) -> String;
 }
 
-impl Key for String {
+impl RowKey for String {
     fn shown(&self) -> String {
         excerpt(self)
     }
 }
 
-impl Key for u64 {
+impl RowKey for u64 {
     fn shown(&self) -> String {
         self.to_string()
     }

@@ -162,7 +162,7 @@ impl JoinClosed {
             &self.0.normal,
             &self.0.constraints,
             binding,
-            gate::Demand {
+            gate::AdmissionDemand {
                 claim: C::CLAIM,
                 verification: C::NEEDS_VERIFICATION,
             },

@@ -2,7 +2,7 @@
 
 use crate::failure::FailureClass;
 use crate::json::path::Path;
-use crate::json::read::Fault;
+use crate::json::read::ReadFault;
 
 /// Evidence that cannot be read, and so cannot be judged (`contracts.md` 2).
 ///
@@ -40,8 +40,8 @@ impl EvidenceError {
     }
 }
 
-impl From<Fault> for EvidenceError {
-    fn from(fault: Fault) -> Self {
+impl From<ReadFault> for EvidenceError {
+    fn from(fault: ReadFault) -> Self {
         let (path, expected) = fault.into_parts();
         Self::Field {
             path: if path.is_empty() {

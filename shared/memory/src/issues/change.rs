@@ -1,6 +1,6 @@
 //! The changes that issue memory can make, each decided by the kernel's rules.
 
-use super::edit::{IssueChange, Signer, instruct, operate};
+use super::edit::{ChangeSigner, IssueChange, instruct, operate};
 use super::new_issue::{NewIssue, add, filed_already};
 use super::state::State;
 use crate::error::ChangeError;
@@ -15,6 +15,7 @@ use premath_kernel::issue::lease::{
 use premath_kernel::issue::outbox::discovered_priority;
 use premath_kernel::issue::{RowChange, Selection};
 use premath_kernel::policy::escalation::append_notes;
+use premath_kernel::record::trajectory::BlockedBy;
 use premath_kernel::turn::{Block, Close, Discover, MutationReady};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,6 +74,7 @@ pub(super) enum PendingChange {
     Block {
         ready: MutationReady<Block>,
         notes: String,
+        by: Option<Box<BlockedBy>>,
     },
     Discover {
         ready: MutationReady<Discover>,
@@ -133,7 +135,7 @@ impl PendingChange {
                 changed(row, &signed(change, asked.as_ref(), seen))
             }
             Self::Close(ready) => close(state, ready, seen),
-            Self::Block { ready, notes } => block(state, ready, notes, seen),
+            Self::Block { ready, notes, by } => block(state, ready, (notes, by.as_deref()), seen),
             Self::Discover { ready, new } => discover(state, ready, new, seen),
             Self::Operate { authority, edit } => operate(state, authority, edit, seen),
             Self::Instruct {
@@ -158,13 +160,16 @@ fn close(state: &State, ready: &MutationReady<Close>, seen: &Observation<'_>) ->
 fn block(
     state: &State,
     ready: &MutationReady<Block>,
-    notes: &str,
+    (notes, by): (&str, Option<&BlockedBy>),
     seen: &Observation<'_>,
 ) -> Decided {
     let step = ready.step();
     let row = find(state, &step.issue_id)?;
     let notes = append_notes(&readable(row, "notes")?, notes);
-    let change = lease::block(&row.issue, &key_of(step), &notes, seen)?;
+    let mut change = lease::block(&row.issue, &key_of(step), &notes, seen)?;
+    if let Some(by) = by {
+        change.set("blocked_by", by);
+    }
     changed(row, &change)
 }
 
@@ -199,7 +204,7 @@ fn signed(
     seen: &Observation<'_>,
 ) -> RowChange {
     if let Some(record) = asked {
-        Signer::Instruction(record).sign(&mut change, seen.moment.wall);
+        ChangeSigner::Instruction(record).sign(&mut change, seen.moment.wall);
     }
     change
 }

@@ -101,12 +101,12 @@ impl IssueChange {
 
 /// What a change rests on, and is signed with.
 #[derive(Clone, Copy)]
-pub(super) enum Signer<'a> {
+pub(super) enum ChangeSigner<'a> {
     Operator(&'a OperatorOverride),
     Instruction(&'a InstructedRecord),
 }
 
-impl Signer<'_> {
+impl ChangeSigner<'_> {
     fn name(&self) -> &str {
         match self {
             Self::Operator(authority) => authority.operator(),
@@ -188,7 +188,12 @@ pub(super) fn instruct(
             }));
         }
     }
-    edit_by(state, Signer::Instruction(&authority.record()), edit, seen)
+    edit_by(
+        state,
+        ChangeSigner::Instruction(&authority.record()),
+        edit,
+        seen,
+    )
 }
 
 pub(super) fn operate(
@@ -197,12 +202,12 @@ pub(super) fn operate(
     edit: &IssueChange,
     seen: &Observation<'_>,
 ) -> Decided {
-    edit_by(state, Signer::Operator(authority), edit, seen)
+    edit_by(state, ChangeSigner::Operator(authority), edit, seen)
 }
 
 fn edit_by(
     state: &mut State,
-    signer: Signer<'_>,
+    signer: ChangeSigner<'_>,
     edit: &IssueChange,
     seen: &Observation<'_>,
 ) -> Decided {

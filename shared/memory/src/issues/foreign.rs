@@ -2,7 +2,7 @@
 //! operator.
 
 use super::IssueMemory;
-use super::seal::{Acceptance, ForeignRow};
+use super::seal::{ForeignRow, ForeignSelection};
 use crate::clock;
 use crate::error::{ChangeError, StoreError};
 use crate::journal::Tail;
@@ -45,7 +45,7 @@ impl IssueMemory {
     pub fn accept_foreign<E: From<ChangeError>>(
         &self,
         authority: &OperatorOverride,
-        which: &Acceptance,
+        which: &ForeignSelection,
         record: impl FnOnce(&[ForeignRow]) -> Result<(), E>,
     ) -> Result<Vec<ForeignRow>, E> {
         if authority.reason().is_none() {

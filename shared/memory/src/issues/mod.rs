@@ -23,8 +23,8 @@ pub use change::{ClaimScope, Claimed};
 pub use dependency::DependencyEdit;
 pub use edit::{IssueChange, IssueEdit};
 pub use new_issue::NewIssue;
-pub use seal::{Acceptance, ForeignKind, ForeignRow, OutsideChange};
-pub use state::View;
+pub use seal::{ForeignKind, ForeignRow, ForeignSelection, OutsideChange};
+pub use state::MemoryView;
 pub(crate) use state::read_row;
 
 use crate::clock;
@@ -40,6 +40,7 @@ use premath_kernel::authority::{
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::{Diagnosis, Scope};
 use premath_kernel::issue::lease::{ClaimRequest, LeaseKey, LeaseRefusal, Term};
+use premath_kernel::record::trajectory::BlockedBy;
 use premath_kernel::turn::{Block, Close, Discover, MutationReady};
 use state::State;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ pub struct IssueMemory {
 
 /// When a compaction takes place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compaction {
+pub enum CompactionRule {
     /// Always: on command, or at a clean end of a batch.
     Now,
     /// Where superseded bytes exceed live ones and 1 MiB.
@@ -143,10 +144,10 @@ impl IssueMemory {
     /// # Errors
     ///
     /// As [`IssueMemory::open`].
-    pub fn view<R>(&self, look: impl FnOnce(View<'_>) -> R) -> Result<R, StoreError> {
+    pub fn view<R>(&self, look: impl FnOnce(MemoryView<'_>) -> R) -> Result<R, StoreError> {
         let mut state = self.state();
         state.refresh(Tail::Peek)?;
-        Ok(look(View::of(&state)))
+        Ok(look(MemoryView::of(&state)))
     }
 
     /// Diagnoses the dependency graph; the answer is kept until an edge or a
@@ -271,7 +272,8 @@ impl IssueMemory {
         self.change_one(PendingChange::Close(ready))
     }
 
-    /// Blocks the issue of an escalation, with notes added to its own.
+    /// Blocks the issue of an escalation, with notes added to its own, and with
+    /// the step whose row is yet to be written, where there is one.
     ///
     /// # Errors
     ///
@@ -280,8 +282,10 @@ impl IssueMemory {
         &self,
         ready: MutationReady<Block>,
         notes: String,
+        by: Option<BlockedBy>,
     ) -> Result<IssueRow, ChangeError> {
-        self.change_one(PendingChange::Block { ready, notes })
+        let by = by.map(Box::new);
+        self.change_one(PendingChange::Block { ready, notes, by })
     }
 
     /// Files an issue that a step or its escalation discovered.
@@ -376,10 +380,10 @@ impl IssueMemory {
     /// # Errors
     ///
     /// [`StoreError`]; the old file is as it was.
-    pub fn compact(&self, when: Compaction) -> Result<bool, StoreError> {
+    pub fn compact(&self, when: CompactionRule) -> Result<bool, StoreError> {
         let _held = self.lock.acquire(self.lock_wait)?;
         let mut state = self.state();
-        if when == Compaction::Now {
+        if when == CompactionRule::Now {
             // What is rewritten is what is there now, also if another program
             // edited the file in place.
             state.journal.forget();

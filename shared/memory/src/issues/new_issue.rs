@@ -1,7 +1,7 @@
 //! Issues that are filed: by a person, or by a step that came upon them.
 
 use super::change::{ChangeOutcome, Decided, edited};
-use super::edit::Signer;
+use super::edit::ChangeSigner;
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
@@ -77,7 +77,7 @@ pub(super) fn add(
     state: &State,
     new: &NewIssue,
     discovered_from: Option<(&str, &str)>,
-    signer: Option<Signer<'_>>,
+    signer: Option<ChangeSigner<'_>>,
     seen: &Observation<'_>,
 ) -> Decided {
     let now = time::micros(seen.moment.wall);

@@ -21,7 +21,7 @@ mod file;
 mod foreign;
 mod outside;
 
-pub use foreign::{Acceptance, ForeignKind, ForeignRow};
+pub use foreign::{ForeignKind, ForeignRow, ForeignSelection};
 pub use outside::OutsideChange;
 
 use crate::error::StoreError;
@@ -43,9 +43,9 @@ const KEPT: usize = 8;
 /// A sum over rows, the same in any order: each row's digest, added bit by bit
 /// without carry. An id appears once in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum([u8; 32]);
+pub(super) struct RowSum([u8; 32]);
 
-impl Sum {
+impl RowSum {
     /// Returns the sum over all rows.
     pub(super) fn of<'a>(rows: impl Iterator<Item = &'a IssueRow>) -> Self {
         let mut sum = Self::default();
@@ -111,7 +111,7 @@ pub(super) struct Seal {
     data: PathBuf,
     record: Record,
     /// The sum of the rows, once it was checked.
-    sum: Sum,
+    sum: RowSum,
     /// The number of the last finding that this process reported.
     told: Option<u64>,
 }
@@ -126,7 +126,7 @@ impl Seal {
             is_listed: true,
             data: data.to_path_buf(),
             record: Record::default(),
-            sum: Sum::default(),
+            sum: RowSum::default(),
             told: None,
         }
     }
@@ -152,7 +152,7 @@ impl Seal {
                 schema: 1,
                 ..Record::default()
             };
-            self.sum = Sum::of(rows());
+            self.sum = RowSum::of(rows());
             self.told.get_or_insert(0);
             return;
         };
@@ -165,7 +165,7 @@ impl Seal {
             self.sum = sum;
             return;
         }
-        self.sum = Sum::of(rows());
+        self.sum = RowSum::of(rows());
         let was_cut = self.record.file.take().is_none();
         self.file.forget();
         let sum = self.sum.text();
@@ -211,7 +211,7 @@ impl Seal {
 
     fn record_of_base(&self) -> Option<Record> {
         let rows = self.base.read(None)?;
-        let sum = Sum::of(rows.values()).text();
+        let sum = RowSum::of(rows.values()).text();
         Some(Record {
             before: sum.clone(),
             after: sum,
@@ -259,7 +259,7 @@ impl Seal {
 
     /// Returns the foreign rows that an acceptance names, or the ids that have
     /// none.
-    pub(super) fn named(&self, which: &Acceptance) -> Result<Vec<ForeignRow>, Vec<String>> {
+    pub(super) fn named(&self, which: &ForeignSelection) -> Result<Vec<ForeignRow>, Vec<String>> {
         self.foreign.named(which)
     }
 
@@ -296,7 +296,7 @@ impl Seal {
     }
 
     /// Returns the sum of the rows as they were checked.
-    pub(super) const fn sum(&self) -> Sum {
+    pub(super) const fn sum(&self) -> RowSum {
         self.sum
     }
 
@@ -306,7 +306,7 @@ impl Seal {
     }
 
     /// Says what is about to be appended.
-    pub(super) fn begin(&mut self, after: Sum) {
+    pub(super) fn begin(&mut self, after: RowSum) {
         self.list();
         self.record.before = self.sum.text();
         self.record.after = after.text();
@@ -318,7 +318,7 @@ impl Seal {
     /// Says that the rows of this sum are in the file, which is in `state`.
     pub(super) fn end<'a>(
         &mut self,
-        sum: Sum,
+        sum: RowSum,
         state: Option<&FileState>,
         rows: impl Iterator<Item = &'a IssueRow>,
     ) {
@@ -363,7 +363,7 @@ impl Seal {
     }
 }
 
-fn sum_of(text: &str) -> Option<Sum> {
+fn sum_of(text: &str) -> Option<RowSum> {
     let mut sum = [0; 32];
     if text.len() != 64 || !text.is_ascii() {
         return None;
@@ -371,5 +371,5 @@ fn sum_of(text: &str) -> Option<Sum> {
     for (byte, at) in sum.iter_mut().zip((0..).step_by(2)) {
         *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
     }
-    Some(Sum(sum))
+    Some(RowSum(sum))
 }

@@ -1,9 +1,9 @@
 //! What a process knows about issue memory: every issue's last row, the graph
 //! over them, and how much of the file is superseded.
 
-use super::Compaction;
+use super::CompactionRule;
 use super::leases::Leases;
-use super::seal::{Seal, Sum};
+use super::seal::{RowSum, Seal};
 use crate::error::StoreError;
 use crate::journal::{FileState, Journal, JournalLine, Refreshed, Tail};
 use crate::row::IssueRow;
@@ -126,13 +126,13 @@ impl State {
     }
 
     /// Seals the file in the state that the lock's holder left.
-    pub(super) fn end_seal(&mut self, sum: Sum) {
+    pub(super) fn end_seal(&mut self, sum: RowSum) {
         let rows = self.rows.values().map(|row| &**row);
         self.seal.end(sum, self.journal.state(), rows);
     }
 
     /// Seals a file that was just rewritten.
-    pub(super) fn end_seal_of(&mut self, sum: Sum, state: Option<&FileState>) {
+    pub(super) fn end_seal_of(&mut self, sum: RowSum, state: Option<&FileState>) {
         let rows = self.rows.values().map(|row| &**row);
         self.seal.renew();
         self.seal.end(sum, state, rows);
@@ -182,9 +182,9 @@ impl State {
         }
     }
 
-    pub(super) fn compact(&mut self, when: Compaction) -> Result<bool, StoreError> {
+    pub(super) fn compact(&mut self, when: CompactionRule) -> Result<bool, StoreError> {
         let superseded = self.journal.length().saturating_sub(self.live);
-        if when == Compaction::WhereItPays
+        if when == CompactionRule::WhereItPays
             && (superseded <= self.live || superseded <= COMPACTION_MIN)
         {
             return Ok(false);
@@ -265,11 +265,11 @@ pub(crate) fn read_row(path: &Path, line: &JournalLine<'_>) -> Result<IssueRow, 
 
 /// A look at issue memory as it is now.
 #[derive(Debug)]
-pub struct View<'a> {
+pub struct MemoryView<'a> {
     state: &'a State,
 }
 
-impl<'a> View<'a> {
+impl<'a> MemoryView<'a> {
     pub(super) fn of(state: &'a State) -> Self {
         Self { state }
     }

@@ -165,13 +165,13 @@ fn compaction_sorts_keeps_comments_and_leaves_rows_to_the_letter() {
         "# head\n\n{odd}\n{{\"id\":\"a\",\"title\":\"old\"}}\n{{\"id\":\"a\",\"title\":\"new\"}}"
     ));
     let (a, b) = (scratch.open(), scratch.open());
-    assert!(a.compact(Compaction::Now).unwrap());
+    assert!(a.compact(CompactionRule::Now).unwrap());
     assert_eq!(
         scratch.text(),
         format!("# head\n{{\"id\":\"a\",\"title\":\"new\"}}\n{odd}\n")
     );
-    assert!(!a.compact(Compaction::Now).unwrap());
-    assert!(!a.compact(Compaction::WhereItPays).unwrap());
+    assert!(!a.compact(CompactionRule::Now).unwrap());
+    assert!(!a.compact(CompactionRule::WhereItPays).unwrap());
     // The other process detects the new file and uses it.
     assert_eq!(claim_one(&b, "b").unwrap().claim.issue_id, "a");
     assert_eq!(claim_one(&a, "a").unwrap().claim.issue_id, "b");
@@ -302,7 +302,7 @@ fn a_link_and_its_target_are_one_memory() {
     let direct = scratch.open();
     claim_one(&by_link, "a").unwrap();
     assert_eq!(claim_one(&direct, "b").unwrap().claim.issue_id, "x-0001");
-    assert!(by_link.compact(Compaction::Now).unwrap());
+    assert!(by_link.compact(CompactionRule::Now).unwrap());
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(scratch.text().lines().count(), 2);
 }

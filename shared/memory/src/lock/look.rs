@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// What a look at a lock shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum LockState {
     /// There is no lock file: the lock was never taken.
     Never,
     /// It is free.
@@ -22,7 +22,7 @@ pub enum Hold {
 /// # Errors
 ///
 /// [`StoreError::LockIo`] where the lock file cannot be used.
-pub fn lane_lock(git_folder: &Path) -> Result<Hold, StoreError> {
+pub fn lane_lock(git_folder: &Path) -> Result<LockState, StoreError> {
     look(git_folder.join(LANE))
 }
 
@@ -31,18 +31,18 @@ pub fn lane_lock(git_folder: &Path) -> Result<Hold, StoreError> {
 /// # Errors
 ///
 /// As [`lane_lock`].
-pub fn landing_lock(common_folder: &Path) -> Result<Hold, StoreError> {
+pub fn landing_lock(common_folder: &Path) -> Result<LockState, StoreError> {
     look(common_folder.join(LANDING))
 }
 
-fn look(path: PathBuf) -> Result<Hold, StoreError> {
+fn look(path: PathBuf) -> Result<LockState, StoreError> {
     let failed = |source| StoreError::LockIo {
         path: path.clone(),
         source,
     };
     let file = match File::open(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Hold::Never),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockState::Never),
         Err(error) => return Err(failed(error)),
     };
     loop {
@@ -50,10 +50,10 @@ fn look(path: PathBuf) -> Result<Hold, StoreError> {
         match FileExt::try_lock_shared(&file) {
             Ok(()) => {
                 let _ = FileExt::unlock(&file);
-                return Ok(Hold::Free);
+                return Ok(LockState::Free);
             }
             Err(error) if error.raw_os_error() == fs2::lock_contended_error().raw_os_error() => {
-                return Ok(Hold::Held(holder_of(&signature(&file))));
+                return Ok(LockState::Held(holder_of(&signature(&file))));
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(failed(error)),
@@ -69,12 +69,12 @@ mod tests {
     #[test]
     fn a_look_tells_who_holds_a_lock_and_takes_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(landing_lock(folder.path()).unwrap(), Hold::Never);
+        assert_eq!(landing_lock(folder.path()).unwrap(), LockState::Never);
         let held = LandingLock::try_acquire(folder.path()).unwrap();
         let me = format!("pid {}", std::process::id());
-        assert_eq!(landing_lock(folder.path()).unwrap(), Hold::Held(me));
+        assert_eq!(landing_lock(folder.path()).unwrap(), LockState::Held(me));
         drop(held);
-        assert_eq!(landing_lock(folder.path()).unwrap(), Hold::Free);
+        assert_eq!(landing_lock(folder.path()).unwrap(), LockState::Free);
         assert!(LandingLock::try_acquire(folder.path()).unwrap().is_some());
     }
 }

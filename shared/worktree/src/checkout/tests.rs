@@ -88,6 +88,34 @@ fn it_goes_from_any_commit_to_any_other() {
 }
 
 #[test]
+fn it_moves_by_what_differs_until_a_command_may_have_written_it() {
+    let scratch = Scratch::new();
+    let first = scratch.head();
+    let added = scratch.commit(&[("src/needs", "more\n")], Some(first));
+    let other = scratch.commit(&[("src/other", "x\n"), ("src/base", "2\n")], Some(added));
+    let rules = scratch.commit(&[(".gitattributes", "* text\n")], Some(first));
+    let checkout = scratch.checkout();
+    let moves = |commit: Oid| checkout.move_to(&commit.to_string()).unwrap();
+    assert!(!moves(first), "nothing is known yet");
+    go(&checkout, first);
+    for commit in [added, other, first, other, added, first] {
+        assert!(moves(commit));
+        assert_eq!(read(&checkout, "src/needs").is_some(), commit != first);
+        assert_eq!(read(&checkout, "src/other").is_some(), commit == other);
+        let changed = commit == other;
+        let base = read(&checkout, "src/base").unwrap();
+        assert_eq!(base == "2\n", changed);
+        let fresh = scratch.checkout();
+        fresh.tree().must_be_clean().unwrap();
+        assert_eq!(fresh.tree().base().unwrap().commit, commit.to_string());
+    }
+    assert!(!moves(rules), "its rules are about other files");
+    go(&checkout, first);
+    checkout.forget();
+    assert!(!moves(other));
+}
+
+#[test]
 fn whatever_a_command_left_in_it_is_gone() {
     let scratch = Scratch::new();
     let first = scratch.head();
@@ -353,4 +381,29 @@ fn an_object_that_a_killed_harness_left_half_written_is_removed() {
     }
     drop(scratch.checkout());
     assert_eq!(left.map(|path| path.exists()), [false; 2]);
+}
+
+#[test]
+fn tracked_files_of_the_harness_are_those_of_the_commit() {
+    let scratch = Scratch::new();
+    let files = |text: &'static str| [("artifacts/case", text), (".premath/issues.jsonl", text)];
+    let first = scratch.commit(&files("1"), Some(scratch.head()));
+    let other = scratch.commit(&files("2"), Some(first));
+    let bare = scratch.commit(&files("3"), None);
+    for commit in [first, other, first, bare] {
+        // Another process, which knows nothing.
+        let checkout = scratch.checkout();
+        go(&checkout, commit);
+        for (path, text) in files(match commit {
+            _ if commit == first => "1",
+            _ if commit == other => "2",
+            _ => "3",
+        }) {
+            assert_eq!(read(&checkout, path).as_deref(), Some(text), "{path}");
+        }
+    }
+    let moving = scratch.checkout();
+    go(&moving, first);
+    assert!(moving.move_to(&other.to_string()).unwrap());
+    assert_eq!(read(&moving, "artifacts/case").as_deref(), Some("2"));
 }

@@ -67,12 +67,12 @@ impl Site {
             .unwrap();
     }
 
-    fn survey(&self) -> Survey {
+    fn survey(&self) -> GoverningSurvey {
         survey(self.root(), Governing::of_agents(["CLAUDE.md", ".claude/"])).unwrap()
     }
 
     /// Returns what landed of the changes since a survey.
-    fn landed_since(&self, before: &Survey) -> Vec<String> {
+    fn landed_since(&self, before: &GoverningSurvey) -> Vec<String> {
         let changes: Vec<FileChange> = before.files.changes_to(&self.survey().files);
         let landed = landed(self.root(), before.head.as_deref(), None, &changes).unwrap();
         landed.into_iter().collect()

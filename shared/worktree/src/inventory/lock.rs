@@ -3,7 +3,7 @@
 
 use super::Targets;
 use jiff::Timestamp;
-use premath_kernel::policy::inventory::{Lane, LockFile, Worktree};
+use premath_kernel::policy::inventory::{GitLockFile, LaneLockState, Worktree};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const OWN: [&str; 2] = ["index.lock", "HEAD.lock"];
 /// The lock on all packed references.
 const PACKED: &str = "packed-refs.lock";
 
-pub(super) fn find(common: &Path, targets: &Targets, worktrees: &[Worktree]) -> Vec<LockFile> {
+pub(super) fn find(common: &Path, targets: &Targets, worktrees: &[Worktree]) -> Vec<GitLockFile> {
     let mut paths = Vec::new();
     for folder in OURS {
         below(&common.join(folder), &mut paths);
@@ -29,7 +29,7 @@ pub(super) fn find(common: &Path, targets: &Targets, worktrees: &[Worktree]) -> 
     }
     paths.push((common.join(PACKED), true));
     for worktree in worktrees {
-        if worktree.lane == Lane::Never && !worktree.is_provisioned {
+        if worktree.lane == LaneLockState::Never && !worktree.is_provisioned {
             continue;
         }
         let folder = match &worktree.name {
@@ -44,7 +44,7 @@ pub(super) fn find(common: &Path, targets: &Targets, worktrees: &[Worktree]) -> 
     paths.dedup();
     let look = |(path, is_shared): (PathBuf, bool)| {
         let at = touched(&path)?;
-        Some(LockFile {
+        Some(GitLockFile {
             path,
             at,
             is_shared,

@@ -18,11 +18,11 @@ use git2::{Oid, Repository};
 use holder::Holders;
 use jiff::Timestamp;
 use premath_kernel::policy::inventory::{
-    Branch, CheckedOut, Found, Head, Landed, LandedPlace, Mark, Role, Stand, Worktree,
+    Branch, CheckedOut, Findings, Head, LandedCommit, LandedPlace, Mark, Role, Stand, Worktree,
     marked_issue, role,
 };
 use premath_kernel::policy::landing::{DEFAULT_TARGET, LandingRecord};
-use premath_memory::{Hold, landing_lock};
+use premath_memory::{LockState, landing_lock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -30,7 +30,7 @@ use std::path::Path;
 const MARKS: &str = "refs/harness/landing/*";
 
 /// Landing targets by name, with the commit that each is at.
-pub type Targets = BTreeMap<String, Option<String>>;
+pub(crate) type Targets = BTreeMap<String, Option<String>>;
 
 /// A repository whose things are listed and removed.
 pub struct Inventory {
@@ -88,14 +88,14 @@ impl Inventory {
         &self,
         targets: &Targets,
         closed: Vec<(String, LandingRecord)>,
-    ) -> Result<Found, InventoryError> {
+    ) -> Result<Findings, InventoryError> {
         let holders = Holders::of(&self.git, targets)?;
         let worktrees = self.worktrees(&holders)?;
         let landing_holder = match landing_lock(self.common_folder())? {
-            Hold::Held(by) => Some(by),
-            Hold::Free | Hold::Never => None,
+            LockState::Held(by) => Some(by),
+            LockState::Free | LockState::Never => None,
         };
-        Ok(Found {
+        Ok(Findings {
             branches: self.branches(targets, &holders, &worktrees)?,
             marks: self.marks(&holders)?,
             locks: lock::find(self.common_folder(), targets, &worktrees),
@@ -104,7 +104,7 @@ impl Inventory {
             stands: self.stands(targets)?,
             worktrees,
             landing_holder,
-            ..Found::default()
+            ..Findings::default()
         })
     }
 
@@ -180,7 +180,7 @@ impl Inventory {
         &self,
         targets: &Targets,
         closed: Vec<(String, LandingRecord)>,
-    ) -> Result<Vec<Landed>, InventoryError> {
+    ) -> Result<Vec<LandedCommit>, InventoryError> {
         let mut wanted: BTreeMap<&str, BTreeSet<Oid>> = BTreeMap::new();
         for (_, record) in &closed {
             if let Ok(commit) = Oid::from_str(&record.commit) {
@@ -207,9 +207,9 @@ impl Inventory {
             (Some((place, missing)), Ok(commit)) if !missing.contains(&commit) => *place,
             _ => LandedPlace::Missing,
         };
-        let mut landings: Vec<Landed> = closed
+        let mut landings: Vec<LandedCommit> = closed
             .into_iter()
-            .map(|(issue, record)| Landed {
+            .map(|(issue, record)| LandedCommit {
                 place: place(&record),
                 issue,
                 record,

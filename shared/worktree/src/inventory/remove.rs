@@ -3,8 +3,8 @@
 use super::{Inventory, InventoryError, lock, salvage};
 use crate::removal::{self, Guard, Occupant, occupant, parent_of};
 use git2::{BranchType, ErrorCode};
-use premath_kernel::policy::inventory::{LockFile, Thing, role};
-use premath_memory::{CacheLock, Hold, lane_lock, leftover};
+use premath_kernel::policy::inventory::{GitLockFile, Thing, role};
+use premath_memory::{CacheLock, LockState, lane_lock, leftover};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -61,7 +61,7 @@ impl Inventory {
     }
 
     /// Removes a lock file that is still the one that was found.
-    fn remove_lock(&self, file: &LockFile) -> Result<(), InventoryError> {
+    fn remove_lock(&self, file: &GitLockFile) -> Result<(), InventoryError> {
         let changed = || InventoryError::Changed {
             name: file.path.display().to_string(),
         };
@@ -150,7 +150,7 @@ impl Inventory {
             Occupant::Folder(_) => {}
         }
         let folder = registrations.join(name);
-        if let Hold::Held(_) = lane_lock(&folder)? {
+        if let LockState::Held(_) = lane_lock(&folder)? {
             return Err(changed(name));
         }
         let is_prunable = self

@@ -1,6 +1,6 @@
 use super::*;
 use git2::{RepositoryInitOptions, Signature};
-use premath_kernel::policy::inventory::{Lane, LockFile, Thing};
+use premath_kernel::policy::inventory::{GitLockFile, LaneLockState, Thing};
 use std::fs;
 
 fn repository() -> (tempfile::TempDir, Repository) {
@@ -31,7 +31,7 @@ fn inventory(git: &Repository) -> Inventory {
     Inventory::open(git.workdir().unwrap()).unwrap()
 }
 
-fn find(git: &Repository) -> Found {
+fn find(git: &Repository) -> Findings {
     let inventory = inventory(git);
     let targets = inventory.targets(&BTreeSet::new());
     inventory.find(&targets, Vec::new()).unwrap()
@@ -140,7 +140,7 @@ fn a_lock_that_was_touched_since_stays() {
         panic!("{found:?}");
     };
     assert!(lock.is_shared && lock.path == path);
-    let earlier = LockFile {
+    let earlier = GitLockFile {
         at: lock.at - jiff::SignedDuration::from_secs(9),
         ..lock.clone()
     };
@@ -164,7 +164,7 @@ fn a_registration_without_its_parts_is_listed() {
     let found = look();
     assert_eq!((&found.path, found.is_there), (&lane, true));
     assert_eq!(found.head, Head::Branch("lane".to_owned()));
-    assert_eq!(found.lane, Lane::Never);
+    assert_eq!(found.lane, LaneLockState::Never);
     // As newer gits may write it.
     fs::write(admin.join("gitdir"), "../../../../lane/.git\n").unwrap();
     assert_eq!((look().path, look().is_there), (lane, true));
@@ -247,7 +247,7 @@ fn links_in_our_places_lead_no_removal_elsewhere() {
         Thing::Files(vec![common.join("premath-salvage/project")]),
         Thing::Files(vec![above.join("main")]),
         Thing::Files(vec![common.clone()]),
-        Thing::Lock(LockFile {
+        Thing::Lock(GitLockFile {
             path: lock,
             at,
             is_shared: false,

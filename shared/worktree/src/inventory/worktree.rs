@@ -5,10 +5,10 @@ use super::{Inventory, InventoryError, salvage};
 use crate::ownership::is_provisioned;
 use crate::tree::Tree;
 use git2::Oid;
-use premath_kernel::policy::inventory::{CutStep, Head, Lane, Loss, Worktree};
+use premath_kernel::policy::inventory::{CutStep, Head, LaneLockState, Loss, Worktree};
 use premath_kernel::record::session::SessionState;
 use premath_memory::roots::LaneState;
-use premath_memory::{Hold, lane_lock, projection};
+use premath_memory::{LockState, lane_lock, projection};
 use std::error::Error;
 use std::fs;
 use std::io;
@@ -46,9 +46,9 @@ impl Inventory {
         holders: &Holders,
     ) -> Result<Worktree, InventoryError> {
         let lane = match lane_lock(folder)? {
-            Hold::Never => Lane::Never,
-            Hold::Free => Lane::Free,
-            Hold::Held(by) => Lane::Held(by),
+            LockState::Never => LaneLockState::Never,
+            LockState::Free => LaneLockState::Free,
+            LockState::Held(by) => LaneLockState::Held(by),
         };
         let mut found = Worktree {
             is_there: place.is_dir(),
@@ -70,20 +70,20 @@ impl Inventory {
             found.loses = self.loss(folder, &found.head, holders)?;
             return Ok(found);
         }
-        let is_lane = found.is_provisioned || found.lane != Lane::Never;
+        let is_lane = found.is_provisioned || found.lane != LaneLockState::Never;
         if is_lane {
             self.look_at_session(&mut found);
         }
         // Of a lane that works, or was cut, the `.git` file may lead to the
         // step's own git folder; the next batch puts it back.
-        let is_at_work = found.step.is_some() || matches!(found.lane, Lane::Held(_));
+        let is_at_work = found.step.is_some() || matches!(found.lane, LaneLockState::Held(_));
         if found.name.is_some() && !is_at_work && !is_linked_to(place, folder) {
             found.head = Head::Unreadable("its .git file does not lead here".to_owned());
             return Ok(found);
         }
         let is_settled = matches!(found.head, Head::Branch(_) | Head::Detached(_));
         // What a lane is at is its own affair, and changes under the look.
-        if is_lane && is_settled && !matches!(found.lane, Lane::Held(_)) {
+        if is_lane && is_settled && !matches!(found.lane, LaneLockState::Held(_)) {
             let tree = Tree::open_in(self.common_folder(), place);
             match tree.and_then(|tree| tree.changes()) {
                 Ok(changes) => found.changes = Some(changes.len()),

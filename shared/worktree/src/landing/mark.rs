@@ -2,7 +2,7 @@
 //! dies before the close is found again: `refs/harness/landing/<issue>/<generation>`.
 //!
 //! A mark whose commit the target holds is work that landed and whose issue is
-//! not closed yet; any other is of a landing that did not come about. Marks go
+//! not closed yet; any other is of a landing that did not move the target. Marks go
 //! when the step's row is written.
 
 use super::{Landing, LandingError, holds};
@@ -92,7 +92,7 @@ impl Landing {
     }
 
     /// Removes marks that nothing needs: those of issues that are closed, and
-    /// those of landings that did not come about. `unleased` names the
+    /// those of landings that did not move the target. `unleased` names the
     /// generation of an issue that has no lease, so that the mark of a lease
     /// that began since stays.
     pub fn sweep_marks(

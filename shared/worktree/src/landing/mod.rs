@@ -6,14 +6,12 @@
 
 mod error;
 mod mark;
-mod queue;
 mod target;
 mod target_sync;
 mod undo;
 
 pub use error::LandingError;
 pub use mark::LandedMark;
-pub use queue::LandingTicket;
 pub use target::Advance;
 pub(crate) use target_sync::MainHead;
 pub use undo::Undone;
@@ -22,7 +20,7 @@ use git2::{Oid, Repository};
 use premath_kernel::policy::landing::{LandingMode, LandingRecord, LandingRule};
 use premath_kernel::policy::target_sync::TargetChange;
 use premath_kernel::record::event::{LandingCheck, PushFailure};
-use queue::Queue;
+use premath_memory::LandingLock;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -33,7 +31,6 @@ pub struct Landing {
     repository: PathBuf,
     /// Where the target was not there.
     made: Option<TargetChange>,
-    queue: Queue,
     /// Branches of steps are made and removed one at a time: git makes and
     /// removes the folders that they share.
     branches: Mutex<()>,
@@ -54,7 +51,6 @@ impl Landing {
             rule,
             repository,
             made: None,
-            queue: Queue::default(),
             branches: Mutex::default(),
             pushes: Mutex::default(),
         };
@@ -120,6 +116,17 @@ impl Landing {
             landed,
             missing,
         })
+    }
+
+    /// Takes the right to land, against every other step of this process and of
+    /// others; `None` if another one has it.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`]: a lock file that cannot be used.
+    pub fn try_lock(&self) -> Result<Option<LandingLock>, LandingError> {
+        let git = self.open()?;
+        Ok(LandingLock::try_acquire(git.commondir())?)
     }
 
     /// Excludes others of this process from making and removing branches.

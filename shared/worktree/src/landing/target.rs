@@ -101,7 +101,7 @@ impl Landing {
     }
 
     /// Moves the target from one commit to another that continues from it; only
-    /// for who has the [turn](super::LandingTicket).
+    /// for who has the [right to land](Landing::try_lock).
     ///
     /// # Errors
     ///

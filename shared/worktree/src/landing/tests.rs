@@ -1,7 +1,6 @@
 use super::*;
 use git2::{RepositoryInitOptions, Signature};
 use std::path::Path;
-use std::time::Duration;
 
 fn repository() -> (tempfile::TempDir, Repository) {
     let folder = tempfile::tempdir().unwrap();
@@ -119,40 +118,14 @@ fn only_a_mark_that_the_target_holds_is_landed_work() {
 }
 
 #[test]
-fn steps_that_wait_land_in_the_order_of_the_frontier() {
+fn one_step_lands_at_a_time() {
     let (folder, _git) = repository();
     let landing = landing(folder.path(), "t").unwrap();
-    let mut third = landing.queue(2, "a", "1");
-    let mut second = landing.queue(1, "c", "2");
-    let mut first = landing.queue(1, "b", "3");
-    assert!(!third.has_come().unwrap());
-    assert!(!second.has_come().unwrap());
-    assert!(first.has_come().unwrap());
-    // The lander that holds the lock continues.
-    let mut urgent = landing.queue(0, "z", "4");
-    assert!(!urgent.has_come().unwrap());
-    assert!(first.has_come().unwrap());
+    let first = landing.try_lock().unwrap();
+    assert!(first.is_some());
+    assert!(landing.try_lock().unwrap().is_none());
     drop(first);
-    assert!(!second.has_come().unwrap());
-    assert!(urgent.has_come().unwrap());
-    drop(urgent);
-    assert!(second.has_come().unwrap());
-}
-
-#[test]
-fn a_step_that_waits_lands_when_the_one_before_it_leaves() {
-    let (folder, _git) = repository();
-    let landing = landing(folder.path(), "t").unwrap();
-    let first = landing.queue(1, "a", "1");
-    let mut second = landing.queue(1, "b", "2");
-    std::thread::scope(|threads| {
-        let waiter = threads.spawn(move || {
-            second.wait(Duration::from_secs(3_600));
-            second.has_come()
-        });
-        drop(first);
-        assert!(waiter.join().unwrap().unwrap());
-    });
+    assert!(landing.try_lock().unwrap().is_some());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{Advance, Landing, LandingError};
 use crate::signing::{Signer, SigningError, write_commit};
 use git2::{Commit, Oid, Repository};
+use premath_kernel::record::trailers::LandingTrailers;
 
 /// The outcome of landed work that was to be taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,11 +14,34 @@ pub enum Undone {
     Reverted(String),
     /// Later commits changed the same lines.
     Conflict,
+    /// The commit is not the step's own: it found its work on the target.
+    Foreign,
 }
 
 impl Landing {
+    /// Returns whether a commit is what a step of an issue landed under a
+    /// generation of its lease, by its trailers. A mark may be on another one:
+    /// on that which the step found its work in.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn is_own(
+        &self,
+        commit: &str,
+        issue_id: &str,
+        generation: u64,
+    ) -> Result<bool, LandingError> {
+        let git = self.open()?;
+        let commit = Oid::from_str(commit).and_then(|id| git.find_commit(id));
+        let commit = commit.map_err(LandingError::git("read the landed commit"))?;
+        let message = String::from_utf8_lossy(commit.message_bytes());
+        let trailers = LandingTrailers::parse(&message).ok().flatten();
+        Ok(trailers.is_some_and(|trailers| trailers.is_of(issue_id, generation)))
+    }
+
     /// Takes a landed commit off the target; only for who has the
-    /// [turn](super::LandingTicket). No other commit is lost; a commit that reverts it
+    /// [right to land](Landing::try_lock). No other commit is lost; a commit that reverts it
     /// is signed where there is a signer.
     ///
     /// # Errors

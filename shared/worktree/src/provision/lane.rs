@@ -1,17 +1,17 @@
 //! One lane: what is in its place, and what is done about it.
 
 use super::make::git as failed_git;
-use super::site::{Site, text};
+use super::site::{ProvisionSite, text};
 use super::{Fate, LaneOutcome};
 use crate::ownership::is_provisioned;
 use crate::removal::Occupant;
 use git2::{Oid, Repository, Worktree};
 use premath_memory::lane_record::{LaneFolder, LaneRecord};
-use premath_memory::{Hold, lane_lock};
+use premath_memory::{LockState, lane_lock};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-impl Site<'_> {
+impl ProvisionSite<'_> {
     /// Makes sure of a lane; one that cannot be had is refused.
     pub(super) fn lane(&self, name: &str) -> LaneOutcome {
         match self.ready(name) {
@@ -21,25 +21,6 @@ impl Site<'_> {
                 fate: Fate::Refused(why),
             },
         }
-    }
-
-    /// Discards a lane and makes it again, whatever state it is in.
-    pub(super) fn remake(&self, name: &str, reason: &str) -> LaneOutcome {
-        let remade = || {
-            let mut record = LaneRecord::read(&self.repository, name).map_err(text)?;
-            let Some(folder) = record.in_use(&self.root).cloned() else {
-                return Err("the harness did not create it".to_owned());
-            };
-            match self.occupant(&folder.worktree)? {
-                Occupant::Folder(id) if id.is(&folder.id) => {
-                    self.renew(&mut record, &folder, reason.to_owned())
-                }
-                _ => self.ready(name),
-            }
-        };
-        let (worktree, fate) =
-            remade().unwrap_or_else(|why| (self.root.join(name), Fate::Refused(why)));
-        LaneOutcome { worktree, fate }
     }
 
     /// Returns where a lane is, or would be made.
@@ -116,7 +97,7 @@ impl Site<'_> {
         // A pipe in its place would be waited for.
         let is_file = fs::symlink_metadata(&lock).is_ok_and(|found| found.is_file());
         match is_file.then(|| lane_lock(&registration)) {
-            Some(Ok(Hold::Held(by))) => Some(by),
+            Some(Ok(LockState::Held(by))) => Some(by),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! How a lane is made: folder, record, git's record, files.
 
-use super::site::{Site, text};
+use super::site::{ProvisionSite, text};
 use crate::ownership::MARK;
 use crate::removal::{Occupant, occupant};
 use git2::build::CheckoutBuilder;
@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
-impl Site<'_> {
+impl ProvisionSite<'_> {
     /// Makes the worktree of a lane and returns its path. The record names the
     /// folder before anything is put into it.
     pub(super) fn make(&self, record: &mut LaneRecord) -> Result<PathBuf, String> {

@@ -15,11 +15,10 @@ mod surplus;
 
 pub use single::{Single, SingleError};
 
-use crate::removal::{Bounds, Guard};
+use crate::removal::{Guard, RemovalBounds};
 use git2::{ErrorCode, Oid, Repository};
-use premath_memory::lane_record::LaneRecord;
 use premath_memory::{StoreError, WorktreesLock};
-use site::Site;
+use site::ProvisionSite;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,7 +27,7 @@ use std::time::Duration;
 const LEFTOVER: &str = "premath-salvage";
 
 /// How much is removed at once; the rest stays for the next batch.
-const SWEEP: Bounds = Bounds {
+const SWEEP: RemovalBounds = RemovalBounds {
     entries: 50_000_000,
     time: Duration::from_secs(30),
 };
@@ -190,29 +189,16 @@ impl Provision {
         Ok(outcomes)
     }
 
-    /// Discards a lane with all that it holds and makes it again, whatever
-    /// state it is in. The caller holds the lane; git's record of it, where the
-    /// lane's lock is, is another one afterwards. A worktree that the harness
-    /// did not make is refused.
-    ///
-    /// # Errors
-    ///
-    /// [`ProvisionError`].
-    pub fn remake(&self, name: &str, reason: &str) -> Result<LaneOutcome, ProvisionError> {
-        let git = Repository::open(&self.repository)
-            .map_err(ProvisionError::git("open the repository"))?;
-        let root = self.made_root(&git)?;
-        let _alone = self.alone(&git, || true)?;
-        let site = self.site(&git, root)?;
-        Ok(site.remake(name, reason))
-    }
-
-    fn site<'g>(&self, git: &'g Repository, root: PathBuf) -> Result<Site<'g>, ProvisionError> {
+    fn site<'g>(
+        &self,
+        git: &'g Repository,
+        root: PathBuf,
+    ) -> Result<ProvisionSite<'g>, ProvisionError> {
         let canonical = |path: &Path| fs::canonicalize(path).map_err(ProvisionError::Guard);
         let repository = canonical(&self.repository)?;
         let common = canonical(git.commondir())?;
         let guard = Guard::outside([&*repository, &*common]).map_err(ProvisionError::Guard)?;
-        Ok(Site {
+        Ok(ProvisionSite {
             start: self.start(git)?,
             lands: self.target.is_some(),
             git,
@@ -298,17 +284,6 @@ fn place(path: &Path) -> PathBuf {
 /// Names the folder of a lane, counted from 1.
 pub fn lane_name(number: usize) -> String {
     format!("lane-{number:02}")
-}
-
-/// Returns the name of the lane whose worktree is at a path; `None` where the
-/// harness did not make it, as its own record says.
-///
-/// # Errors
-///
-/// [`StoreError`] where a record cannot be read.
-pub fn lane_at(repository: &Path, worktree: &Path) -> Result<Option<String>, StoreError> {
-    let record = LaneRecord::of_worktree(repository, worktree)?;
-    Ok(record.map(|record| record.lane))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const NAMES: u32 = 100;
 
 /// The repository, the folder of its lanes, and what is never removed.
-pub(super) struct Site<'g> {
+pub(super) struct ProvisionSite<'g> {
     pub(super) git: &'g Repository,
     /// The main worktree.
     pub(super) repository: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Site<'g> {
     pub(super) guard: Guard,
 }
 
-impl Site<'_> {
+impl ProvisionSite<'_> {
     /// Returns what is at a path, links not followed.
     pub(super) fn occupant(&self, path: &Path) -> Result<Occupant, String> {
         match parent_of(path).map_err(text)? {
@@ -126,7 +126,7 @@ impl Site<'_> {
     }
 
     /// Takes a folder of ours out of use: it is moved aside at once, and removed
-    /// by [`Site::sweep`], now or in a later batch.
+    /// by [`ProvisionSite::sweep`], now or in a later batch.
     pub(super) fn discard(
         &self,
         record: &mut LaneRecord,

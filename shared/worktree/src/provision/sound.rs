@@ -1,8 +1,8 @@
 //! Whether a lane that the harness made can be worked in.
 
 use super::make::{failed, replace};
-use super::site::Site;
-use crate::removal::{Bounds, Occupant, occupant, probe};
+use super::site::ProvisionSite;
+use crate::removal::{Occupant, RemovalBounds, occupant, probe};
 use git2::Repository;
 use premath_memory::lane_record::LaneFolder;
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
@@ -17,12 +17,12 @@ use std::time::Duration;
 const LONGEST: u64 = 64 << 10;
 
 /// What may be in a lane, and how long looking at it may take.
-const PROBE: Bounds = Bounds {
+const PROBE: RemovalBounds = RemovalBounds {
     entries: 10_000_000,
     time: Duration::from_secs(60),
 };
 
-impl Site<'_> {
+impl ProvisionSite<'_> {
     /// Looks at a lane and puts right what can be without touching its files.
     /// Returns what was put right; fails with what cannot be.
     pub(super) fn mend(&self, folder: &LaneFolder) -> Result<Option<&'static str>, String> {

@@ -6,7 +6,7 @@
 
 use super::lane::{folder_of, held_elsewhere, registered, same_place};
 use super::make::branch_of;
-use super::site::{Site, text};
+use super::site::{ProvisionSite, text};
 use super::{Fate, LEFTOVER, LaneOutcome, SWEEP};
 use crate::ownership::is_provisioned;
 use crate::removal::{Occupant, remove_exactly};
@@ -16,7 +16,7 @@ use premath_memory::lane_record::{FolderState, LaneFolder, LaneRecord};
 use std::path::PathBuf;
 use std::time::Duration;
 
-impl Site<'_> {
+impl ProvisionSite<'_> {
     /// Removes what the harness made beside the lanes that are wanted, and
     /// reports what stays.
     pub(super) fn clear_surplus(&self, wanted: &[PathBuf]) -> Vec<LaneOutcome> {

@@ -1,7 +1,7 @@
 //! An open folder and what it is: device, inode and mount.
 
 use premath_memory::lane_record::FolderId;
-use premath_platform::file::{self, Opened, Status};
+use premath_platform::file::{self, EntryStatus, Opened};
 use rustix::fs::{CWD, FileType, IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, openat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// Which folder it is. The mount is part of it: a bind mount shows the same
 /// inode in another place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node(Status);
+pub(super) struct Node(EntryStatus);
 
 const PATH: OFlags = OFlags::PATH
     .union(OFlags::DIRECTORY)
@@ -43,20 +43,20 @@ impl Node {
     }
 }
 
-impl From<Status> for Node {
-    fn from(found: Status) -> Self {
+impl From<EntryStatus> for Node {
+    fn from(found: EntryStatus) -> Self {
         Self(found)
     }
 }
 
 /// Returns what an entry is, links not followed; the folder itself for an empty
 /// name.
-pub(super) fn look(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Status> {
+pub(super) fn look(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<EntryStatus> {
     Ok(file::status(folder, name)?)
 }
 
 /// Returns which folder it is, to be written down.
-pub(super) fn id(found: &Status) -> FolderId {
+pub(super) fn id(found: &EntryStatus) -> FolderId {
     let (major, minor) = found.device;
     FolderId {
         device: rustix::fs::makedev(major, minor),
@@ -66,7 +66,7 @@ pub(super) fn id(found: &Status) -> FolderId {
 }
 
 /// Returns whether an entry is a folder.
-pub(super) fn is_folder(found: &Status) -> bool {
+pub(super) fn is_folder(found: &EntryStatus) -> bool {
     FileType::from_raw_mode(found.mode) == FileType::Directory
 }
 

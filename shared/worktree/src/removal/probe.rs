@@ -1,6 +1,6 @@
 //! Whether a folder tree can be worked with at all.
 
-use super::Bounds;
+use super::RemovalBounds;
 use super::node::{self, Node};
 use rustix::fs::{FileType, Mode, OFlags, RawDir, openat};
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ const BATCH: usize = 16 << 10;
 
 /// Looks through a tree without changing it; returns why it cannot be worked
 /// with: it is too deep, too large, unreadable, or holds a mount.
-pub(crate) fn probe(top: BorrowedFd<'_>, bounds: Bounds) -> Result<(), String> {
+pub(crate) fn probe(top: BorrowedFd<'_>, bounds: RemovalBounds) -> Result<(), String> {
     let node = Node::of(top).map_err(|error| error.to_string())?;
     let mut probe = Probe {
         left: bounds.entries,

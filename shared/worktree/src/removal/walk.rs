@@ -3,7 +3,7 @@
 
 use super::error::Stop;
 use super::node::{self, Node};
-use super::{Bounds, Guard};
+use super::{Guard, RemovalBounds};
 use premath_memory::lane_record::FolderId;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom, openat, seek, unlinkat};
 use rustix::io::Errno;
@@ -53,7 +53,7 @@ enum Next {
 }
 
 impl<'g> Walk<'g> {
-    pub(super) fn new(guard: &'g Guard, bounds: Bounds) -> Self {
+    pub(super) fn new(guard: &'g Guard, bounds: RemovalBounds) -> Self {
         Self {
             guard,
             most: bounds.entries,
@@ -98,27 +98,21 @@ impl<'g> Walk<'g> {
                     return Err(Stop::Changed { at: text(name) });
                 }
             }
-            self.empty(place.as_fd(), &node, |_| false)?;
+            self.empty(place.as_fd(), &node)?;
             if self.expected.is_some() && self.remove_single(parent, name, Some(true))? {
                 return Ok(());
             }
         }
     }
 
-    /// Removes what a folder contains, except the entries to keep.
-    pub(super) fn empty(
-        &mut self,
-        top: BorrowedFd<'_>,
-        node: &Node,
-        keep: impl Fn(&OsStr) -> bool,
-    ) -> Result<(), Stop> {
+    /// Removes what a folder contains.
+    fn empty(&mut self, top: BorrowedFd<'_>, node: &Node) -> Result<(), Stop> {
         let mut here = node::read(top, node).map_err(stop(OsStr::new(".")))?;
         let mut at = *node;
         let mut state = Listing::default();
         let mut way: Vec<Above> = Vec::new();
         loop {
-            let is_top = way.is_empty();
-            match self.next(&here, &mut state, |name| is_top && keep(name))? {
+            match self.next(&here, &mut state)? {
                 Next::Folder(name) => {
                     let (place, below) = match self.enter(here.as_fd(), &at, &name) {
                         Ok(entered) => entered,
@@ -154,12 +148,7 @@ impl<'g> Walk<'g> {
     }
 
     /// Removes files and empty folders until a folder with content is found.
-    fn next(
-        &mut self,
-        folder: &OwnedFd,
-        state: &mut Listing,
-        keep: impl Fn(&OsStr) -> bool,
-    ) -> Result<Next, Stop> {
+    fn next(&mut self, folder: &OwnedFd, state: &mut Listing) -> Result<Next, Stop> {
         loop {
             while let Some(name) = state.pending.pop() {
                 if !self.remove_single(folder.as_fd(), &name, Some(true))? {
@@ -178,7 +167,7 @@ impl<'g> Walk<'g> {
                 continue;
             }
             for (name, is_folder) in names {
-                if matches!(name.as_bytes(), b"." | b"..") || keep(&name) {
+                if matches!(name.as_bytes(), b"." | b"..") {
                     continue;
                 }
                 if is_folder == Some(true) {

@@ -1,8 +1,9 @@
 //! Commits of the harness.
 
 use super::beneath::Beneath;
+use super::overlay::Overlay;
 use super::scan::Content;
-use super::{Tree, TreeError};
+use super::{Tree, TreeError, TreeState};
 use crate::signing::{Signer, SigningError, write_commit};
 use git2::Oid;
 use premath_kernel::json::plain::cut;
@@ -13,6 +14,17 @@ use std::path::Path;
 
 /// Where references of lanes hold commits that are verified.
 const HELD: &str = "refs/harness/held";
+
+/// What a look at a step's work found. The files' content is stored; the trees
+/// are not.
+pub(super) struct Look {
+    /// The tree that it was looked at from.
+    pub(super) base: Oid,
+    /// The tree that the files make.
+    pub(super) tree: Oid,
+    /// What differs between them.
+    pub(super) overlay: Overlay,
+}
 
 /// The trailers of a commit of ours.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +87,28 @@ impl Tree {
         let content = self.content(&base, &scan, true)?;
         self.must_take(&content)?;
         Ok(content.tree.to_string())
+    }
+
+    /// Writes a tree to the object store that [`Tree::state_on`] found from this
+    /// commit. Returns `false` where the files have to be read again for it, and
+    /// are others by now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tree::keep_content`].
+    pub fn keep_state(&self, commit: &str, state: &TreeState) -> Result<bool, TreeError> {
+        let base = self.find_commit(commit)?;
+        let base = base.tree().map_err(self.failed("read the tree"))?;
+        let look = self.look.take().filter(|look| look.base == base.id());
+        let kept = match look.filter(|look| look.tree.to_string() == state.tree) {
+            Some(look) => look
+                .overlay
+                .digest(&self.repository, &base, true)
+                .map_err(self.failed("write the tree"))?
+                .to_string(),
+            None => self.keep_content(commit)?,
+        };
+        Ok(kept == state.tree)
     }
 
     /// Writes a commit of a tree with one parent, signed where there is a

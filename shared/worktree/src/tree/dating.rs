@@ -1,9 +1,11 @@
 //! The times of a checkout's files, by their content: build tools take a file
 //! whose time is the one that they saw for unchanged.
 
+use super::beneath::path;
 use super::descent::Descent;
+use super::scan::index_entry;
 use super::{Tree, TreeError};
-use git2::{IndexEntryExtendedFlag, IndexTime};
+use git2::{Index, IndexEntryExtendedFlag, IndexTime};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -33,11 +35,12 @@ impl Tree {
             descent: Descent::new(root),
             later: later_than(newest),
             newest,
-            moved: 0,
+            moved: Vec::new(),
         };
         let mut folders: BTreeSet<Vec<u8>> = BTreeSet::new();
         let index = self.repository.index();
-        let index = index.map_err(self.failed("read the index"))?;
+        let mut index = index.map_err(self.failed("read the index"))?;
+        index.read(false).map_err(self.failed("read the index"))?;
         let left_out = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
         for entry in index.iter() {
             if entry.mode == SUBMODULE || entry.flags_extended & left_out != 0 {
@@ -54,9 +57,9 @@ impl Tree {
                 name = above;
             }
         }
-        for path in also {
-            let is_tracked = index.get_path(path, 0).is_some();
-            let name = path.as_os_str().as_bytes();
+        for file in also {
+            let is_tracked = index.get_path(file, 0).is_some();
+            let name = file.as_os_str().as_bytes();
             if !is_tracked {
                 dates.settle(name).map_err(failed)?;
             }
@@ -65,11 +68,28 @@ impl Tree {
             let dated = dates.folder(folder, changed.contains(folder));
             dated.map_err(failed)?;
         }
-        if dates.moved > 0 {
-            self.reread_index();
-            self.settle_index();
+        let moved = std::mem::take(&mut dates.moved);
+        self.settle_times(&index, &moved)
+    }
+
+    /// Writes the times of files that are otherwise as in the index.
+    fn settle_times(&self, index: &Index, moved: &[Vec<u8>]) -> Result<(), TreeError> {
+        if moved.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let failed = |error: io::Error| self.error("date the files", error.to_string());
+        let mut descent = Descent::new(self.beneath()?.folder().map_err(failed)?);
+        let mut entries = Vec::new();
+        for name in moved {
+            let known = index.get_path(path(name), 0);
+            if let Some(known) = known
+                && let Some(stat) = descent.look(name).map_err(failed)?
+                && let Ok(mode) = i32::try_from(known.mode)
+            {
+                entries.push(index_entry(name, (mode, known.id), &stat));
+            }
+        }
+        self.settle(&self.head_tree()?, &entries)
     }
 
     /// Returns the paths that differ between a commit and HEAD, and the folders
@@ -122,15 +142,18 @@ struct Dates {
     descent: Descent,
     newest: i64,
     later: (i64, i64),
-    moved: usize,
+    /// Files whose time was set.
+    moved: Vec<Vec<u8>>,
 }
 
 impl Dates {
     /// Dates a file, whose time is known from the index.
     fn file(&mut self, name: &[u8], is_changed: bool, now: IndexTime) -> io::Result<()> {
         let now = (i64::from(now.seconds()), i64::from(now.nanoseconds()));
-        if let Some(wanted) = self.wanted(is_changed, now) {
-            self.moved += usize::from(self.descent.set_time(name, wanted)?);
+        if let Some(wanted) = self.wanted(is_changed, now)
+            && self.descent.set_time(name, wanted)?
+        {
+            self.moved.push(name.to_vec());
         }
         Ok(())
     }

@@ -7,6 +7,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::fs;
 use std::path::Path;
 
+/// The file of a folder's rules.
+pub(super) const RULES: &[u8] = b".gitignore";
 /// An ignore file larger than this is skipped.
 const TEXT_MAX: u64 = 1 << 20;
 
@@ -32,12 +34,13 @@ impl Exclusion {
         }
     }
 
-    /// Adds the rules of a folder that is entered; reports how many rules there
-    /// were before, to be given to [`Exclusion::leave`].
-    pub(super) fn enter(&mut self, root: &Beneath, folder: &[u8]) -> usize {
+    /// Adds the rules of a folder that is entered, if it `has_rules`; reports how
+    /// many rules there were before, to be given to [`Exclusion::leave`].
+    pub(super) fn enter(&mut self, root: &Beneath, folder: &[u8], has_rules: bool) -> usize {
         let before = self.rules.len();
-        let file = path(folder).join(".gitignore");
-        if let Ok(Some(text)) = root.read(&file, TEXT_MAX)
+        let file = path(folder).join(path(RULES));
+        if has_rules
+            && let Ok(Some(text)) = root.read(&file, TEXT_MAX)
             && let Some(rules) = parsed(&text)
         {
             let prefix = if folder.is_empty() {

@@ -4,8 +4,8 @@
 use super::beneath::{Beneath, kind, path};
 use super::descent::{DEPTH_MAX, Descent};
 use super::entry_name::{is_fit_modules, is_modules};
-use super::exclusion::Exclusion;
-use super::scan::{Found, Scan, Stamp, index_entry};
+use super::exclusion::{Exclusion, RULES};
+use super::scan::{FileStamp, Found, Scan, index_entry};
 use super::{Tree, TreeError, is_ours};
 use git2::{AttrCheckFlags, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid};
 use rustix::fs::{FileType, Stat};
@@ -24,27 +24,25 @@ const KIND: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
 const SUBMODULE: u32 = 0o160_000;
 
-/// What the index knows: its files, their folders, its submodules.
+/// What the index knows: its files and submodules by their paths, sorted.
 #[derive(Default)]
 struct Tracked {
-    files: HashSet<Vec<u8>>,
-    folders: HashSet<Vec<u8>>,
+    files: Vec<Vec<u8>>,
     submodules: HashSet<Vec<u8>>,
 }
 
 impl Tracked {
-    fn add(&mut self, entry: &IndexEntry) {
-        for (at, byte) in entry.path.iter().enumerate().rev() {
-            // A folder that is known has all above it known.
-            if *byte == b'/' && !self.folders.insert(entry.path[..at].to_vec()) {
-                break;
-            }
-        }
-        if entry.mode & KIND == SUBMODULE {
-            self.submodules.insert(entry.path.clone());
-        } else {
-            self.files.insert(entry.path.clone());
-        }
+    fn has_file(&self, at: &[u8]) -> bool {
+        let found = self.files.binary_search_by(|file| file[..].cmp(at));
+        found.is_ok()
+    }
+
+    /// Returns whether any file or submodule is below a folder.
+    fn has_folder(&self, at: &[u8]) -> bool {
+        let below = [at, b"/"].concat();
+        let next = self.files.partition_point(|file| file[..] < below[..]);
+        let is_below = |file: &Vec<u8>| file.starts_with(&below);
+        self.files.get(next).is_some_and(is_below) || self.submodules.iter().any(is_below)
     }
 }
 
@@ -58,12 +56,16 @@ impl Tree {
         let mut descent = Descent::new(folder);
         let mut tracked = Tracked::default();
         let written = rustix::fs::stat(self.index_file()).ok();
-        let written = written.map(|stat| Stamp::of(&stat).modified);
-        for entry in index.iter() {
-            tracked.add(&entry);
+        let written = written.map(|stat| FileStamp::of(&stat).modified);
+        for mut entry in index.iter() {
             let is_left_out =
                 entry.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0;
-            if self.is_skipped(&entry.path) || entry.mode & KIND == SUBMODULE || is_left_out {
+            if entry.mode & KIND == SUBMODULE {
+                tracked.submodules.insert(entry.path);
+                continue;
+            }
+            if self.is_skipped(&entry.path) || is_left_out {
+                tracked.files.push(entry.path);
                 continue;
             }
             let found = descent.look(&entry.path);
@@ -76,16 +78,19 @@ impl Tree {
             match found {
                 Ok(Some(stat)) if is_as_known(&entry, &stat, written) => {}
                 Ok(Some(stat)) => match self.same(&root, &entry, &stat) {
-                    Some(entry) => scan.same.push(entry),
+                    Some(same) => scan.same.push(same),
                     None => {
-                        scan.paths.insert(entry.path);
+                        scan.paths.insert(entry.path.clone());
                     }
                 },
                 Ok(None) | Err(_) => {
-                    scan.paths.insert(entry.path);
+                    scan.paths.insert(entry.path.clone());
                 }
             }
+            tracked.files.push(std::mem::take(&mut entry.path));
         }
+        // An index may be in another order, by its settings or by a step's hand.
+        tracked.files.sort();
         let mut walk = Walk {
             root: &root,
             tracked: &tracked,
@@ -174,7 +179,7 @@ impl Tree {
     }
 
     /// Returns the operator's files of ignore rules, the nearest first.
-    fn outer_ignore_files(&self) -> Vec<PathBuf> {
+    pub(super) fn outer_ignore_files(&self) -> Vec<PathBuf> {
         let config = self.repository.config().ok();
         let global = config.and_then(|config| config.get_path("core.excludesFile").ok());
         let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config/git/ignore"));
@@ -184,7 +189,7 @@ impl Tree {
     }
 
     /// Returns whether a path is the harness's own; a checkout has none of these.
-    fn is_skipped(&self, name: &[u8]) -> bool {
+    pub(super) fn is_skipped(&self, name: &[u8]) -> bool {
         !self.is_checkout && is_ours(path(name))
     }
 
@@ -230,7 +235,8 @@ impl Walk<'_> {
         if is_like_repository(&names) && !self.has_repository(&folder) {
             self.scan.unfit.insert(joined(&folder, b"HEAD"));
         }
-        let before = self.exclusion.enter(self.root, &folder);
+        let has_rules = names.iter().any(|(name, _)| name == RULES);
+        let before = self.exclusion.enter(self.root, &folder, has_rules);
         let mut holds_any = false;
         for (name, kind) in names {
             let at = joined(&folder, &name);
@@ -258,7 +264,7 @@ impl Walk<'_> {
             self.file(at, kind);
         } else if self.tracked.submodules.contains(&at) || self.own.contains(&at) {
             // Repositories of their own, which no step's commit holds.
-        } else if self.tracked.folders.contains(&at) {
+        } else if self.tracked.has_folder(&at) {
             self.folder(at, depth + 1);
             return true;
         } else if self.exclusion.excludes(&at, true) {
@@ -274,7 +280,7 @@ impl Walk<'_> {
     /// A pipe or a device is never skipped: git would open it.
     fn file(&mut self, at: Vec<u8>, kind: FileType) {
         let is_plain = matches!(kind, FileType::RegularFile | FileType::Symlink);
-        if is_plain && self.tracked.files.contains(&at) {
+        if is_plain && self.tracked.has_file(&at) {
             return;
         }
         if is_plain && self.exclusion.excludes(&at, false) {
@@ -286,8 +292,8 @@ impl Walk<'_> {
 
     /// Returns whether the commit itself has a repository in this folder.
     fn has_repository(&self, folder: &[u8]) -> bool {
-        let has_folder = |name: &[u8]| self.tracked.folders.contains(&joined(folder, name));
-        self.tracked.files.contains(&joined(folder, b"HEAD"))
+        let has_folder = |name: &[u8]| self.tracked.has_folder(&joined(folder, name));
+        self.tracked.has_file(&joined(folder, b"HEAD"))
             && has_folder(b"objects")
             && has_folder(b"refs")
     }
@@ -326,10 +332,10 @@ fn is_as_known(entry: &IndexEntry, stat: &Stat, written: Option<(i64, u64)>) -> 
     if kind(stat) != expected {
         return false;
     }
-    let now = index_entry(&entry.path, (0, entry.id), stat);
+    let now = index_entry(b"", (0, entry.id), stat);
     let time = |time: git2::IndexTime| (time.seconds(), time.nanoseconds());
     let is_executable = stat.st_mode & 0o100 != 0;
-    let is_settled = written.is_some_and(|written| Stamp::of(stat).modified < written);
+    let is_settled = written.is_some_and(|written| FileStamp::of(stat).modified < written);
     is_settled
         && time(entry.mtime) == time(now.mtime)
         && time(entry.ctime) == time(now.ctime)

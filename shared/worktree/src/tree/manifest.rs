@@ -3,7 +3,7 @@
 
 use super::beneath::path;
 use super::descent::{DEPTH_MAX, Descent};
-use super::scan::Stamp;
+use super::scan::FileStamp;
 use super::{Tree, TreeError};
 use premath_kernel::json::canonical::sha256_hex;
 use rustix::fs::FileType;
@@ -66,7 +66,7 @@ pub(super) fn digest_of<'a>(
     let mut waiting: Vec<Vec<u8>> = names.into_iter().map(<[u8]>::to_vec).collect();
     while let Some(at) = waiting.pop() {
         let stat = descent.look(&at)?.ok_or(io::ErrorKind::NotFound)?;
-        let stamp = Stamp::of(&stat);
+        let stamp = FileStamp::of(&stat);
         text.push_str(&format!("{} {stamp:?} {}\n", sha256_hex(&at), stat.st_mode));
         if super::beneath::kind(&stat) != FileType::Directory {
             continue;

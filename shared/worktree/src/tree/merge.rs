@@ -28,6 +28,12 @@ impl Tree {
         self.must_keep_own_files(&base.commit)?;
         self.clear_locks(base.branch.as_deref(), None);
         self.mend_index()?;
+        self.blobs.borrow_mut().clear();
+        let is_started = self.started(base, &commit)?;
+        self.forget_look();
+        if is_started {
+            return Ok(());
+        }
         let is_there = self.switched(base, &commit)?;
         self.reread_index();
         if is_there && self.must_be_clean().is_ok() {

@@ -6,6 +6,7 @@
 mod aside;
 mod beneath;
 mod branch;
+mod cache_folder;
 mod commit;
 mod dating;
 mod descent;
@@ -17,19 +18,21 @@ mod home;
 mod layer;
 mod manifest;
 mod merge;
+mod movement;
 mod objects;
+mod others;
 mod overlay;
 mod own_files;
 mod own_identity;
 mod own_place;
 mod own_secrets;
+mod plain;
 pub(crate) mod private;
 mod project;
 mod reset;
 mod restore;
 mod salvage;
 mod scan;
-mod writable;
 
 pub use commit::CommitText;
 pub(crate) use home::HOME;
@@ -44,13 +47,14 @@ pub use reset::Ignored;
 pub use salvage::Salvage;
 
 use beneath::{Beneath, open_folder};
-use git2::{Commit, ObjectType, Repository, Signature};
+use git2::{Commit, ObjectType, Oid, Repository, Signature};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::{cut, cut_at, listed};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 /// The most bytes of what an error reports about a worktree: it may hold names
@@ -96,6 +100,9 @@ pub struct TreeState {
     pub nested: bool,
 }
 
+/// How long it counts that nothing differed in a lane.
+const CLEAN_FOR: Duration = Duration::from_secs(1);
+
 /// A lane's worktree.
 pub struct Tree {
     repository: Repository,
@@ -110,9 +117,17 @@ pub struct Tree {
     /// Whether it is a checkout for verifications.
     is_checkout: bool,
     /// What was stored of changed files, so that a large one is read once.
-    blobs: RefCell<HashMap<Vec<u8>, scan::Known>>,
-    /// The index on the disk, where the last look found nothing staged in it.
-    plain: RefCell<Option<scan::PlainIndex>>,
+    blobs: RefCell<HashMap<Vec<u8>, scan::StoredContent>>,
+    /// The index on the disk, where it is known which tree it has.
+    plain: RefCell<Option<plain::PlainIndex>>,
+    /// The tree that the files were reset to, and when, until a command runs or
+    /// the lane is put elsewhere.
+    clean: Cell<Option<(Oid, Instant)>>,
+    /// What differed from a tree when the work was looked at, until a command runs
+    /// or the lane is put elsewhere.
+    seen: RefCell<Option<(Oid, scan::Scan)>>,
+    /// What the last look at a step's work found, until it is stored.
+    look: RefCell<Option<commit::Look>>,
     /// Files of the operator's, which are never part of the work.
     own: OwnFiles,
 }
@@ -179,6 +194,9 @@ impl Tree {
             is_checkout: false,
             blobs: RefCell::default(),
             plain: RefCell::default(),
+            clean: Cell::default(),
+            seen: RefCell::default(),
+            look: RefCell::default(),
             own: OwnFiles::default(),
         };
         tree.head()?;
@@ -426,17 +444,22 @@ impl Tree {
     fn state_from(&self, head: &Commit<'_>) -> Result<TreeState, TreeError> {
         let base = head.tree().map_err(self.failed("read the tree"))?;
         let scan = self.scan(&base)?;
+        self.look.take();
         let tree = if scan.paths.is_empty() && scan.unfit.is_empty() {
             base.id()
         } else {
             let content = self.content(&base, &scan, false)?;
             self.must_take(&content)?;
-            content.tree
+            let tree = content.tree;
+            self.look.replace(Some(content.into_look(base.id())));
+            tree
         };
+        let nested = !scan.nested.is_empty();
+        self.seen.replace(Some((base.id(), scan)));
         Ok(TreeState {
             head: head.id().to_string(),
             tree: tree.to_string(),
-            nested: !scan.nested.is_empty(),
+            nested,
         })
     }
 

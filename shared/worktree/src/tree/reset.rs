@@ -28,6 +28,7 @@ impl Tree {
     pub fn reset(&self, base: &Base, ignored: &Ignored) -> Result<(), TreeError> {
         let commit = self.find_commit(&base.commit)?;
         let target = commit.tree().map_err(self.failed("read the tree"))?;
+        self.forget_look();
         self.open_up()?;
         self.must_keep_own_files(&base.commit)?;
         self.clear_locks(base.branch.as_deref(), None);
@@ -43,6 +44,10 @@ impl Tree {
             } else {
                 // A person's folders and links are theirs.
                 scan.leftover.clear();
+            }
+            if round == 0 && self.reset_simply(&target, &mut scan, ignored)? {
+                self.blobs.borrow_mut().clear();
+                return Ok(());
             }
             if round == 0 {
                 self.settle(&target, &scan.same)?;
@@ -61,13 +66,13 @@ impl Tree {
 
     /// Gives the owner all rights to the worktree's own folder, which a step may
     /// have taken.
-    fn open_up(&self) -> Result<(), TreeError> {
+    pub(super) fn open_up(&self) -> Result<(), TreeError> {
         let root = self.worktree.as_path();
         open_folder(root, self.is_disposable()).map_err(self.refused("open", root))
     }
 
     /// Deletes what differs, and ignored files; returns whether there were any.
-    fn delete(&self, scan: &Scan, ignored: &Ignored) -> Result<bool, TreeError> {
+    pub(super) fn delete(&self, scan: &Scan, ignored: &Ignored) -> Result<bool, TreeError> {
         let mut gone: BTreeSet<&[u8]> = BTreeSet::new();
         for found in [&scan.nested, &scan.unfit, &scan.paths, &scan.leftover] {
             gone.extend(found.iter().map(Vec::as_slice));

@@ -304,6 +304,9 @@ impl Tree {
         target: &git2::Tree<'_>,
         entries: &[IndexEntry],
     ) -> Result<(), TreeError> {
+        if self.settle_plain(target, entries)? {
+            return Ok(());
+        }
         let failed = "write the index";
         self.mend_index()?;
         let mut index = self.repository.index().map_err(self.failed(failed))?;
@@ -314,12 +317,15 @@ impl Tree {
             .iter()
             .filter(|entry| entry.flags_extended & left_out != 0)
             .collect();
+        let is_whole = left_out.is_empty();
         let written = index
             .read_tree(target)
             .and_then(|()| refresh(&mut index, left_out, entries))
             .and_then(|()| index.write());
-        if written.is_err() {
-            self.reread_index();
+        match &written {
+            Err(_) => self.reread_index(),
+            Ok(()) if is_whole => self.keep_plain(target.id()),
+            Ok(()) => {}
         }
         written.map_err(self.failed(failed))
     }
@@ -327,6 +333,9 @@ impl Tree {
     /// Removes an index that is a link or cannot be read: git would write
     /// where the link leads to, and reads it whenever it looks at files.
     pub(super) fn mend_index(&self) -> Result<(), TreeError> {
+        if self.has_plain() {
+            return Ok(());
+        }
         let name = Path::new("index");
         let file = self.git_folder().join(name);
         let git = self.beneath_git()?;
@@ -377,7 +386,7 @@ impl Tree {
 }
 
 /// Puts what is known about files into an index that was read from a tree.
-fn refresh(
+pub(super) fn refresh(
     index: &mut Index,
     left_out: Vec<IndexEntry>,
     entries: &[IndexEntry],

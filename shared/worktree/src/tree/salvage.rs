@@ -62,6 +62,7 @@ impl Tree {
         since: Option<Timestamp>,
     ) -> Result<Option<Salvage>, TreeError> {
         let commit = self.find_commit(&base.commit)?;
+        self.forget_look();
         self.clear_locks(base.branch.as_deref(), since);
         self.mend_index()?;
         let mut aside = Aside::new(self, text.issue_id, generation)?;

@@ -6,9 +6,11 @@
 //! staged counts only for which paths are looked at.
 
 use super::beneath::{Beneath, kind, path};
+use super::commit::Look;
 use super::entry_name::{is_fit, is_fit_link};
 use super::overlay::{Leaf, Overlay};
-use super::{Tree, TreeError, is_ours};
+use super::plain::PlainIndex;
+use super::{Tree, TreeError};
 use git2::{
     DiffOptions, FileMode, Index, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, IndexTime,
     Oid,
@@ -16,7 +18,6 @@ use git2::{
 use rustix::fs::{FileType, Stat};
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How old a file's last change must be, so that another would show in its
@@ -57,13 +58,18 @@ impl Scan {
     }
 
     /// Takes in what is staged: it counts for which paths are looked at.
-    fn take_staged(&mut self, staged: &git2::Diff<'_>, target: &git2::Tree<'_>) {
+    pub(super) fn take_staged(
+        &mut self,
+        staged: &git2::Diff<'_>,
+        target: &git2::Tree<'_>,
+        tree: &Tree,
+    ) {
         for delta in staged.deltas() {
             for file in [delta.old_file(), delta.new_file()] {
                 let Some(bytes) = file.path_bytes() else {
                     continue;
                 };
-                if is_ours(path(bytes)) {
+                if tree.is_skipped(bytes) {
                     continue;
                 }
                 let is_link = file.mode() == FileMode::Commit;
@@ -84,25 +90,30 @@ pub(super) struct Content {
     pub(super) entries: Vec<IndexEntry>,
     /// What git cannot take: files that cannot be read, names that it refuses.
     pub(super) refused: BTreeSet<Vec<u8>>,
+    /// What differs from the base.
+    overlay: Overlay,
+}
+
+impl Content {
+    /// Returns what is needed to store the tree later.
+    pub(super) fn into_look(self, base: Oid) -> Look {
+        Look {
+            base,
+            tree: self.tree,
+            overlay: self.overlay,
+        }
+    }
 }
 
 /// A file's content as it was stored, while its times say that it is the same.
-pub(super) struct Known {
-    stamp: Stamp,
+pub(super) struct StoredContent {
+    stamp: FileStamp,
     id: Oid,
-}
-
-/// An index on the disk that says what a tree says and hides nothing, while its
-/// times say that it is the same.
-pub(super) struct PlainIndex {
-    stamp: Stamp,
-    target: Oid,
-    index: Index,
 }
 
 /// What changes with every change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     pub(super) device: u64,
     pub(super) inode: u64,
     pub(super) size: i64,
@@ -110,7 +121,7 @@ pub(super) struct Stamp {
     pub(super) changed: (i64, u64),
 }
 
-impl Stamp {
+impl FileStamp {
     #[expect(
         clippy::unnecessary_cast,
         reason = "the types of the fields differ between platforms"
@@ -126,7 +137,7 @@ impl Stamp {
     }
 
     /// Returns whether a change from now on would show.
-    fn is_settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         let (seconds, nanos) = self.changed;
         let tick = if nanos == 0 { COARSE_TICK } else { TICK };
         u64::try_from(seconds)
@@ -140,35 +151,13 @@ impl Stamp {
 impl Tree {
     /// Returns what differs from a tree.
     pub(super) fn scan(&self, target: &git2::Tree<'_>) -> Result<Scan, TreeError> {
-        let failed = "read the status";
-        let stamp = self.index_stamp();
-        let plain = self
-            .plain
-            .take()
-            .filter(|plain| Some(plain.stamp) == stamp && plain.target == target.id());
-        let is_plain = plain.is_some();
-        let (index, hides) = match plain {
-            Some(plain) => (plain.index, false),
-            None => self.index_read(target)?,
-        };
         let mut scan = Scan::default();
-        if !is_plain {
-            let mut options = DiffOptions::new();
-            options.include_typechange(true);
-            let staged =
-                self.repository
-                    .diff_tree_to_index(Some(target), Some(&index), Some(&mut options));
-            let staged = staged.map_err(self.failed(failed))?;
-            scan.take_staged(&staged, target);
-        }
-        let is_plain = !hides && scan.paths.is_empty() && scan.nested.is_empty();
-        self.look_at_files(&index, &mut scan)?;
-        if let Some(stamp) = stamp.filter(|_| is_plain) {
-            self.plain.replace(Some(PlainIndex {
-                stamp,
-                target: target.id(),
-                index,
-            }));
+        match self.take_plain() {
+            Some(plain) if self.is_staged_known(&plain, target, &mut scan) => {
+                self.look_at_files(&plain.index, &mut scan)?;
+                self.plain.replace(Some(plain));
+            }
+            _ => self.scan_anew(target, &mut scan)?,
         }
         let root = self.beneath()?;
         scan.nested.retain(|nested| {
@@ -181,21 +170,56 @@ impl Tree {
         Ok(scan)
     }
 
+    /// Takes in how the index that is kept differs from a tree. Returns `false`
+    /// where that cannot be known: a tree that no commit holds any more may be
+    /// gone in parts.
+    fn is_staged_known(
+        &self,
+        plain: &PlainIndex,
+        target: &git2::Tree<'_>,
+        scan: &mut Scan,
+    ) -> bool {
+        if plain.tree == target.id() {
+            return true;
+        }
+        let before = self.repository.find_tree(plain.tree).ok();
+        let Some(staged) = before.and_then(|before| self.difference(&before, target).ok()) else {
+            return false;
+        };
+        scan.take_staged(&staged, target, self);
+        true
+    }
+
+    /// Looks with the index as it is on the disk, and remembers that where it has
+    /// what the tree has.
+    fn scan_anew(&self, target: &git2::Tree<'_>, scan: &mut Scan) -> Result<(), TreeError> {
+        let stamp = self.index_stamp().filter(|stamp| self.may_keep(stamp));
+        let (index, hides) = self.index_read(target)?;
+        let mut options = DiffOptions::new();
+        options.include_typechange(true);
+        let staged =
+            self.repository
+                .diff_tree_to_index(Some(target), Some(&index), Some(&mut options));
+        let staged = staged.map_err(self.failed("read the status"))?;
+        scan.take_staged(&staged, target, self);
+        // Exactly: what is skipped in a look is settled with the index, too.
+        let is_plain = !hides && staged.deltas().len() == 0;
+        drop(staged);
+        self.look_at_files(&index, scan)?;
+        if let Some(stamp) = stamp.filter(|_| is_plain) {
+            self.plain.replace(Some(PlainIndex {
+                stamp,
+                tree: target.id(),
+                index,
+            }));
+        }
+        Ok(())
+    }
+
     /// Returns a copy of the index on the disk in which nothing hides a
     /// change; a tree's own index where that on the disk cannot be read.
     pub(super) fn index_copy(&self, target: &git2::Tree<'_>) -> Result<Index, TreeError> {
         self.index_read(target).map(|(index, _)| index)
-    }
-
-    /// Returns what the index on the disk is, where a change of it from now on
-    /// would show.
-    fn index_stamp(&self) -> Option<Stamp> {
-        let stat = rustix::fs::stat(self.index_file()).ok()?;
-        Some(Stamp::of(&stat)).filter(Stamp::is_settled)
-    }
-
-    pub(super) fn index_file(&self) -> PathBuf {
-        self.repository.path().join("index")
     }
 
     /// Returns the copy, and whether that on the disk hides anything.
@@ -302,6 +326,7 @@ impl Tree {
             tree,
             entries,
             refused,
+            overlay,
         })
     }
 
@@ -321,7 +346,7 @@ impl Tree {
                 let executable = stat.st_mode & 0o100 != 0;
                 let mode = if executable { 0o100_755 } else { 0o100_644 };
                 let mode = as_before.map_or(mode, |(mode, _)| mode);
-                let stamp = Stamp::of(&stat);
+                let stamp = FileStamp::of(&stat);
                 if let Some(id) = self.known(name, stamp) {
                     return Ok(Found::File((mode, id), Box::new(stat)));
                 }
@@ -330,10 +355,10 @@ impl Tree {
                 };
                 let unchanged = root
                     .look(path(name))?
-                    .is_some_and(|after| Stamp::of(&after) == stamp);
+                    .is_some_and(|after| FileStamp::of(&after) == stamp);
                 if unchanged && stamp.is_settled() {
                     let mut blobs = self.blobs.borrow_mut();
-                    blobs.insert(name.to_vec(), Known { stamp, id });
+                    blobs.insert(name.to_vec(), StoredContent { stamp, id });
                 }
                 Ok(Found::File((mode, id), Box::new(stat)))
             }
@@ -352,7 +377,7 @@ impl Tree {
 
     /// Returns a file's content where it was stored before, is still there,
     /// and the file has not changed.
-    fn known(&self, name: &[u8], stamp: Stamp) -> Option<Oid> {
+    fn known(&self, name: &[u8], stamp: FileStamp) -> Option<Oid> {
         let blobs = self.blobs.borrow();
         let known = blobs.get(name).filter(|known| known.stamp == stamp)?;
         let odb = self.repository.odb().ok()?;
@@ -368,7 +393,7 @@ pub(super) enum Found {
 
 /// Makes the index entry of a file; git keeps the lower half of its numbers.
 pub(super) fn index_entry(name: &[u8], (mode, id): Leaf, stat: &Stat) -> IndexEntry {
-    let stamp = Stamp::of(stat);
+    let stamp = FileStamp::of(stat);
     let time = |(seconds, nanos): (i64, u64)| IndexTime::new(seconds as i32, nanos as u32);
     IndexEntry {
         ctime: time(stamp.changed),

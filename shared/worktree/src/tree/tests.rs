@@ -69,7 +69,9 @@ fn left(tree: &Tree, base: &Base) -> String {
     salvage.map_or_else(String::new, |salvage| salvage.to_string())
 }
 
+mod cache_folder;
 mod hostile;
+mod movement;
 mod own_files;
 mod project;
 mod verified;

@@ -24,7 +24,7 @@ enum SetBy {
 use SetBy::{Harness, Internal, Operator};
 
 /// Every variable of ours, sorted within its group.
-const VARIABLES: [(SetBy, &str, &str); 45] = [
+const VARIABLES: [(SetBy, &str, &str); 49] = [
     (
         Operator,
         "PREMATH_ACTIVE_ISSUE_ID",
@@ -104,6 +104,11 @@ const VARIABLES: [(SetBy, &str, &str); 45] = [
     ),
     (
         Harness,
+        "PREMATH_DATABASE_SUFFIX",
+        "`_lane` and the number of the lane, for names of databases",
+    ),
+    (
+        Harness,
         "PREMATH_EVIDENCE_PATH",
         "where the work command writes its evidence, with the adapter `evidence-file`",
     ),
@@ -122,6 +127,11 @@ const VARIABLES: [(SetBy, &str, &str); 45] = [
     (Harness, "PREMATH_ISSUE_TITLE", "the issue's title"),
     (
         Harness,
+        "PREMATH_LANE_INDEX",
+        "the number of the lane, from 1; an operator sets it in place of `--lane-index`",
+    ),
+    (
+        Harness,
         "PREMATH_LEASE_GENERATION",
         "the generation of the step's lease",
     ),
@@ -130,6 +140,11 @@ const VARIABLES: [(SetBy, &str, &str); 45] = [
         Harness,
         "PREMATH_OUTBOX",
         "requests for follow-up issues; `premath issue discover` writes there",
+    ),
+    (
+        Harness,
+        "PREMATH_PORT_BASE",
+        "the first of 100 ports for the lane's servers: 20000 for the first lane, up to the 120th",
     ),
     (
         Harness,
@@ -167,6 +182,7 @@ const VARIABLES: [(SetBy, &str, &str); 45] = [
         "PREMATH_HOME",
         "a reference in a worktree's git folder, not a variable",
     ),
+    (Internal, "PREMATH_PUSH_COMMIT", "the commit of a push"),
     (Internal, "PREMATH_PUSH_FROM", "the repository of a push"),
     (Internal, "PREMATH_PUSH_REF", "the branch of a push"),
     (Internal, "PREMATH_PUSH_REMOTE", "the remote of a push"),

@@ -6,6 +6,7 @@ mod configuration;
 mod environment;
 mod exit_codes;
 mod schemas;
+mod suite;
 
 use super::help::Surface;
 use super::{Fault, text_of};
@@ -21,7 +22,8 @@ pub type Files = BTreeMap<String, String>;
 ///
 /// # Panics
 ///
-/// Where a binary cannot be run.
+/// Where a binary cannot be run, or a vector of the conformance suite cannot be
+/// read.
 pub fn files(root: &Path) -> Files {
     let premath = |words: &[&str]| {
         let output = command(&binaries().premath).args(words).output();
@@ -45,11 +47,20 @@ pub fn files(root: &Path) -> Files {
     let kinds = schemas::kinds(&premath(&["schema", "--json"]));
     page("schemas.md", schemas::page(&kinds));
     files.insert(super::docs::TEMPLATE.to_owned(), template);
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = folder.path().to_str().expect("its path is UTF-8");
+    premath(&["schema", "--dir", path]);
     for kind in &kinds {
-        let name = format!("shared/schemas/{}", kind.file);
-        files.insert(name, premath(&["schema", &kind.kind]));
+        let schema = text_of(folder.path(), &kind.file);
+        files.insert(format!("shared/schemas/{}", kind.file), schema);
     }
+    files.extend(sources(root));
     files
+}
+
+/// Makes the generated files that the binaries are built from.
+fn sources(root: &Path) -> Files {
+    Files::from([suite::manifest(root)])
 }
 
 /// Finds the generated files of a checkout that are stale.
@@ -63,7 +74,25 @@ pub fn faults(root: &Path, files: &Files) -> Vec<Fault> {
     faults
 }
 
-/// Writes the generated files, and returns the names of those that changed.
+/// Writes every generated file, and returns the names of those that changed.
+///
+/// What the binaries are built from is written first, for the other files come
+/// from the binaries.
+///
+/// # Errors
+///
+/// Where a file cannot be written.
+///
+/// # Panics
+///
+/// As [`files`].
+pub fn write_all(root: &Path) -> io::Result<Vec<String>> {
+    let mut changed = write(root, &sources(root))?;
+    changed.extend(write(root, &files(root))?);
+    Ok(changed)
+}
+
+/// Writes generated files, and returns the names of those that changed.
 ///
 /// # Errors
 ///

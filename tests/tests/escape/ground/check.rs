@@ -153,7 +153,16 @@ impl<'a> Checked<'a> {
         for number in 1..=HONEST_ISSUES {
             let id = format!("n{}-{number}", self.ground.nights);
             let status = self.ground.status(&id);
-            self.found(status != "closed", format!("honest issue {id} is {status}"));
+            let events = self.events();
+            let attempts = events.iter().filter_map(|event| event["issues"].as_array());
+            let last = attempts
+                .flatten()
+                .rfind(|attempt| attempt["issueId"] == *id);
+            let last = last.map_or_else(String::new, |attempt| short(&attempt.to_string()));
+            self.found(
+                status != "closed",
+                format!("honest issue {id} is {status}: {last}"),
+            );
             let landed = self.ground.landed(&format!("src/{id}.txt"));
             self.found(
                 landed.as_deref() != Some("x\n"),
@@ -293,5 +302,5 @@ impl<'a> Checked<'a> {
 }
 
 fn short(text: &str) -> String {
-    text.chars().take(300).collect()
+    text.chars().take(600).collect()
 }

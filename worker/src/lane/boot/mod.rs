@@ -9,15 +9,14 @@ mod recovery;
 
 pub use error::BootError;
 
-use super::Lane;
 use super::command::Phase;
+use super::{Lane, LanePlan};
 use crate::batch::Batch;
 use premath_kernel::record::bootstrap::Bootstrap;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
 use premath_worktree::ownership::is_provisioned;
 use premath_worktree::tree::Base;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,19 +51,11 @@ pub struct BootReport {
 impl Lane {
     /// Boots a lane on a worktree.
     ///
-    /// `tolerate_cycle` is for a batch that is resumed: a cycle that appeared
-    /// in its middle holds its members, and the rest continues.
-    ///
     /// # Errors
     ///
     /// [`BootError`]; nothing was changed but what a step that was cut left.
-    pub fn boot(
-        batch: Arc<Batch>,
-        worker_id: &str,
-        worktree: &Path,
-        tolerate_cycle: bool,
-    ) -> Result<(Self, BootReport), BootError> {
-        let (mut lane, handoff) = Self::open(batch, worker_id, worktree, tolerate_cycle)?;
+    pub fn boot(batch: Arc<Batch>, plan: &LanePlan) -> Result<(Self, BootReport), BootError> {
+        let (mut lane, handoff) = Self::open(batch, plan)?;
         let salvage = lane.settle_leftovers()?;
         lane.to_the_target()?;
         lane.batch.reached(Boundary::LaneAtTarget);
@@ -225,6 +216,9 @@ impl Lane {
 
     /// Refuses a tree with a user's changes.
     pub(crate) fn refuse_dirty(&self) -> Result<(), BootError> {
+        if self.is_worktree_ours() && self.tree.is_known_clean() {
+            return Ok(());
+        }
         let mut paths = self.tree.changes()?;
         if paths.is_empty() {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use super::super::confine::Confinement;
 use super::super::site::Site;
-use super::super::{Lane, LaneRoots, LaneState};
+use super::super::{Lane, LanePlan, LaneRoots, LaneState};
 use super::{BootError, PREDECESSOR};
 use crate::batch::Batch;
 use crate::settings::Settings;
@@ -21,12 +21,10 @@ impl Lane {
     /// with the lane.
     pub(super) fn open(
         batch: Arc<Batch>,
-        worker_id: &str,
-        worktree: &Path,
-        tolerate_cycle: bool,
+        plan: &LanePlan,
     ) -> Result<(Self, Option<Bootstrap>), BootError> {
         let repository = &batch.settings.roots.repository;
-        let (worktree, tree) = worktree_of(repository, worktree)?;
+        let (worktree, tree) = worktree_of(repository, &plan.worktree)?;
         let roots = roots_at(&worktree, &batch.settings);
         let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR)?;
         tree.lead_back()?;
@@ -36,7 +34,7 @@ impl Lane {
         roots.prepare()?;
         roots::exclude_from_status_in(tree.common_folder())?;
         let cycle = batch.memory.diagnose(Scope::Active)?.cycle_path;
-        if let Some(path) = cycle.filter(|_| !tolerate_cycle) {
+        if let Some(path) = cycle.filter(|_| !plan.tolerate_cycle) {
             let path = path.iter().map(ToString::to_string);
             return Err(BootError::Cycle(path.collect()));
         }
@@ -56,8 +54,9 @@ impl Lane {
             confinement: Confinement::of(&batch.settings, &tree, &worktree)?,
             runtime: runtime()?,
             batch,
-            worker_id: worker_id.to_owned(),
+            worker_id: plan.worker_id.clone(),
             worktree,
+            index: plan.index,
             roots,
             home,
             tree,

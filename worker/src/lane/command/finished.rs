@@ -144,6 +144,9 @@ impl Lane {
         match finished.watched.cut {
             Some(Cut::Lease(class)) => vec![class.as_str().to_owned()],
             Some(Cut::Interrupt) => vec![FailureClass::StepInterrupted.as_str().to_owned()],
+            Some(Cut::Superseded) => {
+                vec![FailureClass::VerificationSuperseded.as_str().to_owned()]
+            }
             None if finished.exit.is_unconfined() => {
                 vec![FailureClass::SandboxUnavailable.as_str().to_owned()]
             }

@@ -36,6 +36,8 @@ pub(crate) enum Cut {
     Lease(FailureClass),
     /// A person asked for it.
     Interrupt,
+    /// What the verification assumes does not hold any more.
+    Superseded,
 }
 
 /// A command that is over.
@@ -146,6 +148,12 @@ impl Lane {
         let confined = self.confine(phase, command, occasion, &mut spec)?;
         let sandbox_ref = confined.reference.clone();
         self.touch_checkout(phase, &before.head)?;
+        if !phase.is_verification() || !self.is_worktree_ours() {
+            self.tree.before_command();
+        }
+        if !self.is_checkout_ours() {
+            self.site.checkout.tree().before_command();
+        }
         self.lead_in(phase)?;
         let limit = spec.limit;
         let names = spec.env.iter().map(|(name, _)| name.to_string_lossy());
@@ -214,6 +222,8 @@ impl Lane {
         spec.grace = limits.grace;
         spec.output_cap = limits.output_cap;
         spec.stream_cap = occasion.agent(phase).map(|_| limits.stream_cap);
+        spec.env.extend(environment::of_lane(self.index));
+        spec.env.sort();
         let folder = self.seen_by(phase).as_os_str().to_owned();
         for (name, value) in &mut spec.env {
             if name == "PREMATH_WORKTREE" {

@@ -2,7 +2,7 @@
 
 use crate::interrupt::Level;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::policy::landing::ROUNDS;
+use premath_kernel::policy::landing::{LAND_ROUNDS, VERIFY_ROUNDS};
 use premath_kernel::policy::network::NetworkPhase;
 
 /// Which command of a lane.
@@ -11,8 +11,10 @@ pub(crate) enum Phase {
     Boot,
     Startup,
     Work,
-    Verify,
-    /// The verification of work and target together, in one of its rounds.
+    /// The verification of work that has not passed yet, in one of its rounds.
+    Verify(usize),
+    /// The verification of work that passed on another state of the target, in
+    /// one of its rounds.
     Land(usize),
     /// The check of what landed.
     Landed,
@@ -34,14 +36,8 @@ impl Phase {
             Self::Boot => "boot",
             Self::Startup => "startup",
             Self::Work => "work",
-            Self::Verify => "verify",
-            Self::Land(round) => {
-                ROUNDS[if round < ROUNDS.len() {
-                    round
-                } else {
-                    ROUNDS.len() - 1
-                }]
-            }
+            Self::Verify(round) => at_most(&VERIFY_ROUNDS, round),
+            Self::Land(round) => at_most(&LAND_ROUNDS, round),
             Self::Landed => "landed",
             Self::Push => "push",
             Self::Setup => "setup",
@@ -57,7 +53,7 @@ impl Phase {
         matches!(
             self,
             Self::Startup
-                | Self::Verify
+                | Self::Verify(_)
                 | Self::Land(_)
                 | Self::Landed
                 | Self::VerifySetup
@@ -81,7 +77,7 @@ impl Phase {
         match self {
             Self::Boot | Self::Startup | Self::Warm => Level::Drain,
             Self::Work
-            | Self::Verify
+            | Self::Verify(_)
             | Self::Land(_)
             | Self::Landed
             | Self::Push
@@ -98,9 +94,18 @@ impl Phase {
             Self::Boot | Self::Setup | Self::VerifySetup | Self::Stop => FailureClass::HookFailed,
             Self::Startup => FailureClass::StartupCheckFailed,
             Self::Work => FailureClass::WorkFailed,
-            Self::Verify | Self::Warm => FailureClass::CheckFailed,
+            Self::Verify(_) | Self::Warm => FailureClass::CheckFailed,
             Self::Land(_) | Self::Landed | Self::Tip => FailureClass::LandingCheckFailed,
             Self::Push => FailureClass::LandingPushFailed,
         }
     }
+}
+
+/// Returns the name of a round, or of the last one.
+const fn at_most(rounds: &[&'static str; 32], round: usize) -> &'static str {
+    rounds[if round < rounds.len() {
+        round
+    } else {
+        rounds.len() - 1
+    }]
 }

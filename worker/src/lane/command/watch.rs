@@ -1,5 +1,5 @@
-//! What may end a command before its own end: its lease, an interrupt, the
-//! silence of its agent.
+//! What may end a command before its own end: its lease, an interrupt, an
+//! assumption that broke, the silence of its agent.
 
 use super::{CommandError, Cut, Phase};
 use crate::interrupt::Interrupt;
@@ -82,6 +82,10 @@ impl<'a> CommandWatch<'a> {
             self.cut = Some(Cut::Interrupt);
             return Ok(Some(Stop::Terminate));
         }
+        if (self.lease.as_deref()).is_some_and(LeaseWatch::is_superseded) {
+            self.cut = Some(Cut::Superseded);
+            return Ok(Some(Stop::Kill));
+        }
         if self.overdue.is_none()
             && let Some(listener) = &mut self.listener
         {
@@ -112,7 +116,7 @@ impl<'a> CommandWatch<'a> {
         }
         // What ended by itself before the signal reached it was not cut.
         if exit.cause != ExitCause::Stopped {
-            self.cut = self.cut.filter(|cut| *cut != Cut::Interrupt);
+            self.cut = self.cut.filter(|cut| matches!(cut, Cut::Lease(_)));
             self.overdue = None;
         }
         let stream = self.listener.take().map(Listener::finish).transpose();

@@ -9,14 +9,15 @@ mod profile;
 mod view;
 
 pub(super) use error::ConfineError;
+use view::CommandPlace;
 
 use super::Lane;
 use super::command::{Occasion, Phase};
 use crate::proxy::Proxy;
-use crate::sandbox::{AgentState, Host, PrivateHome, Search, connect, set, set_home};
+use crate::sandbox::{AgentState, HostAccess, PrivateHome, Search, connect, set, set_home};
 use crate::settings::Settings;
 use crate::supervisor::confine::landlock::Lists;
-use crate::supervisor::confine::namespaces::Bounds;
+use crate::supervisor::confine::namespaces::CommandBounds;
 use crate::supervisor::confine::scratch::{self, Scratch};
 use crate::supervisor::{Ceilings, CommandSpec};
 use premath_evidence::Agent;
@@ -52,7 +53,7 @@ const SYSTEM: [&str; 2] = ["/proc", "/sys"];
 #[derive(Debug)]
 pub(super) struct Confinement {
     mode: SandboxMode,
-    host: Host,
+    host: HostAccess,
     /// What a person opened to be written.
     wished: BTreeSet<PathBuf>,
     /// The home of the user, where a person opened all of it: commands keep it.
@@ -155,7 +156,7 @@ impl Confinement {
         closed.extend(image.map(Path::to_path_buf));
         let wished = admitted(settings.sandbox.write.iter().cloned(), &closed);
         warnings.extend(refused_wishes(&settings.sandbox.write, &wished, image));
-        let host = Host::find(&Search::of(settings));
+        let host = HostAccess::find(&Search::of(settings));
         let profile = profile::of(mode, &host, &wished, settings);
         let reference = profile.reference();
         if mode != SandboxMode::None {
@@ -185,6 +186,11 @@ impl Confinement {
     /// Returns whether a person opened a folder to every command.
     pub(super) fn is_open(&self, folder: &Path) -> bool {
         self.wished.iter().any(|wished| folder.starts_with(wished))
+    }
+
+    /// Returns whether a person opened anything of a folder to every command.
+    pub(super) fn opens_any_of(&self, folder: &Path) -> bool {
+        self.is_open(folder) || self.wished.iter().any(|wished| wished.starts_with(folder))
     }
 
     /// Returns whether commands see files elsewhere than they are.
@@ -218,7 +224,11 @@ impl Lane {
                 .map_err(ConfineError::Scratch)?;
         }
         spec.scratch = Some(scratch.path().to_path_buf());
-        spec.ceilings = self.ceilings(phase, &home);
+        let mut place = CommandPlace::default();
+        if confinement.mounts() {
+            place.seeds = self.seeds_of(phase);
+        }
+        spec.ceilings = self.ceilings(phase, &home, place.seeds.len());
         let stack = self.stack_of(phase);
         let changes = stack
             .as_ref()
@@ -229,9 +239,9 @@ impl Lane {
         if confinement.mounts() {
             let network_phase = phase.network();
             let policy = self.batch.settings.network.policy(network_phase);
-            let (running, network) = connect(policy, network_phase, &home)?;
-            proxy = running;
-            self.see(phase, &home, (network, stack), spec)?;
+            (proxy, place.network) = connect(policy, network_phase, &home)?;
+            place.stack = stack;
+            self.see(phase, &home, place, spec)?;
         } else {
             home.link_caches(&confinement.host.caches)
                 .map_err(ConfineError::Scratch)?;
@@ -286,7 +296,7 @@ impl Lane {
             readable.iter().map(PathBuf::as_path),
         ));
         let resources = &self.batch.settings.resources;
-        spec.bounds = Bounds {
+        spec.bounds = CommandBounds {
             processes: None,
             open_files: resources.open_files,
             file_bytes: resources.disk,
@@ -294,7 +304,7 @@ impl Lane {
     }
 
     /// Returns what all processes of a command together may use.
-    fn ceilings(&self, phase: Phase, home: &PrivateHome) -> Ceilings {
+    fn ceilings(&self, phase: Phase, home: &PrivateHome, seeds: usize) -> Ceilings {
         let resources = &self.batch.settings.resources;
         let mut ceilings = Ceilings::default();
         ceilings.memory = resources.memory;
@@ -306,7 +316,7 @@ impl Lane {
         let mut folders = vec![changes.unwrap_or_else(|| self.folder_of(phase).to_path_buf())];
         folders.extend(self.git_of(phase).map(|git| git.folder.clone()));
         let layers = match self.confinement.mounts() {
-            true => self.confinement.host.caches.len(),
+            true => self.confinement.host.caches.len() + seeds,
             false => 0,
         };
         folders.extend(home.written(layers));

@@ -1,7 +1,7 @@
 //! The profile that the witnesses of a lane's commands refer to.
 
 use super::{DEVICES, SYSTEM};
-use crate::sandbox::Host;
+use crate::sandbox::HostAccess;
 use crate::settings::Settings;
 use premath_kernel::policy::sandbox::SandboxMode;
 use premath_kernel::record::sandbox_profile::SandboxProfile;
@@ -15,7 +15,7 @@ const OWN: [&str; 5] = ["{worktree}", "{step}", "{git}", "{home}", "{temporary}"
 /// Writes down what commands may do.
 pub(super) fn of(
     mode: SandboxMode,
-    host: &Host,
+    host: &HostAccess,
     wished: &BTreeSet<PathBuf>,
     settings: &Settings,
 ) -> SandboxProfile {

@@ -3,7 +3,7 @@
 use super::ConfineError;
 use crate::lane::Lane;
 use crate::lane::command::Phase;
-use crate::sandbox::{PrivateHome, Scene, Stack};
+use crate::sandbox::{PrivateHome, Scene, Seed, Stack};
 use crate::supervisor::CommandSpec;
 use crate::supervisor::confine::namespaces::Loopback;
 use std::collections::BTreeSet;
@@ -11,13 +11,21 @@ use std::fs::FileType;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What a command has in its place that not every command has.
+#[derive(Debug, Default)]
+pub(super) struct CommandPlace {
+    pub(super) network: Option<Loopback>,
+    pub(super) stack: Option<Stack>,
+    pub(super) seeds: Vec<Seed>,
+}
+
 impl Lane {
     /// Gives a command its view.
     pub(super) fn see(
         &self,
         phase: Phase,
         home: &PrivateHome,
-        (network, stack): (Option<Loopback>, Option<Stack>),
+        place: CommandPlace,
         spec: &mut CommandSpec,
     ) -> Result<(), ConfineError> {
         let confinement = &self.confinement;
@@ -49,7 +57,8 @@ impl Lane {
             open_home: confinement.open_home.as_deref(),
             folder,
             at: self.seen_by(phase),
-            stack,
+            stack: place.stack,
+            seeds: place.seeds,
             git: self.git_of(phase),
             covered,
             hidden,
@@ -58,7 +67,7 @@ impl Lane {
             readable,
         };
         scene
-            .give(home, network, &self.batch.settings.resources, spec)
+            .give(home, place.network, &self.batch.settings.resources, spec)
             .map_err(ConfineError::Scratch)
     }
 

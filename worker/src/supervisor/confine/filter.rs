@@ -70,6 +70,12 @@ const CORE: u64 = 4;
 /// memory and fill the kernel's tables, which nothing bounds. A file of root's is
 /// root's own there too.
 const NEW_USERS: u64 = 0x1000_0000;
+/// `CLONE_FILES` and `CLONE_THREAD`. Files that a thread has for itself are not
+/// shown among those of its process, and what they hold is not seen.
+const FILES: u64 = 0x400;
+const THREAD: u64 = 0x1_0000;
+/// `CLOSE_RANGE_UNSHARE`, by which a thread gets files of its own too.
+const UNSHARES: u64 = 2;
 /// `S_ISUID` and `S_ISGID`.
 const RUN_AS: [u64; 2] = [0o4000, 0o2000];
 /// `O_CREAT`, and the bit that `O_TMPFILE` adds to `O_DIRECTORY`.
@@ -116,9 +122,14 @@ fn not_there(shared: Shared) -> Result<Rules, seccompiler::Error> {
 
 fn not_permitted() -> Result<Rules, seccompiler::Error> {
     let mut rules = Rules::new();
-    for call in [CLONE, UNSHARE] {
-        rules.insert(call, vec![only(has(0, NEW_USERS))?]);
-    }
+    let own_files = SeccompCmpOp::MaskedEq(THREAD | FILES);
+    let own_files = SeccompCondition::new(0, SeccompCmpArgLen::Qword, own_files, THREAD);
+    rules.insert(CLONE, vec![only(has(0, NEW_USERS))?, only(own_files)?]);
+    rules.insert(
+        UNSHARE,
+        vec![only(has(0, NEW_USERS))?, only(has(0, FILES))?],
+    );
+    rules.insert(CLOSE_RANGE, vec![only(has(2, UNSHARES))?]);
     for (call, mode) in SETS_MODE {
         let each = RUN_AS.into_iter().map(|bit| only(has(*mode, bit)));
         rules.insert(*call, each.collect::<Result<_, _>>()?);

@@ -69,7 +69,7 @@ impl Lists {
 /// The paths that the latest command may use, held open: most of them are those
 /// of the next one, and are opened again only where another file is there.
 #[derive(Debug, Default)]
-pub(in crate::supervisor) struct Held(BTreeMap<PathBuf, HeldPath>);
+pub(in crate::supervisor) struct HeldPaths(BTreeMap<PathBuf, HeldPath>);
 
 #[derive(Debug)]
 struct HeldPath {
@@ -80,7 +80,7 @@ struct HeldPath {
     is_writable: bool,
 }
 
-impl Held {
+impl HeldPaths {
     /// Holds these paths and no others.
     fn hold(&mut self, lists: &Lists) {
         let mut before = std::mem::take(&mut self.0);
@@ -139,7 +139,7 @@ pub(super) fn keep_from_sockets() -> io::Result<()> {
 pub(in crate::supervisor) fn spawn(
     command: &mut Command,
     lists: &Lists,
-    held: &mut Held,
+    held: &mut HeldPaths,
 ) -> io::Result<io::Result<Child>> {
     held.hold(lists);
     let held = &*held;
@@ -156,7 +156,7 @@ pub(in crate::supervisor) fn spawn(
     })
 }
 
-fn restrict(held: &Held) -> io::Result<()> {
+fn restrict(held: &HeldPaths) -> io::Result<()> {
     let rules = held.0.values().map(|held| {
         let access = match held.is_writable {
             // A device that root made would open a disk, whatever the lists say.

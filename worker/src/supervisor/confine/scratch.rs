@@ -17,7 +17,7 @@ const TRIES: usize = 1_000;
 /// A folder in the system's temporary one that no other user may read; it is
 /// removed with this value.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     /// Makes a fresh folder. Its name is short, for a socket's path may not be
@@ -26,7 +26,7 @@ impl Scratch {
     /// # Errors
     ///
     /// What the system says.
-    pub fn make() -> io::Result<Self> {
+    pub(crate) fn make() -> io::Result<Self> {
         let above = fs::canonicalize(std::env::temp_dir())?;
         let process = std::process::id();
         for _ in 0..TRIES {
@@ -43,7 +43,7 @@ impl Scratch {
     }
 
     /// Returns the folder.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -62,7 +62,7 @@ impl Drop for Scratch {
 /// # Errors
 ///
 /// What the system says; none where it is gone already.
-pub fn remove(folder: &Path) -> io::Result<()> {
+pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     // As a rule nothing is in it.
     if fs::remove_dir(folder).is_ok() {
         return Ok(());

@@ -30,7 +30,7 @@ const DELETED: &[u8] = b" (deleted)";
 
 /// What processes hold.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldBytes {
     /// Bytes of open files without a name, in memory.
     pub(super) memory: u64,
     /// Bytes of open files without a name, on a disk.
@@ -50,7 +50,7 @@ type Identity = (u64, u64);
 /// Descriptors of processes, each file once.
 #[derive(Default)]
 struct Search {
-    held: Held,
+    held: HeldBytes,
     /// Sockets and pipes, as `/proc` names them.
     buffers: HashSet<Vec<u8>>,
     /// Files without a name.
@@ -58,7 +58,7 @@ struct Search {
     open: u64,
 }
 
-impl Held {
+impl HeldBytes {
     /// Looks at the descriptors and mappings of processes. Files on a disk
     /// count from a moment on.
     pub(super) fn by(processes: &[Process], since: Time) -> Self {
@@ -77,7 +77,7 @@ impl Held {
             search.held.hides_files |= !is_memory;
         }
         if let Some(process) = processes.first()
-            && has_waiting_connections(process.pid.as_raw_nonzero().get())
+            && has_waiting_connections(process.pid.as_raw_nonzero().get(), &search.buffers)
         {
             search.hides();
         }
@@ -179,11 +179,11 @@ fn in_flight(text: &str) -> bool {
     waiting.is_some_and(|count| count.trim() != "0")
 }
 
-/// Returns whether a connection waits to be accepted in the network of a
-/// process: its socket has no descriptor yet, and may hold some.
-fn has_waiting_connections(pid: i32) -> bool {
+/// Returns whether a connection waits to be accepted by one of the sockets, which
+/// are in the network of a process: it has no descriptor yet, and may hold some.
+fn has_waiting_connections(pid: i32, sockets: &HashSet<Vec<u8>>) -> bool {
     let table = fs::read(format!("/proc/{pid}/net/unix")).unwrap_or_default();
-    is_waiting(&table)
+    is_waiting(&table, sockets)
 }
 
 /// Returns the TCP sockets in the network of a process, as `/proc` names their
@@ -220,15 +220,32 @@ fn tcp_socket_max() -> u64 {
     }
 }
 
-fn is_waiting(table: &[u8]) -> bool {
-    let mut lines = table.split(|byte| *byte == b'\n').skip(1);
-    // Number, references, protocol, flags, type, state, inode, path.
-    lines.any(|line| {
-        let mut fields = line
-            .split(|byte| *byte == b' ')
-            .filter(|field| !field.is_empty());
-        fields.nth(6) == Some(b"0")
-    })
+/// Other programs of the machine may be in the same network. A connection that
+/// waits bears the name of the socket that accepts it, which is one of them as
+/// long as the connection exists.
+fn is_waiting(table: &[u8], sockets: &HashSet<Vec<u8>>) -> bool {
+    let mut waiting = HashSet::new();
+    let mut names = HashSet::new();
+    for line in table.split(|byte| *byte == b'\n').skip(1) {
+        // Number, references, protocol, flags, type, state, inode, name.
+        let mut rest = line;
+        let mut inode = &b""[..];
+        for _ in 0..7 {
+            rest = rest.trim_ascii_start();
+            let end = rest.iter().position(|byte| *byte == b' ');
+            (inode, rest) = rest.split_at(end.unwrap_or(rest.len()));
+        }
+        if rest.is_empty() {
+            // A socket without a name accepts nothing (listen(2) needs bind(2)).
+            continue;
+        }
+        if inode == b"0" {
+            waiting.insert(rest);
+        } else if sockets.contains(&[b"socket:[", inode, b"]"].concat()) {
+            names.insert(rest);
+        }
+    }
+    !waiting.is_disjoint(&names)
 }
 
 /// Adds the files without a name that a process has mapped; reports about each
@@ -272,13 +289,13 @@ mod tests {
     #[test]
     fn files_without_a_name_are_found_each_once() {
         let own = Process::at(rustix::process::getpid()).unwrap();
-        let before = Held::by(&[own], (0, 0));
+        let before = HeldBytes::by(&[own], (0, 0));
         let mut memory = fs::File::from(memfd_create("x", MemfdFlags::CLOEXEC).unwrap());
         memory.write_all(&vec![1; 3 << 20]).unwrap();
         let _again = memory.try_clone().unwrap();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![1; 5 << 20]).unwrap();
-        let after = Held::by(&[own, own], (0, 0));
+        let after = HeldBytes::by(&[own, own], (0, 0));
         let in_memory = after.memory - before.memory;
         let on_disk = after.files - before.files;
         // Where the temporary folder is in memory, both are. Other tests have
@@ -293,10 +310,43 @@ mod tests {
         assert!(in_flight("pos:\t0\nscm_fds: 2\n"));
         assert!(!in_flight("pos:\t0\nscm_fds: 0\n"));
         assert!(!in_flight("pos:\t0\n"));
-        let table = b"Num RefCount\n0: 00000002 00000000 00000000 0001 03 77 /a b\n";
-        assert!(!is_waiting(table));
-        let table = b"Num RefCount\n0: 00000002 00000000 00000000 0001 02     0 /a\n";
-        assert!(is_waiting(table));
+    }
+
+    #[test]
+    fn connections_that_wait_are_those_of_own_sockets() {
+        let own = HashSet::from([b"socket:[77]".to_vec(), b"socket:[8]".to_vec()]);
+        let table = |lines: &str| format!("Num RefCount\n{lines}").into_bytes();
+        let listens = "0: 00000002 00000000 00010000 0001 01    77 /a b\n";
+        assert!(!is_waiting(&table(listens), &own));
+        let waits = "0: 00000002 00000000 00000000 0001 02     0 /a b\n";
+        assert!(is_waiting(&table(&format!("{waits}{listens}")), &own));
+        let others = "0: 00000002 00000000 00000000 0001 02     0 /b\n\
+            0: 00000002 00000000 00010000 0001 01    78 /b\n";
+        assert!(!is_waiting(&table(&format!("{others}{listens}")), &own));
+        let dead = "0: 00000002 00000000 00000000 0001 03     0\n";
+        let unnamed = "0: 00000002 00000000 00000000 0001 03     8\n";
+        assert!(!is_waiting(&table(&format!("{dead}{listens}")), &own));
+        assert!(!is_waiting(&table(&format!("{dead}{unnamed}")), &own));
+    }
+
+    #[test]
+    fn a_connection_that_waits_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join("socket");
+        let listener = std::os::unix::net::UnixListener::bind(&at).unwrap();
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let at_descriptor = format!(
+            "/proc/self/fd/{}",
+            std::os::fd::AsRawFd::as_raw_fd(&listener)
+        );
+        let name = fs::read_link(at_descriptor).unwrap();
+        let sockets = HashSet::from([name.into_os_string().into_encoded_bytes()]);
+        assert!(!has_waiting_connections(own, &sockets));
+        let _waits = std::os::unix::net::UnixStream::connect(&at).unwrap();
+        assert!(has_waiting_connections(own, &sockets));
+        assert!(!has_waiting_connections(own, &HashSet::new()));
+        let _accepted = listener.accept().unwrap();
+        assert!(!has_waiting_connections(own, &sockets));
     }
 
     #[test]

@@ -4,14 +4,14 @@ use premath_platform::machine::Memory;
 
 /// What the machine has of memory, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Machine {
+pub(super) struct MachineMemory {
     /// What programs could still have, swap included.
     pub(super) available: u64,
     /// What files in memory and shared mappings take.
     pub(super) shared: u64,
 }
 
-impl Machine {
+impl MachineMemory {
     pub(super) fn now() -> Self {
         Self::of(Memory::now())
     }
@@ -39,17 +39,17 @@ mod tests {
 
     #[test]
     fn the_numbers_are_read_and_the_best_are_kept() {
-        let read = Machine::of(Memory {
+        let read = MachineMemory::of(Memory {
             available: Some(5 << 10),
             swap: Some(2 << 10),
             shared: Some(3 << 10),
         });
         assert_eq!((read.available, read.shared), (7 << 10, 3 << 10));
-        let worse = Machine {
+        let worse = MachineMemory {
             available: 1,
             shared: 4 << 10,
         };
         assert_eq!(read.at_best(worse), read);
-        assert!(Machine::now().available > 0);
+        assert!(MachineMemory::now().available > 0);
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! `/proc` does not show everything that a process uses: memory outlasts a
 //! mapping, files outlast their names, and descriptors wait in sockets. Where
-//! the command has means to hide something (see [`Held`]), it is charged with
+//! the command has means to hide something (see [`HeldBytes`]), it is charged with
 //! what the machine has lost since the command began.
 
 mod files;
@@ -17,8 +17,8 @@ mod pages;
 use super::descendants::living;
 use super::message::{OsText, Resource};
 use files::Written;
-use held::Held;
-use machine::Machine;
+use held::HeldBytes;
+use machine::MachineMemory;
 use pages::Pages;
 use premath_platform::process::Process;
 use rustix::process::Pid;
@@ -65,7 +65,7 @@ impl Ceilings {
 
 /// What a command was seen to use.
 #[derive(Debug)]
-pub(super) struct Usage {
+pub(super) struct CommandUsage {
     ceilings: Ceilings,
     look: Instant,
     look_closely: Instant,
@@ -73,14 +73,30 @@ pub(super) struct Usage {
     /// When files are measured although the disks have as much room as before.
     measure_by: Instant,
     /// The memory of the machine when it had most of it free.
-    machine: Machine,
+    machine: MachineMemory,
     /// The free bytes of each folder's file system, when it had most.
     free: Vec<u64>,
     /// When the command began: what changed since is its own.
     began: files::Time,
+    hides_memory: Lasting,
+    hides_files: Lasting,
 }
 
-impl Usage {
+/// Whether something holds in two checks in a row. A process that begins or ends
+/// does not show its files for a moment; what is hidden on purpose stays hidden,
+/// or is seen by the next check.
+#[derive(Debug, Default)]
+struct Lasting {
+    was: bool,
+}
+
+impl Lasting {
+    fn still(&mut self, is: bool) -> bool {
+        std::mem::replace(&mut self.was, is) && is
+    }
+}
+
+impl CommandUsage {
     pub(super) fn of(ceilings: Ceilings, now: Instant) -> Self {
         let free = match ceilings.disk {
             Some(_) => ceilings.folders().map(files::free).collect(),
@@ -92,9 +108,11 @@ impl Usage {
             look_closely: now,
             look_at_disk: now,
             measure_by: now + MEASURE,
-            machine: Machine::now(),
+            machine: MachineMemory::now(),
             free,
             began: files::now(),
+            hides_memory: Lasting::default(),
+            hides_files: Lasting::default(),
         }
     }
 
@@ -122,6 +140,9 @@ impl Usage {
             let pid = process.pid.as_raw_nonzero().get();
             own != Some(pid) && own != Some(process.parent) && !process.zombie
         });
+        for process in &mut processes {
+            process.pid = process.shown_as();
+        }
         if self.takes_the_memory(&processes) {
             return Some(Resource::Memory);
         }
@@ -135,7 +156,7 @@ impl Usage {
         let Some(bound) = self.ceilings.memory else {
             return false;
         };
-        let now = Machine::now();
+        let now = MachineMemory::now();
         self.machine = self.machine.at_best(now);
         let resident: u64 = processes.iter().map(pages::resident).sum();
         let lost = self.machine.available.saturating_sub(now.available);
@@ -149,7 +170,8 @@ impl Usage {
             return false;
         }
         let began = Instant::now();
-        let held = Held::by(processes, self.began);
+        let mut held = HeldBytes::by(processes, self.began);
+        held.hides_memory = self.hides_memory.still(held.hides_memory);
         let is_over = |pages: Pages| used(pages, &held, growth, lost) > bound;
         // Pages that processes share are counted in each of them; where that
         // is too much, each is divided by its users.
@@ -177,7 +199,7 @@ impl Usage {
         if taken < bound && began < self.measure_by {
             return false;
         }
-        let held = Held::by(processes, self.began);
+        let held = HeldBytes::by(processes, self.began);
         let mut written = Written::default();
         for folder in self.ceilings.folders() {
             written.add(folder, self.began);
@@ -186,7 +208,10 @@ impl Usage {
         self.measure_by = self.look_at_disk + MEASURE;
         // What is too deep to be measured is too much where the disks lost as much.
         let is_too_deep = written.is_too_deep && taken >= bound;
-        if written.is_partial || held.hides_files {
+        if self
+            .hides_files
+            .still(written.is_partial || held.hides_files)
+        {
             return is_too_deep || taken.max(written.bytes) > bound;
         }
         is_too_deep || written.bytes + held.files > bound
@@ -194,7 +219,7 @@ impl Usage {
 }
 
 /// Returns the bytes of memory that a command uses.
-fn used(pages: Pages, held: &Held, growth: u64, lost: u64) -> u64 {
+fn used(pages: Pages, held: &HeldBytes, growth: u64, lost: u64) -> u64 {
     let hidden = if held.hides_memory { growth } else { 0 };
     let seen = pages.own + pages.shared.max(held.memory).max(hidden);
     // How full the kernel's buffers are is not shown: no fuller than they can
@@ -213,9 +238,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_hidden_for_a_moment_is_not_charged() {
+        let mut hides = Lasting::default();
+        let answers = [true, false, true, true, true, false].map(|is| hides.still(is));
+        assert_eq!(answers, [false, false, false, true, true, false]);
+    }
+
+    #[test]
     fn hidden_memory_is_what_the_machine_lost() {
         let pages = Pages { own: 10, shared: 5 };
-        let mut held = Held::default();
+        let mut held = HeldBytes::default();
         assert_eq!(used(pages, &held, 100, 200), 15);
         held.memory = 30;
         assert_eq!(used(pages, &held, 100, 200), 40);

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 /// The arguments of a call.
 #[derive(Debug)]
-pub(in crate::mcp) struct Arguments {
+pub(in crate::mcp) struct ToolArguments {
     tool: &'static str,
     value: Value,
 }
 
-impl Arguments {
+impl ToolArguments {
     pub(in crate::mcp) const fn of(tool: &'static str, value: Value) -> Self {
         Self { tool, value }
     }

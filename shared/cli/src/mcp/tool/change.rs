@@ -1,7 +1,7 @@
 //! Tools that change issues and edges, each under an instruction that claims
 //! the change.
 
-use super::Arguments;
+use super::ToolArguments;
 use crate::answer::Answer;
 use crate::dep;
 use crate::error::CliError;
@@ -60,7 +60,7 @@ pub(super) struct UpdateInput {
 pub(super) fn update(
     memory: &IssueMemory,
     authority: InstructedChange,
-    arguments: Arguments,
+    arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
     let tool = arguments.tool();
     let input: UpdateInput = arguments.read()?;
@@ -134,7 +134,7 @@ impl DiscoverInput {
 pub(super) fn discover(
     memory: &IssueMemory,
     authority: InstructedChange,
-    arguments: Arguments,
+    arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
     let input: DiscoverInput = arguments.read()?;
     issue::titled(&input.title)?;
@@ -186,7 +186,7 @@ fn words_of_edges() -> Vec<Option<&'static str>> {
 pub(super) fn add_edge(
     memory: &IssueMemory,
     authority: InstructedChange,
-    arguments: Arguments,
+    arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
     let tool = arguments.tool();
     let input: AddEdgeInput = arguments.read()?;
@@ -232,7 +232,7 @@ pub(super) struct RemoveEdgeInput {
 pub(super) fn remove_edge(
     memory: &IssueMemory,
     authority: InstructedChange,
-    arguments: Arguments,
+    arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
     let input: RemoveEdgeInput = arguments.read()?;
     let kind = input.kind.unwrap_or_else(|| "blocks".to_owned());

@@ -1,7 +1,7 @@
 //! Tools that hold and release leases. Such a lease ends by time
 //! (`contracts.md` 4); what is asked reads as a dispatched action's payload.
 
-use super::Arguments;
+use super::ToolArguments;
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::issue;
@@ -74,7 +74,7 @@ struct TermInput {
 /// Reads the arguments by their schema, and then as the action's payload.
 fn request<T: Serialize + DeserializeOwned>(
     action: TransportAction,
-    arguments: Arguments,
+    arguments: ToolArguments,
 ) -> Result<DispatchRequest, CliError> {
     let tool = arguments.tool();
     let input: T = arguments.read()?;
@@ -88,7 +88,7 @@ fn request<T: Serialize + DeserializeOwned>(
 pub(super) fn claim(
     memory: &IssueMemory,
     authority: &LeaseAuthority,
-    arguments: Arguments,
+    arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
     match request::<ClaimInput>(TransportAction::IssueClaim, arguments)? {
         DispatchRequest::Claim { issue_id, request } => {
@@ -101,7 +101,7 @@ pub(super) fn claim(
 pub(super) fn renew(
     memory: &IssueMemory,
     authority: &LeaseAuthority,
-    arguments: Arguments,
+    arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
     match request::<RenewInput>(TransportAction::IssueLeaseRenew, arguments)? {
         DispatchRequest::Renew {
@@ -118,7 +118,7 @@ pub(super) fn renew(
 pub(super) fn release(
     memory: &IssueMemory,
     authority: &LeaseAuthority,
-    arguments: Arguments,
+    arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
     match request::<ReleaseInput>(TransportAction::IssueLeaseRelease, arguments)? {
         DispatchRequest::Release { issue_id, key, .. } => Ok(issue::released(

@@ -1,7 +1,7 @@
 //! Tools that look.
 
 use super::super::context::Context;
-use super::Arguments;
+use super::ToolArguments;
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::{dep, issue, join_check, session};
@@ -17,17 +17,17 @@ use serde_json::Value;
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-pub(super) fn ready(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+pub(super) fn ready(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
     let Nothing {} = arguments.read()?;
     issue::ready(&*context.memory()?, true)
 }
 
-pub(super) fn list(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+pub(super) fn list(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
     let wanted: issue::ListArgs = arguments.read()?;
     wanted.perform(&*context.memory()?, true)
 }
 
-pub(super) fn blocked(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+pub(super) fn blocked(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
     let Nothing {} = arguments.read()?;
     issue::blocked(&*context.memory()?)
 }
@@ -40,7 +40,7 @@ pub(super) struct LeasesAnswer {
     lease_projection: LeaseProjection,
 }
 
-pub(super) fn leases(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+pub(super) fn leases(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
     let Nothing {} = arguments.read()?;
     let seen = clock::observe();
     let lease_projection = context
@@ -65,7 +65,7 @@ enum GraphScope {
     Full,
 }
 
-pub(super) fn diagnostics(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+pub(super) fn diagnostics(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
     let input: DiagnosticsInput = arguments.read()?;
     let scope = match input.graph_scope {
         GraphScope::Active => Scope::Active,
@@ -75,17 +75,17 @@ pub(super) fn diagnostics(context: &Context, arguments: Arguments) -> Result<Ans
     Ok(answer)
 }
 
-pub(super) fn session(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+pub(super) fn session(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
     let Nothing {} = arguments.read()?;
     session::read(&context.session)
 }
 
-pub(super) fn trajectory(context: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+pub(super) fn trajectory(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
     let query: crate::trajectory::QueryArgs = arguments.read()?;
     query.perform(&context.trajectory)
 }
 
-pub(super) fn join_check(_: &Context, arguments: Arguments) -> Result<Answer, CliError> {
+pub(super) fn join_check(_: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
     let tool = arguments.tool();
     let mut document = arguments.into_value();
     let explain = match document.as_object_mut().and_then(|d| d.remove("explain")) {

@@ -5,7 +5,7 @@ mod change;
 mod lease;
 mod look;
 
-pub(super) use arguments::Arguments;
+pub(super) use arguments::ToolArguments;
 pub(super) use change::DiscoverInput;
 
 use super::context::Context;
@@ -45,7 +45,7 @@ pub(crate) struct Tool {
     destructive: bool,
     /// Whether a second call with the same arguments changes nothing more.
     idempotent: bool,
-    pub(super) place: Resource,
+    pub(super) place: ToolFile,
     input: fn() -> Schema,
     output: fn(&Tool) -> Schema,
     pub(super) perform: Perform,
@@ -53,7 +53,7 @@ pub(crate) struct Tool {
 
 /// The file that a tool works on.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Resource {
+pub(super) enum ToolFile {
     Issues,
     Session,
     Trajectory,
@@ -64,19 +64,19 @@ pub(super) enum Resource {
 #[derive(Debug)]
 pub(super) enum Perform {
     /// Looks, and rests on nothing.
-    Read(fn(&Context, Arguments) -> Result<Answer, CliError>),
+    Read(fn(&Context, ToolArguments) -> Result<Answer, CliError>),
     /// Does something to a lease.
     Lease(
         LeaseOperation,
-        fn(&IssueMemory, &LeaseAuthority, Arguments) -> Result<Answer, CliError>,
+        fn(&IssueMemory, &LeaseAuthority, ToolArguments) -> Result<Answer, CliError>,
     ),
     /// Changes a row.
     Change(
         ChangeMorphism,
-        fn(&IssueMemory, InstructedChange, Arguments) -> Result<Answer, CliError>,
+        fn(&IssueMemory, InstructedChange, ToolArguments) -> Result<Answer, CliError>,
     ),
     /// Files what was found; inside a step it is asked for.
-    Discover(fn(&IssueMemory, InstructedChange, Arguments) -> Result<Answer, CliError>),
+    Discover(fn(&IssueMemory, InstructedChange, ToolArguments) -> Result<Answer, CliError>),
 }
 
 /// Every tool, in the order in which they are listed.
@@ -88,7 +88,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "List ready issues by priority, then id.",
         destructive: false,
         idempotent: true,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: nothing,
         output: |tool| tool.answer::<IssuesAnswer<'_>>(),
         perform: Perform::Read(look::ready),
@@ -100,7 +100,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "List issues by id, closed ones included; by status, assignee, type or label.",
         destructive: false,
         idempotent: true,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: read::<ListArgs>,
         output: |tool| tool.answer::<IssuesAnswer<'_>>(),
         perform: Perform::Read(look::list),
@@ -112,7 +112,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "List blocked issues and their blockers.",
         destructive: false,
         idempotent: true,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: nothing,
         output: |tool| tool.answer::<BlockedAnswer<'_>>(),
         perform: Perform::Read(look::blocked),
@@ -125,7 +125,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 when you stop.",
         destructive: false,
         idempotent: false,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: read::<lease::ClaimInput>,
         output: |tool| tool.answer::<ClaimAnswer<'_>>(),
         perform: Perform::Lease(LeaseOperation::Claim, lease::claim),
@@ -138,7 +138,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 lease's id, owner and generation.",
         destructive: true,
         idempotent: true,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: read::<change::UpdateInput>,
         output: |tool| tool.answer::<IssueAnswer<'_>>(),
         perform: Perform::Change(ChangeMorphism::IssueUpdate, change::update),
@@ -151,7 +151,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 filed when the step's turn passes the gate.",
         destructive: false,
         idempotent: false,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: read::<DiscoverInput>,
         output: |tool| tool.answer::<DiscoverAnswer<'_>>(),
         perform: Perform::Discover(change::discover),
@@ -163,7 +163,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Extend a lease that has not expired.",
         destructive: false,
         idempotent: false,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: read::<lease::RenewInput>,
         output: |tool| tool.answer::<IssueAnswer<'_>>(),
         perform: Perform::Lease(LeaseOperation::Renew, lease::renew),
@@ -175,7 +175,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Release a lease and reopen its issue.",
         destructive: true,
         idempotent: false,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: read::<lease::ReleaseInput>,
         output: |tool| tool.answer::<IssueAnswer<'_>>(),
         perform: Perform::Lease(LeaseOperation::Release, lease::release),
@@ -187,7 +187,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "List issues whose lease is expired or contradicts the row.",
         destructive: false,
         idempotent: true,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: nothing,
         output: |tool| tool.answer::<look::LeasesAnswer>(),
         perform: Perform::Read(look::leases),
@@ -199,7 +199,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Make an issue depend on another; an edge that closes a cycle is refused.",
         destructive: false,
         idempotent: false,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: read::<change::AddEdgeInput>,
         output: |tool| tool.answer::<EdgeAnswer<'_, EdgeItem<'_>>>(),
         perform: Perform::Change(ChangeMorphism::DepAdd, change::add_edge),
@@ -211,7 +211,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Remove a dependency between two issues.",
         destructive: true,
         idempotent: false,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: read::<change::RemoveEdgeInput>,
         output: |tool| tool.answer::<EdgeAnswer<'_, EdgeItem<'_>>>(),
         perform: Perform::Change(ChangeMorphism::DepRemove, change::remove_edge),
@@ -223,7 +223,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Report dependency cycles, dangling edges and issues that can never be ready.",
         destructive: false,
         idempotent: true,
-        place: Resource::Issues,
+        place: ToolFile::Issues,
         input: read::<look::DiagnosticsInput>,
         output: |tool| tool.answer::<Diagnostics>(),
         perform: Perform::Read(look::diagnostics),
@@ -235,7 +235,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "Read the worktree's session: its issue, summary and next step.",
         destructive: false,
         idempotent: true,
-        place: Resource::Session,
+        place: ToolFile::Session,
         input: nothing,
         output: |tool| tool.answer::<SessionAnswer<'_>>(),
         perform: Perform::Read(look::session),
@@ -247,7 +247,7 @@ pub(super) const TOOLS: &[Tool] = &[
         about: "List trajectory rows, latest first.",
         destructive: false,
         idempotent: true,
-        place: Resource::Trajectory,
+        place: ToolFile::Trajectory,
         input: read::<QueryArgs>,
         output: |tool| tool.answer::<Projection<'_>>(),
         perform: Perform::Read(look::trajectory),
@@ -260,7 +260,7 @@ pub(super) const TOOLS: &[Tool] = &[
                 rejected turn is not an error.",
         destructive: false,
         idempotent: true,
-        place: Resource::None,
+        place: ToolFile::None,
         input: turn,
         output: |_| written::<JoinCheckAnswer>(),
         perform: Perform::Read(look::join_check),
@@ -311,8 +311,8 @@ impl Tool {
 
     fn answer<T: schemars::JsonSchema>(&self) -> Schema {
         let place = match self.place {
-            Resource::Issues => "issuesPath",
-            Resource::Session | Resource::Trajectory | Resource::None => "path",
+            ToolFile::Issues => "issuesPath",
+            ToolFile::Session | ToolFile::Trajectory | ToolFile::None => "path",
         };
         answer::<T>(&[self.action], place)
     }
@@ -363,14 +363,14 @@ impl Tool {
     }
 }
 
-fn refused(place: Resource) -> Schema {
+fn refused(place: ToolFile) -> Schema {
     let mut schema = written::<Refusal>();
     let hint = json_schema!({"description": "How to fix it.", "type": "string"});
     describe(&mut schema, "hint", hint);
     match place {
-        Resource::Issues => with_place(schema, "issuesPath"),
-        Resource::Session | Resource::Trajectory => with_place(schema, "path"),
-        Resource::None => schema,
+        ToolFile::Issues => with_place(schema, "issuesPath"),
+        ToolFile::Session | ToolFile::Trajectory => with_place(schema, "path"),
+        ToolFile::None => schema,
     }
 }
 

@@ -1,487 +1,126 @@
 //! The table itself.
 
-use super::Operation;
-use super::RouteFamily as Route;
-use crate::authority::claim::ChangeMorphism as Claim;
+use super::{Operation, RouteFamily};
+use crate::authority::claim::ChangeMorphism;
 
-/// Every operation. One that is new is a line here; a command that has none
-/// fails `premath doctrine check`.
-pub const OPERATIONS: &[Operation] = &[
-    Operation {
-        id: "op/mcp.issue_claim",
-        command: Some("issue claim"),
-        tool: Some("issue_claim"),
-        action: Some("issue.claim"),
-        route: Route::IssueClaimLease,
-        mutates: true,
-        claim: Some(Claim::IssueClaim),
-    },
-    Operation {
-        id: "op/transport.issue_claim_next",
-        command: Some("issue claim-next"),
-        tool: None,
-        action: Some("issue.claim_next"),
-        route: Route::IssueClaimLease,
-        mutates: true,
-        claim: Some(Claim::IssueClaim),
-    },
-    Operation {
-        id: "op/mcp.issue_lease_renew",
-        command: Some("issue renew"),
-        tool: Some("issue_lease_renew"),
-        action: Some("issue.lease_renew"),
-        route: Route::IssueClaimLease,
-        mutates: true,
-        claim: Some(Claim::IssueLeaseRenew),
-    },
-    Operation {
-        id: "op/mcp.issue_lease_release",
-        command: Some("issue release"),
-        tool: Some("issue_lease_release"),
-        action: Some("issue.lease_release"),
-        route: Route::IssueClaimLease,
-        mutates: true,
-        claim: Some(Claim::IssueLeaseRelease),
-    },
-    Operation {
-        id: "op/mcp.issue_lease_projection",
-        command: None,
-        tool: Some("issue_lease_projection"),
-        action: None,
-        route: Route::IssueClaimLease,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/mcp.issue_discover",
-        command: Some("issue discover"),
-        tool: Some("issue_discover"),
-        action: None,
-        route: Route::IssueClaimLease,
-        mutates: true,
-        claim: Some(Claim::IssueDiscover),
-    },
-    Operation {
-        id: "op/mcp.issue_add",
-        command: Some("issue add"),
-        tool: None,
-        action: None,
-        route: Route::IssueGraph,
-        mutates: true,
-        claim: Some(Claim::IssueAdd),
-    },
-    Operation {
-        id: "op/mcp.issue_update",
-        command: Some("issue update"),
-        tool: Some("issue_update"),
-        action: None,
-        route: Route::IssueGraph,
-        mutates: true,
-        claim: Some(Claim::IssueUpdate),
-    },
-    Operation {
-        id: "op/mcp.issue_list",
-        command: Some("issue list"),
-        tool: Some("issue_list"),
-        action: None,
-        route: Route::IssueGraph,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/mcp.issue_ready",
-        command: Some("issue ready"),
-        tool: Some("issue_ready"),
-        action: None,
-        route: Route::IssueGraph,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/mcp.issue_blocked",
-        command: Some("issue blocked"),
-        tool: Some("issue_blocked"),
-        action: None,
-        route: Route::IssueGraph,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/mcp.issue_check",
-        command: Some("issue check"),
-        tool: None,
-        action: None,
-        route: Route::IssueGraph,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.issue_show",
-        command: Some("issue show"),
-        tool: None,
-        action: None,
-        route: Route::IssueGraph,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.issue_compact",
-        command: Some("issue compact"),
-        tool: None,
-        action: None,
-        route: Route::IssueGraph,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.issue_accept_changes",
-        command: Some("issue accept-changes"),
-        tool: None,
-        action: None,
-        route: Route::IssueGraph,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/mcp.dep_add",
-        command: Some("dep add"),
-        tool: Some("dep_add"),
-        action: None,
-        route: Route::IssueGraph,
-        mutates: true,
-        claim: Some(Claim::DepAdd),
-    },
-    Operation {
-        id: "op/mcp.dep_remove",
-        command: Some("dep remove"),
-        tool: Some("dep_remove"),
-        action: None,
-        route: Route::IssueGraph,
-        mutates: true,
-        claim: Some(Claim::DepRemove),
-    },
-    Operation {
-        id: "op/mcp.dep_replace",
-        command: Some("dep replace"),
-        tool: None,
-        action: None,
-        route: Route::IssueGraph,
-        mutates: true,
-        claim: Some(Claim::DepReplace),
-    },
-    Operation {
-        id: "op/mcp.dep_diagnostics",
-        command: Some("dep diagnostics"),
-        tool: Some("dep_diagnostics"),
-        action: None,
-        route: Route::IssueGraph,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/harness.session_read",
-        command: Some("harness-session read"),
-        tool: Some("harness_session_read"),
-        action: None,
-        route: Route::SessionProjection,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/harness.session_write",
-        command: Some("harness-session write"),
-        tool: None,
-        action: None,
-        route: Route::SessionProjection,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/harness.session_bootstrap",
-        command: Some("harness-session bootstrap"),
-        tool: None,
-        action: None,
-        route: Route::SessionProjection,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/harness.feature_read",
-        command: Some("harness-feature read"),
-        tool: None,
-        action: None,
-        route: Route::SessionProjection,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/harness.feature_write",
-        command: Some("harness-feature write"),
-        tool: None,
-        action: None,
-        route: Route::SessionProjection,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/harness.feature_check",
-        command: Some("harness-feature check"),
-        tool: None,
-        action: None,
-        route: Route::SessionProjection,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/harness.feature_next",
-        command: Some("harness-feature next"),
-        tool: None,
-        action: None,
-        route: Route::SessionProjection,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/harness.trajectory_append",
-        command: Some("harness-trajectory append"),
-        tool: None,
-        action: None,
-        route: Route::SessionProjection,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/harness.trajectory_query",
-        command: Some("harness-trajectory query"),
-        tool: Some("harness_trajectory_query"),
-        action: None,
-        route: Route::SessionProjection,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/harness.join_check",
-        command: Some("harness-join-check"),
-        tool: Some("join_check"),
-        action: None,
-        route: Route::GateExecution,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/conformance.run",
-        command: Some("conformance run"),
-        tool: None,
-        action: None,
-        route: Route::GateExecution,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/conformance.slices",
-        command: Some("conformance slices"),
-        tool: None,
-        action: None,
-        route: Route::GateExecution,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/conformance.documents",
-        command: Some("conformance documents"),
-        tool: None,
-        action: None,
-        route: Route::GateExecution,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/mcp.instruction_check",
-        command: Some("instruction check"),
-        tool: None,
-        action: None,
-        route: Route::InstructionExecution,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.instruction_new",
-        command: Some("instruction new"),
-        tool: None,
-        action: None,
-        route: Route::InstructionExecution,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.instruction_show",
-        command: Some("instruction show"),
-        tool: None,
-        action: None,
-        route: Route::InstructionExecution,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.retry_decide",
-        command: Some("retry decide"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.escalate",
-        command: Some("escalate"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: true,
-        claim: Some(Claim::IssueUpdate),
-    },
-    Operation {
-        id: "op/premath.agents_check",
-        command: Some("agents check"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.kpi",
-        command: Some("kpi"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.report",
-        command: Some("report"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.sandbox_explain",
-        command: Some("sandbox explain"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.sandbox_try",
-        command: Some("sandbox try"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.trust",
-        command: Some("trust"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.doctor",
-        command: Some("doctor"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.audit",
-        command: Some("audit"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.clean",
-        command: Some("clean"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/transport.dispatch",
-        command: Some("transport-dispatch"),
-        tool: None,
-        action: None,
-        route: Route::TransportDispatch,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.mcp_serve",
-        command: Some("mcp-serve"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/transport.world_submit",
-        command: Some("world submit"),
-        tool: None,
-        action: None,
-        route: Route::TransportDispatch,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/conformance.doctrine",
-        command: Some("doctrine check"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.init",
-        command: Some("init"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: true,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.classes",
-        command: Some("classes"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: false,
-        claim: None,
-    },
-    Operation {
-        id: "op/premath.schema",
-        command: Some("schema"),
-        tool: None,
-        action: None,
-        route: Route::OperatorSurface,
-        mutates: true,
-        claim: None,
-    },
-];
+/// Returns the text of a column; `-` is none.
+macro_rules! column {
+    (-) => {
+        None
+    };
+    ($text:literal) => {
+        Some($text)
+    };
+}
+
+/// Returns whether an operation mutates.
+macro_rules! mutates {
+    (reads) => {
+        false
+    };
+    (writes) => {
+        true
+    };
+}
+
+/// Returns the claim that an instruction must make, if any.
+macro_rules! claim {
+    () => {
+        None
+    };
+    ($claim:ident) => {
+        Some(ChangeMorphism::$claim)
+    };
+}
+
+macro_rules! operations {
+    ($( $route:ident {
+        $( $id:literal $command:tt $tool:tt $action:tt $effect:ident $($claim:ident)?; )+
+    } )+) => {
+        /// Every operation. One that is new is a line here; a command that has
+        /// none fails `premath doctrine check`.
+        pub const OPERATIONS: &[Operation] = &[ $( $(
+            Operation {
+                id: $id,
+                command: column!($command),
+                tool: column!($tool),
+                action: column!($action),
+                route: RouteFamily::$route,
+                mutates: mutates!($effect),
+                claim: claim!($($claim)?),
+            },
+        )+ )+ ];
+    };
+}
+
+// By route, one operation a line: id, command, MCP tool, dispatch action, then
+// `reads` or `writes` with the claim that an instruction must make for it.
+operations! {
+    IssueClaimLease {
+        "op/mcp.issue_claim"            "issue claim"      "issue_claim"            "issue.claim"         writes IssueClaim;
+        "op/transport.issue_claim_next" "issue claim-next" -                        "issue.claim_next"    writes IssueClaim;
+        "op/mcp.issue_lease_renew"      "issue renew"      "issue_lease_renew"      "issue.lease_renew"   writes IssueLeaseRenew;
+        "op/mcp.issue_lease_release"    "issue release"    "issue_lease_release"    "issue.lease_release" writes IssueLeaseRelease;
+        "op/mcp.issue_lease_projection" -                  "issue_lease_projection" -                     reads;
+        "op/mcp.issue_discover"         "issue discover"   "issue_discover"         -                     writes IssueDiscover;
+    }
+    IssueGraph {
+        "op/mcp.issue_add"                "issue add"            -                 - writes IssueAdd;
+        "op/mcp.issue_update"             "issue update"         "issue_update"    - writes IssueUpdate;
+        "op/mcp.issue_list"               "issue list"           "issue_list"      - reads;
+        "op/mcp.issue_ready"              "issue ready"          "issue_ready"     - reads;
+        "op/mcp.issue_blocked"            "issue blocked"        "issue_blocked"   - reads;
+        "op/mcp.issue_check"              "issue check"          -                 - reads;
+        "op/premath.issue_show"           "issue show"           -                 - reads;
+        "op/premath.issue_compact"        "issue compact"        -                 - writes;
+        "op/premath.issue_accept_changes" "issue accept-changes" -                 - writes;
+        "op/mcp.dep_add"                  "dep add"              "dep_add"         - writes DepAdd;
+        "op/mcp.dep_remove"               "dep remove"           "dep_remove"      - writes DepRemove;
+        "op/mcp.dep_replace"              "dep replace"          -                 - writes DepReplace;
+        "op/mcp.dep_diagnostics"          "dep diagnostics"      "dep_diagnostics" - reads;
+    }
+    SessionProjection {
+        "op/harness.session_read"      "harness-session read"      "harness_session_read"     - reads;
+        "op/harness.session_write"     "harness-session write"     -                          - writes;
+        "op/harness.session_bootstrap" "harness-session bootstrap" -                          - reads;
+        "op/harness.feature_read"      "harness-feature read"      -                          - reads;
+        "op/harness.feature_write"     "harness-feature write"     -                          - writes;
+        "op/harness.feature_check"     "harness-feature check"     -                          - reads;
+        "op/harness.feature_next"      "harness-feature next"      -                          - reads;
+        "op/harness.trajectory_append" "harness-trajectory append" -                          - writes;
+        "op/harness.trajectory_query"  "harness-trajectory query"  "harness_trajectory_query" - reads;
+    }
+    GateExecution {
+        "op/harness.join_check"    "harness-join-check"    "join_check" - reads;
+        "op/conformance.run"       "conformance run"       -            - reads;
+        "op/conformance.slices"    "conformance slices"    -            - reads;
+        "op/conformance.documents" "conformance documents" -            - writes;
+    }
+    InstructionExecution {
+        "op/mcp.instruction_check"    "instruction check" - - reads;
+        "op/premath.instruction_new"  "instruction new"   - - writes;
+        "op/premath.instruction_show" "instruction show"  - - reads;
+    }
+    OperatorSurface {
+        "op/premath.retry_decide"    "retry decide"    - - reads;
+        "op/premath.escalate"        "escalate"        - - writes IssueUpdate;
+        "op/premath.agents_check"    "agents check"    - - reads;
+        "op/premath.kpi"             "kpi"             - - reads;
+        "op/premath.report"          "report"          - - reads;
+        "op/premath.sandbox_explain" "sandbox explain" - - reads;
+        "op/premath.sandbox_try"     "sandbox try"     - - reads;
+        "op/premath.trust"           "trust"           - - writes;
+        "op/premath.doctor"          "doctor"          - - reads;
+        "op/premath.audit"           "audit"           - - reads;
+        "op/premath.clean"           "clean"           - - writes;
+        "op/premath.mcp_serve"       "mcp-serve"       - - writes;
+        "op/conformance.doctrine"    "doctrine check"  - - reads;
+        "op/premath.init"            "init"            - - writes;
+        "op/premath.classes"         "classes"         - - reads;
+        "op/premath.schema"          "schema"          - - writes;
+    }
+    TransportDispatch {
+        "op/transport.dispatch"     "transport-dispatch" - - writes;
+        "op/transport.world_submit" "world submit"       - - writes;
+    }
+}

@@ -85,7 +85,7 @@ pub struct Claim {
     /// The fencing token.
     pub generation: u64,
     /// The generation of the stale lease that was taken over, and its holder's step.
-    pub taken_over: Option<TakenOver>,
+    pub taken_over: Option<TakenOverLease>,
 }
 
 impl Claim {
@@ -101,7 +101,7 @@ impl Claim {
 
 /// A stale lease that a claim took over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TakenOver {
+pub struct TakenOverLease {
     /// Who held it.
     pub owner: String,
     /// Its generation.
@@ -115,7 +115,7 @@ fn free_to_claim(
     issue: &Issue,
     request: &ClaimRequest,
     seen: &Observation<'_>,
-) -> Result<Option<TakenOver>, LeaseRefusal> {
+) -> Result<Option<TakenOverLease>, LeaseRefusal> {
     let id = &issue.id;
     if issue.lease_generation == u64::MAX {
         return refuse(
@@ -140,7 +140,7 @@ fn free_to_claim(
             )
         }
         LeaseState::Stale if issue.status == Status::InProgress => {
-            Ok(issue.lease.as_ref().map(|lease| TakenOver {
+            Ok(issue.lease.as_ref().map(|lease| TakenOverLease {
                 owner: lease.owner.to_string(),
                 generation: issue.lease_generation,
                 holder_dead: lease
@@ -257,7 +257,7 @@ fn next_generation(issue: &Issue, request: &ClaimRequest) -> Result<u64, LeaseRe
 }
 
 /// Returns `lease1_<token(issue)>_<token(owner)>`.
-pub fn default_lease_id(issue_id: &str, owner: &str) -> LeaseId {
+pub(crate) fn default_lease_id(issue_id: &str, owner: &str) -> LeaseId {
     let [issue, owner] = [issue_id, owner].map(|name| token(name, "anon"));
     LeaseId::from(format!("lease1_{issue}_{owner}"))
 }

@@ -99,6 +99,22 @@ fn add_provenance(schema: &mut Schema) {
     );
     describe(
         schema,
+        "blocked_by",
+        json_schema!({
+            "description": "The step that blocked it, with what its row says (ours).",
+            "type": ["object", "null"],
+            "properties": {
+                "step_id": {"type": "string"},
+                "worker_id": {"type": "string"},
+                "generation": {"type": "integer", "minimum": 0},
+                "failure_classes": {"type": "array", "items": {"type": "string"}},
+                "retry": {"type": "object"},
+            },
+            "required": ["step_id", "worker_id", "generation", "failure_classes", "retry"],
+        }),
+    );
+    describe(
+        schema,
         "discovered_by",
         json_schema!({
             "description": "The step that filed it, and the lease that the step ran under (ours).",

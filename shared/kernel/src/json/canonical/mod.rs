@@ -54,7 +54,7 @@ pub fn ref_digest(value: &(impl Serialize + ?Sized)) -> String {
 
 /// Returns the digest that a policy's artifact must carry: `pol1_` and the
 /// digest of its canonical JSON without `policyDigest`.
-pub fn policy_digest(document: &Map<String, Value>) -> String {
+pub(crate) fn policy_digest(document: &Map<String, Value>) -> String {
     let mut content = document.clone();
     content.remove("policyDigest");
     format!("pol1_{}", ref_digest(&content))

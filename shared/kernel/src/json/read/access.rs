@@ -1,6 +1,6 @@
 //! The parts of a value: fields, entries, items and variants.
 
-use super::{Fault, Reader, Unknown, ValueSlot};
+use super::{ReadFault, Reader, Unknown, ValueSlot};
 use crate::json::path::Path;
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -19,21 +19,21 @@ pub(super) struct FieldAccess<'r> {
 }
 
 impl<'de> MapAccess<'de> for FieldAccess<'_> {
-    type Error = Fault;
+    type Error = ReadFault;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Fault> {
+    ) -> Result<Option<K::Value>, ReadFault> {
         let Some(name) = self.names.next() else {
             return Ok(None);
         };
         self.name = name;
-        seed.deserialize(StrDeserializer::<Fault>::new(name))
+        seed.deserialize(StrDeserializer::<ReadFault>::new(name))
             .map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadFault> {
         let field = Reader {
             value: self.map.remove(self.name),
             at: &self.at.field(self.name),
@@ -53,12 +53,12 @@ pub(super) struct Entries<'r> {
 }
 
 impl<'de> MapAccess<'de> for Entries<'_> {
-    type Error = Fault;
+    type Error = ReadFault;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Fault> {
+    ) -> Result<Option<K::Value>, ReadFault> {
         self.entry = self.entries.next();
         let Some((name, _)) = &self.entry else {
             return Ok(None);
@@ -72,7 +72,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
         key.give(seed).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadFault> {
         let (name, value) = self.entry.take().unwrap_or_default();
         let entry = Reader {
             value: Some(value),
@@ -92,12 +92,12 @@ pub(super) struct Items<'r> {
 }
 
 impl<'de> SeqAccess<'de> for Items<'_> {
-    type Error = Fault;
+    type Error = ReadFault;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Fault> {
+    ) -> Result<Option<T::Value>, ReadFault> {
         let Some((index, value)) = self.items.next() else {
             return Ok(None);
         };
@@ -119,30 +119,30 @@ impl<'de> SeqAccess<'de> for Items<'_> {
 pub(super) struct Variant<'r>(pub(super) &'static str, pub(super) Reader<'r>);
 
 impl<'de, 'r> EnumAccess<'de> for Variant<'r> {
-    type Error = Fault;
+    type Error = ReadFault;
     type Variant = Reader<'r>;
 
     fn variant_seed<V: DeserializeSeed<'de>>(
         self,
         seed: V,
-    ) -> Result<(V::Value, Reader<'r>), Fault> {
-        let variant = seed.deserialize(StrDeserializer::<Fault>::new(self.0))?;
+    ) -> Result<(V::Value, Reader<'r>), ReadFault> {
+        let variant = seed.deserialize(StrDeserializer::<ReadFault>::new(self.0))?;
         Ok((variant, self.1))
     }
 }
 
 impl<'de> VariantAccess<'de> for Reader<'_> {
-    type Error = Fault;
+    type Error = ReadFault;
 
-    fn unit_variant(self) -> Result<(), Fault> {
+    fn unit_variant(self) -> Result<(), ReadFault> {
         Ok(())
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadFault> {
         seed.deserialize(self)
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ReadFault> {
         self.deserialize_seq(visitor)
     }
 
@@ -150,7 +150,7 @@ impl<'de> VariantAccess<'de> for Reader<'_> {
         self,
         names: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, ReadFault> {
         self.deserialize_struct("", names, visitor)
     }
 }

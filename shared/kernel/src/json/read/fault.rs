@@ -10,7 +10,7 @@ use std::fmt;
 
 /// What is wrong, and where.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ReadFault {
     path: Option<String>,
     expected: String,
     found: Found,
@@ -29,7 +29,7 @@ pub(super) enum Found {
     Said,
 }
 
-impl Fault {
+impl ReadFault {
     pub(super) fn new(expected: impl fmt::Display, found: Found) -> Self {
         Self {
             path: None,
@@ -64,8 +64,8 @@ impl Fault {
     }
 }
 
-impl From<Fault> for FieldError {
-    fn from(fault: Fault) -> Self {
+impl From<ReadFault> for FieldError {
+    fn from(fault: ReadFault) -> Self {
         let field = match fault.path {
             Some(path) if !path.is_empty() => path,
             _ => "document".to_owned(),
@@ -87,15 +87,15 @@ impl From<Fault> for FieldError {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ReadFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.expected)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ReadFault {}
 
-impl Error for Fault {
+impl Error for ReadFault {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::new(message, Found::Said)
     }

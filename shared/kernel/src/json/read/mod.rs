@@ -14,7 +14,7 @@ mod field;
 
 use super::path::Path;
 use access::{Entries, FieldAccess, Items, Variant};
-pub(crate) use fault::Fault;
+pub(crate) use fault::ReadFault;
 use fault::{Found, expected_text, one_of};
 pub(crate) use field::{
     ALIKE, Text, distinct, flag, given, missing, or_default, ordinal, share, some_words, text,
@@ -71,7 +71,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     value: Option<Value>,
     at: &Path<'_>,
     unknown: &Unknown,
-) -> Result<T, Fault> {
+) -> Result<T, ReadFault> {
     let reader = Reader {
         value,
         at,
@@ -110,25 +110,25 @@ const GIVEN: &str = "given";
 
 impl Reader<'_> {
     /// Reads the value, and sets the place of a fault.
-    fn give<'de, S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Fault> {
+    fn give<'de, S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, ReadFault> {
         let at = self.at;
         seed.deserialize(self).map_err(|fault| fault.at(at))
     }
 
     /// Describes what is there in place of what is expected.
-    fn fault(&self, expected: impl fmt::Display) -> Fault {
+    fn fault(&self, expected: impl fmt::Display) -> ReadFault {
         let found = match &self.value {
             None => Found::Missing,
             Some(value) => Found::Type(value.clone()),
         };
-        Fault::new(expected, found)
+        ReadFault::new(expected, found)
     }
 }
 
 impl<'de> Deserializer<'de> for Reader<'_> {
-    type Error = Fault;
+    type Error = ReadFault;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadFault> {
         match self.value {
             None => Err(self.fault(expected_text(&visitor))),
             Some(Value::Null) => visitor.visit_unit(),
@@ -140,26 +140,26 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadFault> {
         match self.value {
             Some(Value::Bool(flag)) => visitor.visit_bool(flag),
             _ => Err(self.fault(FLAG)),
         }
     }
 
-    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadFault> {
         match &self.value {
             Some(Value::Number(number)) => match number.as_u64() {
                 Some(count) => visitor.visit_u64(count),
-                None => Err(Fault::new(WHOLE, Found::Value(number.clone().into()))),
+                None => Err(ReadFault::new(WHOLE, Found::Value(number.clone().into()))),
             },
-            Some(Value::Null) => Err(Fault::new(WHOLE, Found::Missing)),
+            Some(Value::Null) => Err(ReadFault::new(WHOLE, Found::Missing)),
             _ => Err(self.fault(WHOLE)),
         }
     }
 
     /// Any text.
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadFault> {
         match self.value {
             Some(Value::String(text)) => visitor.visit_string(text),
             _ if self.place == ValueSlot::Required => Err(self.fault(NAME)),
@@ -169,21 +169,21 @@ impl<'de> Deserializer<'de> for Reader<'_> {
 
     /// A word of a closed set; where it is required, null and blank text are
     /// none.
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadFault> {
         let required = self.place == ValueSlot::Required;
         match self.value {
             Some(Value::String(text)) if !(required && text.trim().is_empty()) => {
                 visitor.visit_string(text)
             }
             None | Some(Value::Null | Value::String(_)) if required => {
-                Err(Fault::new(expected_text(&visitor), Found::Missing))
+                Err(ReadFault::new(expected_text(&visitor), Found::Missing))
             }
             _ if self.place == ValueSlot::Item => Err(self.fault(expected_text(&visitor))),
             _ => Err(self.fault(TEXT)),
         }
     }
 
-    fn deserialize_option<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_option<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, ReadFault> {
         self.place = ValueSlot::Optional;
         match self.value {
             None | Some(Value::Null) => visitor.visit_none(),
@@ -195,14 +195,14 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         self,
         name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, ReadFault> {
         match self.value {
             None if name == GIVEN => visitor.visit_none(),
             _ => visitor.visit_newtype_struct(self),
         }
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadFault> {
         let items = match self.value {
             None => Vec::new(),
             Some(Value::Array(items)) => items,
@@ -215,7 +215,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         })
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadFault> {
         let Some(Value::Object(map)) = self.value else {
             return Err(self.fault(OBJECT));
         };
@@ -232,7 +232,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         _name: &'static str,
         names: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, ReadFault> {
         let Some(Value::Object(mut map)) = self.value else {
             return Err(self.fault(OBJECT));
         };
@@ -254,7 +254,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         _name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Fault> {
+    ) -> Result<V::Value, ReadFault> {
         let is_policy = variants == ["Content", "Ref"];
         match &self.value {
             Some(Value::Object(_)) if is_policy => visitor.visit_enum(Variant("Content", self)),
@@ -264,7 +264,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
                 visitor.visit_enum(StrDeserializer::new(word.trim()))
             }
             None | Some(Value::Null | Value::String(_)) => {
-                Err(Fault::new(one_of(variants), Found::Missing))
+                Err(ReadFault::new(one_of(variants), Found::Missing))
             }
             Some(_) => Err(self.fault(one_of(variants))),
         }
@@ -276,7 +276,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 }
 
-fn visit_number<'de, V: Visitor<'de>>(number: &Number, visitor: V) -> Result<V::Value, Fault> {
+fn visit_number<'de, V: Visitor<'de>>(number: &Number, visitor: V) -> Result<V::Value, ReadFault> {
     if let Some(number) = number.as_u64() {
         visitor.visit_u64(number)
     } else if let Some(number) = number.as_i64() {

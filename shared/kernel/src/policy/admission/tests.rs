@@ -57,7 +57,7 @@ fn pass(
     (claimed, pass.end(admission, &held))
 }
 
-fn end(admission: &mut Admission, worker: &str, answer: Answer, blame: Blame, now: i64) {
+fn end(admission: &mut Admission, worker: &str, answer: ProviderAnswer, blame: Blame, now: i64) {
     let step = StepResult {
         worker,
         issue_id: worker,
@@ -81,7 +81,7 @@ fn a_parked_provider_is_probed_by_one_lane_that_has_work() {
     let mut admission = admission(AdmissionRule::default());
     let (claimed, _) = pass(&mut admission, 1, &[0], 0);
     assert_eq!(claimed, [0]);
-    let refused = Answer::Refused(UsageLimit::default());
+    let refused = ProviderAnswer::Refused(UsageLimit::default());
     end(&mut admission, "w.1", refused, Blame::Nobody, 0);
     let (claimed, waiting) = pass(&mut admission, 3, &[0, 1, 2], 10);
     assert!(claimed.is_empty());
@@ -93,7 +93,13 @@ fn a_parked_provider_is_probed_by_one_lane_that_has_work() {
     assert_eq!(waiting.held, [false, false, true]);
     // The third waits for a step that runs.
     assert_eq!(waiting.look_at, None);
-    end(&mut admission, "w.2", Answer::Answered, Blame::Issue, 310);
+    end(
+        &mut admission,
+        "w.2",
+        ProviderAnswer::Answered,
+        Blame::Issue,
+        310,
+    );
     assert_eq!(pass(&mut admission, 3, &[2], 310).0, [2]);
 }
 
@@ -109,8 +115,8 @@ fn an_open_breaker_holds_all_lanes_and_lets_one_step_through() {
     let mut admission = admission(rule);
     assert_eq!(pass(&mut admission, 2, &[0, 1], 0).0, [0, 1]);
     let blame = || Blame::Surroundings("executor_unavailable".into());
-    end(&mut admission, "w.1", Answer::Answered, blame(), 0);
-    end(&mut admission, "w.2", Answer::Answered, blame(), 0);
+    end(&mut admission, "w.1", ProviderAnswer::Answered, blame(), 0);
+    end(&mut admission, "w.2", ProviderAnswer::Answered, blame(), 0);
     let (claimed, waiting) = pass(&mut admission, 2, &[0, 1], 59);
     assert!(claimed.is_empty());
     assert_eq!(
@@ -120,7 +126,13 @@ fn an_open_breaker_holds_all_lanes_and_lets_one_step_through() {
     // The first lane has nothing to claim: it does not use the probe up.
     assert_eq!(pass(&mut admission, 2, &[1], 60).0, [1]);
     assert!(pass(&mut admission, 2, &[0], 60).0.is_empty());
-    end(&mut admission, "w.2", Answer::Answered, Blame::Issue, 61);
+    end(
+        &mut admission,
+        "w.2",
+        ProviderAnswer::Answered,
+        Blame::Issue,
+        61,
+    );
     assert_eq!(pass(&mut admission, 2, &[0, 1], 61).0, [0, 1]);
 }
 
@@ -135,7 +147,13 @@ fn verifications_that_fail_in_a_row_are_asked_about_by_one_lane() {
     };
     let mut admission = admission(rule);
     for worker in ["w.1", "w.2"] {
-        end(&mut admission, worker, Answer::Answered, Blame::Check, 0);
+        end(
+            &mut admission,
+            worker,
+            ProviderAnswer::Answered,
+            Blame::Check,
+            0,
+        );
     }
     let (claimed, waiting) = pass(&mut admission, 3, &[1, 2], 1);
     assert!(claimed.is_empty());

@@ -1,6 +1,8 @@
 //! Lock files, salvage folders, left files, step output and images.
 
-use super::found::{CachedImage, LeaseLook, Left, LeftFile, LockFile, SalvageFolder, StepOutput};
+use super::found::{
+    CachedImage, GitLockFile, LeaseLook, LeftFile, LeftKind, SalvageFolder, StepOutput,
+};
 use super::{InventoryItem, Kind, Scene, Standing, Thing};
 use crate::json::token;
 use std::time::Duration;
@@ -31,7 +33,7 @@ pub(super) fn items(scene: &Scene<'_>) -> Vec<InventoryItem> {
         .collect()
 }
 
-fn lock(scene: &Scene<'_>, found: &LockFile) -> InventoryItem {
+fn lock(scene: &Scene<'_>, found: &GitLockFile) -> InventoryItem {
     let name = found.path.display().to_string();
     let item = |standing, reason: String| InventoryItem::new(Kind::Lock, &name, standing, reason);
     let patience = if found.is_shared { SHARED_LOCK } else { LOCK };
@@ -70,23 +72,23 @@ fn file(scene: &Scene<'_>, found: &LeftFile) -> InventoryItem {
         Standing::Kept
     };
     let (kind, standing, reason) = match found.kind {
-        Left::Torn => {
+        LeftKind::Torn => {
             let reason = format!("an incomplete line, {days}");
             (Kind::Torn, by_age, reason)
         }
-        Left::Temporary { maker_lives: true } => {
+        LeftKind::Temporary { maker_lives: true } => {
             let reason = "its writer is running".to_owned();
             (Kind::Temporary, Standing::InUse, reason)
         }
-        Left::Temporary { maker_lives: false } => {
+        LeftKind::Temporary { maker_lives: false } => {
             let reason = format!("incomplete, its writer is gone, {days}");
             (Kind::Temporary, by_age, reason)
         }
-        Left::Step { under_way: true } => {
+        LeftKind::Step { under_way: true } => {
             let reason = "files of a running step".to_owned();
             (Kind::Temporary, Standing::InUse, reason)
         }
-        Left::Step { under_way: false } => {
+        LeftKind::Step { under_way: false } => {
             let reason = format!("files of a finished step, {days}");
             (Kind::Temporary, by_age, reason)
         }

@@ -10,7 +10,7 @@ use super::name::Role;
 
 /// Everything of the harness that was found in a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct Findings {
     /// Branches under the harness's names, and landing targets.
     pub branches: Vec<Branch>,
     /// Landings that were about to come.
@@ -20,7 +20,7 @@ pub struct Found {
     /// Who holds the landing lock, if anyone.
     pub landing_holder: Option<String>,
     /// Git's lock files where the harness works.
-    pub locks: Vec<LockFile>,
+    pub locks: Vec<GitLockFile>,
     /// Folders with what git could not hold.
     pub salvage: Vec<SalvageFolder>,
     /// Torn lines, temporary files, files of a step.
@@ -30,7 +30,7 @@ pub struct Found {
     /// Container images in the user's cache, where they were looked for.
     pub images: Vec<CachedImage>,
     /// Where the commits of closed issues are.
-    pub landings: Vec<Landed>,
+    pub landings: Vec<LandedCommit>,
     /// How far targets are from what the main worktree has checked out.
     pub stands: Vec<Stand>,
 }
@@ -91,7 +91,7 @@ pub struct Worktree {
     /// The branch that a rebase or bisection there goes back to.
     pub returns_to: Option<String>,
     /// Whether a lane works in it.
-    pub lane: Lane,
+    pub lane: LaneLockState,
     /// Whether the harness made it.
     pub is_provisioned: bool,
     /// How many paths differ from HEAD; `None` if not computed.
@@ -112,7 +112,7 @@ impl Worktree {
 
     /// Returns whether a step is under way in it, or was cut.
     pub fn is_busy(&self) -> bool {
-        self.step.is_some() || matches!(self.lane, Lane::Held(_))
+        self.step.is_some() || matches!(self.lane, LaneLockState::Held(_))
     }
 }
 
@@ -131,7 +131,7 @@ pub enum Head {
 
 /// What a worktree's lane lock says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lane {
+pub enum LaneLockState {
     /// No lane was ever here.
     Never,
     /// One was, and none is.
@@ -162,7 +162,7 @@ pub enum Loss {
 
 /// A git lock file; its existence means that a process writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LockFile {
+pub struct GitLockFile {
     /// The file.
     pub path: PathBuf,
     /// When it was last touched.
@@ -188,7 +188,7 @@ pub struct LeftFile {
     /// The file or folder.
     pub path: PathBuf,
     /// What it is.
-    pub kind: Left,
+    pub kind: LeftKind,
     /// When it was last written.
     pub at: Timestamp,
     /// Its size.
@@ -197,7 +197,7 @@ pub struct LeftFile {
 
 /// What a left file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum LeftKind {
     /// A line that was cut off, kept aside.
     Torn,
     /// A file that was to be renamed.
@@ -244,7 +244,7 @@ pub struct CachedImage {
 
 /// Where the commit of a closed issue is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Landed {
+pub struct LandedCommit {
     /// The issue.
     pub issue: String,
     /// What its row says.
@@ -277,7 +277,7 @@ pub struct Stand {
 
 /// What is known beside the repository's git.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownFacts {
     /// Every issue that can be read.
     pub issues: BTreeMap<String, IssueFacts>,
     /// Whether that is all of them.
@@ -285,7 +285,7 @@ pub struct Known {
     /// Where work lands, and the commit that each target is at.
     pub targets: BTreeMap<String, Option<String>>,
     /// Open batches.
-    pub batches: Vec<Batch>,
+    pub batches: Vec<UnendedBatch>,
     /// What cannot be read: a place and what is wrong there.
     pub unreadable: Vec<Unreadable>,
     /// Torn last lines, which are not read.
@@ -323,7 +323,7 @@ pub enum LeaseLook {
 
 /// A batch that has no end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Batch {
+pub struct UnendedBatch {
     /// Its id.
     pub id: String,
     /// Whether its coordinator may run.

@@ -33,15 +33,15 @@ fn issue(status: &str) -> IssueFacts {
     }
 }
 
-fn known(issues: &[(&str, IssueFacts)]) -> Known {
-    Known {
+fn known(issues: &[(&str, IssueFacts)]) -> KnownFacts {
+    KnownFacts {
         issues: issues
             .iter()
             .map(|(id, facts)| ((*id).to_owned(), facts.clone()))
             .collect(),
         is_whole: true,
         targets: BTreeMap::from([(TARGET.to_owned(), Some("c0ffee".to_owned()))]),
-        ..Known::default()
+        ..KnownFacts::default()
     }
 }
 
@@ -67,7 +67,7 @@ fn worktree(name: &str) -> Worktree {
         locked: None,
         head: Head::Detached("c0ffee".to_owned()),
         returns_to: None,
-        lane: Lane::Free,
+        lane: LaneLockState::Free,
         is_provisioned: true,
         changes: Some(0),
         step: None,
@@ -76,16 +76,16 @@ fn worktree(name: &str) -> Worktree {
     }
 }
 
-fn branches(branches: Vec<Branch>) -> Found {
-    Found {
+fn branches(branches: Vec<Branch>) -> Findings {
+    Findings {
         branches,
-        ..Found::default()
+        ..Findings::default()
     }
 }
 
 /// The standing of the one item of a kind.
 #[track_caller]
-fn standing(found: &Found, known: &Known, terms: &Terms, kind: Kind) -> Standing {
+fn standing(found: &Findings, known: &KnownFacts, terms: &Terms, kind: Kind) -> Standing {
     let items = account(found, known, terms);
     let mut of_kind = items.iter().filter(|item| item.kind == kind);
     let item = of_kind.next().unwrap();
@@ -124,7 +124,7 @@ fn a_steps_branch_is_judged_by_its_issue_and_by_what_holds_its_commits() {
 
 #[test]
 fn what_lives_or_will_be_taken_up_keeps_a_steps_branch() {
-    let is = |found: &Found, known: &Known| {
+    let is = |found: &Findings, known: &KnownFacts| {
         let everything = Terms {
             older_than: Duration::ZERO,
             ..with_salvage()
@@ -148,7 +148,7 @@ fn what_lives_or_will_be_taken_up_keeps_a_steps_branch() {
     for (lives, expected) in [(true, Standing::InUse), (false, Standing::Removable)] {
         let mut batch = facts.clone();
         let id = "hb1".to_owned();
-        batch.batches.push(Batch { id, lives });
+        batch.batches.push(UnendedBatch { id, lives });
         assert_eq!(is(&found, &batch), expected);
     }
 
@@ -212,14 +212,14 @@ fn a_mark_goes_with_the_row_of_its_closed_issue() {
         (None, None, Standing::Finding),
     ] {
         let issues: Vec<_> = facts.iter().map(|facts| ("a", facts.clone())).collect();
-        let found = Found {
+        let found = Findings {
             marks: vec![Mark {
                 name: "refs/harness/landing/a/1".to_owned(),
                 issue: Some("a".to_owned()),
                 tip: "c1".to_owned(),
                 held_by: holder.map(str::to_owned),
             }],
-            ..Found::default()
+            ..Findings::default()
         };
         let stands = standing(&found, &known(&issues), &terms(), Kind::Mark);
         assert_eq!(stands, expected, "{facts:?} {holder:?}");
@@ -244,7 +244,7 @@ fn each_state_of_a_worktree_is_distinguished() {
         (lane.clone(), InOrder),
         (
             Worktree {
-                lane: Lane::Held("pid 1".to_owned()),
+                lane: LaneLockState::Held("pid 1".to_owned()),
                 ..gone.clone()
             },
             InUse,
@@ -320,16 +320,16 @@ fn each_state_of_a_worktree_is_distinguished() {
             Worktree {
                 head: Head::Unborn,
                 is_provisioned: false,
-                lane: Lane::Never,
+                lane: LaneLockState::Never,
                 ..lane
             },
             InOrder,
         ),
     ];
     for (state, expected) in states {
-        let found = Found {
+        let found = Findings {
             worktrees: vec![state.clone()],
-            ..Found::default()
+            ..Findings::default()
         };
         let stands = standing(&found, &known(&[]), &terms(), Kind::Worktree);
         assert_eq!(stands, expected, "{state:?}");
@@ -347,13 +347,13 @@ fn a_lock_is_left_to_git_for_a_while() {
         // A clock that went back.
         (minutes(-5), false, Standing::InUse),
     ] {
-        let found = Found {
-            locks: vec![LockFile {
+        let found = Findings {
+            locks: vec![GitLockFile {
                 path: "/r/.git/refs/harness/x.lock".into(),
                 at,
                 is_shared,
             }],
-            ..Found::default()
+            ..Findings::default()
         };
         let stands = standing(&found, &known(&[]), &terms(), Kind::Lock);
         assert_eq!(stands, expected, "{at} {is_shared}");
@@ -379,14 +379,14 @@ fn removable(items: &[InventoryItem]) -> Vec<&str> {
 
 #[test]
 fn output_goes_by_age_the_oldest_first_while_there_is_too_much() {
-    let found = Found {
+    let found = Findings {
         outputs: vec![
             output("w.a.1", 15, 10),
             output("w.b.1", 30, 10),
             output("w.c.1", 20, 10),
             output("w.d.1", 13, 10),
         ],
-        ..Found::default()
+        ..Findings::default()
     };
     let facts = known(&[]);
     for (excess, expected) in [
@@ -410,9 +410,9 @@ fn output_of_a_step_that_runs_stays_whatever_its_age() {
         lease: LeaseLook::Live(1),
         ..issue("in_progress")
     };
-    let found = Found {
+    let found = Findings {
         outputs: vec![output("w.a%2Fb.1", 30, 1), output("w.a%2Fb.11", 30, 1)],
-        ..Found::default()
+        ..Findings::default()
     };
     let items = account(&found, &known(&[("a/b", leased)]), &terms());
     assert_eq!(removable(&items), ["w.a%2Fb.11"]);
@@ -426,23 +426,23 @@ fn files_go_by_age_and_never_while_their_maker_runs() {
         at: days_ago(days),
         bytes: 1,
     };
-    let dead = Left::Temporary { maker_lives: false };
-    let found = Found {
+    let dead = LeftKind::Temporary { maker_lives: false };
+    let found = Findings {
         files: vec![
-            file("/1", Left::Torn, 14),
-            file("/2", Left::Torn, 13),
+            file("/1", LeftKind::Torn, 14),
+            file("/2", LeftKind::Torn, 13),
             file("/3", dead, 14),
             file("/4", dead, 13),
-            file("/5", Left::Temporary { maker_lives: true }, 99),
-            file("/6", Left::Step { under_way: true }, 99),
-            file("/7", Left::Step { under_way: false }, 99),
+            file("/5", LeftKind::Temporary { maker_lives: true }, 99),
+            file("/6", LeftKind::Step { under_way: true }, 99),
+            file("/7", LeftKind::Step { under_way: false }, 99),
         ],
         salvage: vec![SalvageFolder {
             path: "/8".into(),
             at: days_ago(14),
             bytes: 5,
         }],
-        ..Found::default()
+        ..Findings::default()
     };
     let items = account(&found, &known(&[]), &terms());
     assert_eq!(removable(&items), ["/1", "/3", "/7"]);
@@ -454,7 +454,7 @@ fn files_go_by_age_and_never_while_their_maker_runs() {
 
 #[test]
 fn closed_is_landed_or_named() {
-    let landed = |issue: &str, place| Landed {
+    let landed = |issue: &str, place| LandedCommit {
         issue: issue.to_owned(),
         record: LandingRecord {
             target: TARGET.to_owned(),
@@ -467,9 +467,9 @@ fn closed_is_landed_or_named() {
         let tip = tip.map(str::to_owned);
         facts.targets.insert(TARGET.to_owned(), tip);
         let landings = places.iter().zip(["a", "b"]);
-        let found = Found {
+        let found = Findings {
             landings: landings.map(|(place, id)| landed(id, *place)).collect(),
-            ..Found::default()
+            ..Findings::default()
         };
         let items = account(&found, &facts, &terms());
         let missing = items.iter().filter(|item| item.kind == Kind::Issue);
@@ -506,12 +506,12 @@ fn what_a_resumable_batch_left_is_no_fault() {
         let mut known = known(&[("a", facts.clone())]);
         known.batches = batches
             .iter()
-            .map(|lives| Batch {
+            .map(|lives| UnendedBatch {
                 id: "hb1".to_owned(),
                 lives: *lives,
             })
             .collect();
-        let items = account(&Found::default(), &known, &terms());
+        let items = account(&Findings::default(), &known, &terms());
         let issues: Vec<_> = items
             .iter()
             .filter(|item| item.kind == Kind::Issue)
@@ -560,7 +560,7 @@ proptest! {
         lives: bool,
     ) {
         let mut facts = known(&[("a", issue(status)), ("b", issue("closed"))]);
-        facts.batches.push(Batch { id: "hb1".to_owned(), lives });
+        facts.batches.push(UnendedBatch { id: "hb1".to_owned(), lives });
         let terms = Terms { salvage, older_than: Duration::ZERO, ..terms() };
         let items = account(&branches(vec![branch.clone()]), &facts, &terms);
         let goes = items.iter().any(|item| item.standing == Standing::Removable);
@@ -584,9 +584,9 @@ fn an_image_goes_once_it_was_not_used_for_long() {
             bytes: 7,
             is_used,
         };
-        let found = Found {
+        let found = Findings {
             images: vec![image],
-            ..Found::default()
+            ..Findings::default()
         };
         let stands = standing(&found, &known(&[]), &terms(), Kind::Image);
         assert_eq!(stands, expected, "{is_used} {days}");

@@ -1,6 +1,6 @@
 //! Worktrees.
 
-use super::found::{Head, Lane, Loss, Worktree};
+use super::found::{Head, LaneLockState, Loss, Worktree};
 use super::{InventoryItem, Kind, Scene, Standing, Thing};
 use crate::failure::FailureClass;
 
@@ -13,7 +13,7 @@ fn worktree(scene: &Scene<'_>, found: &Worktree) -> InventoryItem {
     let name = found.path.display().to_string();
     let item =
         |standing, reason: String| InventoryItem::new(Kind::Worktree, &name, standing, reason);
-    if let Lane::Held(by) = &found.lane {
+    if let LaneLockState::Held(by) = &found.lane {
         return item(Standing::InUse, format!("a lane works in it ({by})"));
     }
     if !found.is_there {
@@ -27,7 +27,7 @@ fn worktree(scene: &Scene<'_>, found: &Worktree) -> InventoryItem {
             )
             .class(FailureClass::WorktreeInvalid);
     }
-    let is_lane = found.is_provisioned || found.lane != Lane::Never;
+    let is_lane = found.is_provisioned || found.lane != LaneLockState::Never;
     if !is_lane {
         return item(Standing::InOrder, format!("no lane, {}", place(found)));
     }

@@ -24,10 +24,9 @@ pub use address::AddressRange;
 pub use choice::{NetworkChoice, NetworkUnenforced, choose, enforces};
 pub use environment::variables;
 pub use host::{Host, HostError, HostName, Target};
-pub use pattern::{HostPattern, PatternError};
+pub use pattern::{HostPattern, HostPatternError};
 pub use policy::{
     Candidate, Denial, DenialReason, HostList, ListMissing, NetworkPhase, NetworkPolicy, Ports,
-    Verdict, decide,
 };
 pub use record::{NetworkFacts, NetworkLedger, NetworkRecord, RecordId};
 

@@ -104,7 +104,7 @@ impl fmt::Display for HostPattern {
     "invalid host `{text}`: {fault}; expected for example `example.com`, `*.example.com` or \
         `10.0.0.7:8080`"
 )]
-pub struct PatternError {
+pub struct HostPatternError {
     /// The entry.
     pub text: String,
     /// What is wrong with it.
@@ -132,10 +132,10 @@ pub enum PatternFault {
 }
 
 impl FromStr for HostPattern {
-    type Err = PatternError;
+    type Err = HostPatternError;
 
-    fn from_str(text: &str) -> Result<Self, PatternError> {
-        read(text.trim()).map_err(|fault| PatternError {
+    fn from_str(text: &str) -> Result<Self, HostPatternError> {
+        read(text.trim()).map_err(|fault| HostPatternError {
             text: text.to_owned(),
             fault,
         })

@@ -238,33 +238,6 @@ impl Candidate<'_> {
     }
 }
 
-/// The decision about one connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// A connection to one of these addresses is admitted.
-    Admitted(Vec<IpAddr>),
-    /// It is refused.
-    Denied(Denial),
-}
-
-/// Decides about a connection in one step, for callers that know the
-/// addresses. An address needs no resolution: pass it as the resolved one.
-pub fn decide(
-    policy: &NetworkPolicy,
-    target: &Target,
-    resolved: &[IpAddr],
-    own: &[IpAddr],
-) -> Verdict {
-    let judged = policy
-        .consider(target)
-        .and_then(|candidate| match target.host {
-            // What a resolver says about an address does not count.
-            Host::Address(address) => candidate.judge(&[address], own),
-            Host::Name(_) => candidate.judge(resolved, own),
-        });
-    judged.map_or_else(Verdict::Denied, Verdict::Admitted)
-}
-
 /// Why a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(

@@ -33,8 +33,8 @@ fn seated(desk: &mut ProviderDesk, workers: &[&str], now: i64) -> Vec<String> {
     told
 }
 
-fn refused(resets_at: Option<i64>) -> Answer {
-    Answer::Refused(UsageLimit {
+fn refused(resets_at: Option<i64>) -> ProviderAnswer {
+    ProviderAnswer::Refused(UsageLimit {
         resets_at: resets_at.map(at),
     })
 }
@@ -55,7 +55,7 @@ fn a_limit_parks_until_its_reset_and_then_one_step_asks() {
         parked("a", 100)
     );
     // Steps that began earlier carry no information about the limit.
-    assert_eq!(desk.ended("w.2", Answer::Answered, at(20)), None);
+    assert_eq!(desk.ended("w.2", ProviderAnswer::Answered, at(20)), None);
     assert_eq!(seated(&mut desk, &["w.1", "w.2"], 99), ["waits", "waits"]);
     assert_eq!(
         (desk.of("w.1", at(99)), desk.next("w.1")),
@@ -67,7 +67,10 @@ fn a_limit_parks_until_its_reset_and_then_one_step_asks() {
     let resumed = Some(ProviderChange::Resumed {
         provider: "a".into(),
     });
-    assert_eq!(desk.ended("w.1", Answer::Answered, at(600)), resumed);
+    assert_eq!(
+        desk.ended("w.1", ProviderAnswer::Answered, at(600)),
+        resumed
+    );
     assert_eq!(seated(&mut desk, &["w.1", "w.2"], 600), ["a", "a"]);
 }
 
@@ -104,7 +107,10 @@ fn a_first_parking_is_short_whatever_reset_is_stated() {
     let resumed = Some(ProviderChange::Resumed {
         provider: "a".into(),
     });
-    assert_eq!(desk.ended("w.1", Answer::Answered, at(301)), resumed);
+    assert_eq!(
+        desk.ended("w.1", ProviderAnswer::Answered, at(301)),
+        resumed
+    );
     // A provider that continues refusing is parked until the stated reset at
     // last.
     let mut now = 400;
@@ -158,12 +164,12 @@ fn lanes_of_other_providers_continue_and_a_fallback_takes_the_rest() {
     assert_eq!(seated(&mut desk, &all, 0), ["a", "b", "a"]);
     desk.ended("w.1", refused(Some(100)), at(0));
     assert_eq!(seated(&mut desk, &["w.1"], 1), ["b"]);
-    desk.ended("w.1", Answer::Answered, at(2));
+    desk.ended("w.1", ProviderAnswer::Answered, at(2));
     desk.ended("w.2", refused(Some(200)), at(3));
-    desk.ended("w.3", Answer::Unknown, at(3));
+    desk.ended("w.3", ProviderAnswer::Unknown, at(3));
     assert_eq!(seated(&mut desk, &all, 4), ["c", "c", "c"]);
     for worker in all {
-        desk.ended(worker, Answer::Answered, at(5));
+        desk.ended(worker, ProviderAnswer::Answered, at(5));
     }
     // One asks the lane's own again, the others stay where they can work.
     assert_eq!(seated(&mut desk, &all, 100), ["asks a", "c", "c"]);
@@ -175,7 +181,7 @@ fn a_probe_that_is_silent_leaves_the_provider_to_the_next() {
     desk.restore("a", at(100));
     assert_eq!(seated(&mut desk, &["w.1"], 99), ["waits"]);
     assert_eq!(seated(&mut desk, &["w.1"], 100), ["asks a"]);
-    assert_eq!(desk.ended("w.1", Answer::Unknown, at(101)), None);
+    assert_eq!(desk.ended("w.1", ProviderAnswer::Unknown, at(101)), None);
     assert_eq!(desk.next("w.2"), Some(at(100)));
     assert_eq!(seated(&mut desk, &["w.2"], 101), ["asks a"]);
     let parked: Vec<_> = desk.parked().collect();
@@ -237,8 +243,8 @@ proptest! {
                 let answer = match act {
                     0 => refused(Some(now + 20)),
                     1 => refused(None),
-                    2 => Answer::Answered,
-                    _ => Answer::Unknown,
+                    2 => ProviderAnswer::Answered,
+                    _ => ProviderAnswer::Unknown,
                 };
                 desk.ended(worker, answer, at(now));
             } else {

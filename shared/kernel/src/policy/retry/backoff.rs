@@ -114,7 +114,7 @@ impl Default for BackoffTable {
 
 /// Returns by how much a wait is longer: up to so many hundredths, as its seed
 /// decides.
-pub fn jitter(wait: Duration, percent: u32, seed: &str) -> Duration {
+pub(crate) fn jitter(wait: Duration, percent: u32, seed: &str) -> Duration {
     let share = sha256_hex(seed.as_bytes());
     let share = u32::from_str_radix(&share[..4], 16).unwrap_or(0);
     wait.saturating_mul(percent.min(100) * share) / (100 * 0xFFFF)

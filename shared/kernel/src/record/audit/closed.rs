@@ -1,13 +1,15 @@
 //! Issues that steps closed: row, witnesses and issue say the same.
 
-use super::witness::{WitnessRef, digest_of, passed, streamed};
+use super::witness::{WitnessRef, digest_of, is_red, passed, streamed};
 use super::{Audit, AuditRow, IssueState, LieCode, WitnessFile};
 use crate::json::canonical;
 use crate::turn::{ParsedInput, join_check};
 use serde_json::Value;
 
 /// A witness of a row, as its file has it.
-pub(super) struct Read<'a> {
+pub(super) struct ClosedWitness<'a> {
+    /// The reference as the row names it.
+    text: &'a str,
     pub(super) reference: WitnessRef,
     pub(super) document: &'a Value,
 }
@@ -39,6 +41,7 @@ impl<'a> Audit<'a> {
                 self.turn(issue, found, &witnesses);
                 self.mutation(issue, found, &witnesses);
                 self.verification(issue, found, &witnesses);
+                self.flaky(issue, found, &witnesses);
             }
             self.landing(issue, found, &witnesses);
             for read in &witnesses {
@@ -91,9 +94,9 @@ impl<'a> Audit<'a> {
 
     /// Reads the witnesses that a row names; those that are not what it names
     /// are lies.
-    fn witnesses(&mut self, issue: &str, found: &AuditRow) -> Vec<Read<'a>> {
+    fn witnesses(&mut self, issue: &str, found: &'a AuditRow) -> Vec<ClosedWitness<'a>> {
         let facts = self.facts;
-        let mut read: Vec<Read<'a>> = Vec::new();
+        let mut read: Vec<ClosedWitness<'a>> = Vec::new();
         let references: Vec<WitnessRef> = found
             .row
             .witness_refs
@@ -123,7 +126,8 @@ impl<'a> Audit<'a> {
                         .iter()
                         .any(|other| other.phase == reference.phase && other.digest == digest);
                     if digest == reference.digest {
-                        read.push(Read {
+                        read.push(ClosedWitness {
+                            text,
                             reference,
                             document,
                         });
@@ -151,9 +155,9 @@ impl<'a> Audit<'a> {
         &mut self,
         issue: &str,
         found: &AuditRow,
-        witnesses: &'r [Read<'a>],
+        witnesses: &'r [ClosedWitness<'a>],
         phase: &str,
-    ) -> Option<&'r Read<'a>> {
+    ) -> Option<&'r ClosedWitness<'a>> {
         let named = |reference: &str| {
             WitnessRef::parse(reference).is_some_and(|reference| reference.phase == phase)
         };
@@ -170,7 +174,7 @@ impl<'a> Audit<'a> {
     }
 
     /// Judges the turn again, by its evidence alone.
-    fn turn(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
+    fn turn(&mut self, issue: &str, found: &AuditRow, witnesses: &[ClosedWitness<'a>]) {
         let Some(read) = self.must_have(issue, found, witnesses, "turn") else {
             return;
         };
@@ -228,7 +232,7 @@ impl<'a> Audit<'a> {
     }
 
     /// Compares the witness of the close with the row.
-    fn mutation(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
+    fn mutation(&mut self, issue: &str, found: &AuditRow, witnesses: &[ClosedWitness<'a>]) {
         let Some(read) = self.must_have(issue, found, witnesses, "mutation") else {
             return;
         };
@@ -258,8 +262,8 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// Every verification that the row names and that decided has passed.
-    fn verification(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
+    /// The latest verification of the tree that the row's one judged has passed.
+    fn verification(&mut self, issue: &str, found: &AuditRow, witnesses: &[ClosedWitness<'a>]) {
         if let Some(said) = &found.row.verification {
             let witness = said.witness_ref.as_deref().unwrap_or("no witness");
             if said.class != "passed" || !found.row.witness_refs.contains(witness) {
@@ -271,9 +275,15 @@ impl<'a> Audit<'a> {
                 );
             }
         }
+        // Others judged states that did not land.
+        let named = found.row.verification.as_ref();
+        let named = named.and_then(|said| said.witness_ref.as_deref());
+        let tree = |read: &ClosedWitness<'a>| read.document["before"]["tree"].as_str();
+        let judged = witnesses.iter().find(|read| Some(read.text) == named);
         let decided = witnesses
             .iter()
             .filter(|read| read.reference.is_verification())
+            .filter(|read| judged.is_none_or(|judged| tree(read) == tree(judged)))
             .max_by_key(|read| read.document["finishedAt"].as_str().unwrap_or_default());
         let Some(read) = decided else {
             self.lie(
@@ -294,8 +304,36 @@ impl<'a> Audit<'a> {
         }
     }
 
+    /// The row lists every verification that failed on the tree that passed, and
+    /// no other.
+    fn flaky(&mut self, issue: &str, found: &AuditRow, witnesses: &[ClosedWitness<'a>]) {
+        let of_kind = || {
+            let all = witnesses.iter();
+            all.filter(|read| read.reference.is_verification())
+        };
+        let tree = |read: &ClosedWitness<'a>| read.document["before"]["tree"].as_str();
+        let passed_trees: Vec<_> = of_kind()
+            .filter(|read| passed(read.document))
+            .map(tree)
+            .collect();
+        let mut failed: Vec<&str> = of_kind()
+            .filter(|read| is_red(read.document) && passed_trees.contains(&tree(read)))
+            .map(|read| read.text)
+            .collect();
+        failed.sort_unstable();
+        let listed: Vec<&str> = found.row.flaky_refs.iter().collect();
+        if listed != failed {
+            self.lie(
+                LieCode::FlakyDisagrees,
+                format!("{issue}: {}", self.row_place(found.line)),
+                failed.join(", "),
+                listed.join(", "),
+            );
+        }
+    }
+
     /// Compares what a command printed with what its witness says.
-    fn streams(&mut self, issue: &str, read: &Read<'a>) {
+    fn streams(&mut self, issue: &str, read: &ClosedWitness<'a>) {
         let facts = self.facts;
         for stream in streamed(&read.reference, read.document) {
             let Some(file) = facts.streams.get(&stream.name) else {

@@ -1,6 +1,6 @@
 //! The commit that a closed issue landed as.
 
-use super::closed::Read;
+use super::closed::ClosedWitness;
 use super::{Audit, AuditRow, CommitFacts, LieCode};
 use crate::policy::landing::LandingRecord;
 use crate::record::trailers::LandingTrailers;
@@ -8,7 +8,12 @@ use crate::record::trajectory::action;
 
 impl<'a> Audit<'a> {
     /// Compares the landing that a row records with the commit.
-    pub(super) fn landing(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
+    pub(super) fn landing(
+        &mut self,
+        issue: &str,
+        found: &AuditRow,
+        witnesses: &[ClosedWitness<'a>],
+    ) {
         let Some(record) = &found.row.landing else {
             self.unlanded(issue, found, witnesses);
             return;
@@ -38,7 +43,7 @@ impl<'a> Audit<'a> {
 
     /// Compares the commit of work that stayed on its branch, as far as the
     /// repository still has it.
-    fn unlanded(&mut self, issue: &str, found: &AuditRow, witnesses: &[Read<'a>]) {
+    fn unlanded(&mut self, issue: &str, found: &AuditRow, witnesses: &[ClosedWitness<'a>]) {
         let facts = self.facts;
         let Some(id) = facts.commit_of(found).filter(|_| found.row.world.is_none()) else {
             return;
@@ -87,7 +92,7 @@ impl<'a> Audit<'a> {
         issue: &str,
         found: &AuditRow,
         commit: &CommitFacts,
-        witnesses: &[Read<'a>],
+        witnesses: &[ClosedWitness<'a>],
     ) -> bool {
         let row = &found.row;
         let place = format!("{issue}: {}", commit.id);
@@ -145,7 +150,7 @@ impl<'a> Audit<'a> {
         place: &str,
         found: &AuditRow,
         trailers: &LandingTrailers,
-        witnesses: &[Read<'a>],
+        witnesses: &[ClosedWitness<'a>],
     ) {
         let document = |phase: &str| {
             let mut read = witnesses.iter();
@@ -200,7 +205,7 @@ impl<'a> Audit<'a> {
     }
 
     /// A verification of the step that passed judged the commit's tree.
-    fn verified(&mut self, issue: &str, witnesses: &[Read<'a>], commit: &CommitFacts) {
+    fn verified(&mut self, issue: &str, witnesses: &[ClosedWitness<'a>], commit: &CommitFacts) {
         let mut trees = witnesses
             .iter()
             .filter(|read| read.reference.is_verification())

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Everything that is compared.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct AuditFacts {
     /// The trajectory's file, for places.
     pub trajectory: String,
     /// Issue memory's file, for places.
@@ -20,7 +20,7 @@ pub struct Facts {
     pub issues: BTreeMap<String, IssueState>,
     /// The changes of issues made outside a transaction and that the operator
     /// has not accepted.
-    pub outside: Vec<OutsideChange>,
+    pub outside: Vec<UnsealedChange>,
     /// The files of witnesses, by the reference that names them.
     pub witnesses: BTreeMap<String, WitnessFile>,
     /// What streams are now; those that are gone are absent.
@@ -57,7 +57,7 @@ pub struct IssueState {
 
 /// A change of an issue made outside a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutsideChange {
+pub struct UnsealedChange {
     /// The issue; empty where it is unknown which ones changed.
     pub issue: String,
     /// Whether it closed the issue.

@@ -48,6 +48,7 @@ lies! {
     CloseDisagrees = "row and witness of the close disagree";
     VerificationDisagrees = "the row's verification is not one that it names a witness of";
     VerificationFailed = "the verification did not pass";
+    FlakyDisagrees = "the verifications that failed on the tree that passed are not those that the row lists as flaky";
     TreeUnverified = "the commit's tree is not one that was verified";
     CommitMissing = "the landed commit is not in the repository";
     CommitUnreachable = "the landed commit is not in the target's first-parent history";

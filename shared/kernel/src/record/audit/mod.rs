@@ -1,7 +1,7 @@
 //! Whether rows, issues, witnesses and commits say the same, judged from what
 //! the files hold alone (`isolation.md` 6, 14).
 //!
-//! Pure: the caller collects the [`Facts`], this module compares them. What
+//! Pure: the caller collects the [`AuditFacts`], this module compares them. What
 //! contradicts something else is a [`Lie`]; what cannot be checked is a note.
 
 mod closed;
@@ -12,8 +12,8 @@ mod lie;
 mod witness;
 
 pub use facts::{
-    AuditRow, CommitFacts, Facts, IssueState, OutsideChange, SignaturePolicy, SignatureState,
-    StreamFile, WitnessFile,
+    AuditFacts, AuditRow, CommitFacts, IssueState, SignaturePolicy, SignatureState, StreamFile,
+    UnsealedChange, WitnessFile,
 };
 pub use lie::{Lie, LieCode};
 pub use witness::{StreamName, WitnessRef, digest_of, streams_of};
@@ -37,7 +37,7 @@ pub struct AuditReport {
 }
 
 /// Compares everything with everything.
-pub fn audit(facts: &Facts) -> AuditReport {
+pub fn audit(facts: &AuditFacts) -> AuditReport {
     let mut audit = Audit {
         facts,
         report: AuditReport::default(),
@@ -51,7 +51,7 @@ pub fn audit(facts: &Facts) -> AuditReport {
 }
 
 struct Audit<'a> {
-    facts: &'a Facts,
+    facts: &'a AuditFacts,
     report: AuditReport,
 }
 
@@ -179,7 +179,7 @@ impl Audit<'_> {
     }
 }
 
-impl Facts {
+impl AuditFacts {
     /// Returns the commit that a step's row or its witness of the close names.
     fn commit_of<'a>(&'a self, found: &'a AuditRow) -> Option<&'a str> {
         if let Some(record) = &found.row.landing {

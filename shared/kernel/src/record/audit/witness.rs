@@ -1,8 +1,9 @@
 //! Witness references, and what their documents say.
 
+use crate::failure::FailureClass;
 use crate::json::canonical::{canonical_value, sha256_hex};
 use crate::json::token;
-use crate::policy::landing::ROUNDS;
+use crate::policy::landing::verification_rounds;
 use serde_json::Value;
 
 /// A reference to a witness document: `ciwitness://<step>/<phase>/<digest>`.
@@ -46,7 +47,7 @@ impl WitnessRef {
 
     /// Returns whether it is a verification's.
     pub fn is_verification(&self) -> bool {
-        self.phase == "verify" || ROUNDS.contains(&self.phase.as_str())
+        verification_rounds().any(|round| round == self.phase)
     }
 }
 
@@ -99,4 +100,15 @@ pub(super) fn passed(document: &Value) -> bool {
     let exit = &document["exit"];
     let classes = document["failureClasses"].as_array();
     exit["cause"] == "exited" && exit["code"] == 0 && classes.is_some_and(Vec::is_empty)
+}
+
+/// Returns whether a verification's witness says that its command ran to its
+/// end and failed.
+pub(super) fn is_red(document: &Value) -> bool {
+    let red = [FailureClass::CheckFailed, FailureClass::LandingCheckFailed];
+    let classes = document["failureClasses"].as_array();
+    classes.is_some_and(|classes| {
+        let mut classes = classes.iter().map(|class| class.as_str().unwrap_or(""));
+        classes.len() > 0 && classes.all(|class| red.iter().any(|red| red.as_str() == class))
+    })
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many times an issue's step may be cut by the death of the harness in a
 /// batch, before the issue is not dispatched again.
-pub const TAKE_OVER_BOUND: u32 = 5;
+pub(crate) const TAKE_OVER_BOUND: u32 = 5;
 
 /// How many attempts of an issue may fail by themselves in a batch: more are
 /// not policy's will, whose own limit is at most this.
@@ -173,7 +173,7 @@ impl IssueRecord {
     }
 
     /// Returns whether the issue must not be dispatched again in the batch:
-    /// the policy escalated it, or it was taken over [`TAKE_OVER_BOUND`] times or
+    /// the policy escalated it, or it was taken over `TAKE_OVER_BOUND` times or
     /// attempted 100 times.
     pub fn is_used_up(&self) -> bool {
         self.escalated || self.take_overs() >= TAKE_OVER_BOUND || self.attempts() >= ATTEMPTS_MAX

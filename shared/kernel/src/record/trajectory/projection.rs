@@ -24,18 +24,18 @@ pub enum ProjectionMode {
 /// No projection mode bears this text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown projection mode `{0}`; expected latest, failed or retry-needed")]
-pub struct UnknownMode(pub String);
+pub struct UnknownProjectionMode(pub String);
 
 impl FromStr for ProjectionMode {
-    type Err = UnknownMode;
+    type Err = UnknownProjectionMode;
 
     /// Reads `retry-needed` and `retry_needed` alike.
-    fn from_str(text: &str) -> Result<Self, UnknownMode> {
+    fn from_str(text: &str) -> Result<Self, UnknownProjectionMode> {
         match text {
             "latest" => Ok(Self::Latest),
             "failed" => Ok(Self::Failed),
             "retry-needed" | "retry_needed" => Ok(Self::RetryNeeded),
-            other => Err(UnknownMode(other.to_owned())),
+            other => Err(UnknownProjectionMode(other.to_owned())),
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Rows that a killed worker could not write any more (`contracts.md` 6).
 
-use super::{StepRow, action};
+use super::{RetryRecord, StepRow, action};
 use crate::issue::lease::default_lease_id;
 use crate::json::reference::{self, LeaseHandoff, WorkOutcome};
 use crate::json::time;
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// When rows that are missing are looked for.
@@ -93,9 +95,44 @@ impl ClosedIssue {
     }
 }
 
+/// The step that blocked an issue, with what its row says: the issue keeps it,
+/// because the row is written later.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockedBy {
+    /// The step.
+    pub step_id: String,
+    /// Its worker.
+    pub worker_id: String,
+    /// The generation of the lease that it ran under.
+    pub generation: u64,
+    /// Why it failed, the cause first.
+    pub failure_classes: Vec<String>,
+    /// What the retry policy decided.
+    pub retry: RetryRecord,
+}
+
+impl BlockedBy {
+    /// Returns the row of the step, as far as it can still be known.
+    pub fn recovered_row(&self, issue_id: &str, batch_id: &str, now: Timestamp) -> StepRow {
+        let result = "retry_needed_lease_active";
+        let mut row = StepRow::new(&self.step_id, action::WORKER_LOOP, result, now);
+        row.started_at = Some(now.into());
+        row.recovered = true;
+        row.generation = Some(self.generation);
+        row.batch_id = Some(batch_id.to_owned());
+        row.next_step = Some("issue_lease_renew".to_owned());
+        row.worker_id = Some(self.worker_id.clone());
+        row.issue_id = Some(issue_id.to_owned());
+        row.failure_classes.clone_from(&self.failure_classes);
+        row.retry = Some(self.retry.clone());
+        row
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::retry::{RetryPolicy, decide};
 
     fn now() -> Timestamp {
         "2026-03-05T10:00:00Z".parse().unwrap()
@@ -151,5 +188,23 @@ mod tests {
     fn a_step_id_of_another_shape_leaves_the_assignee_as_the_worker() {
         let row = closed("by hand").recovered_row("hb1_x", "work", now());
         assert_eq!(row.worker_id.as_deref(), Some("somebody"));
+    }
+
+    #[test]
+    fn the_recovered_row_of_a_blocked_issue_counts_as_its_failed_attempt() {
+        let decision = decide(&RetryPolicy::embedded().unwrap(), &["check_failed"], 1);
+        let blocked = BlockedBy {
+            step_id: "w.2.a.1.3".into(),
+            worker_id: "w.2".into(),
+            generation: 3,
+            failure_classes: vec!["check_failed".into()],
+            retry: RetryRecord::from(&decision),
+        };
+        let row = blocked.recovered_row("a.1", "hb1_x", now());
+        assert!(row.recovered && !row.succeeded());
+        assert_eq!(row.step_id, "w.2.a.1.3");
+        assert_eq!(row.retry, Some(blocked.retry.clone()));
+        let text = serde_json::to_string(&blocked).unwrap();
+        assert_eq!(serde_json::from_str::<BlockedBy>(&text).unwrap(), blocked);
     }
 }

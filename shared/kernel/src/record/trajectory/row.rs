@@ -29,7 +29,7 @@ pub(crate) const STEP_KIND: &str = "premath.harness.step.v1";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {
-    /// How it ended, as in `ok` or `check_failed`.
+    /// How it ended, as in `passed` or `check_failed`.
     #[serde(deserialize_with = "text")]
     pub class: String,
     /// Its witness.
@@ -192,6 +192,11 @@ pub struct StepRow {
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     #[schemars(!skip_deserializing)]
     pub verification: Option<Verification>,
+    /// The witnesses of verifications that failed, and passed when they were
+    /// repeated on the same tree (ours).
+    #[serde(skip_deserializing, skip_serializing_if = "RefSet::is_empty")]
+    #[schemars(!skip_deserializing)]
+    pub flaky_refs: RefSet,
     /// What comes next (ours).
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     #[schemars(!skip_deserializing)]
@@ -301,6 +306,7 @@ impl StepRow {
             finished_at: Stamp::at(finished_at),
             failure_classes: Vec::new(),
             verification: None,
+            flaky_refs: RefSet::new(),
             next_step: None,
             generation: None,
             worker_id: None,
@@ -342,6 +348,7 @@ impl StepRow {
             step_kind: STEP_KIND,
             failure_classes: classes.into_iter().map(|class| class.0).collect(),
             verification: ours(&mut rest, "verification"),
+            flaky_refs: ours(&mut rest, "flakyRefs").unwrap_or_default(),
             next_step,
             generation: ours(&mut rest, "generation"),
             worker_id,

@@ -26,7 +26,7 @@ pub struct WorkContext {
 
 /// A document that is not a turn's witness.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ContextError {
+pub enum WorkContextError {
     /// It is of another kind.
     #[error("it must be the witness of a turn, `witnessKind` \"{TURN_KIND}\"")]
     Kind,
@@ -41,19 +41,19 @@ impl WorkContext {
     ///
     /// # Errors
     ///
-    /// [`ContextError`].
-    pub fn compute(mut witness: Value, row: Option<&StepRow>) -> Result<Self, ContextError> {
+    /// [`WorkContextError`].
+    pub fn compute(mut witness: Value, row: Option<&StepRow>) -> Result<Self, WorkContextError> {
         if witness["witnessKind"] != TURN_KIND {
-            return Err(ContextError::Kind);
+            return Err(WorkContextError::Kind);
         }
         let digest = canonical::sha256_hex(canonical::canonical_value(&witness).as_bytes());
         let step_id = match witness["stepId"].as_str() {
             Some(id) if !id.trim().is_empty() => id.to_owned(),
-            _ => return Err(ContextError::Missing("stepId")),
+            _ => return Err(WorkContextError::Missing("stepId")),
         };
         let input = witness["input"].take();
         if !input.is_object() {
-            return Err(ContextError::Missing("input"));
+            return Err(WorkContextError::Missing("input"));
         }
         let recorded = &witness["joinCheck"]["witness"]["digests"]["joinSetDigest"];
         Ok(Self {

@@ -27,9 +27,9 @@ mod selection;
 mod transport;
 
 pub use carry::{Carried, NotCarried, TransportOutcome, TransportWitness, may_be_placed};
-pub use context::{ContextError, WorkContext};
+pub use context::{WorkContext, WorkContextError};
 pub use judge::{Crossing, DestinationGate, GateWitness, Judged};
-pub use profile::{Acceptance, Demand, WORLD_FILE, WorldError, WorldProfile};
+pub use profile::{AcceptedWorld, Demand, WORLD_FILE, WorldError, WorldProfile};
 pub use selection::WorldSelection;
 pub use transport::{Transport, cross};
 

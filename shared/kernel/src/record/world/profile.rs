@@ -33,7 +33,7 @@ pub struct WorldProfile {
     pub offers: BTreeSet<String>,
     /// Whose turns it takes, made under which policy.
     #[serde(default)]
-    pub accepts: Vec<Acceptance>,
+    pub accepts: Vec<AcceptedWorld>,
     /// How far its gate asks a turn to come.
     #[serde(default)]
     pub require: Demand,
@@ -46,7 +46,8 @@ pub struct WorldProfile {
 /// A world whose turns are taken.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Acceptance {
+#[schemars(rename = "Acceptance")]
+pub struct AcceptedWorld {
     /// The world that they come from.
     pub world_id: String,
     /// The digest of the mutation policy that they were made under.

@@ -50,7 +50,7 @@ pub(super) fn admission_classes(
     turn: &Normalized,
     constraints: &Constraints,
     binding: &MutationBinding,
-    demand: Demand,
+    demand: AdmissionDemand,
 ) -> BTreeSet<FailureClass> {
     let case = Case {
         turn,
@@ -85,14 +85,14 @@ pub struct BrokenRule {
     pub derived: bool,
     /// What would satisfy the rule.
     pub asks: &'static str,
-    /// The first places where it is broken, at most [`PLACES`].
+    /// The first places where it is broken, at most `PLACES`.
     pub breaches: Vec<Breach>,
     /// How many more places there are.
     pub more: usize,
 }
 
 /// The most places of one rule that are reported one by one.
-pub const PLACES: usize = 20;
+pub(crate) const PLACES: usize = 20;
 
 /// What a rule keeps a turn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -142,7 +142,7 @@ pub fn notes() -> Vec<RuleNote> {
 
 /// What a kind of change demands of its admission.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Demand {
+pub(super) struct AdmissionDemand {
     pub(super) claim: &'static str,
     pub(super) verification: bool,
 }
@@ -151,7 +151,7 @@ pub(super) struct Demand {
 #[derive(Clone, Copy, Debug)]
 struct Step<'a> {
     binding: &'a MutationBinding,
-    demand: Demand,
+    demand: AdmissionDemand,
 }
 
 /// What the rules read.

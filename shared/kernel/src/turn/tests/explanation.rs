@@ -1,7 +1,8 @@
 //! The explanation of a broken rule.
 
 use super::{closed, read};
-use crate::turn::{PLACES, explain, normalize};
+use crate::turn::gate::PLACES;
+use crate::turn::{explain, normalize};
 use serde_json::{Value, json};
 
 /// Returns what is found by one rule of a turn.

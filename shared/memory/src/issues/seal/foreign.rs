@@ -114,7 +114,7 @@ impl ForeignRow {
 
 /// Which foreign rows are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Acceptance {
+pub enum ForeignSelection {
     /// Those of the named issues.
     Issues(BTreeSet<String>),
     /// All of them.
@@ -216,8 +216,8 @@ impl ForeignList {
     /// # Errors
     ///
     /// The ids that are not on the list.
-    pub(super) fn named(&self, which: &Acceptance) -> Result<Vec<ForeignRow>, Vec<String>> {
-        let Acceptance::Issues(ids) = which else {
+    pub(super) fn named(&self, which: &ForeignSelection) -> Result<Vec<ForeignRow>, Vec<String>> {
+        let ForeignSelection::Issues(ids) = which else {
             return Ok(self.rows.values().cloned().collect());
         };
         let missing: Vec<String> = ids

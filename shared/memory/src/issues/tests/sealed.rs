@@ -1,7 +1,7 @@
 //! Changes made outside a transaction are found, and nothing else is.
 
 use super::*;
-use crate::issues::{Acceptance, ForeignKind, ForeignRow, OutsideChange};
+use crate::issues::{ForeignKind, ForeignRow, ForeignSelection, OutsideChange};
 use premath_kernel::authority::OperatorOverride;
 use std::io::Write;
 
@@ -31,7 +31,7 @@ fn transactions_of_several_processes_are_no_change_from_outside() {
     claim_one(&one, "a").unwrap();
     claim_one(&two, "b").unwrap();
     claim_one(&one, "c").unwrap();
-    assert!(one.compact(Compaction::Now).unwrap());
+    assert!(one.compact(CompactionRule::Now).unwrap());
     assert!(found(&two).is_empty());
     assert!(found(&one).is_empty());
     assert!(found(&scratch.open()).is_empty());
@@ -188,7 +188,7 @@ fn accept(memory: &IssueMemory, ids: &[&str]) -> Result<Vec<ForeignRow>, ChangeE
     let ids = ids.iter().map(|id| (*id).to_owned()).collect();
     memory.accept_foreign(
         &operator(Some("mine")),
-        &Acceptance::Issues(ids),
+        &ForeignSelection::Issues(ids),
         |_| Ok(()),
     )
 }
@@ -215,7 +215,7 @@ fn an_edited_row_is_reported_through_every_transaction_until_it_is_accepted() {
     ];
     for _ in 0..3 {
         let memory = scratch.open();
-        assert!(memory.compact(Compaction::Now).is_ok());
+        assert!(memory.compact(CompactionRule::Now).is_ok());
         memory.check_seal().unwrap();
         assert_eq!(foreign(&memory), expected);
     }
@@ -233,7 +233,10 @@ fn an_edited_row_is_reported_through_every_transaction_until_it_is_accepted() {
     assert!(accept(&memory, &["x-0000"]).is_err());
     assert!(
         memory
-            .accept_foreign(&operator(None), &Acceptance::All, |_| Ok::<_, ChangeError>(
+            .accept_foreign(&operator(None), &ForeignSelection::All, |_| Ok::<
+                _,
+                ChangeError,
+            >(
                 ()
             ))
             .is_err()
@@ -255,7 +258,7 @@ fn an_acceptance_that_cannot_be_recorded_accepts_nothing() {
     let memory = scratch.open();
     claim_one(&memory, "a").unwrap();
     append(&scratch, "{\"id\":\"new\",\"title\":\"t\"}\n");
-    let failed = memory.accept_foreign(&operator(Some("r")), &Acceptance::All, |_| {
+    let failed = memory.accept_foreign(&operator(Some("r")), &ForeignSelection::All, |_| {
         Err(ChangeError::Invalid("no room".to_owned()))
     });
     assert!(failed.is_err());

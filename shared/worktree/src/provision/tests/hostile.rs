@@ -2,6 +2,7 @@
 //! cannot be worked in.
 
 use super::*;
+use premath_memory::lane_record::LaneRecord;
 use rustix::fs::{CWD, FileType, Mode, mkdirat, mknodat};
 use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -196,33 +197,23 @@ fn a_folder_of_another_process_in_a_lanes_place_stays_and_the_lane_gets_another_
 }
 
 #[test]
-fn between_steps_a_lane_is_made_anew_and_a_persons_worktree_is_not() {
-    let (scratch, git) = Scratch::new();
+fn what_a_lane_kept_for_a_person_outlives_the_lane() {
+    let (scratch, _git) = Scratch::new();
     scratch.ready(1);
     nest(&scratch.lane(1), 400);
     let salvage = scratch.admin(1).join("premath-salvage/issue/1");
     fs::create_dir_all(&salvage).unwrap();
     fs::write(salvage.join("kept"), "work").unwrap();
-    let remade = scratch
-        .provision(1)
-        .remake("lane-01", "it was broken")
-        .unwrap();
-    assert_eq!(remade.fate, Fate::Remade("it was broken".to_owned()));
+    fs::write(
+        scratch.admin(1).join("HEAD"),
+        "neither a branch nor a commit",
+    )
+    .unwrap();
+    let fates = scratch.ready(1);
+    assert!(matches!(fates[..], [Fate::Remade(_)]), "{fates:?}");
     is_usable(&scratch.lane(1));
     let kept = "premath-salvage/premath-lane-01-1/issue/1/kept";
     assert!(scratch.repository.join(".git").join(kept).exists());
-    let name = lane_at(&scratch.repository, &scratch.lane(1)).unwrap();
-    assert_eq!(name.as_deref(), Some("lane-01"));
-    let mine = scratch.root.join("lane-02");
-    git.worktree("mine", &mine, None).unwrap();
-    assert_eq!(scratch.ready(2), [Fate::Kept, Fate::Kept]);
-    assert_eq!(lane_at(&scratch.repository, &mine).unwrap(), None);
-    let refused = scratch
-        .provision(2)
-        .remake("lane-02", "it was broken")
-        .unwrap();
-    assert!(matches!(refused.fate, Fate::Refused(_)), "{refused:?}");
-    assert!(mine.join("a.txt").exists());
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(super) struct Lane {
 
 impl Lane {
     /// A lane that the harness made itself.
-    fn provisioned() -> Self {
+    pub(super) fn provisioned() -> Self {
         let lane = Self::new();
         let mark = lane.tree.git_folder().join(crate::ownership::MARK);
         fs::write(mark, "").unwrap();

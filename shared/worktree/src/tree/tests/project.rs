@@ -43,16 +43,16 @@ fn a_filter_counts_where_it_is_both_configured_and_named() {
     let lane = Lane::new();
     lane.write(
         "deep/.gitattributes",
-        "# filter=no\n*.bin filter=lfs -text\n",
+        "# filter=no\n*.bin filter=crypt -text\n",
     );
     lane.tree.commit(&TEXT).unwrap().unwrap();
     assert_eq!(lane.tree.external_filters().unwrap(), None);
     let mut config = lane.tree.repository.config().unwrap();
     config.set_str("filter.other.clean", "x").unwrap();
     assert_eq!(lane.tree.external_filters().unwrap(), None);
-    config.set_str("filter.lfs.process", "git-lfs").unwrap();
+    config.set_str("filter.crypt.process", "crypt").unwrap();
     let found = lane.tree.external_filters().unwrap();
-    assert_eq!(found.as_deref(), Some("lfs"));
+    assert_eq!(found.as_deref(), Some("crypt"));
 }
 
 #[test]

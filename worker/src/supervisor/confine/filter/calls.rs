@@ -8,6 +8,7 @@ pub(super) use generic::*;
 
 /// Calls with one number everywhere.
 pub(super) const CLONE3: i64 = 435;
+pub(super) const CLOSE_RANGE: i64 = 436;
 pub(super) const OPENAT2: i64 = 437;
 const FCHMODAT2: i64 = 452;
 const IO_URING: [i64; 3] = [425, 426, 427];

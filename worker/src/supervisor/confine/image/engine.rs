@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Read};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 
@@ -24,7 +24,7 @@ const ID_DIGITS: usize = 64;
 
 /// The program that has images.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Engine {
+pub(crate) struct Engine {
     program: PathBuf,
 }
 
@@ -89,7 +89,7 @@ impl Engine {
     /// # Errors
     ///
     /// [`EngineError::Missing`].
-    pub fn find(path: &OsStr) -> Result<Self, EngineError> {
+    pub(crate) fn find(path: &OsStr) -> Result<Self, EngineError> {
         let is_program = |path: &PathBuf| {
             std::fs::metadata(path)
                 .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
@@ -101,11 +101,6 @@ impl Engine {
             .find(is_program)
             .map(|program| Self { program })
             .ok_or(EngineError::Missing)
-    }
-
-    /// Returns where the program is.
-    pub fn program(&self) -> &Path {
-        &self.program
     }
 
     /// Reads what the engine knows about a local image.
@@ -294,6 +289,7 @@ fn read(text: &str) -> Result<Inspected, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn both_programs_answers_are_read() {
@@ -331,7 +327,7 @@ mod tests {
         let path = std::env::join_paths([Path::new("bin"), folder.path()]).unwrap();
         assert!(matches!(Engine::find(&path), Err(EngineError::Missing)));
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        assert_eq!(Engine::find(&path).unwrap().program(), program);
+        assert_eq!(Engine::find(&path).unwrap().program, program);
         assert!(matches!(
             Engine::find(OsStr::new(".")),
             Err(EngineError::Missing)

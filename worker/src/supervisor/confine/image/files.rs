@@ -23,7 +23,7 @@ pub struct ImageFiles {
 
 /// Something in the root folder of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum RootEntry {
     /// A file or folder.
     File {
         /// Where it is.
@@ -40,7 +40,7 @@ pub enum Entry {
     },
 }
 
-impl Entry {
+impl RootEntry {
     /// Returns where a command sees it.
     pub fn at(&self) -> &Path {
         match self {
@@ -60,16 +60,16 @@ impl ImageFiles {
     }
 
     /// Returns what is in the root folder of the image and is shown, by name.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<RootEntry> {
         let found = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let mut entries: Vec<Entry> = found
+        let mut entries: Vec<RootEntry> = found
             .filter(|entry| !NOT_SHOWN.iter().any(|name| entry.file_name() == *name))
             .map(|entry| {
                 let from = entry.path();
                 let at = Path::new("/").join(entry.file_name());
                 match fs::read_link(&from) {
-                    Ok(to) => Entry::Link { to, at },
-                    Err(_) => Entry::File { from, at },
+                    Ok(to) => RootEntry::Link { to, at },
+                    Err(_) => RootEntry::File { from, at },
                 }
             })
             .collect();

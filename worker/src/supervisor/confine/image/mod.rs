@@ -10,8 +10,9 @@ mod engine;
 mod files;
 mod unpack;
 
-pub use engine::{Engine, EngineError};
-pub use files::{Entry, ImageFiles};
+pub(crate) use engine::Engine;
+pub use engine::EngineError;
+pub use files::{ImageFiles, RootEntry};
 pub use unpack::UnpackError;
 
 use premath_kernel::policy::sandbox::ContainerImage;

@@ -21,7 +21,7 @@ mod restrict;
 mod view;
 
 pub(in crate::supervisor) use record::{OrderEnd, Record};
-pub use view::{Bounds, Loopback, Relay, View, ViewEntry};
+pub use view::{CommandBounds, Loopback, PortRelay, View, ViewEntry};
 
 use super::super::command::CommandSpec;
 use super::super::message::{Begin, OsText};
@@ -43,7 +43,7 @@ pub(in crate::supervisor) const INIT: &str = "confine-init";
 const MISSED: Signal = Signal::USR1;
 
 /// Where everything of ours is in a view.
-pub const OWN: &str = "/premath";
+pub(crate) const OWN: &str = "/premath";
 
 /// Runs this process as launcher or init, if it was started so.
 pub(in crate::supervisor) fn main(mode: &str) -> Option<ExitCode> {
@@ -108,7 +108,7 @@ pub(in crate::supervisor) fn spawn(
     clippy::disallowed_methods,
     reason = "this is the supervisor's module; a person waits for the command"
 )]
-pub fn run(spec: CommandSpec) -> io::Result<u8> {
+pub(crate) fn run(spec: CommandSpec) -> io::Result<u8> {
     let begin = Begin::new(0, spec);
     let order = Order {
         view: begin.view.unwrap_or_default(),
@@ -150,7 +150,7 @@ pub fn run(spec: CommandSpec) -> io::Result<u8> {
     clippy::disallowed_methods,
     reason = "this is the supervisor's module; the trial ends before any lane begins"
 )]
-pub fn works() -> Result<(), String> {
+pub(crate) fn works() -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| format!("{error}{}", advice());
     let places = ["/usr", "/bin", "/lib", "/lib64"]
         .into_iter()
@@ -161,7 +161,7 @@ pub fn works() -> Result<(), String> {
             .map(ViewEntry::as_it_is)
             .collect(),
         network: Some(Loopback::default()),
-        bounds: Bounds::default(),
+        bounds: CommandBounds::default(),
     };
     let order = Order {
         view,

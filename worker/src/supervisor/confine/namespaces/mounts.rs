@@ -52,7 +52,7 @@ const KERNEL: [&str; 8] = [
 /// Makes the view the whole file system of this process and of its children.
 pub(super) fn lay_out(view: &View) -> io::Result<()> {
     found()?;
-    let mut tree = Tree::begin()?;
+    let mut tree = MountedView::begin()?;
     tree.devices()?;
     for place in &view.places {
         tree.add(place).map_err(|error| {
@@ -114,13 +114,13 @@ enum Access {
 }
 
 /// A view in the making.
-struct Tree {
+struct MountedView {
     root: OwnedFd,
     /// What was mounted where, by its path in the view.
     mounted: BTreeMap<PathBuf, Access>,
 }
 
-impl Tree {
+impl MountedView {
     fn begin() -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = while_doing(

@@ -1,7 +1,7 @@
 //! Ports of the loopback interface whose connections go to unix sockets of the
 //! harness: the only way out of the command's network.
 
-use super::view::{Loopback, Relay};
+use super::view::{Loopback, PortRelay};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::mount::{UnmountFlags, unmount};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const CONNECTIONS: usize = 128;
 const CHUNK: usize = 32 << 10;
 
 /// A port that is listened to, and where its connections go.
-pub(super) struct Door {
+pub(super) struct ForwardedPort {
     listener: TcpListener,
     /// The folder of the socket, which stays in reach of this process alone.
     folder: Arc<OwnedFd>,
@@ -32,7 +32,7 @@ pub(super) struct Door {
 /// Listens to the ports, and takes the sockets' folders out of the view: over a
 /// unix socket the command could pass descriptors to the harness, and to close
 /// one may block for ever (`SO_LINGER`, socket(7)).
-pub(super) fn listen(network: &Loopback) -> io::Result<Vec<Door>> {
+pub(super) fn listen(network: &Loopback) -> io::Result<Vec<ForwardedPort>> {
     let mut folders = BTreeMap::new();
     for relay in &network.relays {
         let at = relay.socket().parent().unwrap_or(Path::new("/"));
@@ -51,7 +51,7 @@ pub(super) fn listen(network: &Loopback) -> io::Result<Vec<Door>> {
     doors.collect()
 }
 
-fn door(relay: &Relay, folder: &Arc<OwnedFd>) -> io::Result<Door> {
+fn door(relay: &PortRelay, folder: &Arc<OwnedFd>) -> io::Result<ForwardedPort> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, relay.port)).map_err(|error| {
         let port = relay.port;
         io::Error::new(
@@ -59,7 +59,7 @@ fn door(relay: &Relay, folder: &Arc<OwnedFd>) -> io::Result<Door> {
             format!("cannot listen to port {port}: {error}"),
         )
     })?;
-    Ok(Door {
+    Ok(ForwardedPort {
         listener,
         folder: Arc::clone(folder),
         name: relay.socket().file_name().unwrap_or_default().to_owned(),
@@ -67,7 +67,7 @@ fn door(relay: &Relay, folder: &Arc<OwnedFd>) -> io::Result<Door> {
 }
 
 /// Passes connections on, in threads of their own.
-pub(super) fn serve(doors: Vec<Door>) -> io::Result<()> {
+pub(super) fn serve(doors: Vec<ForwardedPort>) -> io::Result<()> {
     let open = Arc::new(AtomicUsize::new(0));
     for door in doors {
         let open = Arc::clone(&open);
@@ -81,7 +81,7 @@ fn named(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread.stack_size(128 << 10).spawn(work).map(drop)
 }
 
-fn accept(door: &Door, open: &Arc<AtomicUsize>) {
+fn accept(door: &ForwardedPort, open: &Arc<AtomicUsize>) {
     for client in door.listener.incoming() {
         let Ok(client) = client else { continue };
         if open.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {

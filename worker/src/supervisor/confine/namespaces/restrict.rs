@@ -2,7 +2,7 @@
 
 use super::super::no_core;
 use super::identity;
-use super::view::Bounds;
+use super::view::CommandBounds;
 use super::while_doing;
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
@@ -24,7 +24,7 @@ const KEPT_BY_ROOT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID);
 
 /// Sets the bounds of the processes. A hard limit that is lower stays.
-pub(super) fn bound(bounds: &Bounds) -> io::Result<()> {
+pub(super) fn bound(bounds: &CommandBounds) -> io::Result<()> {
     let all = [
         (Resource::Nproc, bounds.processes),
         (Resource::Nofile, bounds.open_files),

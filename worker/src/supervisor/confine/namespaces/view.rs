@@ -12,26 +12,26 @@ pub struct View {
     /// The network; the host's where absent.
     pub network: Option<Loopback>,
     /// The bounds of the command and everything that it starts.
-    pub bounds: Bounds,
+    pub bounds: CommandBounds,
 }
 
 /// A network with a loopback interface and nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loopback {
     /// Ports whose connections go elsewhere.
-    pub relays: Vec<Relay>,
+    pub relays: Vec<PortRelay>,
 }
 
 /// A port of the loopback interface whose connections go to a unix socket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Relay {
+pub struct PortRelay {
     /// The port at 127.0.0.1.
     pub port: u16,
     /// The socket, as the command sees it.
     socket: OsText,
 }
 
-impl Relay {
+impl PortRelay {
     /// Makes a relay.
     pub fn new(port: u16, socket: &Path) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Relay {
 
 /// The bounds of a command. A bound that is absent is not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bounds {
+pub struct CommandBounds {
     /// Processes and threads at once.
     pub processes: Option<u64>,
     /// Open files of one process.

@@ -1,0 +1,340 @@
+//! The order in which finished work lands, and what each verification assumes
+//! about the work ahead of it (HARNESS-RUNTIME 3.2).
+//!
+//! Work is verified on the target's tip with all the work ahead of it in the
+//! queue, while that work is verified too. When everything ahead has landed,
+//! the verified tree is the tree that lands. When something ahead fails, every
+//! verification that contains it is superseded, and is done again without it.
+//! It is the dependent pipeline of Zuul, without its batches.
+//!
+//! Rules:
+//!
+//! - The order is priority, then id, until a verification starts: from then on
+//!   the position is fixed, so that a stream of urgent work cannot keep other
+//!   work from landing.
+//! - A failed verification is charged to its issue only when everything that it
+//!   assumed has landed. Otherwise it is done again.
+//! - Work that conflicts with the assumed state waits until something ahead of
+//!   it fails, or until all of it has landed.
+//! - An issue may reserve the next landing: while it works, other work is
+//!   verified and does not land, and its own work joins in front.
+//! - The window bounds how many verifications rest on assumptions. It grows by
+//!   one for each landing and halves for each failure that is charged.
+//!
+//! The queue is about assumptions only. The caller that lands compares the tree
+//! that was verified with the tree that would land.
+
+/// The window's size that no failure goes below.
+const WINDOW_FLOOR: usize = 3;
+
+/// A place in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(u64);
+
+/// What the holder of a place is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueueStep {
+    /// Merge with the state that all of these make on the target's tip, in this
+    /// order, and say [`LandingQueue::started`] or [`LandingQueue::conflicted`].
+    Try(Vec<Ticket>),
+    /// Look again after the next change.
+    Wait,
+    /// Land: all that was assumed has landed.
+    Land,
+    /// Leave: the verification failed on a state that has landed.
+    Charged,
+}
+
+/// Where a place is in its verification. The tickets are the work ahead that
+/// is assumed to land and has not landed yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PlaceState {
+    /// Never started: the position may change.
+    Waiting,
+    /// What it assumed does not hold: it starts again.
+    Due,
+    Verifying(Vec<Ticket>),
+    Passed(Vec<Ticket>),
+    Failed(Vec<Ticket>),
+    Conflicting(Vec<Ticket>),
+}
+
+impl PlaceState {
+    /// Returns what the place assumed, once it started.
+    const fn ahead(&self) -> Option<&Vec<Ticket>> {
+        match self {
+            Self::Waiting | Self::Due => None,
+            Self::Verifying(ahead)
+            | Self::Passed(ahead)
+            | Self::Failed(ahead)
+            | Self::Conflicting(ahead) => Some(ahead),
+        }
+    }
+
+    const fn ahead_mut(&mut self) -> Option<&mut Vec<Ticket>> {
+        match self {
+            Self::Waiting | Self::Due => None,
+            Self::Verifying(ahead)
+            | Self::Passed(ahead)
+            | Self::Failed(ahead)
+            | Self::Conflicting(ahead) => Some(ahead),
+        }
+    }
+
+    /// Returns whether places behind assume that this one lands.
+    const fn is_assumed(&self) -> bool {
+        matches!(self, Self::Verifying(_) | Self::Passed(_))
+    }
+
+    /// Returns whether it is open what this place adds to the state.
+    const fn is_open(&self) -> bool {
+        matches!(self, Self::Waiting | Self::Due)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Place {
+    ticket: Ticket,
+    priority: i64,
+    issue_id: String,
+    state: PlaceState,
+}
+
+/// The queue of the work that is to land on one target.
+#[derive(Clone, Debug)]
+pub struct LandingQueue {
+    places: Vec<Place>,
+    /// How many places from the first one may be verified at once.
+    window: usize,
+    window_max: usize,
+    next: u64,
+    /// The issue that lands next, whatever else is ready.
+    reserved: Option<String>,
+}
+
+impl LandingQueue {
+    /// Makes an empty queue in which so many places behind the first one may be
+    /// verified on an assumed state.
+    pub const fn new(speculation: usize) -> Self {
+        let window_max = speculation.saturating_add(1);
+        Self {
+            places: Vec::new(),
+            window: window_max,
+            window_max,
+            next: 0,
+            reserved: None,
+        }
+    }
+
+    /// Reserves the next landing for an issue; `false` where another one has it.
+    /// Nothing else lands until it is released.
+    pub fn reserve(&mut self, issue_id: &str) -> bool {
+        let holder = self.reserved.get_or_insert_with(|| issue_id.to_owned());
+        holder == issue_id
+    }
+
+    /// Releases the reservation of an issue.
+    pub fn release(&mut self, issue_id: &str) {
+        self.reserved.take_if(|holder| holder == issue_id);
+    }
+
+    /// Returns whether an issue may land, as far as reservations go.
+    fn may_land(&self, issue_id: &str) -> bool {
+        let holder = self.reserved.as_deref();
+        holder.is_none_or(|holder| holder == issue_id)
+    }
+
+    /// Adds finished work: behind all that started, and in the order of
+    /// priority and id among the rest. Work with the reservation comes first.
+    pub fn join(&mut self, priority: i64, issue_id: &str) -> Ticket {
+        let ticket = Ticket(self.next);
+        self.next += 1;
+        let started = |place: &Place| place.state != PlaceState::Waiting;
+        let free = self.places.iter().rposition(started).map_or(0, |at| at + 1);
+        let after =
+            |place: &Place| (place.priority, place.issue_id.as_str()) > (priority, issue_id);
+        let at = match self.reserved.as_deref() == Some(issue_id) {
+            true => 0,
+            false => self.places[free..]
+                .iter()
+                .position(after)
+                .map_or(self.places.len(), |offset| free + offset),
+        };
+        let place = Place {
+            ticket,
+            priority,
+            issue_id: issue_id.to_owned(),
+            state: PlaceState::Waiting,
+        };
+        self.places.insert(at, place);
+        ticket
+    }
+
+    /// Returns what the holder of a place is to do now. A place that may not
+    /// rest on assumptions is tried once nothing is assumed ahead of it.
+    pub fn next(&self, ticket: Ticket, may_assume: bool) -> QueueStep {
+        let Some(at) = self.position(ticket) else {
+            return QueueStep::Wait;
+        };
+        let before = &self.places[..at];
+        match &self.places[at].state {
+            PlaceState::Waiting if at >= self.window => QueueStep::Wait,
+            PlaceState::Waiting | PlaceState::Due => {
+                let ahead = self.chain(at);
+                if before.iter().any(|place| place.state.is_open())
+                    || !(may_assume || ahead.is_empty())
+                {
+                    QueueStep::Wait
+                } else {
+                    QueueStep::Try(ahead)
+                }
+            }
+            PlaceState::Passed(ahead) if ahead.is_empty() => {
+                let is_open = before.iter().any(|place| place.state.is_open());
+                if is_open || !self.may_land(&self.places[at].issue_id) {
+                    QueueStep::Wait
+                } else {
+                    QueueStep::Land
+                }
+            }
+            PlaceState::Failed(ahead) if ahead.is_empty() => QueueStep::Charged,
+            _ => QueueStep::Wait,
+        }
+    }
+
+    /// Takes in that a verification begins on an assumed state; `false` where
+    /// the state is another by now.
+    pub fn started(&mut self, ticket: Ticket, ahead: &[Ticket]) -> bool {
+        if !self.take_state(ticket, ahead, PlaceState::Verifying) {
+            return false;
+        }
+        // What is behind was merged without it.
+        if let Some(at) = self.position(ticket) {
+            self.restart(at + 1, |_| true);
+        }
+        true
+    }
+
+    /// Takes in that work conflicts with an assumed state; `false` where the
+    /// state is another by now.
+    pub fn conflicted(&mut self, ticket: Ticket, ahead: &[Ticket]) -> bool {
+        self.take_state(ticket, ahead, PlaceState::Conflicting)
+    }
+
+    /// Returns whether a verification that runs is of no use any more.
+    pub fn is_superseded(&self, ticket: Ticket) -> bool {
+        let state = self.position(ticket).map(|at| &self.places[at].state);
+        !matches!(state, Some(PlaceState::Verifying(_)))
+    }
+
+    /// Takes in that a verification passed; `false` where it was superseded.
+    pub fn passed(&mut self, ticket: Ticket) -> bool {
+        self.verified(ticket, PlaceState::Passed).is_some()
+    }
+
+    /// Takes in that a verification failed; `false` where it was superseded.
+    /// Every verification behind it that contains the work is superseded.
+    pub fn failed(&mut self, ticket: Ticket) -> bool {
+        let Some(at) = self.verified(ticket, PlaceState::Failed) else {
+            return false;
+        };
+        self.restart(at + 1, |ahead| ahead.contains(&ticket));
+        true
+    }
+
+    /// Removes work that landed, as it was assumed.
+    pub fn landed(&mut self, ticket: Ticket) {
+        let Some(at) = self.position(ticket) else {
+            return;
+        };
+        self.places.remove(at);
+        self.restart(at, |ahead| ahead.first() != Some(&ticket));
+        for place in &mut self.places[at..] {
+            if let Some(ahead) = place.state.ahead_mut() {
+                ahead.remove(0);
+            }
+            if matches!(&place.state, PlaceState::Conflicting(ahead) if ahead.is_empty()) {
+                place.state = PlaceState::Due;
+            }
+        }
+        self.window = self.window_max.min(self.window + 1);
+    }
+
+    /// Removes work that does not land.
+    pub fn left(&mut self, ticket: Ticket) {
+        let Some(at) = self.position(ticket) else {
+            return;
+        };
+        let place = self.places.remove(at);
+        self.restart(at, |ahead| ahead.contains(&ticket));
+        if matches!(place.state, PlaceState::Failed(_)) {
+            let floor = WINDOW_FLOOR.min(self.window_max);
+            self.window = floor.max(self.window / 2);
+        }
+    }
+
+    /// Takes in that the target is not where the queue assumed it: every
+    /// verification is superseded.
+    pub fn moved(&mut self) {
+        self.restart(0, |_| true);
+    }
+
+    fn position(&self, ticket: Ticket) -> Option<usize> {
+        self.places.iter().position(|place| place.ticket == ticket)
+    }
+
+    /// Returns the places before one that are assumed to land.
+    fn chain(&self, at: usize) -> Vec<Ticket> {
+        let before = self.places[..at].iter();
+        before
+            .filter(|place| place.state.is_assumed())
+            .map(|place| place.ticket)
+            .collect()
+    }
+
+    /// Moves a place that is open to a state that rests on what is ahead.
+    fn take_state(
+        &mut self,
+        ticket: Ticket,
+        ahead: &[Ticket],
+        state: fn(Vec<Ticket>) -> PlaceState,
+    ) -> bool {
+        let Some(at) = self.position(ticket) else {
+            return false;
+        };
+        let before = &self.places[..at];
+        if !self.places[at].state.is_open()
+            || before.iter().any(|place| place.state.is_open())
+            || self.chain(at) != ahead
+        {
+            return false;
+        }
+        self.places[at].state = state(ahead.to_vec());
+        true
+    }
+
+    /// Ends a verification that runs; returns the place's position.
+    fn verified(&mut self, ticket: Ticket, state: fn(Vec<Ticket>) -> PlaceState) -> Option<usize> {
+        let at = self.position(ticket)?;
+        let place = &mut self.places[at];
+        let PlaceState::Verifying(ahead) = &mut place.state else {
+            return None;
+        };
+        place.state = state(std::mem::take(ahead));
+        Some(at)
+    }
+
+    /// Supersedes the places from a position whose assumption is broken.
+    fn restart(&mut self, from: usize, is_broken: impl Fn(&[Ticket]) -> bool) {
+        for place in &mut self.places[from..] {
+            if place.state.ahead().is_some_and(|ahead| is_broken(ahead)) {
+                place.state = PlaceState::Due;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;

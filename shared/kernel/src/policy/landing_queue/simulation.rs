@@ -1,0 +1,341 @@
+//! Whole batches over the queue, in simulated time: lanes that work, verify and
+//! land, with work that is red, that conflicts, that is cut off, and a target
+//! that others move.
+
+use super::{LandingQueue, QueueStep, Ticket};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A sequence of numbers that a seed determines (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+
+    fn percent(&mut self, share: u64) -> bool {
+        self.below(100) < share
+    }
+}
+
+/// What a batch is made of.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    issues: usize,
+    lanes: usize,
+    speculation: usize,
+    /// The longest work and verification, in milliseconds.
+    work: (u64, u64),
+    verify: (u64, u64),
+    red: u64,
+    conflicting: u64,
+    /// The chance that a place is given up, or the target is moved, in percent
+    /// of the landings.
+    cut: u64,
+    moved: u64,
+}
+
+#[derive(Debug)]
+struct Issue {
+    work: u64,
+    verify: u64,
+    is_red: bool,
+    conflicts: BTreeSet<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Lane {
+    Idle,
+    Working(usize, u64),
+    Queued(usize, Ticket),
+    Verifying(usize, Ticket, u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Landed,
+    Red,
+    Conflict,
+    Cut,
+}
+
+/// A tree: the issues whose work it contains, and how often others moved the
+/// target before it.
+type Tree = (BTreeSet<usize>, u64);
+
+struct Batch {
+    kind: Kind,
+    numbers: Numbers,
+    issues: Vec<Issue>,
+    lanes: Vec<Lane>,
+    queue: LandingQueue,
+    holders: BTreeMap<Ticket, usize>,
+    /// The tree that each place verifies or verified last.
+    trees: BTreeMap<usize, Tree>,
+    passed: BTreeSet<usize>,
+    target: Tree,
+    ends: BTreeMap<usize, End>,
+    verifications: usize,
+    now: u64,
+}
+
+impl Batch {
+    fn new(kind: Kind, seed: u64) -> Self {
+        let mut numbers = Numbers(seed);
+        let mut issues: Vec<Issue> = (0..kind.issues)
+            .map(|_| Issue {
+                work: kind.work.0 + numbers.below(kind.work.1 - kind.work.0 + 1),
+                verify: kind.verify.0 + numbers.below(kind.verify.1 - kind.verify.0 + 1),
+                is_red: numbers.percent(kind.red),
+                conflicts: BTreeSet::new(),
+            })
+            .collect();
+        for one in 1..kind.issues {
+            if numbers.percent(kind.conflicting) {
+                // With one that is worked on at about the same time.
+                let back = 1 + numbers.below(kind.lanes.min(one) as u64) as usize;
+                issues[one].conflicts.insert(one - back);
+                issues[one - back].conflicts.insert(one);
+            }
+        }
+        Self {
+            kind,
+            numbers,
+            issues,
+            lanes: vec![Lane::Idle; kind.lanes],
+            queue: LandingQueue::new(kind.speculation),
+            holders: BTreeMap::new(),
+            trees: BTreeMap::new(),
+            passed: BTreeSet::new(),
+            target: Tree::default(),
+            ends: BTreeMap::new(),
+            verifications: 0,
+            now: 0,
+        }
+    }
+
+    /// Runs the batch to its end; returns how long it took.
+    fn run(&mut self) -> u64 {
+        let mut begun = 0;
+        loop {
+            while (0..self.lanes.len()).any(|lane| self.go_on(lane, &mut begun)) {}
+            let at = self.lanes.iter().filter_map(|lane| match lane {
+                Lane::Working(_, until) | Lane::Verifying(_, _, until) => Some(*until),
+                Lane::Idle | Lane::Queued(..) => None,
+            });
+            match at.min() {
+                Some(next) => self.now = next,
+                None => break,
+            }
+        }
+        assert_eq!(self.ends.len(), self.kind.issues, "an issue never ended");
+        self.now
+    }
+
+    /// Lets a lane do what it can now; returns whether it did something.
+    fn go_on(&mut self, lane: usize, begun: &mut usize) -> bool {
+        match self.lanes[lane].clone() {
+            Lane::Idle if *begun < self.kind.issues => {
+                let until = self.now + self.issues[*begun].work;
+                self.lanes[lane] = Lane::Working(*begun, until);
+                *begun += 1;
+                true
+            }
+            Lane::Working(issue, until) if until <= self.now => {
+                let ticket = self.queue.join(0, &format!("{issue:04}"));
+                self.holders.insert(ticket, issue);
+                self.lanes[lane] = Lane::Queued(issue, ticket);
+                true
+            }
+            Lane::Verifying(issue, ticket, _) if self.queue.is_superseded(ticket) => {
+                self.lanes[lane] = Lane::Queued(issue, ticket);
+                true
+            }
+            Lane::Verifying(issue, ticket, until) if until <= self.now => {
+                let is_red = self.trees[&issue]
+                    .0
+                    .iter()
+                    .any(|one| self.issues[*one].is_red);
+                let counts = if is_red {
+                    self.queue.failed(ticket)
+                } else {
+                    self.passed.insert(issue);
+                    self.queue.passed(ticket)
+                };
+                assert!(counts);
+                self.lanes[lane] = Lane::Queued(issue, ticket);
+                true
+            }
+            Lane::Queued(issue, ticket) => self.take_turn(lane, issue, ticket),
+            _ => false,
+        }
+    }
+
+    fn take_turn(&mut self, lane: usize, issue: usize, ticket: Ticket) -> bool {
+        match self.queue.next(ticket, true) {
+            QueueStep::Wait => return false,
+            QueueStep::Try(ahead) => self.try_on(lane, issue, ticket, &ahead),
+            QueueStep::Charged => {
+                assert!(self.issues[issue].is_red, "{issue} is charged for another");
+                self.end(lane, issue, ticket, End::Red);
+            }
+            QueueStep::Land => self.land(lane, issue, ticket),
+        }
+        true
+    }
+
+    fn try_on(&mut self, lane: usize, issue: usize, ticket: Ticket, ahead: &[Ticket]) {
+        let mut tree = self.target.clone();
+        tree.0
+            .extend(ahead.iter().map(|ticket| self.holders[ticket]));
+        let conflicts = &self.issues[issue].conflicts;
+        if !conflicts.is_disjoint(&tree.0) {
+            if ahead.is_empty() {
+                assert!(!conflicts.is_disjoint(&self.target.0));
+                self.end(lane, issue, ticket, End::Conflict);
+            } else {
+                assert!(self.queue.conflicted(ticket, ahead));
+            }
+            return;
+        }
+        tree.0.insert(issue);
+        assert!(self.queue.started(ticket, ahead));
+        self.trees.insert(issue, tree);
+        self.passed.remove(&issue);
+        self.verifications += 1;
+        let until = self.now + self.issues[issue].verify;
+        self.lanes[lane] = Lane::Verifying(issue, ticket, until);
+    }
+
+    fn land(&mut self, lane: usize, issue: usize, ticket: Ticket) {
+        if self.numbers.percent(self.kind.cut) {
+            return self.end(lane, issue, ticket, End::Cut);
+        }
+        if self.numbers.percent(self.kind.moved) {
+            self.target.1 += 1;
+        }
+        let mut would_be = self.target.clone();
+        would_be.0.insert(issue);
+        if self.trees[&issue] != would_be {
+            assert!(self.kind.moved > 0, "an assumption broke without a cause");
+            return self.queue.moved();
+        }
+        assert!(self.passed.contains(&issue), "an unverified tree lands");
+        self.target = would_be;
+        self.end(lane, issue, ticket, End::Landed);
+    }
+
+    fn end(&mut self, lane: usize, issue: usize, ticket: Ticket, end: End) {
+        match end {
+            End::Landed => self.queue.landed(ticket),
+            End::Red | End::Conflict | End::Cut => self.queue.left(ticket),
+        }
+        self.holders.remove(&ticket);
+        assert_eq!(self.ends.insert(issue, end), None);
+        self.lanes[lane] = Lane::Idle;
+    }
+
+    /// Returns how long the batch takes where no work waits for other work.
+    fn without_landing(&self) -> u64 {
+        let mut free = vec![0; self.kind.lanes];
+        for issue in &self.issues {
+            let first = free.iter_mut().min().unwrap();
+            *first += issue.work + issue.verify;
+        }
+        free.into_iter().max().unwrap()
+    }
+}
+
+const NIGHT: Kind = Kind {
+    issues: 24,
+    lanes: 8,
+    speculation: 19,
+    work: (0, 50),
+    verify: (2_000, 2_000),
+    red: 0,
+    conflicting: 0,
+    cut: 0,
+    moved: 0,
+};
+
+/// The mean of the time with landing over the time without, in percent, and the
+/// mean number of verifications of an issue, in percent.
+fn mean(kind: Kind, seeds: u64) -> (u64, u64) {
+    let (mut ratios, mut verifications) = (0, 0);
+    for seed in 0..seeds {
+        let mut batch = Batch::new(kind, seed);
+        let took = batch.run();
+        ratios += took * 100 / batch.without_landing();
+        verifications += batch.verifications as u64 * 100 / kind.issues as u64;
+    }
+    (ratios / seeds, verifications / seeds)
+}
+
+#[test]
+fn green_work_lands_as_fast_as_it_is_verified_once_each() {
+    let (ratio, verifications) = mean(NIGHT, 200);
+    assert_eq!(verifications, 100);
+    assert!(ratio <= 103, "{ratio} %");
+}
+
+#[test]
+fn without_speculation_each_landing_waits_for_its_own_verification() {
+    let serial = Kind {
+        speculation: 0,
+        ..NIGHT
+    };
+    let (ratio, verifications) = mean(serial, 20);
+    assert_eq!(verifications, 100);
+    assert!(ratio >= 700, "{ratio} %");
+}
+
+#[test]
+fn a_tenth_of_red_work_costs_less_than_twice_the_time() {
+    let (ratio, verifications) = mean(Kind { red: 10, ..NIGHT }, 200);
+    assert!(ratio <= 190, "{ratio} %, {verifications} % verifications");
+}
+
+#[test]
+fn a_tenth_of_conflicting_work_delays_only_what_it_conflicts_with() {
+    let conflicting = Kind {
+        conflicting: 10,
+        ..NIGHT
+    };
+    let (ratio, verifications) = mean(conflicting, 200);
+    assert!(ratio <= 130, "{ratio} %, {verifications} % verifications");
+}
+
+#[test]
+fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
+    let mut ends = BTreeMap::new();
+    for seed in 0..10_000 {
+        let mut numbers = Numbers(seed ^ 0xA5A5);
+        let kind = Kind {
+            issues: 1 + numbers.below(30) as usize,
+            lanes: 1 + numbers.below(8) as usize,
+            speculation: numbers.below(10) as usize,
+            work: (0, 1 + numbers.below(3_000)),
+            verify: (1, 1 + numbers.below(3_000)),
+            red: numbers.below(40),
+            conflicting: numbers.below(40),
+            cut: numbers.below(10),
+            moved: numbers.below(10),
+        };
+        let mut batch = Batch::new(kind, seed);
+        batch.run();
+        for (issue, end) in batch.ends {
+            *ends.entry(format!("{end:?}")).or_insert(0) += 1;
+            let is_red = batch.issues[issue].is_red;
+            assert!(end != End::Landed || !is_red, "red work landed");
+        }
+    }
+    assert_eq!(ends.len(), 4, "{ends:?}");
+}

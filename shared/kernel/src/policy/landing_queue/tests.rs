@@ -1,0 +1,200 @@
+use super::*;
+
+fn queue_of(count: usize) -> (LandingQueue, Vec<Ticket>) {
+    let mut queue = LandingQueue::new(19);
+    let tickets = (0..count)
+        .map(|number| queue.join(0, &format!("bd-{number:02}")))
+        .collect();
+    (queue, tickets)
+}
+
+/// Starts the verification of a place on what is ahead of it.
+fn start(queue: &mut LandingQueue, ticket: Ticket) -> Vec<Ticket> {
+    let QueueStep::Try(ahead) = queue.next(ticket, true) else {
+        panic!("{:?}", queue.next(ticket, true));
+    };
+    assert!(queue.started(ticket, &ahead));
+    ahead
+}
+
+#[test]
+fn each_verification_assumes_that_all_ahead_of_it_lands() {
+    let (mut queue, t) = queue_of(3);
+    assert_eq!(start(&mut queue, t[0]), []);
+    assert_eq!(start(&mut queue, t[1]), [t[0]]);
+    assert_eq!(start(&mut queue, t[2]), [t[0], t[1]]);
+    assert!(queue.passed(t[2]) && queue.passed(t[0]));
+    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[0], true), QueueStep::Land);
+    queue.landed(t[0]);
+    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    assert!(queue.passed(t[1]));
+    queue.landed(t[1]);
+    assert_eq!(queue.next(t[2], true), QueueStep::Land);
+}
+
+#[test]
+fn what_contains_failed_work_is_verified_again_without_it() {
+    let (mut queue, t) = queue_of(3);
+    t.iter().for_each(|ticket| drop(start(&mut queue, *ticket)));
+    assert!(queue.failed(t[1]));
+    assert!(queue.is_superseded(t[2]) && !queue.is_superseded(t[0]));
+    assert!(!queue.passed(t[2]), "a superseded verification counts");
+    assert_eq!(start(&mut queue, t[2]), [t[0]]);
+}
+
+#[test]
+fn a_failure_is_charged_only_on_a_state_that_landed() {
+    let (mut queue, t) = queue_of(3);
+    t.iter().for_each(|ticket| drop(start(&mut queue, *ticket)));
+    assert!(queue.failed(t[2]));
+    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    assert!(queue.passed(t[0]));
+    queue.landed(t[0]);
+    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    assert!(queue.failed(t[1]));
+    assert_eq!(queue.next(t[1], true), QueueStep::Charged);
+    // It may have failed because of what was ahead of it.
+    assert_eq!(queue.next(t[2], true), QueueStep::Try(vec![]));
+    start(&mut queue, t[2]);
+    assert!(queue.failed(t[2]));
+    assert_eq!(queue.next(t[2], true), QueueStep::Charged);
+}
+
+#[test]
+fn conflicting_work_waits_for_what_is_ahead_and_holds_nothing_up() {
+    let (mut queue, t) = queue_of(3);
+    start(&mut queue, t[0]);
+    assert!(queue.conflicted(t[1], &[t[0]]));
+    assert_eq!(start(&mut queue, t[2]), [t[0]]);
+    assert!(queue.passed(t[0]) && queue.passed(t[2]));
+    assert_eq!(queue.next(t[1], true), QueueStep::Wait);
+    queue.landed(t[0]);
+    // The first one decides before the one behind it lands.
+    assert_eq!(queue.next(t[1], true), QueueStep::Try(vec![]));
+    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    queue.left(t[1]);
+    assert_eq!(queue.next(t[2], true), QueueStep::Land);
+}
+
+#[test]
+fn conflicting_work_is_tried_again_when_what_is_ahead_fails() {
+    let (mut queue, t) = queue_of(2);
+    start(&mut queue, t[0]);
+    assert!(queue.conflicted(t[1], &[t[0]]));
+    assert!(queue.failed(t[0]));
+    assert_eq!(queue.next(t[1], true), QueueStep::Try(vec![]));
+}
+
+#[test]
+fn a_position_is_fixed_once_its_verification_starts() {
+    let mut queue = LandingQueue::new(19);
+    let late = queue.join(2, "a");
+    let normal = queue.join(1, "b");
+    assert_eq!(queue.next(late, true), QueueStep::Wait);
+    assert_eq!(start(&mut queue, normal), []);
+    let urgent = queue.join(0, "c");
+    assert_eq!(start(&mut queue, urgent), [normal]);
+    assert_eq!(start(&mut queue, late), [normal, urgent]);
+}
+
+#[test]
+fn an_assumption_that_changed_in_between_is_not_taken() {
+    let (mut queue, t) = queue_of(2);
+    start(&mut queue, t[0]);
+    let QueueStep::Try(ahead) = queue.next(t[1], true) else {
+        panic!()
+    };
+    queue.left(t[0]);
+    assert!(!queue.started(t[1], &ahead));
+    assert!(!queue.conflicted(t[1], &ahead));
+    assert_eq!(queue.next(t[1], true), QueueStep::Try(vec![]));
+}
+
+#[test]
+fn a_target_that_others_move_supersedes_everything() {
+    let (mut queue, t) = queue_of(2);
+    t.iter().for_each(|ticket| drop(start(&mut queue, *ticket)));
+    assert!(queue.passed(t[0]) && queue.failed(t[1]));
+    queue.moved();
+    assert_eq!(queue.next(t[0], true), QueueStep::Try(vec![]));
+    assert_eq!(queue.next(t[1], true), QueueStep::Wait);
+}
+
+#[test]
+fn the_window_shrinks_for_charged_failures_and_grows_for_landings() {
+    let (mut queue, t) = queue_of(12);
+    for ticket in &t[..3] {
+        start(&mut queue, *ticket);
+        assert!(queue.failed(*ticket));
+        queue.left(*ticket);
+    }
+    // 20, 10, 5, 3.
+    let begun: Vec<_> = t[3..]
+        .iter()
+        .take_while(|ticket| match queue.next(**ticket, true) {
+            QueueStep::Try(ahead) => queue.started(**ticket, &ahead),
+            _ => false,
+        })
+        .copied()
+        .collect();
+    assert_eq!(begun, t[3..6]);
+    assert!(queue.passed(begun[0]));
+    queue.landed(begun[0]);
+    assert_eq!(start(&mut queue, t[6]).len(), 2);
+    assert_eq!(start(&mut queue, t[7]).len(), 3);
+    assert_eq!(queue.next(t[8], true), QueueStep::Wait);
+}
+
+#[test]
+fn without_speculation_one_place_is_verified_at_a_time() {
+    let mut queue = LandingQueue::new(0);
+    let first = queue.join(0, "a");
+    let second = queue.join(0, "b");
+    start(&mut queue, first);
+    assert_eq!(queue.next(second, true), QueueStep::Wait);
+    assert!(queue.failed(first));
+    queue.left(first);
+    assert_eq!(start(&mut queue, second), []);
+}
+
+#[test]
+fn a_place_that_may_not_assume_anything_waits_for_what_is_ahead() {
+    let (mut queue, t) = queue_of(2);
+    start(&mut queue, t[0]);
+    assert_eq!(queue.next(t[1], false), QueueStep::Wait);
+    assert!(queue.passed(t[0]));
+    queue.landed(t[0]);
+    assert_eq!(queue.next(t[1], false), QueueStep::Try(vec![]));
+}
+
+#[test]
+fn nothing_lands_before_work_that_has_the_reservation() {
+    let (mut queue, t) = queue_of(2);
+    t.iter().for_each(|ticket| drop(start(&mut queue, *ticket)));
+    assert!(queue.passed(t[0]) && queue.reserve("bd-90"));
+    // It still works: what is ready is verified, and waits.
+    assert_eq!(queue.next(t[0], true), QueueStep::Wait);
+    assert!(queue.passed(t[1]));
+    let last = queue.join(9, "bd-90");
+    assert_eq!(start(&mut queue, last), []);
+    assert_eq!(start(&mut queue, t[0]), [last]);
+    assert!(queue.passed(last));
+    assert_eq!(queue.next(last, true), QueueStep::Land);
+    queue.landed(last);
+    assert!(queue.passed(t[0]));
+    assert_eq!(queue.next(t[0], true), QueueStep::Wait);
+    queue.release("bd-90");
+    assert_eq!(queue.next(t[0], true), QueueStep::Land);
+}
+
+#[test]
+fn one_issue_has_the_reservation_until_it_releases_it() {
+    let (mut queue, _) = queue_of(0);
+    assert!(queue.reserve("bd-1") && queue.reserve("bd-1"));
+    assert!(!queue.reserve("bd-2"));
+    queue.release("bd-2");
+    assert!(!queue.reserve("bd-2"));
+    queue.release("bd-1");
+    assert!(queue.reserve("bd-2"));
+}

@@ -1,0 +1,61 @@
+//! The rest of a repository, which a worktree must not write.
+
+use super::Tree;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+impl Tree {
+    /// Returns the repository's git folder and every worktree of it but this
+    /// one, sorted.
+    pub fn others(&self) -> Vec<PathBuf> {
+        let linked = self.history.worktrees();
+        let linked = linked.iter().flat_map(|names| names.iter());
+        let mut found: Vec<PathBuf> = linked
+            .flatten()
+            .flatten()
+            .filter_map(|name| self.history.find_worktree(name).ok())
+            .map(|worktree| worktree.path().to_path_buf())
+            .chain(self.history.workdir().map(Path::to_path_buf))
+            // The main worktree's git folder is its own.
+            .chain((!self.is_main()).then(|| self.common_folder().to_path_buf()))
+            .map(|path| fs::canonicalize(&path).unwrap_or(path))
+            .collect();
+        found.sort();
+        found.dedup();
+        let here = fs::canonicalize(&self.worktree).unwrap_or_else(|_| self.worktree.clone());
+        found.retain(|path| *path != here);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use git2::{Repository, Signature};
+
+    fn laid_out() -> (tempfile::TempDir, PathBuf, Tree) {
+        let folder = tempfile::tempdir().unwrap();
+        let above = folder.path().canonicalize().unwrap();
+        let main = above.join("main");
+        let git = Repository::init(&main).unwrap();
+        let author = Signature::now("t", "t@localhost").unwrap();
+        let tree = git.treebuilder(None).unwrap().write().unwrap();
+        let tree = git.find_tree(tree).unwrap();
+        git.commit(Some("HEAD"), &author, &author, "first", &tree, &[])
+            .unwrap();
+        for name in ["one", "two"] {
+            git.worktree(name, &above.join(name), None).unwrap();
+        }
+        let one = Tree::open(&above.join("one")).unwrap();
+        (folder, above, one)
+    }
+
+    #[test]
+    fn the_others_are_every_worktree_but_this_one_and_the_git_folder() {
+        let (_folder, above, tree) = laid_out();
+        let names = ["main", "main/.git", "two"];
+        assert_eq!(tree.others(), names.map(|name| above.join(name)));
+        let main = Tree::open(&above.join("main")).unwrap();
+        assert_eq!(main.others(), ["one", "two"].map(|name| above.join(name)));
+    }
+}

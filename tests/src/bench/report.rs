@@ -1,0 +1,45 @@
+//! The page that shows what was measured: tables, plots and the machine.
+
+use crate::figure::{self, Wrong};
+use crate::plot::Plot;
+use crate::programs::Programs;
+use std::fs;
+use std::path::Path;
+
+const HEAD: &str = "# Benchmarks
+
+What the harness costs, measured on one machine in one run. `mise run bench-report` writes this page.
+
+- Each figure has a baseline of the same run beside it, which does the same with less: `xargs`, git, an append with `fdatasync`, SHA-256.
+- The ratio is the figure divided by the baseline; for rates, too, so that more is better there.
+- Ratios may be compared between machines. Times may not.
+- A target is what we want. A ratio over its target is a known gap, not an error.
+";
+
+/// Has the other benchmarks measure, and writes the page with its plots into a
+/// folder.
+pub(crate) fn write(
+    folder: &Path,
+    programs: &Programs,
+    length: Option<&str>,
+    plots: &[Plot],
+) -> Result<(), Wrong> {
+    fs::create_dir_all(folder)?;
+    let mut text = format!("{HEAD}{}", figure::table());
+    let tables = tempfile::tempdir()?;
+    for name in ["premath-bench-gate", "premath-bench-stream"] {
+        let file = tables.path().join(name);
+        let mut bench = programs.command(name);
+        let status = bench.args(length).env(figure::TABLE, &file).status()?;
+        if !status.success() {
+            return Err(Wrong::because(format!("{name} failed")));
+        }
+        text += &fs::read_to_string(file)?;
+    }
+    text += "\n## Scaling\n";
+    for plot in plots {
+        plot.draw(folder)?;
+        text += &plot.section();
+    }
+    Ok(fs::write(folder.join("index.md"), text)?)
+}

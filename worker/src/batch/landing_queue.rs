@@ -1,0 +1,306 @@
+//! The landing queue of a process: the finished work of its lanes in the order
+//! in which it lands, with the commits that verifications assume.
+//!
+//! Processes that share a target have a queue each. Who lands now is decided
+//! by the landing lock between them; work whose assumption another process
+//! broke is verified again.
+
+use super::Batch;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::policy::landing_queue::{LandingQueue, QueueStep, Ticket};
+use premath_kernel::policy::retry;
+use premath_memory::LandingLock;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often the lock of other processes is tried. A wait for a file lock does
+/// not end when the batch is asked to stop, so it is not waited for.
+const TRY_LOCK: Duration = Duration::from_millis(10);
+
+/// The landing queue, shared by the lanes of a process.
+#[derive(Debug)]
+pub(super) struct SharedQueue {
+    state: Mutex<QueueState>,
+    /// Notified after every change.
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct QueueState {
+    queue: LandingQueue,
+    /// The commits that the places verify, to be merged with by places behind.
+    assumed: BTreeMap<Ticket, String>,
+    /// How many changes there were.
+    version: u64,
+}
+
+/// What a verification is to assume.
+#[derive(Debug)]
+pub(crate) struct Assumption {
+    ahead: Vec<Ticket>,
+    /// The commit that contains all the work ahead; none where that is the
+    /// target's tip.
+    pub(crate) commit: Option<String>,
+}
+
+impl Assumption {
+    /// Returns whether the work ahead is still verified as this commit: after
+    /// the target moved it is another, under the same tickets.
+    fn holds_in(&self, state: &QueueState) -> bool {
+        let last = self.ahead.last();
+        last.is_none_or(|last| state.assumed.get(last) == self.commit.as_ref())
+    }
+}
+
+/// What the holder of a place is to do.
+#[derive(Debug)]
+pub(crate) enum PlaceStep {
+    /// Merge with the assumed state and verify.
+    Try(Assumption),
+    /// Look again after the next change.
+    Wait,
+    /// Land.
+    Land,
+    /// Leave: the failure is the work's own.
+    Charged,
+}
+
+/// A step's place in the landing queue. Dropping it gives the place up.
+pub(crate) struct LandingPlace<'a> {
+    batch: &'a Batch,
+    ticket: Ticket,
+    /// The right to land, once it is taken.
+    lock: Option<LandingLock>,
+    seen: u64,
+}
+
+impl SharedQueue {
+    pub(super) const fn new(speculation: usize) -> Self {
+        Self {
+            state: Mutex::new(QueueState {
+                queue: LandingQueue::new(speculation),
+                assumed: BTreeMap::new(),
+                version: 0,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the queue and wakes those who wait.
+    fn change<T>(&self, change: impl FnOnce(&mut QueueState) -> T) -> T {
+        let mut state = self.state();
+        let changed = change(&mut state);
+        state.version += 1;
+        self.changed.notify_all();
+        changed
+    }
+}
+
+impl Batch {
+    /// Adds finished work to the landing queue.
+    pub(crate) fn join_landing(&self, priority: i64, issue_id: &str) -> LandingPlace<'_> {
+        let joined = |state: &mut QueueState| state.queue.join(priority, issue_id);
+        LandingPlace {
+            batch: self,
+            ticket: self.landing_queue.change(joined),
+            lock: None,
+            seen: 0,
+        }
+    }
+
+    /// Returns whether a verification that runs is of no use any more.
+    pub(crate) fn is_superseded(&self, ticket: Ticket) -> bool {
+        self.landing_queue.state().queue.is_superseded(ticket)
+    }
+}
+
+/// The right of an issue to land before all others. It ends when it is dropped.
+#[must_use = "a reservation ends when it is dropped"]
+pub(crate) struct LandingReservation<'a> {
+    batch: &'a Batch,
+    issue_id: String,
+}
+
+impl fmt::Debug for LandingReservation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LandingReservation")
+            .field(&self.issue_id)
+            .finish()
+    }
+}
+
+impl Drop for LandingReservation<'_> {
+    fn drop(&mut self) {
+        let release = |state: &mut QueueState| state.queue.release(&self.issue_id);
+        self.batch.landing_queue.change(release);
+    }
+}
+
+impl Batch {
+    /// Reserves the next landing for an issue; `None` where another has it.
+    pub(crate) fn reserve_landing(&self, issue_id: &str) -> Option<LandingReservation<'_>> {
+        let reserve = |state: &mut QueueState| state.queue.reserve(issue_id);
+        let reserved = self.landing_queue.change(reserve);
+        reserved.then(|| LandingReservation {
+            batch: self,
+            issue_id: issue_id.to_owned(),
+        })
+    }
+
+    /// Returns whether an attempt that begins now is the last one of an issue
+    /// whose work conflicted: one more conflict would block it.
+    pub(crate) fn is_last_after_conflict(&self, issue_id: &str) -> bool {
+        let conflict = FailureClass::LandingConflict.as_str();
+        let conflicted = self
+            .knowledge()
+            .failures
+            .get(issue_id)
+            .is_some_and(|failed| failed.classes.iter().any(|class| class == conflict));
+        let attempt = self.attempts(issue_id) + 1;
+        conflicted && retry::decide(&self.settings.retry, &[conflict], attempt).is_escalation()
+    }
+}
+
+impl LandingPlace<'_> {
+    /// Returns whether it is still its turn to land.
+    pub(crate) fn has_turn(&self) -> bool {
+        let state = self.batch.landing_queue.state();
+        state.queue.next(self.ticket, false) == QueueStep::Land
+    }
+
+    /// Returns the place's ticket.
+    pub(crate) const fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// Returns what is to be done now.
+    pub(crate) fn next(&mut self, may_assume: bool) -> PlaceStep {
+        let state = self.batch.landing_queue.state();
+        self.seen = state.version;
+        match state.queue.next(self.ticket, may_assume) {
+            QueueStep::Wait => PlaceStep::Wait,
+            QueueStep::Land => PlaceStep::Land,
+            QueueStep::Charged => PlaceStep::Charged,
+            QueueStep::Try(ahead) => PlaceStep::Try(Assumption {
+                commit: ahead
+                    .last()
+                    .and_then(|last| state.assumed.get(last))
+                    .cloned(),
+                ahead,
+            }),
+        }
+    }
+
+    /// Waits until something changed since the last look, for so long at most.
+    pub(crate) fn wait(&self, most: Duration) {
+        let shared = &self.batch.landing_queue;
+        let is_as_seen = |state: &mut QueueState| state.version == self.seen;
+        let waited = shared
+            .changed
+            .wait_timeout_while(shared.state(), most, is_as_seen);
+        drop(waited);
+    }
+
+    /// Says that a verification begins on a commit; `false` where the assumed
+    /// state is another by now.
+    pub(crate) fn started(&self, assumption: &Assumption, commit: &str) -> bool {
+        self.batch.landing_queue.change(|state| {
+            let started =
+                assumption.holds_in(state) && state.queue.started(self.ticket, &assumption.ahead);
+            if started {
+                state.assumed.insert(self.ticket, commit.to_owned());
+            }
+            started
+        })
+    }
+
+    /// Says that the work conflicts with the assumed state. Returns whether that
+    /// is the target itself.
+    pub(crate) fn conflicted(&self, assumption: &Assumption) -> bool {
+        if assumption.ahead.is_empty() {
+            return true;
+        }
+        self.batch.landing_queue.change(|state| {
+            if assumption.holds_in(state) {
+                state.queue.conflicted(self.ticket, &assumption.ahead);
+            }
+        });
+        false
+    }
+
+    /// Says that the verification passed; `false` where it was superseded.
+    pub(crate) fn passed(&self) -> bool {
+        let passed = |state: &mut QueueState| state.queue.passed(self.ticket);
+        self.batch.landing_queue.change(passed)
+    }
+
+    /// Says that the verification failed; `false` where it was superseded.
+    pub(crate) fn failed(&self) -> bool {
+        let failed = |state: &mut QueueState| state.queue.failed(self.ticket);
+        self.batch.landing_queue.change(failed)
+    }
+
+    /// Says that the target is not where the queue assumed it.
+    pub(crate) fn moved(&self) {
+        self.batch.landing_queue.change(|state| state.queue.moved());
+    }
+
+    /// Takes the right to land, if no other process has it.
+    pub(crate) fn try_lock(&mut self) -> Result<bool, premath_worktree::landing::LandingError> {
+        if self.lock.is_none() {
+            self.lock = self.batch.landing.try_lock()?;
+        }
+        Ok(self.lock.is_some())
+    }
+
+    /// Returns whether it has the right to land.
+    pub(crate) const fn is_locked(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Waits before the lock is tried again.
+    pub(crate) fn wait_for_lock(&mut self) {
+        self.seen = self.batch.landing_queue.state().version;
+        self.wait(TRY_LOCK);
+    }
+
+    /// Gives the right to land back, for work ahead of this one.
+    pub(crate) fn unlock(&mut self) {
+        self.lock = None;
+    }
+
+    /// Leaves the queue: the work is on the target, and stays there.
+    pub(crate) fn landed(mut self) {
+        self.lock = None;
+        self.leave(|queue, ticket| queue.landed(ticket));
+    }
+
+    fn leave(&self, leave: impl FnOnce(&mut LandingQueue, Ticket)) {
+        self.batch.landing_queue.change(|state| {
+            leave(&mut state.queue, self.ticket);
+            state.assumed.remove(&self.ticket);
+        });
+    }
+}
+
+impl fmt::Debug for LandingPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LandingPlace")
+            .field("ticket", &self.ticket)
+            .field("lock", &self.lock)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for LandingPlace<'_> {
+    fn drop(&mut self) {
+        self.lock = None;
+        self.leave(|queue, ticket| queue.left(ticket));
+    }
+}

@@ -1,0 +1,231 @@
+//! Work in the landing queue: it is verified on the state that it would land
+//! on, while the work ahead of it is verified too.
+
+use super::attempt::Attempt;
+use super::error::Setback;
+use super::landing::Proposal;
+use super::log::LogMark;
+use super::trouble::Trouble;
+use super::verify::VerificationTask;
+use crate::batch::{Assumption, LandingPlace, PlaceStep};
+use crate::lane::Lane;
+use crate::lane::command::{Occasion, Phase};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::json::plain::listed;
+use premath_kernel::policy::landing::{ASSUMED_STATES_MAX, LAND_ROUNDS, STATES_MAX, VERIFY_ROUNDS};
+use premath_worktree::tree::{Merged, TreeState};
+
+/// Work in the landing queue.
+#[derive(Debug)]
+pub(super) struct QueuedWork<'a> {
+    pub(super) place: LandingPlace<'a>,
+    /// The tree that passed last.
+    pub(super) verified: Option<TreeState>,
+    /// The failure that may be charged, and what the log was before it.
+    failed: Option<(Box<Trouble>, LogMark)>,
+    before: Rounds,
+    after: Rounds,
+}
+
+/// The verifications before one passed, or after that.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rounds {
+    /// On how many states the work was verified.
+    states: usize,
+    /// How many verifications ran, with those that repeat one.
+    runs: usize,
+}
+
+/// How far work goes in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    /// Until a verification passes.
+    Passed,
+    /// Until it is its turn to land.
+    Turn,
+}
+
+impl<'a> QueuedWork<'a> {
+    /// Puts work into the queue, with the tree that passed already.
+    pub(super) fn join(attempt: &Attempt<'a>, verified: Option<TreeState>) -> Self {
+        let priority = attempt.claimed.row.issue.priority;
+        Self {
+            place: attempt
+                .batch
+                .join_landing(priority, &attempt.claim().issue_id),
+            verified,
+            failed: None,
+            before: Rounds::default(),
+            after: Rounds::default(),
+        }
+    }
+
+    /// Returns whether the next verification may assume that other work lands.
+    /// Work that was verified too often waits for all that is ahead of it.
+    fn may_assume(&self) -> bool {
+        self.before.states.max(self.after.states) < ASSUMED_STATES_MAX
+    }
+
+    /// Begins the verification on another state; returns its phase, if there may
+    /// be another one.
+    fn next_phase(&mut self) -> Option<Phase> {
+        let rounds = self.rounds();
+        rounds.states += 1;
+        let may_run = rounds.states <= STATES_MAX;
+        may_run.then(|| self.next_run()).flatten()
+    }
+
+    /// Returns the phase of the next run, on a new state or on the same one.
+    fn next_run(&mut self) -> Option<Phase> {
+        let has_passed = self.verified.is_some();
+        let rounds = self.rounds();
+        let run = rounds.runs;
+        rounds.runs += 1;
+        match has_passed {
+            false => (run < VERIFY_ROUNDS.len()).then_some(Phase::Verify(run)),
+            true => (run < LAND_ROUNDS.len()).then_some(Phase::Land(run)),
+        }
+    }
+
+    fn rounds(&mut self) -> &mut Rounds {
+        match self.verified {
+            None => &mut self.before,
+            Some(_) => &mut self.after,
+        }
+    }
+
+    /// Returns the round of the landing, for the names of its outputs.
+    pub(super) fn land_round(&self) -> usize {
+        self.after.runs.min(LAND_ROUNDS.len() - 1)
+    }
+
+    fn has_verified(&self, tree: &str) -> bool {
+        let verified = self.verified.as_ref();
+        verified.is_some_and(|verified| verified.tree == tree)
+    }
+}
+
+impl Lane {
+    /// Takes work through the queue: it is merged with what it assumes, verified,
+    /// and verified again where the assumption does not hold.
+    pub(super) fn take_turn(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        occasion: &Occasion<'_>,
+        proposal: &Proposal<'_>,
+        queued: &mut QueuedWork<'_>,
+        until: Until,
+    ) -> Result<(), Setback> {
+        loop {
+            let may_assume = queued.may_assume();
+            let step = attempt.await_place(&mut queued.place, may_assume)?;
+            let failed = queued.failed.take();
+            match (step, failed) {
+                (PlaceStep::Land | PlaceStep::Wait, _) => return Ok(()),
+                (PlaceStep::Charged, Some((trouble, _))) => {
+                    return Err(self.refused(&mut attempt.log, trouble));
+                }
+                (PlaceStep::Charged, None) => {}
+                (PlaceStep::Try(assumption), failed) => {
+                    if let Some((_, mark)) = failed {
+                        attempt.log.discard_from(mark);
+                    }
+                    let passed = self.try_on(attempt, occasion, proposal, queued, &assumption)?;
+                    if passed && until == Until::Passed {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Verifies work on an assumed state; returns whether it passed there.
+    fn try_on(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        occasion: &Occasion<'_>,
+        proposal: &Proposal<'_>,
+        queued: &mut QueuedWork<'_>,
+        assumption: &Assumption,
+    ) -> Result<bool, Setback> {
+        let state = match &assumption.commit {
+            Some(commit) => commit.clone(),
+            None if queued.place.is_locked() => self.batch.landing.tip()?,
+            // Without the work of another process that is yet to be checked.
+            None => self.batch.landing.start()?,
+        };
+        let tree = match self.tree.merged(&state, proposal.head)? {
+            Merged::Clean(tree) => tree,
+            Merged::Conflict(paths) if queued.place.conflicted(assumption) => {
+                let round = queued.land_round();
+                return Err(self.conflict(attempt, round, &state, &paths));
+            }
+            Merged::Conflict(_) => return Ok(false),
+        };
+        let commit = if state == proposal.base.commit {
+            proposal.head.to_owned()
+        } else {
+            self.tree.squash(proposal.text, &state, &tree, None)?
+        };
+        if !queued.place.started(assumption, &commit) {
+            return Ok(false);
+        }
+        if queued.has_verified(&tree) {
+            return Ok(queued.place.passed());
+        }
+        let Some(phase) = queued.next_phase() else {
+            return Err(self.moved_repeatedly(attempt, queued));
+        };
+        let verification = VerificationTask {
+            phase,
+            command: &self.verify_command(),
+            commit: &commit,
+        };
+        self.verify_queued(attempt, occasion, queued, &verification)
+    }
+
+    /// Runs a verification that is superseded when its assumption breaks.
+    fn verify_queued(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        occasion: &Occasion<'_>,
+        queued: &mut QueuedWork<'_>,
+        verification: &VerificationTask<'_>,
+    ) -> Result<bool, Setback> {
+        let mark = attempt.log.mark();
+        attempt.watch.follow(Some(queued.place.ticket()));
+        let next = &mut || queued.next_run();
+        let verified = self.verify_repeatedly(attempt, occasion, verification, next);
+        attempt.watch.follow(None);
+        match verified {
+            Ok(state) => {
+                queued.verified = Some(state);
+                Ok(queued.place.passed())
+            }
+            Err(Setback::Failed(trouble)) if trouble.is_of_the_command() => {
+                if queued.place.failed() {
+                    queued.failed = Some((trouble, mark));
+                } else {
+                    tracing::info!(phase = verification.phase.name(), "verification superseded");
+                    attempt.log.discard_from(mark);
+                }
+                Ok(false)
+            }
+            Err(setback) => Err(setback),
+        }
+    }
+
+    /// Returns the failure of work that conflicts with the target.
+    fn conflict(
+        &self,
+        attempt: &Attempt<'_>,
+        round: usize,
+        tip: &str,
+        paths: &[String],
+    ) -> Setback {
+        let target = self.batch.landing.target();
+        let paths = listed(paths);
+        let text = format!("merge conflict with {target} at {tip} in: {paths}");
+        self.refusal(&attempt.log, round, FailureClass::LandingConflict, &text)
+    }
+}
