@@ -288,26 +288,60 @@ pub(super) fn in_order(scratch: &Scratch) {
     assert!(doctor.stdout.contains("no findings"), "{}", doctor.stdout);
 }
 
+/// Commits a file to the target, as a process that takes no lock of the harness.
+fn commit_to_the_target(scratch: &Scratch, path: &str) {
+    let git = scratch.git();
+    let reference = format!("refs/heads/{TARGET}");
+    let author = git2::Signature::now("Other", "other@localhost").unwrap();
+    let blob = git.blob(b"theirs\n").unwrap();
+    let made = until(PATIENCE, || {
+        let tip = git.find_reference(&reference).unwrap();
+        let tip = tip.peel_to_commit().unwrap();
+        let tree = git2::build::TreeUpdateBuilder::new()
+            .upsert(path, blob, git2::FileMode::Blob)
+            .create_updated(&git, &tip.tree().unwrap())
+            .unwrap();
+        let tree = git.find_tree(tree).unwrap();
+        // This compares and swaps: it fails where a landing came between.
+        let parents = [&tip];
+        git.commit(
+            Some(&reference),
+            &author,
+            &author,
+            "theirs",
+            &tree,
+            &parents,
+        )
+        .ok()
+    });
+    assert!(made.is_some(), "the target takes no commit");
+}
+
 #[test]
 fn what_another_process_commits_to_the_target_in_the_middle_is_kept() {
     let length = Length::asked("20 commits of another process to the landing target");
     let count = length.pick(4, 20);
     let rows: Vec<Value> = (0..count).map(|n| issue(&format!("k-{n:02}"))).collect();
     let scratch = Scratch::with_issues(2, &rows);
-    // The verification is where it hurts: a landing is about to come.
-    let verify = r#"export GIT_DIR='ROOT/.git'
-git cat-file -e "refs/heads/harness/integration:src/theirs-$PREMATH_ISSUE_ID.txt" 2> /dev/null && exit 0
-export GIT_INDEX_FILE="$HOME/index-$PREMATH_STEP_ID"
-blob=$(echo theirs | git hash-object -w --stdin)
-until
-  old=$(git rev-parse refs/heads/harness/integration) && git read-tree "$old" &&
-  git update-index --add --cacheinfo "100644,$blob,src/theirs-$PREMATH_ISSUE_ID.txt" &&
-  new=$(git commit-tree -p "$old" -m theirs "$(git write-tree)") &&
-  git update-ref refs/heads/harness/integration "$new" "$old"
-do :; done"#;
+    // A verification waits for the commit: a landing is about to come.
+    let verify = r#"touch "ROOT/../wanted-$PREMATH_ISSUE_ID"
+until [ -e "ROOT/../made-$PREMATH_ISSUE_ID" ]; do sleep 0.01; done"#;
     let verify = verify.replace("ROOT", &scratch.root.display().to_string());
-    let run = merging(&scratch, OWN, &verify);
-    run.args(["--sandbox", "none"]).end().exits(0);
+    let run = merging(&scratch, OWN, &verify).args(["--sandbox", "none"]);
+    let mut batch = run.start();
+    let folder = scratch.root.parent().unwrap();
+    until(PATIENCE, || {
+        for row in &rows {
+            let id = row["id"].as_str().unwrap();
+            let made = folder.join(format!("made-{id}"));
+            if folder.join(format!("wanted-{id}")).exists() && !made.exists() {
+                commit_to_the_target(&scratch, &format!("src/theirs-{id}.txt"));
+                fs::write(made, "").unwrap();
+            }
+        }
+        batch.is_over().then_some(())
+    });
+    batch.wait().exits(0);
     for n in 0..count {
         let file = |name: &str| scratch.file_on(TARGET, &format!("src/{name}.txt"));
         assert_eq!(file(&format!("k-{n:02}")).as_deref(), Some("x\n"));
