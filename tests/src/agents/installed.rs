@@ -17,7 +17,8 @@ pub struct Installed {
     pub version: String,
 }
 
-fn folder() -> PathBuf {
+/// Returns the folder that the agents are installed in.
+pub fn agents_folder() -> PathBuf {
     workspace().join("target/agents")
 }
 
@@ -38,10 +39,12 @@ impl Installed {
     /// Finds an agent: where [`install`] put it, and nowhere else, so that its
     /// version is known.
     pub fn find(agent: Agent) -> Option<Self> {
-        let manifest = folder().join("node_modules").join(agent.spec().package);
+        let manifest = agents_folder()
+            .join("node_modules")
+            .join(agent.spec().package);
         let manifest = std::fs::read(manifest.join("package.json")).ok()?;
         let manifest: Value = serde_json::from_slice(&manifest).ok()?;
-        let program = folder()
+        let program = agents_folder()
             .join("node_modules/.bin")
             .join(agent.spec().program);
         let version = pinned(agent);
@@ -77,11 +80,11 @@ pub fn install(agents: &[Agent]) {
     if missing.is_empty() {
         return;
     }
-    std::fs::create_dir_all(folder()).expect("target can be written");
+    std::fs::create_dir_all(agents_folder()).expect("target can be written");
     let mut npm = command("npm");
     npm.args(["install", "--silent", "--no-fund", "--no-audit"])
         .args(["--no-save", "--prefix"])
-        .arg(folder())
+        .arg(agents_folder())
         // Installed agents are named too: npm removes unlisted packages.
         .args(agents_here())
         .args(&missing)

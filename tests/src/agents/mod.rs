@@ -8,7 +8,7 @@ mod normal;
 mod profile;
 mod recording;
 
-pub use installed::{Installed, install, missing, pinned};
+pub use installed::{Installed, agents_folder, install, missing, pinned};
 pub use kit::{StreamLines, playable, recorded as recorded_agents, stream_lines};
 pub use normal::normalised;
 pub use profile::Profile;

@@ -10,18 +10,17 @@
 
 mod figure;
 mod peak;
+mod results;
 
 use figure::{Wrong, median, timed};
 use premath_evidence::{Agent, AgentStream, Flaw};
 use premath_kernel::json::canonical::sha256_hex;
-use premath_tests::agents::{StreamLines, playable, stream_lines};
+use premath_tests::agents::playable;
+use results::{fold, lines_of, output, stream_of};
 use std::process::{Command, ExitCode};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// How much is read from a pipe at once.
-const PIECE: usize = 64 << 10;
 
 /// The hidden mode in which this program reads a stream that it generates, and
 /// prints its peak memory.
@@ -88,20 +87,7 @@ fn measure(sizes: Sizes) -> Result<(), Wrong> {
 }
 
 fn speed(sizes: Sizes, agent: Agent, payload: usize) -> Result<(), Wrong> {
-    let lines = lines_of(agent)?;
-    let mut stream = lines.begin.to_owned();
-    let output = output(payload)?;
-    let mut calls = 0;
-    while stream.len() < sizes.speed {
-        stream += &(lines.call)(calls, &output);
-        calls += 1;
-        // What is kept of more calls has a bound, and reading on is not work.
-        if calls == 30_000 {
-            break;
-        }
-    }
-    stream += lines.end;
-    let stream = stream.into_bytes();
+    let (stream, calls) = stream_of(agent, payload, |size, _| size < sizes.speed)?;
     let (mut read, mut plain, mut held) = (vec![], vec![], 0);
     for _ in 0..sizes.runs {
         let (_, hashing) = timed(|| Ok(std::hint::black_box(sha256_hex(&stream))))?;
@@ -182,38 +168,4 @@ fn read(agent: &str, bytes: &str, payload: &str) -> Result<(), Wrong> {
     }
     println!("{}", peak::of("self")?);
     Ok(())
-}
-
-/// Reads a stream in pieces; returns what was held in the end.
-fn fold(agent: Agent, bytes: &[u8]) -> Result<usize, Wrong> {
-    let mut stream = AgentStream::new(agent);
-    for piece in bytes.chunks(PIECE) {
-        stream.feed(piece);
-    }
-    let held = stream.retained_bytes();
-    let folded = stream.finish();
-    match folded.faults().first() {
-        None => Ok(held),
-        Some(fault) => Err(Wrong::because(format!("{}: {fault}", agent.as_str()))),
-    }
-}
-
-/// What a tool gave: the begin of a file, of so many bytes as they are stored
-/// in the line, or a few less.
-fn output(bytes: usize) -> Result<String, Wrong> {
-    let file = include_str!("stream.rs").repeat(bytes / 4_096 + 1);
-    let mut output = String::new();
-    for line in file.split_inclusive('\n') {
-        let json = serde_json::to_string(line)?;
-        let text = json.trim_matches('"');
-        if output.len() + text.len() > bytes {
-            break;
-        }
-        output += text;
-    }
-    Ok(output)
-}
-
-fn lines_of(agent: Agent) -> Result<StreamLines, Wrong> {
-    stream_lines(agent).ok_or_else(|| Wrong::because("no such agent"))
 }

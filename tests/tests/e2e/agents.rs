@@ -2,10 +2,12 @@
 //! what it called: every call is in the evidence exactly once, what should
 //! close closes, and what should not is refused.
 
+use crate::container::{image_of, with_image};
 use crate::steps::fast_retries;
 use premath_evidence::Agent;
 use premath_kernel::json::canonical;
-use premath_tests::agents::{Installed, Profile, missing};
+use premath_tests::agents::{Installed, Profile, agents_folder, missing};
+use premath_tests::image::{TestImage, stand_in};
 use premath_tests::model::{Journal, MadeCall, ModelServer, Played, PlayedTurn, Scripts};
 use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, processes_in, skipped};
 use serde_json::{Value, json};
@@ -186,8 +188,33 @@ fn works_through_a_batch(agent: Agent) {
         return skipped("a batch with a real agent", &missing(agent));
     };
     for mode in modes("a batch with a real agent") {
-        works_in(mode, agent, &installed);
+        works_in(mode, agent, &installed, |run, _| run);
     }
+    // Made by podman, of the programs that agents and their scripts start.
+    let scratch = Scratch::new(0);
+    let Some(image) = image_with(&scratch, &installed) else {
+        return;
+    };
+    works_in("container", agent, &installed, |run, scratch| {
+        append(
+            scratch,
+            &format!("[sandbox]\nread = [{:?}]\n", agents_folder()),
+        );
+        with_image(run, &image, scratch)
+    });
+}
+
+/// Makes an image in which the agent's name starts the agent that is installed
+/// beside the tests; its folder is visible by `[sandbox] read`.
+fn image_with(scratch: &Scratch, installed: &Installed) -> Option<TestImage> {
+    let name = installed.program.file_name().unwrap().to_str().unwrap();
+    let folder = scratch.folder().join("of-the-image");
+    let script = format!("exec '{}' \"$@\"", installed.program.display());
+    stand_in(&folder, name, &script);
+    image_of(
+        &["bash", "node", "ps", "sed", "which"],
+        &[&folder.join(name)],
+    )
 }
 
 /// Returns the modes of confinement that work here.
@@ -207,7 +234,12 @@ pub(crate) fn modes(what: &str) -> Vec<&'static str> {
         .collect()
 }
 
-fn works_in(mode: &str, agent: Agent, installed: &Installed) {
+fn works_in(
+    mode: &str,
+    agent: Agent,
+    installed: &Installed,
+    prepared: impl Fn(Run, &Scratch) -> Run,
+) {
     let refusals = refusals(agent);
     let scratch = Scratch::with_issues(2, &refusals.map(|(id, _)| played(id)));
     let folder = scratch.folder().join("scripts");
@@ -221,7 +253,8 @@ fn works_in(mode: &str, agent: Agent, installed: &Installed) {
     let home = scratch.folder().join("home");
     let profile = Profile::lay_out(installed, &home, &server.url());
     let run = batch(&scratch, installed, &profile).args(["--sandbox", mode]);
-    if mode == "namespaces" {
+    let run = prepared(run, &scratch);
+    if mode != "landlock" {
         reaches_alone(&scratch, &server);
     }
     let ended = run.start();
@@ -263,10 +296,17 @@ fn works_in(mode: &str, agent: Agent, installed: &Installed) {
 pub(crate) fn reaches_alone(scratch: &Scratch, server: &ModelServer) {
     let url = server.url();
     let host = url.trim_start_matches("http://");
+    append(
+        scratch,
+        &format!("[network]\nwork = \"allow\"\nallow = [{host:?}]\n"),
+    );
+}
+
+/// Adds a table to the settings.
+fn append(scratch: &Scratch, table: &str) {
     let settings = scratch.root.join("harness.toml");
     let mut text = fs::read_to_string(&settings).unwrap();
-    let allow = format!("[network]\nwork = \"allow\"\nallow = [{host:?}]\n");
-    text.push_str(&allow);
+    text.push_str(table);
     fs::write(&settings, text).unwrap();
 }
 

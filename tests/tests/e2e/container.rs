@@ -22,12 +22,18 @@ fn has_namespaces() -> bool {
     ended.code == Some(0)
 }
 
-/// Makes an image by the real podman, where that works.
 fn image() -> Option<TestImage> {
+    image_of(&[], &[])
+}
+
+/// Makes an image by the real podman, where that works: of the basic programs,
+/// of others, and of files that are programs there.
+pub(crate) fn image_of(programs: &[&str], own: &[&Path]) -> Option<TestImage> {
     if !has_namespaces() {
         return None;
     }
-    match TestImage::build(&BASIC, &[], &[]) {
+    let programs: Vec<&str> = BASIC.iter().chain(programs).copied().collect();
+    match TestImage::build(&programs, &[], own) {
         Ok(image) => Some(image),
         Err(why) => {
             skipped("confinement by container", &why);
@@ -51,7 +57,7 @@ fn absent_in_image() -> PathBuf {
 }
 
 /// A run whose sandbox has the image, by a podman that notes its calls.
-fn with_image(run: Run, image: &TestImage, scratch: &Scratch) -> Run {
+pub(crate) fn with_image(run: Run, image: &TestImage, scratch: &Scratch) -> Run {
     let calls = scratch.folder().join("calls");
     let real = image.program().display();
     let script = format!("echo \"$1\" >> '{}'\nexec '{real}' \"$@\"", calls.display());

@@ -40,6 +40,29 @@ impl Ground {
         (ended.code == Some(0)).then_some(ended.stdout)
     }
 
+    /// Reads a file as the landing of an issue has it.
+    fn landed_by(&self, id: &str, path: &str) -> Option<String> {
+        let grep = format!("--grep=^Issue: {id}$");
+        let commit = self.of_target(&["--format=%H", &grep])?;
+        let ended = self.try_git(&["cat-file", "blob", &format!("{commit}:{path}")]);
+        (ended.code == Some(0)).then_some(ended.stdout)
+    }
+
+    /// Returns whose landing changed a file last.
+    fn last_to_change(&self, path: &str) -> Option<String> {
+        self.of_target(&["--format=%(trailers:key=Issue,valueonly)", "--", path])
+    }
+
+    /// What git says of the newest commit of the target that it selects.
+    fn of_target(&self, arguments: &[&str]) -> Option<String> {
+        let target = format!("refs/heads/{TARGET}");
+        let mut all = vec!["log", "--first-parent", "-1", &target];
+        all.extend(arguments);
+        let ended = self.try_git(&all);
+        let said = ended.stdout.trim();
+        (ended.code == Some(0) && !said.is_empty()).then(|| said.to_owned())
+    }
+
     /// Reads what the commands of an issue's work printed.
     pub(crate) fn said(&self, id: &str) -> String {
         let mut said = String::new();
@@ -163,10 +186,21 @@ impl<'a> Checked<'a> {
                 status != "closed",
                 format!("honest issue {id} is {status}: {last}"),
             );
-            let landed = self.ground.landed(&format!("src/{id}.txt"));
+            let path = format!("src/{id}.txt");
+            let landed = self.ground.landed_by(&id, &path);
             self.found(
                 landed.as_deref() != Some("x\n"),
                 format!("work of honest issue {id} landed as {landed:?}"),
+            );
+            // A later step may delete the file as its own work, which lands by
+            // the name of its issue. Nothing else may change it.
+            let last = self.ground.last_to_change(&path);
+            let is_by_work = last
+                .as_ref()
+                .is_some_and(|last| *last == id || !last.starts_with('n'));
+            self.found(
+                !is_by_work,
+                format!("work of honest issue {id} was changed by {last:?}"),
             );
         }
     }
