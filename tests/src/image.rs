@@ -48,13 +48,19 @@ impl TestImage {
     /// The name of the image.
     pub const NAME: &str = "localhost/premath-test:1";
 
-    /// Makes an image of programs and folders of this machine, and of `own`
-    /// files that it gets as `/usr/local/bin/<name>`.
+    /// Makes an image of programs and folders of this machine, of `own` files
+    /// that it gets as `/usr/local/bin/<name>`, and of the libraries of programs
+    /// `elsewhere`, which it does not get.
     ///
     /// # Errors
     ///
     /// Why podman cannot make images here.
-    pub fn build(programs: &[&str], folders: &[&Path], own: &[&Path]) -> Result<Self, String> {
+    pub fn build(
+        programs: &[&str],
+        folders: &[&Path],
+        own: &[&Path],
+        elsewhere: &[&Path],
+    ) -> Result<Self, String> {
         let program = program_at("podman").ok_or("podman is not installed")?;
         let folder = tempfile::Builder::new()
             .prefix("premath-image-")
@@ -67,7 +73,7 @@ impl TestImage {
             id: String::new(),
         };
         image.write_configuration();
-        let archive = image.pack(programs, folders, own);
+        let archive = image.pack(programs, folders, own, elsewhere);
         image.podman(&[
             "import",
             "--change",
@@ -167,7 +173,13 @@ impl TestImage {
     }
 
     /// Packs the root of the image.
-    fn pack(&self, programs: &[&str], folders: &[&Path], own: &[&Path]) -> PathBuf {
+    fn pack(
+        &self,
+        programs: &[&str],
+        folders: &[&Path],
+        own: &[&Path],
+        elsewhere: &[&Path],
+    ) -> PathBuf {
         let stage = self.path("stage");
         let bin = stage.join("usr/local/bin");
         fs::create_dir_all(&bin).unwrap();
@@ -185,7 +197,10 @@ impl TestImage {
         )
         .unwrap();
         fs::create_dir_all(stage.join("run/of-the-image")).unwrap();
-        let mut needing: Vec<PathBuf> = own.iter().map(|file| file.to_path_buf()).collect();
+        let needing = own.iter().chain(elsewhere);
+        let mut needing: Vec<PathBuf> = needing
+            .map(|file| fs::canonicalize(file).unwrap())
+            .collect();
         for folder in folders {
             add_loadable(folder, &mut needing);
         }

@@ -109,12 +109,12 @@ struct Known {
 }
 
 /// Says what the evidence of a call must be.
-fn known_of(agent: Agent, call: &MadeCall) -> Known {
+fn known_of(agent: Agent, shell: &str, call: &MadeCall) -> Known {
     let (tool, input) = match (agent, call.name.as_str()) {
         (Agent::Codex, "apply_patch") => ("file_change", None),
         (Agent::Codex, _) => {
             let command = call.arguments["cmd"].as_str().unwrap();
-            let command = json!(format!("/bin/bash -lc '{command}'"));
+            let command = json!(format!("{shell} -lc '{command}'"));
             ("command_execution", Some(command))
         }
         (_, name) => (name, Some(call.arguments.clone())),
@@ -211,10 +211,8 @@ fn image_with(scratch: &Scratch, installed: &Installed) -> Option<TestImage> {
     let folder = scratch.folder().join("of-the-image");
     let script = format!("exec '{}' \"$@\"", installed.program.display());
     stand_in(&folder, name, &script);
-    image_of(
-        &["bash", "node", "ps", "sed", "which"],
-        &[&folder.join(name)],
-    )
+    let programs = ["bash", "node", "ps", "sed", "which"];
+    image_of(&programs, &[&folder.join(name)], &[&installed.program])
 }
 
 /// Returns the modes of confinement that work here.
@@ -241,6 +239,11 @@ fn works_in(
     prepared: impl Fn(Run, &Scratch) -> Run,
 ) {
     let refusals = refusals(agent);
+    // The shell of the account, by which Codex runs commands.
+    let shell = match mode {
+        "container" => "/bin/sh",
+        _ => "/bin/bash",
+    };
     let scratch = Scratch::with_issues(2, &refusals.map(|(id, _)| played(id)));
     let folder = scratch.folder().join("scripts");
     fs::create_dir_all(&folder).unwrap();
@@ -274,7 +277,7 @@ fn works_in(
         }
         let own = || turns.iter().filter(|turn| turn.conversation == id);
         let calls = own().flat_map(|turn| &turn.calls);
-        let mut made: Vec<Known> = calls.map(|call| known_of(agent, call)).collect();
+        let mut made: Vec<Known> = calls.map(|call| known_of(agent, shell, call)).collect();
         made.sort();
         assert_eq!(in_evidence(&scratch, id), made, "{id}");
         if closed {

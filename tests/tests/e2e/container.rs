@@ -23,17 +23,18 @@ fn has_namespaces() -> bool {
 }
 
 fn image() -> Option<TestImage> {
-    image_of(&[], &[])
+    image_of(&[], &[], &[])
 }
 
 /// Makes an image by the real podman, where that works: of the basic programs,
-/// of others, and of files that are programs there.
-pub(crate) fn image_of(programs: &[&str], own: &[&Path]) -> Option<TestImage> {
+/// of others, of files that are programs there, and of the libraries of
+/// programs elsewhere.
+pub(crate) fn image_of(programs: &[&str], own: &[&Path], elsewhere: &[&Path]) -> Option<TestImage> {
     if !has_namespaces() {
         return None;
     }
     let programs: Vec<&str> = BASIC.iter().chain(programs).copied().collect();
-    match TestImage::build(&programs, &[], own) {
+    match TestImage::build(&programs, &[], own, elsewhere) {
         Ok(image) => Some(image),
         Err(why) => {
             skipped("confinement by container", &why);

@@ -49,7 +49,7 @@ impl System {
         let own = [binaries().premath.clone(), probe()];
         let own: Vec<&Path> = own.iter().map(PathBuf::as_path).collect();
         let system = Self {
-            image: TestImage::build(&programs, &folders, &own)?,
+            image: TestImage::build(&programs, &folders, &own, &[])?,
         };
         system.image.ends_with_this_process();
         system.export()?;
