@@ -10,7 +10,7 @@ const PIECE: usize = 64 << 10;
 /// What is kept of more calls has a bound, and reading on is not work.
 const CALLS_MAX: u32 = 30_000;
 
-/// Makes a stream while it may go on, by its size and calls so far; returns how
+/// Makes a stream while `goes_on` allows it, by its size and calls so far; returns how
 /// many calls it has.
 pub(crate) fn stream_of(
     agent: Agent,

@@ -86,6 +86,30 @@ exit 1"#;
 }
 
 #[test]
+fn time_in_which_others_are_waited_for_is_not_held_against_an_issue() {
+    let scratch = Scratch::with_issues(2, &["a", "b"].map(issue));
+    let settings = "[budget]\nissue_time = \"5s\"\n";
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    // The verification of `b` fails at once. It can be charged when `a` has landed,
+    // whose verification takes longer than the budget.
+    let work = r#"case $PREMATH_ISSUE_ID in
+a) touch src/a.txt ;;
+b) until [ -e "$HOME/verifying-a" ]; do sleep 0.01; done; touch src/b.txt ;;
+esac"#;
+    let verify = r#"[ ! -e src/b.txt ] || { touch "$HOME/failed-b"; exit 1; }
+[ -e src/a.txt ] || exit 0
+touch "$HOME/verifying-a"
+until [ -e "$HOME/failed-b" ]; do sleep 0.01; done
+sleep 7"#;
+    scratch.landing_batch(work, verify).end().exits(1);
+    let steps = scratch.steps_of("b");
+    assert_eq!(steps.len(), 1, "{steps:#?}");
+    assert_eq!(steps[0]["failureClasses"], json!(["check_failed"]));
+    let waited = steps[0]["waitedMs"].as_u64().unwrap();
+    assert!(waited >= 5_000, "{}", steps[0]);
+}
+
+#[test]
 fn the_last_attempt_after_a_conflict_lands_before_what_became_ready_meanwhile() {
     let scratch = Scratch::with_issues(2, &["a", "b", "c"].map(issue));
     // `a` conflicts with `b`. While its last attempt works, `c` is verified,

@@ -298,7 +298,8 @@ keys! {
 keys! {
     /// The `[budget]` table.
     BudgetKeys {
-        /// Budgets of a batch and of an issue, by what the agents report.
+        /// Budgets of a batch and of an issue, by what the agents report. `issue_time`
+        /// leaves out the time in which the issue waits for others to land.
         batch_tokens: Count = ["50_000_000"];
         batch_usd: Dollars = ["100"];
         issue_tokens: Count = ["5_000_000"];

@@ -15,7 +15,7 @@ use premath_kernel::issue::lease::{self, Claim};
 use premath_memory::LandingLock;
 use premath_memory::{Claimed, clock};
 use premath_worktree::tree::Base;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a step that waits for its turn to land looks at its lease and the
 /// interrupt, as a running command does.
@@ -76,6 +76,13 @@ impl<'a> Attempt<'a> {
         held?.map_err(|class| Trouble::of_lease(class).into())
     }
 
+    /// Waits for others, which is not held against the issue.
+    fn waiting(&mut self, wait: impl FnOnce()) {
+        let began = Instant::now();
+        wait();
+        self.log.waited += began.elapsed();
+    }
+
     /// Fails where the lease or an interrupt ends the step.
     fn look(&mut self) -> Result<(), Box<Trouble>> {
         self.look_at_lease()?;
@@ -97,7 +104,7 @@ impl<'a> Attempt<'a> {
             self.look()?;
             self.reservation = batch.reserve_landing(issue_id);
             if self.reservation.is_none() {
-                std::thread::park_timeout(LOOK);
+                self.waiting(|| std::thread::park_timeout(LOOK));
             }
         }
         // What was landing when it was reserved has landed now, or not.
@@ -118,7 +125,7 @@ impl<'a> Attempt<'a> {
                 PlaceStep::Wait => {
                     // Work ahead of it may need the right to land.
                     place.unlock();
-                    place.wait(LOOK);
+                    self.waiting(|| place.wait(LOOK));
                 }
                 step => return Ok(step),
             }
@@ -132,7 +139,7 @@ impl<'a> Attempt<'a> {
             if place.try_lock()? {
                 return Ok(());
             }
-            place.wait_for_lock();
+            self.waiting(|| place.wait_for_lock());
         }
     }
 
@@ -143,7 +150,7 @@ impl<'a> Attempt<'a> {
             if let Some(lock) = self.batch.landing.try_lock()? {
                 return Ok(lock);
             }
-            std::thread::park_timeout(TRY_LOCK);
+            self.waiting(|| std::thread::park_timeout(TRY_LOCK));
         }
     }
 }

@@ -16,7 +16,6 @@ use premath_kernel::record::boundary::Boundary;
 use premath_memory::dispatch::dispatch;
 use premath_memory::escalation::CarriedOut;
 use premath_memory::{ChangeError, clock};
-use std::time::Duration;
 
 /// The end of an issue's attempt.
 #[derive(Debug)]
@@ -168,9 +167,9 @@ impl Lane {
         }
         let budget = self.batch.settings.bounds.issue;
         let before = self.batch.used_by(&stopping.log.identity.issue_id);
-        let ran = clock::now().boot_ms.saturating_sub(stopping.log.started_ms);
         let spent = before.spent.plus(stopping.log.spent);
-        let time = before.time.saturating_add(Duration::from_millis(ran));
+        let own = stopping.log.own_time(clock::now());
+        let time = before.time.saturating_add(own);
         if budget.is_used_up(spent, time) {
             let class = FailureClass::BudgetExceeded.as_str();
             let classes = &mut stopping.trouble.classes;

@@ -20,6 +20,7 @@ use premath_kernel::turn::JoinCheckInput;
 use premath_memory::artifact;
 use premath_worktree::tree::Base;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// The calls that a work command reported.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub(super) struct StepLog {
     pub(super) identity: StepIdentity,
     pub(super) started_at: jiff::Timestamp,
     pub(super) started_ms: u64,
+    /// How long it waited for the work of others.
+    pub(super) waited: Duration,
     /// Whose agent works, where one does.
     pub(super) provider: Option<String>,
     /// The commands that ran.
@@ -81,6 +84,7 @@ impl StepLog {
             identity,
             started_at: now.wall,
             started_ms: now.boot_ms,
+            waited: Duration::ZERO,
             provider,
             calls: Vec::new(),
             reported: None,
@@ -102,6 +106,12 @@ impl StepLog {
     /// Returns the step's id.
     pub(super) fn step_id(&self) -> String {
         self.identity.step_id().into()
+    }
+
+    /// Returns how long the step ran, without the time in which it waited.
+    pub(super) fn own_time(&self, now: Moment) -> Duration {
+        let ran = now.boot_ms.saturating_sub(self.started_ms);
+        Duration::from_millis(ran).saturating_sub(self.waited)
     }
 
     /// Returns where the log is now.

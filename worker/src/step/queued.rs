@@ -14,6 +14,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::listed;
 use premath_kernel::policy::landing::{ASSUMED_STATES_MAX, LAND_ROUNDS, STATES_MAX, VERIFY_ROUNDS};
 use premath_worktree::tree::{Merged, TreeState};
+use std::time::{Duration, Instant};
 
 /// Work in the landing queue.
 #[derive(Debug)]
@@ -21,10 +22,19 @@ pub(super) struct QueuedWork<'a> {
     pub(super) place: LandingPlace<'a>,
     /// The tree that passed last.
     pub(super) verified: Option<TreeState>,
-    /// The failure that may be charged, and what the log was before it.
-    failed: Option<(Box<Trouble>, LogMark)>,
+    /// The failure that may be charged.
+    failed: Option<FailedRun>,
     before: Rounds,
     after: Rounds,
+}
+
+/// A verification that failed on a state that is yet to land.
+#[derive(Debug)]
+struct FailedRun {
+    trouble: Box<Trouble>,
+    /// What the log was before it.
+    mark: LogMark,
+    took: Duration,
 }
 
 /// The verifications before one passed, or after that.
@@ -122,13 +132,14 @@ impl Lane {
             let failed = queued.failed.take();
             match (step, failed) {
                 (PlaceStep::Land | PlaceStep::Wait, _) => return Ok(()),
-                (PlaceStep::Charged, Some((trouble, _))) => {
-                    return Err(self.refused(&mut attempt.log, trouble));
+                (PlaceStep::Charged, Some(failed)) => {
+                    return Err(self.refused(&mut attempt.log, failed.trouble));
                 }
                 (PlaceStep::Charged, None) => {}
                 (PlaceStep::Try(assumption), failed) => {
-                    if let Some((_, mark)) = failed {
-                        attempt.log.discard_from(mark);
+                    if let Some(failed) = failed {
+                        attempt.log.discard_from(failed.mark);
+                        attempt.log.waited += failed.took;
                     }
                     let passed = self.try_on(attempt, occasion, proposal, queued, &assumption)?;
                     if passed && until == Until::Passed {
@@ -193,6 +204,7 @@ impl Lane {
         verification: &VerificationTask<'_>,
     ) -> Result<bool, Setback> {
         let mark = attempt.log.mark();
+        let began = Instant::now();
         attempt.watch.follow(Some(queued.place.ticket()));
         let next = &mut || queued.next_run();
         let verified = self.verify_repeatedly(attempt, occasion, verification, next);
@@ -203,11 +215,17 @@ impl Lane {
                 Ok(queued.place.passed())
             }
             Err(Setback::Failed(trouble)) if trouble.is_of_the_command() => {
+                let took = began.elapsed();
                 if queued.place.failed() {
-                    queued.failed = Some((trouble, mark));
+                    queued.failed = Some(FailedRun {
+                        trouble,
+                        mark,
+                        took,
+                    });
                 } else {
                     tracing::info!(phase = verification.phase.name(), "verification superseded");
                     attempt.log.discard_from(mark);
+                    attempt.log.waited += took;
                 }
                 Ok(false)
             }

@@ -392,6 +392,8 @@ impl Lane {
         row.failure_classes.clone_from(&stopping.trouble.classes);
         row.verification.clone_from(&log.verification);
         row.flaky_refs.clone_from(&log.flaky);
+        let waited = u64::try_from(log.waited.as_millis()).ok();
+        row.waited_ms = waited.filter(|waited| *waited > 0);
         row.next_step = Some(handoff.action.to_owned());
         row.retry = end.decision.as_ref().map(RetryRecord::from);
         row.instruction_refs = settings.mode.instruction_refs();

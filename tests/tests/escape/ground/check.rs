@@ -53,7 +53,7 @@ impl Ground {
         self.of_target(&["--format=%(trailers:key=Issue,valueonly)", "--", path])
     }
 
-    /// What git says of the newest commit of the target that it selects.
+    /// What git prints about the newest commit of the target that it selects.
     fn of_target(&self, arguments: &[&str]) -> Option<String> {
         let target = format!("refs/heads/{TARGET}");
         let mut all = vec!["log", "--first-parent", "-1", &target];
@@ -199,7 +199,7 @@ impl<'a> Checked<'a> {
                 .as_ref()
                 .is_some_and(|last| *last == id || !last.starts_with('n'));
             self.found(
-                !is_by_work,
+                landed.is_some() && !is_by_work,
                 format!("work of honest issue {id} was changed by {last:?}"),
             );
         }

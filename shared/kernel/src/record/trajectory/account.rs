@@ -54,7 +54,7 @@ impl ProviderAccount {
 pub struct IssueAccount {
     /// Tokens and money.
     pub spent: Spent,
-    /// From claims to rows.
+    /// From claims to rows, without the time in which others were waited for.
     pub time: Duration,
 }
 
@@ -109,7 +109,9 @@ impl Account {
             // What a person or a limit cut short is not held against the issue.
             if !cut && let Some(started) = &row.started_at {
                 let time = between(started.time(), row.finished_at.time());
-                account.time = account.time.saturating_add(time);
+                let waited = Duration::from_millis(row.waited_ms.unwrap_or(0));
+                let own = time.saturating_sub(waited);
+                account.time = account.time.saturating_add(own);
             }
         }
     }
@@ -192,6 +194,9 @@ mod tests {
         account.observe(&step("a", 0, 10, 100, Some(5)));
         account.observe(&step("a", 20, 25, 50, None));
         account.observe(&step("b", 0, 1, 10, None));
+        let mut waiting = step("b", 0, 90, 0, None);
+        waiting.waited_ms = Some(88_000);
+        account.observe(&waiting);
         let mut cut = step("b", 0, 500, 7, None);
         cut.failure_classes = vec!["step_interrupted".into()];
         account.observe(&cut);
@@ -200,11 +205,11 @@ mod tests {
             (account.spent.tokens, account.time.as_secs())
         };
         assert_eq!(of("a"), (Some(154), 15));
-        assert_eq!(of("b"), (Some(21), 1));
+        assert_eq!(of("b"), (Some(21), 3));
         assert_eq!(of("c"), (None, 0));
         let sum = account.spent();
         assert_eq!((sum.tokens, sum.cost_nano_usd), (Some(175), Some(5)));
-        assert_eq!(account.providers()["codex"].steps, 4);
+        assert_eq!(account.providers()["codex"].steps, 5);
     }
 
     #[test]

@@ -197,6 +197,12 @@ pub struct StepRow {
     #[serde(skip_deserializing, skip_serializing_if = "RefSet::is_empty")]
     #[schemars(!skip_deserializing)]
     pub flaky_refs: RefSet,
+    /// For how many milliseconds it waited for the work of others to land, or was
+    /// verified on work that did not land (ours). Its issue's `issue_time` leaves
+    /// this out.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
+    pub waited_ms: Option<u64>,
     /// What comes next (ours).
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     #[schemars(!skip_deserializing)]
@@ -307,6 +313,7 @@ impl StepRow {
             failure_classes: Vec::new(),
             verification: None,
             flaky_refs: RefSet::new(),
+            waited_ms: None,
             next_step: None,
             generation: None,
             worker_id: None,
@@ -349,6 +356,7 @@ impl StepRow {
             failure_classes: classes.into_iter().map(|class| class.0).collect(),
             verification: ours(&mut rest, "verification"),
             flaky_refs: ours(&mut rest, "flakyRefs").unwrap_or_default(),
+            waited_ms: ours(&mut rest, "waitedMs"),
             next_step,
             generation: ours(&mut rest, "generation"),
             worker_id,
