@@ -20,7 +20,9 @@ pub(crate) fn measure(sizes: Sizes, folder: &Path) -> Result<(), Wrong> {
     let processors = std::thread::available_parallelism()?;
     figure::note("processors", &processors.to_string());
     let kernel = rustix::system::uname();
-    figure::note("Linux", &kernel.release().to_string_lossy());
+    let release = kernel.release().to_string_lossy();
+    let version: Vec<&str> = release.split('.').take(2).collect();
+    figure::note("Linux", &version.join("."));
     let each = |seconds: f64| figure::time(seconds / TIMES as f64);
     let start = repeated(sizes, || {
         (0..TIMES).try_for_each(|_| run(&mut command("true")).map(drop))

@@ -25,7 +25,11 @@ pub(crate) fn write(
     plots: &[Plot],
 ) -> Result<(), Wrong> {
     fs::create_dir_all(folder)?;
-    let mut text = format!("{HEAD}{}", figure::table());
+    let mut text = HEAD.to_owned();
+    if length.is_some() {
+        text += "- This is the short form, with small sizes.\n";
+    }
+    text += &figure::table();
     let tables = tempfile::tempdir()?;
     for name in ["premath-bench-gate", "premath-bench-stream"] {
         let file = tables.path().join(name);
