@@ -205,10 +205,10 @@ mod tests {
             (account.spent.tokens, account.time.as_secs())
         };
         assert_eq!(of("a"), (Some(154), 15));
-        assert_eq!(of("b"), (Some(21), 3));
+        assert_eq!(of("b"), (Some(23), 3));
         assert_eq!(of("c"), (None, 0));
         let sum = account.spent();
-        assert_eq!((sum.tokens, sum.cost_nano_usd), (Some(175), Some(5)));
+        assert_eq!((sum.tokens, sum.cost_nano_usd), (Some(177), Some(5)));
         assert_eq!(account.providers()["codex"].steps, 5);
     }
 
