@@ -9,6 +9,10 @@ use git2::build::CheckoutBuilder;
 use std::collections::BTreeSet;
 use std::io;
 
+/// How many files a checkout names one by one: libgit2 compares each file with
+/// each name, so that for more of them it is faster to look at all files.
+const NAMED_MAX: usize = 1_000;
+
 /// What happens to files that git ignores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ignored {
@@ -114,7 +118,7 @@ impl Tree {
         // A folder that was deleted whole may have held files of the commit.
         let is_any_folder =
             !scan.nested.is_empty() || !scan.unfit.is_empty() || !scan.leftover.is_empty();
-        if is_any_folder {
+        if is_any_folder || scan.paths.len() > NAMED_MAX {
             checkout = CheckoutBuilder::new();
             checkout.force().recreate_missing(true);
             is_needed = true;

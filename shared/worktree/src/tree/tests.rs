@@ -185,6 +185,32 @@ fn a_staged_file_and_a_file_turned_folder_are_undone() {
 }
 
 #[test]
+fn more_changes_than_are_named_one_by_one_are_undone() {
+    let (scratch, tree) = Scratch::new();
+    let names: Vec<String> = (0..1_500).map(|n| format!("src/{n}.txt")).collect();
+    for name in &names {
+        scratch.write(name, name);
+    }
+    tree.commit(&TEXT).unwrap();
+    let base = tree.base().unwrap();
+    scratch.write("target/kept", "x");
+    for (number, name) in names.iter().enumerate() {
+        match number % 2 {
+            0 => fs::remove_file(scratch.folder.path().join(name)).unwrap(),
+            _ => scratch.write(name, "changed"),
+        }
+    }
+    scratch.write("left.txt", "x");
+    tree.reset(&base, &Ignored::Stay).unwrap();
+    assert_eq!(tree.changes().unwrap(), Vec::<String>::new());
+    for name in &names {
+        assert_eq!(scratch.read(name).as_ref(), Some(name));
+    }
+    assert_eq!(scratch.read("left.txt"), None);
+    assert_eq!(scratch.read("target/kept").unwrap(), "x");
+}
+
+#[test]
 fn a_second_salvage_of_other_content_gets_a_number() {
     let (scratch, tree) = Scratch::new();
     let base = tree.base().unwrap();
