@@ -3,7 +3,6 @@
 use super::aside::Aside;
 use super::beneath::path;
 use super::{Base, Tree, TreeError};
-use git2::build::CheckoutBuilder;
 use git2::{Commit, Delta, Index};
 use std::collections::BTreeSet;
 
@@ -34,11 +33,7 @@ impl Tree {
         if is_started {
             return Ok(());
         }
-        let is_there = self.switched(base, &commit)?;
-        self.reread_index();
-        if is_there && self.must_be_clean().is_ok() {
-            return Ok(());
-        }
+        self.blobs.borrow_mut().clear();
         let mut aside = Aside::new(self, issue_id, generation)?;
         let done = self
             .make_room(&commit, &mut aside)
@@ -47,30 +42,6 @@ impl Tree {
         self.reread_index();
         done?;
         self.must_be_clean()
-    }
-
-    /// Tries the fast path for a clean lane; returns `false` and changes
-    /// nothing if a file blocks it.
-    fn switched(&self, base: &Base, commit: &Commit<'_>) -> Result<bool, TreeError> {
-        self.blobs.borrow_mut().clear();
-        if self.head().is_ok_and(|head| head.id() == commit.id()) {
-            self.point_at(base, commit.id())?;
-            return Ok(true);
-        }
-        // Against HEAD, which must not have moved yet.
-        let mut checkout = CheckoutBuilder::new();
-        checkout
-            .safe()
-            .overwrite_ignored(false)
-            .recreate_missing(true);
-        let done = self
-            .repository
-            .checkout_tree(commit.as_object(), Some(&mut checkout));
-        if done.is_err() {
-            return Ok(false);
-        }
-        self.point_at(base, commit.id())?;
-        Ok(true)
     }
 
     /// Puts aside what git does not hold where a commit brings a file.

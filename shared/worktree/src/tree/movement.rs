@@ -2,13 +2,14 @@
 //! it is known what is there: nothing else is looked at.
 
 use super::beneath::{Beneath, kind, path};
+use super::entry_lookup::EntryLookup;
 use super::reset::Ignored;
 use super::scan::{Scan, index_entry};
 use super::{Base, CLEAN_FOR, OwnFiles, Tree, TreeError};
-use git2::build::CheckoutBuilder;
 use git2::{Delta, FileMode, IndexEntry, ObjectType, Oid};
 use rustix::fs::FileType;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Instant;
 
 impl Tree {
@@ -194,9 +195,10 @@ impl Tree {
     /// others: rules by which git ignores or writes files are not among them, so
     /// that a look by other rules would show nothing else.
     fn is_simple(&self, target: &git2::Tree<'_>, scan: &Scan) -> bool {
-        let is_file = |name: &Vec<u8>| match target.get_path(path(name)) {
-            Ok(entry) => entry.kind() == Some(ObjectType::Blob),
-            Err(_) => true,
+        let entries = EntryLookup::new(&self.repository, target);
+        let is_file = |name: &Vec<u8>| {
+            let entry = entries.get(name);
+            entry.is_none_or(|entry| entry.kind() == Some(ObjectType::Blob))
         };
         scan.nested.is_empty()
             && scan.unfit.is_empty()
@@ -217,29 +219,22 @@ impl Tree {
         target: &git2::Tree<'_>,
         names: &BTreeSet<Vec<u8>>,
     ) -> Result<Option<Vec<IndexEntry>>, TreeError> {
-        let mut checkout = CheckoutBuilder::new();
-        checkout
-            .force()
-            .recreate_missing(true)
-            .disable_pathspec_match(true)
-            .refresh(false)
-            .update_index(false);
+        let lookup = EntryLookup::new(&self.repository, target);
         let leaf = |name: &[u8]| {
-            let entry = target.get_path(path(name)).ok()?;
+            let entry = lookup.get(name)?;
             (entry.kind() == Some(ObjectType::Blob)).then(|| (entry.filemode(), entry.id()))
         };
         let files: Vec<_> = names
             .iter()
             .filter_map(|name| Some((name, leaf(name)?)))
             .collect();
-        for (name, _) in &files {
-            checkout.path(path(name));
-        }
-        if !files.is_empty() {
-            self.repository
-                .checkout_tree(target.as_object(), Some(&mut checkout))
-                .map_err(self.failed("check the base out"))?;
-        }
+        let written: Vec<&Path> = files.iter().map(|(name, _)| path(name)).collect();
+        self.check_out(target, &written, |checkout| {
+            checkout
+                .recreate_missing(true)
+                .refresh(false)
+                .update_index(false);
+        })?;
         let mut entries = Vec::new();
         for (name, leaf) in files {
             let found = root.look(path(name));

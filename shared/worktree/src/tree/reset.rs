@@ -1,17 +1,14 @@
 //! Files as a commit has them, and nothing else: what a step left goes.
 
 use super::beneath::{open_folder, path};
+use super::entry_lookup::EntryLookup;
 use super::restore::ROUNDS;
 use super::scan::Scan;
 use super::{Base, Tree, TreeError};
-use git2::FileMode;
-use git2::build::CheckoutBuilder;
+use git2::ObjectType;
 use std::collections::BTreeSet;
 use std::io;
-
-/// How many files a checkout names one by one: libgit2 compares each file with
-/// each name, so that for more of them it is faster to look at all files.
-const NAMED_MAX: usize = 1_000;
+use std::path::Path;
 
 /// What happens to files that git ignores.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +58,7 @@ impl Tree {
             if scan.is_clean() && scan.leftover.is_empty() && !gone {
                 break;
             }
-            self.check_out(&target, &scan)?;
+            self.write_differing(&target, &scan)?;
         }
         self.blobs.borrow_mut().clear();
         self.reread_index();
@@ -98,36 +95,16 @@ impl Tree {
     }
 
     /// Writes the files of a tree where they differ.
-    fn check_out(&self, target: &git2::Tree<'_>, scan: &Scan) -> Result<(), TreeError> {
+    fn write_differing(&self, target: &git2::Tree<'_>, scan: &Scan) -> Result<(), TreeError> {
+        let entries = EntryLookup::new(&self.repository, target);
         let is_file = |name: &&Vec<u8>| {
-            target.get_path(path(name)).is_ok_and(|entry| {
-                let mode = entry.filemode();
-                mode != i32::from(FileMode::Tree) && mode != i32::from(FileMode::Commit)
-            })
+            let kind = entries.get(name).and_then(|entry| entry.kind());
+            kind == Some(ObjectType::Blob)
         };
-        let mut checkout = CheckoutBuilder::new();
-        checkout
-            .force()
-            .recreate_missing(true)
-            .disable_pathspec_match(true);
-        let mut is_needed = false;
-        for name in scan.paths.iter().filter(is_file) {
-            checkout.path(path(name));
-            is_needed = true;
-        }
-        // A folder that was deleted whole may have held files of the commit.
-        let is_any_folder =
-            !scan.nested.is_empty() || !scan.unfit.is_empty() || !scan.leftover.is_empty();
-        if is_any_folder || scan.paths.len() > NAMED_MAX {
-            checkout = CheckoutBuilder::new();
-            checkout.force().recreate_missing(true);
-            is_needed = true;
-        }
-        if !is_needed {
-            return Ok(());
-        }
-        self.repository
-            .checkout_tree(target.as_object(), Some(&mut checkout))
-            .map_err(self.failed("check the base out"))
+        let names = scan.paths.iter().filter(is_file);
+        let names: Vec<&Path> = names.map(|name| path(name)).collect();
+        self.check_out(target, &names, |checkout| {
+            checkout.recreate_missing(true);
+        })
     }
 }

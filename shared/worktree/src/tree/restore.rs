@@ -2,10 +2,10 @@
 
 use super::aside::Aside;
 use super::beneath::{kind, path};
+use super::entry_lookup::EntryLookup;
 use super::scan::Scan;
 use super::{Base, Tree, TreeError};
-use git2::build::CheckoutBuilder;
-use git2::{Commit, FileMode, Index, IndexEntry, IndexEntryExtendedFlag, Oid, Reference};
+use git2::{Commit, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Reference};
 use jiff::Timestamp;
 use rustix::fs::FileType;
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ const STATE: [&str; 9] = [
 const LINK_MAX: u64 = 8 << 10;
 /// How often the tree is looked at again: a step's `.gitignore` hides files
 /// until the base's is back.
-pub(super) const ROUNDS: u32 = 3;
+pub(super) const ROUNDS: u32 = 4;
 
 impl Tree {
     /// Puts branch and tree back to a base.
@@ -255,11 +255,12 @@ impl Tree {
         }
         let mut written = Vec::new();
         let mut gone = Vec::new();
+        let entries = EntryLookup::new(&self.repository, target);
         for name in &scan.paths {
-            match target.get_path(path(name)).map(|entry| entry.filemode()) {
-                Ok(mode) if mode == i32::from(FileMode::Commit) => {}
-                Ok(mode) if mode != i32::from(FileMode::Tree) => written.push(path(name)),
-                Ok(_) | Err(_) => gone.push(path(name)),
+            match entries.get(name).and_then(|entry| entry.kind()) {
+                Some(ObjectType::Commit) => {}
+                Some(ObjectType::Blob) => written.push(path(name)),
+                _ => gone.push(path(name)),
             }
         }
         let remove = |at: &Path| root.remove(at).map_err(self.refused("remove", at));
@@ -284,17 +285,7 @@ impl Tree {
                 aside.take(at)?;
             }
         }
-        if written.is_empty() {
-            return Ok(());
-        }
-        let mut checkout = CheckoutBuilder::new();
-        checkout.force().disable_pathspec_match(true);
-        for at in written {
-            checkout.path(at);
-        }
-        self.repository
-            .checkout_tree(target.as_object(), Some(&mut checkout))
-            .map_err(self.failed("check the base out"))
+        self.check_out(target, &written, |_| {})
     }
 
     /// Makes the index on the disk a tree's, whatever was staged; the times of

@@ -7,6 +7,7 @@
 
 use super::beneath::{Beneath, kind, path};
 use super::commit::Look;
+use super::entry_lookup::EntryLookup;
 use super::entry_name::{is_fit, is_fit_link};
 use super::overlay::{Leaf, Overlay};
 use super::plain::PlainIndex;
@@ -289,12 +290,13 @@ impl Tree {
         let mut refused = BTreeSet::new();
         let modes = self.setting("core.fileMode", true);
         refused.extend(scan.unfit.iter().cloned());
+        let lookup = EntryLookup::new(&self.repository, base);
         for name in &scan.paths {
             if !is_fit(name) {
                 refused.insert(name.clone());
                 continue;
             }
-            let old = base.get_path(path(name)).ok();
+            let old = lookup.get(name);
             let old: Option<Leaf> = old.map(|entry| (entry.filemode_raw(), entry.id()));
             let found = match self.leaf(&root, name, old.filter(|_| !modes)) {
                 Ok(found) => found,

@@ -1,3 +1,4 @@
+use super::named_checkout::NAMED_MAX;
 use super::*;
 use git2::{IndexAddOption, Oid};
 use std::fs;
@@ -185,9 +186,11 @@ fn a_staged_file_and_a_file_turned_folder_are_undone() {
 }
 
 #[test]
-fn more_changes_than_are_named_one_by_one_are_undone() {
+fn more_changes_than_one_checkout_names_are_undone() {
     let (scratch, tree) = Scratch::new();
-    let names: Vec<String> = (0..1_500).map(|n| format!("src/{n}.txt")).collect();
+    let names: Vec<String> = (0..2 * NAMED_MAX + 3)
+        .map(|n| format!("src/{n}.txt"))
+        .collect();
     for name in &names {
         scratch.write(name, name);
     }
@@ -208,6 +211,66 @@ fn more_changes_than_are_named_one_by_one_are_undone() {
     }
     assert_eq!(scratch.read("left.txt"), None);
     assert_eq!(scratch.read("target/kept").unwrap(), "x");
+}
+
+/// A tree of many files, of which a sparse checkout leaves `out.txt` out.
+fn sparse() -> (Scratch, Tree, Vec<String>) {
+    let (scratch, tree) = Scratch::new();
+    let names: Vec<String> = (0..=NAMED_MAX).map(|n| format!("src/{n}.txt")).collect();
+    for name in names.iter().map(String::as_str).chain(["out.txt"]) {
+        scratch.write(name, name);
+    }
+    tree.commit(&TEXT).unwrap();
+    drop(tree);
+    let repository = Repository::open(scratch.folder.path()).unwrap();
+    let mut settings = repository.config().unwrap();
+    settings.set_bool("core.sparseCheckout", true).unwrap();
+    fs::remove_file(scratch.folder.path().join("out.txt")).unwrap();
+    let mut index = repository.index().unwrap();
+    let mut entry = index.get_path(Path::new("out.txt"), 0).unwrap();
+    entry.flags |= git2::IndexEntryFlag::EXTENDED.bits();
+    entry.flags_extended |= git2::IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
+    index.add(&entry).unwrap();
+    index.write().unwrap();
+    let tree = Tree::open(scratch.folder.path()).unwrap();
+    assert_eq!(tree.changes().unwrap(), Vec::<String>::new());
+    (scratch, tree, names)
+}
+
+#[test]
+fn a_reset_writes_nothing_that_a_sparse_checkout_leaves_out() {
+    for many in [false, true] {
+        let (scratch, tree, names) = sparse();
+        let base = tree.base().unwrap();
+        if many {
+            names.iter().for_each(|name| scratch.write(name, "changed"));
+        } else {
+            scratch.write("src/1.txt", "changed");
+            Repository::init(scratch.folder.path().join("nested")).unwrap();
+        }
+        tree.reset(&base, &Ignored::Stay).unwrap();
+        assert_eq!(tree.changes().unwrap(), Vec::<String>::new());
+        assert_eq!(scratch.read("src/1.txt").unwrap(), "src/1.txt");
+        assert_eq!(scratch.read("out.txt"), None, "many: {many}");
+        assert!(!scratch.folder.path().join("nested").exists());
+    }
+}
+
+#[test]
+fn a_start_writes_nothing_that_a_sparse_checkout_leaves_out() {
+    let (scratch, tree, _) = sparse();
+    let first = tree.base().unwrap();
+    scratch.write("src/1.txt", "second");
+    tree.commit(&TEXT).unwrap();
+    let second = tree.base().unwrap();
+    for (base, text) in [(&first, "src/1.txt"), (&second, "second")] {
+        tree.start_at(base, "bd-1", 1).unwrap();
+        assert_eq!(scratch.read("src/1.txt").unwrap(), text);
+        assert_eq!(scratch.read("out.txt"), None);
+        let head = tree.head().unwrap();
+        assert_eq!(head.id().to_string(), base.commit);
+        assert!(head.tree().unwrap().get_path(Path::new("out.txt")).is_ok());
+    }
 }
 
 #[test]
