@@ -93,29 +93,18 @@ fn right<C: MutationKind>(
 ) -> Result<MutationReady<C>, LeaseRefusal> {
     let refused = |class: FailureClass, detail: String| LeaseRefusal { class, detail };
     let input = escalation_turn(facts);
-    let turn = CallSpec::bind(&input)
-        .map_err(|error| refused(error.class(), error.to_string()))?
-        .requests()
-        .results()
-        .tool_use();
+    let turn = CallSpec::bind(&input).map_err(|error| refused(error.class(), error.to_string()))?;
     let binding = MutationBinding::of_mode(facts.step.clone(), mode, None)
         .normalized_by(ESCALATION_NORMALIZER);
-    turn.join()
-        .map_err(|refused| refused.into_parts().1)
-        .and_then(|joined| {
-            joined
-                .admit::<C>(&binding)
-                .map_err(|refused| refused.into_parts().1)
-        })
-        .map_err(|classes| {
-            refused(
-                classes
-                    .first()
-                    .copied()
-                    .unwrap_or(FailureClass::MutationUseEvidenceMissing),
-                "the gate refused the escalation's turn".to_owned(),
-            )
-        })
+    turn.admitted::<C>(&binding).map_err(|classes| {
+        refused(
+            classes
+                .first()
+                .copied()
+                .unwrap_or(FailureClass::MutationUseEvidenceMissing),
+            "the gate refused the escalation's turn".to_owned(),
+        )
+    })
 }
 
 #[cfg(test)]

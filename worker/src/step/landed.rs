@@ -6,11 +6,10 @@ use super::error::Setback;
 use super::failed::Failed;
 use super::queued::QueuedWork;
 use super::trouble::Trouble;
-use super::turn::{admit, walk};
 use super::work::WorkDone;
 use crate::lane::Lane;
 use premath_kernel::record::boundary::Boundary;
-use premath_kernel::turn::{Close, Discover, MutationReady};
+use premath_kernel::turn::{CallSpec, Close, Discover, MutationReady};
 use premath_memory::NewIssue;
 use premath_worktree::tree::{Base, TreeState};
 
@@ -69,8 +68,8 @@ impl Lane {
     ) -> Result<(), Setback> {
         let batch = attempt.batch;
         for new in requests {
-            let turn = walk(&self.evidence(&attempt.log))?;
-            let ready = admit::<Discover>(turn, &self.binding(&attempt.log));
+            let turn = CallSpec::bind(&self.evidence(&attempt.log))?;
+            let ready = turn.admitted::<Discover>(&self.binding(&attempt.log));
             let ready = ready.map_err(|classes| {
                 let mut trouble = Box::<Trouble>::default();
                 classes

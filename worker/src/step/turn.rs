@@ -12,10 +12,7 @@ use premath_evidence::{AgentTurn, FileTurn, ShellTurn, agent_turn, file_turn, sh
 use premath_kernel::failure::{FailureClass, causes_first};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::witness::{CloseFacts, CloseWitness, FoundIssue, TurnWitness};
-use premath_kernel::turn::{
-    CallSpec, Close, EvidenceError, JoinCheckInput, MutationBinding, MutationKind, MutationReady,
-    ToolUse,
-};
+use premath_kernel::turn::{CallSpec, Close, JoinCheckInput, MutationBinding, MutationReady};
 use premath_worktree::tree::TreeState;
 use std::collections::BTreeSet;
 
@@ -61,16 +58,16 @@ impl Lane {
     /// Returns whether the gate would grant the right to close now; nothing is
     /// recorded.
     pub(super) fn would_admit(&self, log: &StepLog) -> Result<bool, Setback> {
-        let turn = walk(&self.evidence(log))?;
-        Ok(admit::<Close>(turn, &self.binding(log)).is_ok())
+        let turn = CallSpec::bind(&self.evidence(log))?;
+        Ok(turn.admitted::<Close>(&self.binding(log)).is_ok())
     }
 
     /// Judges the turn and writes its witness.
     fn judge(&self, log: &mut StepLog) -> Result<GateVerdict, StepError> {
         let input = self.evidence(log);
-        let turn = walk(&input)?;
+        let turn = CallSpec::bind(&input)?;
         let report = turn.report();
-        let judged = admit::<Close>(turn, &self.binding(log));
+        let judged = turn.admitted::<Close>(&self.binding(log));
         let classes: BTreeSet<FailureClass> = match &judged {
             Ok(_) => BTreeSet::new(),
             Err(classes) => classes.clone(),
@@ -159,20 +156,4 @@ impl Trouble {
             self.fail(class.as_str());
         }
     }
-}
-
-/// Walks a turn up to its uses.
-pub(super) fn walk(input: &JoinCheckInput) -> Result<ToolUse, EvidenceError> {
-    Ok(CallSpec::bind(input)?.requests().results().tool_use())
-}
-
-/// Walks a turn on to the right for one kind of change.
-pub(super) fn admit<C: MutationKind>(
-    turn: ToolUse,
-    binding: &MutationBinding,
-) -> Result<MutationReady<C>, BTreeSet<FailureClass>> {
-    let joined = turn.join().map_err(|refused| refused.into_parts().1)?;
-    joined
-        .admit::<C>(binding)
-        .map_err(|refused| refused.into_parts().1)
 }

@@ -55,8 +55,5 @@ pub(crate) fn verdict(input: &JoinCheckInput) -> Result<(), BTreeSet<FailureClas
     let verification = Some(format!("{}/verify", step().step_id()));
     let binding = MutationBinding::of_mode(step(), &mode(), verification);
     let turn = CallSpec::bind(input).unwrap();
-    let joined = turn.requests().results().tool_use().join();
-    let joined = joined.map_err(|refused| refused.into_parts().1)?;
-    let admitted = joined.admit::<Close>(&binding);
-    admitted.map(drop).map_err(|refused| refused.into_parts().1)
+    turn.admitted::<Close>(&binding).map(drop)
 }

@@ -6,7 +6,7 @@
 use super::constraints::Constraints;
 use super::error::EvidenceError;
 use super::evidence::{CallSpecRow, RequestRow, UseRow};
-use super::gate::{self, BrokenRule};
+use super::gate::{self, JoinPart};
 use super::input::JoinCheckInput;
 use super::join_check::JoinCheck;
 use super::mutation::{MutationBinding, MutationKind, MutationReady};
@@ -26,17 +26,27 @@ struct RawTurn {
 #[must_use = "a turn that is not walked to its end changes nothing"]
 pub struct CallSpec(Box<RawTurn>);
 
-/// A turn whose requested tool calls are known.
+impl RawTurn {
+    fn is_satisfied(&self, part: JoinPart) -> bool {
+        gate::is_satisfied(&self.normal, &self.constraints, part)
+    }
+
+    fn join_classes(&self) -> BTreeSet<FailureClass> {
+        gate::join_classes(&self.normal, &self.constraints)
+    }
+}
+
+/// A turn whose requested tool calls are within its policies.
 #[derive(Debug)]
 #[must_use = "a turn that is not walked to its end changes nothing"]
 pub struct ToolRequests(Box<RawTurn>);
 
-/// A turn whose tool calls' ends are known.
+/// A turn that has one typed result of each requested tool call, and no other.
 #[derive(Debug)]
 #[must_use = "a turn that is not walked to its end changes nothing"]
 pub struct ToolResults(Box<RawTurn>);
 
-/// A turn of which it is known the outcome of every result.
+/// A turn that has a disposition of each result, and no other.
 #[derive(Debug)]
 #[must_use = "a turn that is not joined changes nothing"]
 pub struct ToolUse(Box<RawTurn>);
@@ -67,9 +77,47 @@ impl CallSpec {
         &self.0.normal.call_spec
     }
 
+    /// Returns the turn's report: the same judgement, which mints nothing.
+    pub fn report(&self) -> JoinCheck {
+        JoinCheck::of(self.0.normal.clone(), &self.0.constraints)
+    }
+
     /// Continues to the requested calls.
-    pub fn requests(self) -> ToolRequests {
-        ToolRequests(self.0)
+    ///
+    /// # Errors
+    ///
+    /// The state itself, with every class that keeps the join open, where a request
+    /// is not within the policies that the turn is bound to.
+    pub fn requests(self) -> Result<ToolRequests, Refused<Self>> {
+        match self.0.is_satisfied(JoinPart::Requests) {
+            true => Ok(ToolRequests(self.0)),
+            false => Err(Refused::open(self, |state| &state.0)),
+        }
+    }
+
+    /// Continues to the closed join, through all states between.
+    ///
+    /// # Errors
+    ///
+    /// Every class that keeps the join open, whichever state is refused.
+    pub fn joined(self) -> Result<JoinClosed, BTreeSet<FailureClass>> {
+        let requests = self.requests().map_err(Refused::into_classes)?;
+        let results = requests.results().map_err(Refused::into_classes)?;
+        let uses = results.tool_use().map_err(Refused::into_classes)?;
+        uses.join().map_err(Refused::into_classes)
+    }
+
+    /// Continues to the right for one change of one kind.
+    ///
+    /// # Errors
+    ///
+    /// Every class of the state that is refused.
+    pub fn admitted<C: MutationKind>(
+        self,
+        binding: &MutationBinding,
+    ) -> Result<MutationReady<C>, BTreeSet<FailureClass>> {
+        let joined = self.joined()?;
+        joined.admit(binding).map_err(Refused::into_classes)
     }
 }
 
@@ -80,8 +128,16 @@ impl ToolRequests {
     }
 
     /// Continues to their ends.
-    pub fn results(self) -> ToolResults {
-        ToolResults(self.0)
+    ///
+    /// # Errors
+    ///
+    /// The state itself, with every class that keeps the join open, where requests
+    /// and results do not match or an error lacks its type.
+    pub fn results(self) -> Result<ToolResults, Refused<Self>> {
+        match self.0.is_satisfied(JoinPart::Results) {
+            true => Ok(ToolResults(self.0)),
+            false => Err(Refused::open(self, |state| &state.0)),
+        }
     }
 }
 
@@ -92,8 +148,16 @@ impl ToolResults {
     }
 
     /// Continues to their outcomes.
-    pub fn tool_use(self) -> ToolUse {
-        ToolUse(self.0)
+    ///
+    /// # Errors
+    ///
+    /// The state itself, with every class that keeps the join open, where results
+    /// and uses do not match.
+    pub fn tool_use(self) -> Result<ToolUse, Refused<Self>> {
+        match self.0.is_satisfied(JoinPart::Use) {
+            true => Ok(ToolUse(self.0)),
+            false => Err(Refused::open(self, |state| &state.0)),
+        }
     }
 }
 
@@ -103,32 +167,15 @@ impl ToolUse {
         &self.0.normal.tool_use
     }
 
-    /// Returns the whole turn in normal form, for the record of a refusal.
-    pub fn normalized(&self) -> &Normalized {
-        &self.0.normal
-    }
-
-    /// Returns the turn's report: the same judgement, which mints nothing.
-    pub fn report(&self) -> JoinCheck {
-        JoinCheck::of(self.0.normal.clone(), &self.0.constraints)
-    }
-
-    /// Returns every rule that the turn breaks, with the places.
-    pub fn explain(&self) -> Vec<BrokenRule> {
-        gate::explain(&self.0.normal, &self.0.constraints)
-    }
-
-    /// Closes the join, if nothing keeps it open.
+    /// Closes the join, if nothing else keeps it open.
     ///
     /// # Errors
     ///
     /// The state itself, with every class that keeps the join open.
     pub fn join(self) -> Result<JoinClosed, Refused<Self>> {
-        let classes = gate::join_classes(&self.0.normal, &self.0.constraints);
-        if classes.is_empty() {
-            Ok(JoinClosed(self.0))
-        } else {
-            Err(Refused::new(self, classes))
+        match self.0.is_satisfied(JoinPart::Closure) {
+            true => Ok(JoinClosed(self.0)),
+            false => Err(Refused::open(self, |state| &state.0)),
         }
     }
 }
@@ -188,6 +235,12 @@ impl<S> Refused<S> {
         Self { state, classes }
     }
 
+    /// All classes of the join, whichever state is refused.
+    fn open(state: S, raw: fn(&S) -> &RawTurn) -> Self {
+        let classes = raw(&state).join_classes();
+        Self { state, classes }
+    }
+
     /// Returns the state that was refused.
     pub const fn state(&self) -> &S {
         &self.state
@@ -203,9 +256,9 @@ impl<S> Refused<S> {
         self.state
     }
 
-    /// Gives the state and its classes back.
-    pub fn into_parts(self) -> (S, BTreeSet<FailureClass>) {
-        (self.state, self.classes)
+    /// Returns the classes alone.
+    pub fn into_classes(self) -> BTreeSet<FailureClass> {
+        self.classes
     }
 }
 

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!  JoinCheckInput ── CallSpec::bind ──▶ CallSpec        input errors end here
-//!                                          │ requests()
+//!                                          │ requests()          ──▶ Refused<CallSpec>
 //!                                       ToolRequests
-//!                                          │ results()
+//!                                          │ results()           ──▶ Refused<ToolRequests>
 //!                                       ToolResults
-//!                                          │ tool_use()
+//!                                          │ tool_use()          ──▶ Refused<ToolResults>
 //!                                       ToolUse
 //!                                          │ join()              ──▶ Refused<ToolUse>
 //!                                       JoinClosed
@@ -15,8 +15,9 @@
 //! ```
 //!
 //! Every state has private fields and one way in: the step from the state
-//! before it, which is used up. A refusal gives the value back with *all*
-//! its classes; nothing short-circuits (`HARNESS-TYPESTATE 2`, `5`, `6`).
+//! before it, which is used up and checks the rules of the state that follows.
+//! A refusal gives the value back with *all* classes that keep the join open, also
+//! those of later states (`HARNESS-TYPESTATE 2`, `5`, `6`).
 //!
 //! [`join_check`](join_check::join_check) is the same judgement as a report,
 //! for `premath harness-join-check`; it mints nothing.

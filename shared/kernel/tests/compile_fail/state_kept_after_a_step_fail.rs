@@ -2,8 +2,8 @@
 
 use premath_kernel::turn::{CallSpec, ToolRequests};
 
-fn change(spec: CallSpec) -> (ToolRequests, ToolRequests) {
-    (spec.requests(), spec.requests())
+fn change(spec: CallSpec) -> Option<(ToolRequests, ToolRequests)> {
+    Some((spec.requests().ok()?, spec.requests().ok()?))
 }
 
 fn main() {

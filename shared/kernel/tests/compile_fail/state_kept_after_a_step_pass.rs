@@ -2,8 +2,8 @@
 
 use premath_kernel::turn::{CallSpec, ToolRequests};
 
-fn change(spec: CallSpec, other: CallSpec) -> (ToolRequests, ToolRequests) {
-    (spec.requests(), other.requests())
+fn change(spec: CallSpec, other: CallSpec) -> Option<(ToolRequests, ToolRequests)> {
+    Some((spec.requests().ok()?, other.requests().ok()?))
 }
 
 fn main() {

@@ -3,7 +3,8 @@
 use premath_kernel::turn::{CallSpec, JoinClosed};
 
 fn change(spec: CallSpec) -> Option<JoinClosed> {
-    spec.requests().join().ok()
+    let requests = spec.requests().ok()?;
+    requests.join().ok()
 }
 
 fn main() {

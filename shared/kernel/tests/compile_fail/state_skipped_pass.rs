@@ -3,7 +3,8 @@
 use premath_kernel::turn::{CallSpec, JoinClosed};
 
 fn change(spec: CallSpec) -> Option<JoinClosed> {
-    spec.requests().results().tool_use().join().ok()
+    let requests = spec.requests().ok()?;
+    requests.results().ok()?.tool_use().ok()?.join().ok()
 }
 
 fn main() {

@@ -10,42 +10,42 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const RULES: &[Rule] = &[
     rule!(
         ToolCallerNotAllowed,
-        Join,
+        Join: Requests,
         [6],
         callers_unbound,
         "the callers that are shown are those that callSpec.allowedCallersDigest binds"
     ),
     rule!(
         ToolCallerNotAllowed,
-        Join,
+        Join: Requests,
         [6],
         caller_not_allowed,
         "a tool is called by one of its allowed callers"
     ),
     rule!(
         ToolProgrammaticCallerEdgeInvalid,
-        Join,
+        Join: Requests,
         [6],
         parent_unknown,
         "a call made from code names a requested call as its parent, and no cycle is formed"
     ),
     rule!(
         ToolProgrammaticCallerEdgeInvalid,
-        Join,
+        Join: Requests,
         [6],
         parent_runs_no_code,
         "the parent of a call made from code is a call of a code execution tool"
     ),
     rule!(
         ToolProgrammaticCallerEdgeInvalid,
-        Join,
+        Join: Requests,
         [6],
         parent_missing,
         "a call whose caller is code names its parent call"
     ),
     rule!(
         ToolProgrammaticCallerEdgeInvalid,
-        Join,
+        Join: Results,
         [6],
         parents_disagree,
         "request and result of a call name the same parent call"

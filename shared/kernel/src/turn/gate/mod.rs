@@ -35,6 +35,13 @@ pub fn join_classes(turn: &Normalized, constraints: &Constraints) -> BTreeSet<Fa
     Case::unbound(turn, constraints).classes(&[Stage::Join])
 }
 
+/// Returns whether a turn satisfies the rules of one state of the chain.
+pub(super) fn is_satisfied(turn: &Normalized, constraints: &Constraints, part: JoinPart) -> bool {
+    let case = Case::unbound(turn, constraints);
+    let mut rules = rules().filter(|rule| rule.stage == Stage::Join && rule.part == part);
+    rules.all(|rule| (rule.breaches)(&case).next().is_none())
+}
+
 /// Returns every class that concerns MutationReady and is not the join's own,
 /// as far as it can be determined without knowing the step.
 ///
@@ -106,6 +113,19 @@ pub enum Stage {
     AnyStep,
     /// From MutationReady, for one step and one kind of change.
     ThisStep,
+}
+
+/// Which state of the chain a rule of [`Stage::Join`] is checked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JoinPart {
+    /// `ToolRequests`: each request by itself, and the requests beside each other.
+    Requests,
+    /// `ToolResults`: the results against the requests.
+    Results,
+    /// `ToolUse`: the uses against the results.
+    Use,
+    /// `JoinClosed`: everything else that the join rests on.
+    Closure,
 }
 
 /// A rule's documentation.
@@ -184,6 +204,7 @@ impl<'a> Case<'a> {
 struct Rule {
     class: FailureClass,
     stage: Stage,
+    part: JoinPart,
     derived: bool,
     module: &'static str,
     function: &'static str,
@@ -213,12 +234,18 @@ impl Rule {
     }
 }
 
-/// Makes one rule of a table: class, stage, slices, function, what it asks.
+/// Makes one rule of a table: class, stage, slices, function, what it asks. A rule
+/// that `ToolRequests`, `ToolResults` or `ToolUse` is checked for has `Join: Requests`
+/// and so on as its stage.
 macro_rules! rule {
-    ($class:ident, $stage:ident, [$($slice:literal),*], $function:ident, $asks:literal) => {
+    ($class:ident, $stage:ident, $rest:tt, $($function:ident)+, $asks:literal) => {
+        rule!($class, $stage: Closure, $rest, $($function)+, $asks)
+    };
+    ($class:ident, $stage:ident: $part:ident, [$($slice:literal),*], $function:ident, $asks:literal) => {
         $crate::turn::gate::Rule {
             class: $crate::failure::FailureClass::$class,
             stage: $crate::turn::gate::Stage::$stage,
+            part: $crate::turn::gate::JoinPart::$part,
             derived: false,
             module: module_path!(),
             function: stringify!($function),
@@ -227,10 +254,10 @@ macro_rules! rule {
             breaches: $function,
         }
     };
-    ($class:ident, $stage:ident, [$($slice:literal),*], derived $function:ident, $asks:literal) => {
+    ($class:ident, $stage:ident: $part:ident, $rest:tt, derived $function:ident, $asks:literal) => {
         $crate::turn::gate::Rule {
             derived: true,
-            ..rule!($class, $stage, [$($slice),*], $function, $asks)
+            ..rule!($class, $stage: $part, $rest, $function, $asks)
         }
     };
 }

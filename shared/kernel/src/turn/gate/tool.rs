@@ -11,28 +11,28 @@ use std::collections::BTreeMap;
 pub(super) const RULES: &[Rule] = &[
     rule!(
         ToolResultMissing,
-        Join,
+        Join: Results,
         [2],
         result_missing,
         "every requested call has exactly one row in toolResults"
     ),
     rule!(
         ToolResultOrphan,
-        Join,
+        Join: Results,
         [2],
         result_orphan,
         "every row of toolResults belongs to a row of toolRequests"
     ),
     rule!(
         ToolUseMissing,
-        Join,
+        Join: Use,
         [2],
         use_missing,
         "every row of toolResults has a row in toolUse"
     ),
     rule!(
         ToolUseWithoutResult,
-        Join,
+        Join: Use,
         [2],
         use_without_result,
         "every row of toolUse belongs to a row of toolResults"
@@ -48,42 +48,42 @@ pub(super) const RULES: &[Rule] = &[
     ),
     rule!(
         ToolSchemaInvalid,
-        Join,
+        Join: Results,
         [2],
         error_untyped,
         "every error row has errorCode, retryable and errorMessage, by itself or in rawError"
     ),
     rule!(
         ToolSchemaInvalid,
-        Join,
+        Join: Requests,
         [4],
         text_calls_unadapted,
         "in text mode callSpec.textAdapterProfile names the adapter that made calls of the text"
     ),
     rule!(
         ToolSchemaInvalid,
-        Join,
+        Join: Requests,
         [4],
         action_holds_many,
         "outside of code mode every action object holds one call"
     ),
     rule!(
         ToolSchemaInvalid,
-        Join,
+        Join: Requests,
         [4],
         schema_is_another,
         "every call was checked against the schema that toolPolicy pins for its tool"
     ),
     rule!(
         ToolUnknownOrDisallowed,
-        Join,
+        Join: Requests,
         [5],
         tool_disallowed,
         "only tools of callSpec.toolPolicy are called"
     ),
     rule!(
         ToolParallelPolicyViolation,
-        Join,
+        Join: Requests,
         [4],
         group_too_large,
         "the calls of one callGroup are no more than callSpec.parallelPolicy admits"

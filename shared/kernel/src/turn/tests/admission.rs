@@ -32,13 +32,7 @@ fn binding() -> MutationBinding {
 }
 
 fn join(input: &JoinCheckInput) -> JoinClosed {
-    CallSpec::bind(input)
-        .unwrap()
-        .requests()
-        .results()
-        .tool_use()
-        .join()
-        .unwrap()
+    CallSpec::bind(input).unwrap().joined().unwrap()
 }
 
 fn admit<C: MutationKind>(
@@ -81,14 +75,14 @@ fn a_closed_turn_that_is_verified_closes_its_issue() {
 fn every_state_shows_its_rows() {
     let spec = CallSpec::bind(&read(closed())).unwrap();
     assert_eq!(spec.call_spec().call_id, "call-1");
-    let requests = spec.requests();
+    let requests = spec.requests().unwrap();
     assert_eq!(requests.rows().len(), 3);
-    let results = requests.results();
+    let results = requests.results().unwrap();
     assert_eq!(results.rows().len(), 3);
-    let uses = results.tool_use();
+    let uses = results.tool_use().unwrap();
     assert_eq!(uses.rows().len(), 3);
-    assert_eq!(uses.normalized().call_spec.call_id, "call-1");
     let joined = uses.join().unwrap();
+    assert_eq!(joined.normalized().call_spec.call_id, "call-1");
     assert_eq!(&joined.normalized().digests, joined.digests());
 }
 
@@ -97,18 +91,14 @@ fn a_refusal_returns_the_state_with_all_classes() {
     let mut input = closed();
     remove(&mut input, "/evidence/toolRequests/0");
     remove(&mut input, "/evidence/toolUse/2");
-    let uses = CallSpec::bind(&read(input))
-        .unwrap()
-        .requests()
-        .results()
-        .tool_use();
-    let refused = uses.join().unwrap_err();
+    let requests = CallSpec::bind(&read(input)).unwrap().requests().unwrap();
+    let refused = requests.results().unwrap_err();
     assert_eq!(
         refused.to_string(),
         "the turn is refused: tool.join_incomplete, tool.result_orphan, tool.use_missing"
     );
     assert_eq!(refused.state().rows().len(), 2);
-    let (state, found) = refused.into_parts();
+    let found = refused.classes().clone();
     assert_eq!(
         found,
         classes(&[
@@ -117,7 +107,46 @@ fn a_refusal_returns_the_state_with_all_classes() {
             "tool.use_missing"
         ])
     );
-    assert_eq!(state.join().unwrap_err().into_state().rows().len(), 2);
+    let again = refused.into_state().results().unwrap_err();
+    assert_eq!(again.state().rows().len(), 2);
+    assert_eq!(again.into_classes(), found);
+}
+
+/// Walks a turn as far as its states admit; returns the last one.
+fn reached(input: Value) -> &'static str {
+    let spec = CallSpec::bind(&read(input)).unwrap();
+    let Ok(requests) = spec.requests() else {
+        return "CallSpec";
+    };
+    let Ok(results) = requests.results() else {
+        return "ToolRequests";
+    };
+    let Ok(uses) = results.tool_use() else {
+        return "ToolResults";
+    };
+    uses.join().map_or("ToolUse", |_| "JoinClosed")
+}
+
+#[test]
+fn a_turn_reaches_no_state_whose_promise_it_breaks() {
+    assert_eq!(reached(closed()), "JoinClosed");
+    let mut input = closed();
+    set(
+        &mut input,
+        "/evidence/toolRequests/0/facts",
+        json!({"parentCallId": "none"}),
+    );
+    assert_eq!(reached(input), "CallSpec");
+    let mut input = closed();
+    remove(&mut input, "/evidence/toolResults/0");
+    assert_eq!(reached(input), "ToolRequests");
+    let mut input = closed();
+    remove(&mut input, "/evidence/toolUse/0");
+    assert_eq!(reached(input), "ToolResults");
+    let mut input = closed();
+    let open = json!({"branches": [{"branchId": "one", "joinClosed": false}]});
+    set(&mut input, "/evidence/facts", open);
+    assert_eq!(reached(input), "ToolUse");
 }
 
 #[test]

@@ -220,8 +220,8 @@ fn walk(input: Value) {
         return;
     };
     let report = join_check(&parsed.input).unwrap();
-    match spec.requests().results().tool_use().join() {
-        Err(refused) => assert_eq!(&report.failure_classes, refused.classes()),
+    match spec.joined() {
+        Err(classes) => assert_eq!(report.failure_classes, classes),
         Ok(joined) => {
             assert!(report.join_closed);
             let binding = MutationBinding {
