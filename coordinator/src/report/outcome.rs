@@ -9,6 +9,7 @@ use harness_worker::account;
 use harness_worker::batch::foreign_warning;
 use harness_worker::exit;
 use harness_worker::step::StepReport;
+use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::plain;
 
@@ -178,7 +179,7 @@ fn warnings(summary: &Summary) -> Vec<String> {
     if summary.lanes_lost > 0 {
         lines.push(format!("{} lane(s) disabled", summary.lanes_lost));
     }
-    if summary.acts_under.mutation_mode == "human-override" {
+    if summary.acts_under.mutation_mode == MutationMode::HUMAN_OVERRIDE {
         let reason = plain(&summary.acts_under.reason);
         lines.push(format!(
             "authorised by an operator override, without an instruction: {reason}"

@@ -202,7 +202,7 @@ impl EscalateArgs {
     fn mode(&self) -> Result<MutationMode, CliError> {
         let configured = self.failure.configuration()?;
         if let Some(mode) = &configured.mutation_mode
-            && mode != "human-override"
+            && mode != MutationMode::HUMAN_OVERRIDE
             && self.override_reason.is_none()
         {
             return Err(CliError::Usage(format!(

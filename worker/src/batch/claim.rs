@@ -174,7 +174,7 @@ impl Batch {
             let reference = reference::lease_handoff(&LeaseHandoff {
                 assignee: issue.map_or("", |issue| &issue.assignee),
                 issue_id: &claim.issue_id,
-                lease_action: handoff.action,
+                lease_action: handoff.action.as_str(),
                 lease_id,
                 lease_owner,
                 lease_state: handoff.state.as_str(),

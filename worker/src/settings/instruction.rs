@@ -234,8 +234,8 @@ impl ModeSelection<'_> {
 
 fn named(name: &str) -> Result<ModeName, SettingsError> {
     match name {
-        "instruction-linked" => Ok(ModeName::InstructionLinked),
-        "human-override" => Ok(ModeName::HumanOverride),
+        MutationMode::INSTRUCTION_LINKED => Ok(ModeName::InstructionLinked),
+        MutationMode::HUMAN_OVERRIDE => Ok(ModeName::HumanOverride),
         other => Err(SettingsError::Value {
             name: "--mutation-mode",
             detail: format!(

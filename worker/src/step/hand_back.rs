@@ -8,7 +8,7 @@ use crate::lane::command::Cut;
 use crate::settings::HostActionTransport;
 use premath_kernel::authority::transport::{self, DispatchRequest, TransportAction, Transported};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::issue::handoff::Handoff;
+use premath_kernel::issue::handoff::{Handoff, NextAction};
 use premath_kernel::issue::lease::LeaseState;
 use premath_kernel::json::reference;
 use premath_kernel::policy::retry::{self, Decision, RetryOutcome, retry_at};
@@ -36,7 +36,7 @@ impl Lane {
     ) -> IssueEnd {
         let mut end = IssueEnd {
             ending: StepEnding::Closed,
-            result_class: handoff.result_class.to_owned(),
+            result_class: handoff.result.as_str().to_owned(),
             decision: None,
         };
         if stopping.is_closed {
@@ -54,7 +54,8 @@ impl Lane {
         attempt: u32,
         end: &mut IssueEnd,
     ) -> StepEnding {
-        let ours = handoff.action == "issue_lease_renew" || handoff.state == LeaseState::Contended;
+        let ours =
+            handoff.action == NextAction::RenewLease || handoff.state == LeaseState::Contended;
         if !ours || stopping.trouble.store_lost.is_some() {
             // The issue was released during the step: the policy's decision
             // still applies, or the batch would retry it forever.

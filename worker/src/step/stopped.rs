@@ -18,8 +18,7 @@ use crate::lane::{BootError, Lane};
 use premath_kernel::authority::lineage;
 use premath_kernel::authority::transport::Transported;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::issue::handoff::{Handoff, StepEnd};
-use premath_kernel::issue::lease::LeaseState;
+use premath_kernel::issue::handoff::{Handoff, HandoffResult, StepEnd};
 use premath_kernel::json::reference::{self, WorkOutcome};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::feature::FeatureStatus;
@@ -29,13 +28,6 @@ use premath_memory::projection::ProjectionError;
 use premath_memory::roots::lane_name;
 use premath_memory::{Claimed, StoreError, clock};
 use premath_worktree::tree::Base;
-
-/// What is reported where memory cannot be read.
-const UNKNOWN: Handoff = Handoff {
-    state: LeaseState::InvalidExpiresAt,
-    action: "stop",
-    result_class: "failed_lease_invariant",
-};
 
 /// A step that is being stopped.
 #[derive(Debug)]
@@ -128,7 +120,7 @@ impl Lane {
             trouble.store_lost = Some(error.to_string());
             return stopping.report(Stopped {
                 ending: StepEnding::LeaseLost,
-                result_class: UNKNOWN.result_class.to_owned(),
+                result_class: HandoffResult::LeaseInvariant.as_str().to_owned(),
                 attempt: 0,
                 salvage: None,
             });
@@ -249,10 +241,10 @@ impl Lane {
             Err(error) => {
                 stopping.trouble.store_lost = Some(error.to_string());
                 stopping.trouble.fail(error.class().as_str());
-                UNKNOWN
+                Handoff::UNKNOWN
             }
         };
-        if handoff.result_class == "failed_lease_lost" && stopping.trouble.cut.is_none() {
+        if handoff.result == HandoffResult::LeaseLost && stopping.trouble.cut.is_none() {
             let class = FailureClass::LeaseGenerationMismatch;
             stopping.trouble.fail(class.as_str());
         }
@@ -394,7 +386,7 @@ impl Lane {
         row.flaky_refs.clone_from(&log.flaky);
         let waited = u64::try_from(log.waited.as_millis()).ok();
         row.waited_ms = waited.filter(|waited| *waited > 0);
-        row.next_step = Some(handoff.action.to_owned());
+        row.next_step = Some(handoff.action.as_str().to_owned());
         row.retry = end.decision.as_ref().map(RetryRecord::from);
         row.instruction_refs = settings.mode.instruction_refs();
         row.lineage_refs = self.lineage(issue_id);
@@ -447,7 +439,7 @@ impl Lane {
         self.write_session(SessionWrite {
             state,
             summary: Some(summary),
-            next_step: Some(handoff.action.to_owned()),
+            next_step: Some(handoff.action.as_str().to_owned()),
             witness_refs: Some(row.witness_refs.clone()),
             lineage_refs: Some(row.lineage_refs.clone()),
             step,

@@ -10,6 +10,8 @@ use crate::lane::Lane;
 use crate::witness;
 use premath_evidence::{AgentTurn, FileTurn, ShellTurn, agent_turn, file_turn, shell_turn};
 use premath_kernel::failure::{FailureClass, causes_first};
+use premath_kernel::issue::Status;
+use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::witness::{CloseFacts, CloseWitness, FoundIssue, TurnWitness};
 use premath_kernel::turn::{CallSpec, Close, JoinCheckInput, MutationBinding, MutationReady};
@@ -121,15 +123,18 @@ impl Lane {
         self.batch.memory.close(ready)?;
         self.batch.reached(Boundary::IssueClosed);
         let found = self.batch.memory.view(|view| {
-            view.issue(&log.identity.issue_id).map(|issue| FoundIssue {
-                status: issue.status.as_str().to_owned(),
-                leased: issue.lease.is_some(),
-                closed_by_this_step: issue.closed_by_step.as_deref() == Some(&step_id),
+            view.issue(&log.identity.issue_id).map(|issue| {
+                let found = FoundIssue {
+                    status: issue.status.as_str().to_owned(),
+                    leased: issue.lease.is_some(),
+                    closed_by_this_step: issue.closed_by_step.as_deref() == Some(&step_id),
+                };
+                let is_closed = issue.status == Status::Closed;
+                let holds = is_closed && !found.leased && found.closed_by_this_step;
+                (found, holds)
             })
         })?;
-        let holds = found.as_ref().is_some_and(|found| {
-            found.status == "closed" && !found.leased && found.closed_by_this_step
-        });
+        let (found, holds) = found.map_or((None, false), |(found, holds)| (Some(found), holds));
         let document = CloseWitness::from(CloseFacts {
             step_id: &step_id,
             mutation: &mutation,
@@ -142,7 +147,7 @@ impl Lane {
             landing: work.landing.as_ref().map(AdvancedLanding::record),
         });
         let folder = &self.batch.settings.roots.witnesses;
-        let witness = witness::write(folder, &step_id, "mutation", &document)?;
+        let witness = witness::write(folder, &step_id, WitnessRef::CLOSE, &document)?;
         self.batch.reached(Boundary::CloseWitnessed);
         log.witnesses.insert(&witness.reference);
         Ok(())

@@ -139,7 +139,7 @@ fn closed_at(facts: &AuditFacts) -> BTreeSet<String> {
     let named = facts.witnesses.iter().filter_map(|(text, file)| {
         let reference = WitnessRef::parse(text)?;
         match file {
-            WitnessFile::Found { document, .. } if reference.phase == "mutation" => {
+            WitnessFile::Found { document, .. } if reference.is_close() => {
                 document["commit"].as_str().map(str::to_owned)
             }
             _ => None,

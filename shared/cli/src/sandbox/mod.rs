@@ -10,6 +10,7 @@ use crate::paths;
 use clap::{Args, Subcommand};
 use harness_worker::sandbox::{Explanation, try_command};
 use harness_worker::settings::{LoopFlags, Settings, SettingsError};
+use premath_kernel::authority::MutationMode;
 use premath_kernel::policy::network::NetworkPhase;
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
@@ -130,7 +131,7 @@ impl Common {
             sandbox: self.sandbox.clone(),
             sandbox_image: self.sandbox_image.clone(),
             override_reason: Some("premath sandbox".to_owned()),
-            mutation_mode: Some("human-override".to_owned()),
+            mutation_mode: Some(MutationMode::HUMAN_OVERRIDE.to_owned()),
             ..LoopFlags::default()
         };
         let now = clock::now().wall;

@@ -105,11 +105,16 @@ impl MutationMode {
         Ok(Self::InstructionLinked(link))
     }
 
+    /// The name of the mode that an instruction admits.
+    pub const INSTRUCTION_LINKED: &'static str = "instruction-linked";
+    /// The name of the mode that an operator's reason admits.
+    pub const HUMAN_OVERRIDE: &'static str = "human-override";
+
     /// Returns the mode's name.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::InstructionLinked(_) => "instruction-linked",
-            Self::HumanOverride(_) => "human-override",
+            Self::InstructionLinked(_) => Self::INSTRUCTION_LINKED,
+            Self::HumanOverride(_) => Self::HUMAN_OVERRIDE,
         }
     }
 

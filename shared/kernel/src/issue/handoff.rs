@@ -15,15 +15,98 @@ pub enum StepEnd {
     Failed,
 }
 
+/// The action that follows a stop (`contracts.md` 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextAction {
+    /// The issue is closed and its lease released.
+    ReleaseClosed,
+    /// Another issue is claimed.
+    ClaimNext,
+    /// The lease is still the step's: it may continue.
+    RenewLease,
+    /// The lease expired: the issue is claimed again.
+    ReclaimStale,
+    /// The row and its lease disagree: the lease is released.
+    ReleaseLease,
+    /// The lease is gone although the issue is not closed.
+    Reconcile,
+    /// Nothing: the issue is not the step's.
+    Stop,
+}
+
+impl NextAction {
+    /// Returns the action as rows and lease references name it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReleaseClosed => "release_closed",
+            Self::ClaimNext => "claim_next",
+            Self::RenewLease => "issue_lease_renew",
+            Self::ReclaimStale => "issue_claim_next_reclaim",
+            Self::ReleaseLease => "issue_lease_release",
+            Self::Reconcile => "reconcile",
+            Self::Stop => "stop",
+        }
+    }
+}
+
+/// The result class that a stop gives the row of its step (`contracts.md` 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandoffResult {
+    /// The step closed its issue.
+    Completed,
+    /// Another step closed it.
+    IssueClosed,
+    /// The lease is still the step's.
+    LeaseActive,
+    /// The lease is another step's.
+    LeaseLost,
+    /// The lease expired.
+    LeaseStale,
+    /// The row and its lease disagree.
+    LeaseContended,
+    /// There is no lease.
+    LeaseMissing,
+    /// There is no issue.
+    IssueMissing,
+    /// The row breaks a rule of leases.
+    LeaseInvariant,
+}
+
+impl HandoffResult {
+    /// Returns the class as rows name it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::IssueClosed => "failed_issue_closed",
+            Self::LeaseActive => "retry_needed_lease_active",
+            Self::LeaseLost => "failed_lease_lost",
+            Self::LeaseStale => "retry_needed_lease_stale",
+            Self::LeaseContended => "retry_needed_lease_contended",
+            Self::LeaseMissing => "failed_lease_missing",
+            Self::IssueMissing => "failed_issue_missing",
+            Self::LeaseInvariant => "failed_lease_invariant",
+        }
+    }
+}
+
 /// What a stop does next, and how its row is classed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handoff {
     /// The state of the lease that was found.
     pub state: LeaseState,
-    /// The action, as in `issue_lease_renew`.
-    pub action: &'static str,
+    /// The action that follows.
+    pub action: NextAction,
     /// The result class of the trajectory row.
-    pub result_class: &'static str,
+    pub result: HandoffResult,
+}
+
+impl Handoff {
+    /// What is reported where issue memory cannot be read.
+    pub const UNKNOWN: Self = Self {
+        state: LeaseState::InvalidExpiresAt,
+        action: NextAction::Stop,
+        result: HandoffResult::LeaseInvariant,
+    };
 }
 
 /// Returns whether the lease in the row is the claimed one.
@@ -45,23 +128,27 @@ pub fn classify(
 ) -> Handoff {
     let state = lease::state(issue, seen);
     let ours = issue.is_some_and(|issue| is_ours(issue, claim));
-    let (action, result_class) = match (state, end) {
-        (LeaseState::Released, StepEnd::Succeeded) => ("release_closed", "completed"),
-        (LeaseState::Released, StepEnd::Failed) => ("claim_next", "failed_issue_closed"),
-        (LeaseState::Active, _) if ours => ("issue_lease_renew", "retry_needed_lease_active"),
-        (LeaseState::Active, _) => ("stop", "failed_lease_lost"),
-        (LeaseState::Stale, _) => ("issue_claim_next_reclaim", "retry_needed_lease_stale"),
-        (LeaseState::Contended, _) => ("issue_lease_release", "retry_needed_lease_contended"),
-        (LeaseState::Unleased, _) => ("reconcile", "failed_lease_missing"),
-        (LeaseState::MissingIssue, _) => ("stop", "failed_issue_missing"),
+    let (action, result) = match (state, end) {
+        (LeaseState::Released, StepEnd::Succeeded) => {
+            (NextAction::ReleaseClosed, HandoffResult::Completed)
+        }
+        (LeaseState::Released, StepEnd::Failed) => {
+            (NextAction::ClaimNext, HandoffResult::IssueClosed)
+        }
+        (LeaseState::Active, _) if ours => (NextAction::RenewLease, HandoffResult::LeaseActive),
+        (LeaseState::Active, _) => (NextAction::Stop, HandoffResult::LeaseLost),
+        (LeaseState::Stale, _) => (NextAction::ReclaimStale, HandoffResult::LeaseStale),
+        (LeaseState::Contended, _) => (NextAction::ReleaseLease, HandoffResult::LeaseContended),
+        (LeaseState::Unleased, _) => (NextAction::Reconcile, HandoffResult::LeaseMissing),
+        (LeaseState::MissingIssue, _) => (NextAction::Stop, HandoffResult::IssueMissing),
         (LeaseState::ClosedWithLease | LeaseState::InvalidExpiresAt, _) => {
-            ("stop", "failed_lease_invariant")
+            (NextAction::Stop, HandoffResult::LeaseInvariant)
         }
     };
     Handoff {
         state,
         action,
-        result_class,
+        result,
     }
 }
 
@@ -181,7 +268,7 @@ mod tests {
             let issue: Option<Issue> = row.as_deref().map(|r| serde_json::from_str(r).unwrap());
             let handoff = classify(issue.as_ref(), &claim, end, &seen);
             assert_eq!(
-                (handoff.action, handoff.result_class),
+                (handoff.action.as_str(), handoff.result.as_str()),
                 (action, class),
                 "{row:?}"
             );

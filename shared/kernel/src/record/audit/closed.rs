@@ -233,7 +233,7 @@ impl<'a> Audit<'a> {
 
     /// Compares the witness of the close with the row.
     fn mutation(&mut self, issue: &str, found: &AuditRow, witnesses: &[ClosedWitness<'a>]) {
-        let Some(read) = self.must_have(issue, found, witnesses, "mutation") else {
+        let Some(read) = self.must_have(issue, found, witnesses, WitnessRef::CLOSE) else {
             return;
         };
         let row = &found.row;

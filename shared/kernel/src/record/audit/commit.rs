@@ -1,6 +1,7 @@
 //! The commit that a closed issue landed as.
 
 use super::closed::ClosedWitness;
+use super::witness::WitnessRef;
 use super::{Audit, AuditRow, CommitFacts, LieCode};
 use crate::policy::landing::LandingRecord;
 use crate::record::trailers::LandingTrailers;
@@ -28,9 +29,7 @@ impl<'a> Audit<'a> {
             return;
         };
         // A step that changed nothing names the commit that it began at.
-        let close = witnesses
-            .iter()
-            .find(|read| read.reference.phase == "mutation");
+        let close = witnesses.iter().find(|read| read.reference.is_close());
         let is_unchanged = close.is_some_and(|read| read.document["commit"].is_null());
         let adopted = match is_unchanged {
             true => false,
@@ -159,7 +158,7 @@ impl<'a> Audit<'a> {
         };
         let mut lies: Vec<(&str, String, &str)> = Vec::new();
         let number = trailers.lease.rsplit_once('#').map(|(_, number)| number);
-        let lease = document("mutation").and_then(|document| {
+        let lease = document(WitnessRef::CLOSE).and_then(|document| {
             let mutation = &document["mutation"];
             let (id, number) = (&mutation["leaseId"], &mutation["leaseGeneration"]);
             Some(format!("{}#{}", id.as_str()?, number.as_u64()?))

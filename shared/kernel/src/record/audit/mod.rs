@@ -188,7 +188,7 @@ impl AuditFacts {
         found.row.witness_refs.iter().find_map(|text| {
             let reference = WitnessRef::parse(text)?;
             match self.witnesses.get(text) {
-                Some(WitnessFile::Found { document, .. }) if reference.phase == "mutation" => {
+                Some(WitnessFile::Found { document, .. }) if reference.is_close() => {
                     document["commit"].as_str()
                 }
                 _ => None,

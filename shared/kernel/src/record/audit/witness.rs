@@ -39,6 +39,14 @@ impl WitnessRef {
         })
     }
 
+    /// The phase of the witness of a closed issue.
+    pub const CLOSE: &'static str = "mutation";
+
+    /// Returns whether it is a closed issue's.
+    pub fn is_close(&self) -> bool {
+        self.phase == Self::CLOSE
+    }
+
     /// Returns whether its document lies with those of the step itself, and not
     /// with those of a crossing to another world.
     pub fn is_of_step(&self) -> bool {

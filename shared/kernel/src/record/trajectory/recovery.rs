@@ -1,6 +1,8 @@
 //! Rows that a killed worker could not write any more (`contracts.md` 6).
 
 use super::{RetryRecord, StepRow, action};
+use crate::issue::handoff::{HandoffResult, NextAction};
+use crate::issue::lease::LeaseState;
 use crate::issue::lease::default_lease_id;
 use crate::json::reference::{self, LeaseHandoff, WorkOutcome};
 use crate::json::time;
@@ -65,21 +67,26 @@ impl ClosedIssue {
     /// Returns the row of the step, as far as it can still be known.
     pub fn recovered_row(&self, batch_id: &str, witness_prefix: &str, now: Timestamp) -> StepRow {
         let worker = self.worker();
-        let mut row = StepRow::new(&self.step_id, action::WORKER_LOOP, "completed", now);
+        let mut row = StepRow::new(
+            &self.step_id,
+            action::WORKER_LOOP,
+            HandoffResult::Completed.as_str(),
+            now,
+        );
         row.started_at = Some(now.into());
         row.recovered = true;
         row.instruction_refs = self.instruction_ref.iter().collect();
         row.generation = Some(self.generation);
         row.batch_id = Some(batch_id.to_owned());
-        row.next_step = Some("release_closed".to_owned());
+        row.next_step = Some(NextAction::ReleaseClosed.as_str().to_owned());
         row.witness_refs
             .insert(reference::lease_handoff(&LeaseHandoff {
                 assignee: &self.assignee,
                 issue_id: &self.issue_id,
-                lease_action: "release_closed",
+                lease_action: NextAction::ReleaseClosed.as_str(),
                 lease_id: &default_lease_id(&self.issue_id, &self.assignee),
                 lease_owner: &self.assignee,
-                lease_state: "released",
+                lease_state: LeaseState::Released.as_str(),
                 status: &self.status,
                 worker_id: worker,
             }));
