@@ -2,8 +2,15 @@
 //! drain, or kill.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+/// How long it is waited for a change at most before clocks are looked at again:
+/// the lease's, the drain grace, and the wall clock, which may jump while the
+/// machine is suspended.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// How far an interrupt goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,8 +39,12 @@ struct Inner {
     /// How far the batch itself goes, as a [`Level`].
     own: AtomicU8,
     last_signal: AtomicU64,
-    /// Signals those that wait for a change; the flags themselves are above.
-    raised: (Mutex<()>, Condvar),
+    /// How many changes of the batch there were for which something may wait: of
+    /// the flags above, of the landing queue, of locks.
+    changes: Mutex<u64>,
+    changed: Condvar,
+    /// The same for what waits in a runtime.
+    woken: Notify,
 }
 
 impl Interrupt {
@@ -47,7 +58,9 @@ impl Interrupt {
                 signals: AtomicU64::new(0),
                 own: AtomicU8::new(0),
                 last_signal: AtomicU64::new(0),
-                raised: (Mutex::new(()), Condvar::new()),
+                changes: Mutex::new(0),
+                changed: Condvar::new(),
+                woken: Notify::new(),
             }),
         }
     }
@@ -57,7 +70,7 @@ impl Interrupt {
         self.begin();
         self.inner.last_signal.store(number, Ordering::SeqCst);
         let before = self.inner.signals.fetch_add(1, Ordering::SeqCst);
-        self.notify();
+        self.wake();
         if before == 0 {
             Level::Drain
         } else {
@@ -69,7 +82,7 @@ impl Interrupt {
     pub fn drain(&self) {
         self.begin();
         self.inner.own.fetch_max(1, Ordering::SeqCst);
-        self.notify();
+        self.wake();
     }
 
     /// Ends running steps for a reason of the batch's own, as a further signal
@@ -77,31 +90,50 @@ impl Interrupt {
     pub fn kill(&self) {
         self.begin();
         self.inner.own.fetch_max(2, Ordering::SeqCst);
-        self.notify();
+        self.wake();
     }
 
     /// Waits until something asks for an end, or until a time is over.
     pub fn wait(&self, most: Duration) {
         let began = Instant::now();
-        let (lock, raised) = &self.inner.raised;
-        let mut guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        while self.level() == Level::None {
+        loop {
+            let seen = self.changes();
             let left = most.saturating_sub(began.elapsed());
-            if left.is_zero() {
+            if self.level() != Level::None || left.is_zero() {
                 return;
             }
-            guard = raised
-                .wait_timeout(guard, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.wait_since(seen, left);
         }
     }
 
-    fn notify(&self) {
-        let (lock, raised) = &self.inner.raised;
-        // Held for a moment, so that no waiter is between its look and its wait.
-        drop(lock.lock().unwrap_or_else(PoisonError::into_inner));
-        raised.notify_all();
+    /// Returns how many changes there were, for [`wait_since`](Self::wait_since).
+    pub(crate) fn changes(&self) -> u64 {
+        *self.counted()
+    }
+
+    /// Waits until there is a change after the ones that were counted, or until a
+    /// time is over.
+    pub(crate) fn wait_since(&self, seen: u64, most: Duration) {
+        let is_as_seen = |changes: &mut u64| *changes == seen;
+        let changed = &self.inner.changed;
+        drop(changed.wait_timeout_while(self.counted(), most, is_as_seen));
+    }
+
+    /// Waits in a runtime for a change after this call.
+    pub(crate) fn woken(&self) -> Notified<'_> {
+        self.inner.woken.notified()
+    }
+
+    /// Has those who wait look again.
+    pub(crate) fn wake(&self) {
+        *self.counted() += 1;
+        self.inner.changed.notify_all();
+        self.inner.woken.notify_waiters();
+    }
+
+    fn counted(&self) -> MutexGuard<'_, u64> {
+        let changes = &self.inner.changes;
+        changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn begin(&self) {
@@ -160,6 +192,22 @@ mod tests {
         assert_eq!(interrupt.signal(15), Level::Kill);
         assert_eq!(interrupt.level(), Level::Kill);
         assert_eq!(interrupt.last_signal(), Some(15));
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_next_change_and_misses_none() {
+        let interrupt = Interrupt::new(Duration::from_secs(600));
+        let seen = interrupt.changes();
+        interrupt.wake();
+        // The change came before the wait, and counts.
+        interrupt.wait_since(seen, Duration::MAX);
+        let seen = interrupt.changes();
+        let other = interrupt.clone();
+        let waker = std::thread::spawn(move || other.drain());
+        interrupt.wait_since(seen, Duration::MAX);
+        waker.join().unwrap();
+        assert_eq!(interrupt.level(), Level::Drain);
+        interrupt.wait_since(interrupt.changes(), Duration::ZERO);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -198,8 +198,19 @@ fn queue_for(path: &Path, wait: Duration) -> io::Result<Option<File>> {
     if wait.is_zero() {
         return Ok(None);
     }
+    match lock_in_thread(path, || {})?.recv_timeout(wait) {
+        Ok(locked) => locked.map(Some),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
+    }
+}
+
+/// Has a thread wait for the lock; `then` is called once it is sent.
+fn lock_in_thread(
+    path: &Path,
+    then: impl FnOnce() + Send + 'static,
+) -> io::Result<Receiver<io::Result<File>>> {
     let file = open(path)?;
-    let (send, receive) = sync_channel::<io::Result<File>>(0);
+    let (send, receive) = sync_channel(1);
     std::thread::Builder::new()
         .name("lock-wait".to_owned())
         .spawn(move || {
@@ -209,13 +220,59 @@ fn queue_for(path: &Path, wait: Duration) -> io::Result<Option<File>> {
                     locked => break locked,
                 }
             };
-            // The wait was abandoned: the descriptor is closed, which releases
-            // the lock.
-            let _ = send.send(locked.map(|()| file));
+            // Where the wait was abandoned, the descriptor is closed with the
+            // message, which releases the lock.
+            if send.send(locked.map(|()| file)).is_ok() {
+                then();
+            }
         })?;
-    match receive.recv_timeout(wait) {
-        Ok(locked) => locked.map(Some),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
+    Ok(receive)
+}
+
+/// A wait for a lock that others hold, in a thread of its own. Dropping it gives
+/// the wait up.
+#[derive(Debug)]
+pub struct LockWait<L> {
+    path: PathBuf,
+    granted: Receiver<io::Result<File>>,
+    lock: fn(File) -> L,
+}
+
+impl<L> LockWait<L> {
+    fn begin(
+        path: PathBuf,
+        granted: impl FnOnce() + Send + 'static,
+        lock: fn(File) -> L,
+    ) -> Result<Self, StoreError> {
+        match lock_in_thread(&path, granted) {
+            Ok(granted) => Ok(Self {
+                path,
+                granted,
+                lock,
+            }),
+            Err(source) => Err(StoreError::LockIo { path, source }),
+        }
+    }
+
+    /// Returns the lock if it has been granted, and `None` while others hold it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn take(&self) -> Result<Option<L>, StoreError> {
+        let failed = |source| StoreError::LockIo {
+            path: self.path.clone(),
+            source,
+        };
+        match self.granted.try_recv() {
+            Ok(Ok(file)) => {
+                sign(&file);
+                Ok(Some((self.lock)(file)))
+            }
+            Ok(Err(source)) => Err(failed(source)),
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(failed(io::ErrorKind::BrokenPipe.into())),
+        }
     }
 }
 
@@ -316,6 +373,19 @@ impl WarmBuild {
             Err(StoreError::LockBusy { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Waits for the lock; `granted` is called once it can be taken.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn wait(
+        common_folder: &Path,
+        granted: impl FnOnce() + Send + 'static,
+    ) -> Result<LockWait<Self>, StoreError> {
+        let path = common_folder.join(WARM_BUILD);
+        LockWait::begin(path, granted, |file| Self { file })
     }
 
     /// Says that the build state is used; `None` where it is being replaced.
@@ -425,6 +495,19 @@ impl LandingLock {
             Err(error) => Err(error),
         }
     }
+
+    /// Waits for the lock; `granted` is called once it can be taken.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn wait(
+        common_folder: &Path,
+        granted: impl FnOnce() + Send + 'static,
+    ) -> Result<LockWait<Self>, StoreError> {
+        let path = common_folder.join(LANDING);
+        LockWait::begin(path, granted, |file| Self { file })
+    }
 }
 
 impl Drop for LandingLock {
@@ -504,6 +587,27 @@ mod tests {
         assert!(take().is_none());
         drop(held);
         assert!(take().is_some());
+    }
+
+    #[test]
+    fn a_wait_for_the_landing_lock_ends_when_it_is_free_or_the_wait_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let take = || LandingLock::try_acquire(folder.path()).unwrap();
+        let held = take().unwrap();
+        let given_up = LandingLock::wait(folder.path(), || {}).unwrap();
+        let (send, granted) = sync_channel(1);
+        let wait = LandingLock::wait(folder.path(), move || send.send(()).unwrap()).unwrap();
+        assert!(wait.take().unwrap().is_none());
+        drop(given_up);
+        drop(held);
+        granted.recv_timeout(Duration::from_secs(60)).unwrap();
+        let held = wait.take().unwrap();
+        assert!(held.is_some());
+        assert!(take().is_none());
+        drop(held);
+        // The wait that was given up may have the lock for a moment.
+        let wait = LandingLock::wait(folder.path(), || {}).unwrap();
+        assert!(matches!(wait.granted.recv(), Ok(Ok(_))));
     }
 
     #[test]

@@ -6,25 +6,21 @@
 //! broke is verified again.
 
 use super::Batch;
+use crate::interrupt::Interrupt;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::landing_queue::{LandingQueue, QueueStep, Ticket};
 use premath_kernel::policy::retry;
 use premath_memory::LandingLock;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-/// How often the lock of other processes is tried. A wait for a file lock does
-/// not end when the batch is asked to stop, so it is not waited for.
-const TRY_LOCK: Duration = Duration::from_millis(10);
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The landing queue, shared by the lanes of a process.
 #[derive(Debug)]
 pub(super) struct SharedQueue {
     state: Mutex<QueueState>,
-    /// Notified after every change.
-    changed: Condvar,
+    /// Woken after every change.
+    interrupt: Interrupt,
 }
 
 #[derive(Debug)]
@@ -32,8 +28,6 @@ struct QueueState {
     queue: LandingQueue,
     /// The commits that the places verify, to be merged with by places behind.
     assumed: BTreeMap<Ticket, String>,
-    /// How many changes there were.
-    version: u64,
 }
 
 /// What a verification is to assume.
@@ -73,18 +67,16 @@ pub(crate) struct LandingPlace<'a> {
     ticket: Ticket,
     /// The right to land, once it is taken.
     lock: Option<LandingLock>,
-    seen: u64,
 }
 
 impl SharedQueue {
-    pub(super) const fn new(speculation: usize) -> Self {
+    pub(super) const fn new(speculation: usize, interrupt: Interrupt) -> Self {
         Self {
             state: Mutex::new(QueueState {
                 queue: LandingQueue::new(speculation),
                 assumed: BTreeMap::new(),
-                version: 0,
             }),
-            changed: Condvar::new(),
+            interrupt,
         }
     }
 
@@ -94,10 +86,8 @@ impl SharedQueue {
 
     /// Changes the queue and wakes those who wait.
     fn change<T>(&self, change: impl FnOnce(&mut QueueState) -> T) -> T {
-        let mut state = self.state();
-        let changed = change(&mut state);
-        state.version += 1;
-        self.changed.notify_all();
+        let changed = change(&mut self.state());
+        self.interrupt.wake();
         changed
     }
 }
@@ -110,7 +100,6 @@ impl Batch {
             batch: self,
             ticket: self.landing_queue.change(joined),
             lock: None,
-            seen: 0,
         }
     }
 
@@ -180,9 +169,8 @@ impl LandingPlace<'_> {
     }
 
     /// Returns what is to be done now.
-    pub(crate) fn next(&mut self, may_assume: bool) -> PlaceStep {
+    pub(crate) fn next(&self, may_assume: bool) -> PlaceStep {
         let state = self.batch.landing_queue.state();
-        self.seen = state.version;
         match state.queue.next(self.ticket, may_assume) {
             QueueStep::Wait => PlaceStep::Wait,
             QueueStep::Land => PlaceStep::Land,
@@ -195,16 +183,6 @@ impl LandingPlace<'_> {
                 ahead,
             }),
         }
-    }
-
-    /// Waits until something changed since the last look, for so long at most.
-    pub(crate) fn wait(&self, most: Duration) {
-        let shared = &self.batch.landing_queue;
-        let is_as_seen = |state: &mut QueueState| state.version == self.seen;
-        let waited = shared
-            .changed
-            .wait_timeout_while(shared.state(), most, is_as_seen);
-        drop(waited);
     }
 
     /// Says that a verification begins on a commit; `false` where the assumed
@@ -251,23 +229,14 @@ impl LandingPlace<'_> {
         self.batch.landing_queue.change(|state| state.queue.moved());
     }
 
-    /// Takes the right to land, if no other process has it.
-    pub(crate) fn try_lock(&mut self) -> Result<bool, premath_worktree::landing::LandingError> {
-        if self.lock.is_none() {
-            self.lock = self.batch.landing.try_lock()?;
-        }
-        Ok(self.lock.is_some())
+    /// Keeps the right to land.
+    pub(crate) fn keep_lock(&mut self, lock: LandingLock) {
+        self.lock = Some(lock);
     }
 
     /// Returns whether it has the right to land.
     pub(crate) const fn is_locked(&self) -> bool {
         self.lock.is_some()
-    }
-
-    /// Waits before the lock is tried again.
-    pub(crate) fn wait_for_lock(&mut self) {
-        self.seen = self.batch.landing_queue.state().version;
-        self.wait(TRY_LOCK);
     }
 
     /// Gives the right to land back, for work ahead of this one.

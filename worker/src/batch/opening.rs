@@ -118,7 +118,7 @@ impl Batch {
         }
         start.row.instruction_refs = settings.mode.instruction_refs();
         let batch = Self {
-            landing_queue: SharedQueue::new(settings.landing.speculation),
+            landing_queue: SharedQueue::new(settings.landing.speculation, interrupt.clone()),
             admission: Mutex::new(admission_of(&settings, &knowledge, &start.id)),
             settings,
             memory,

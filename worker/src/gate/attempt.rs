@@ -1,9 +1,9 @@
 //! One attempt: run, watched, classified, witnessed.
 
 use super::output::replay;
-use super::{Gate, GateError, LOOK};
+use super::{Gate, GateError};
 use crate::environment;
-use crate::interrupt::Level;
+use crate::interrupt::{LOOK, Level};
 use crate::stderr::say;
 use crate::supervisor::{CommandSpec, Exit, ExitCause, SupervisorError};
 use crate::witness;
@@ -102,18 +102,19 @@ impl Gate {
         let (interrupt, supervisor) = (self.interrupt.clone(), &mut self.supervisor);
         let exit = self.runtime.block_on(async {
             let mut running = supervisor.begin(spec, files.0, files.1).await?;
-            let mut look = tokio::time::interval(LOOK);
             let mut asked = Level::None;
             loop {
-                tokio::select! {
-                    biased;
-                    exit = running.wait() => return exit,
-                    _ = look.tick() => {}
-                }
+                let woken = interrupt.woken();
                 let level = interrupt.level();
                 if level > asked {
                     asked = level;
                     running.stop(level == Level::Kill).await?;
+                }
+                tokio::select! {
+                    biased;
+                    exit = running.wait() => return exit,
+                    () = woken => {}
+                    () = tokio::time::sleep(LOOK) => {}
                 }
             }
         });

@@ -33,8 +33,6 @@ use tokio::runtime::Runtime;
 
 /// How long a gate waits for a dying predecessor to release its command.
 const PREDECESSOR: Duration = Duration::from_secs(3);
-/// How often a wait looks for an interrupt.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// How often the wall clock is read while an attempt waits for its time.
 const READ_CLOCK: Duration = Duration::from_secs(5);

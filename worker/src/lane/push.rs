@@ -4,22 +4,18 @@
 use super::Lane;
 use super::command::{CommandError, Occasion, Phase, Ran};
 use crate::cause::chain;
-use crate::interrupt::Level;
+use crate::interrupt::{LOOK, Level};
 use crate::settings::trusted_path;
 use crate::witness;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::PushFailure;
 use premath_memory::{artifact, clock};
 use premath_worktree::landing::LandingError;
-use std::time::Duration;
 
 /// What pushes; names reach it as variables. It runs in the main worktree: a
 /// remote's relative URL counts from there, and the git folder of a lane is not
 /// opened.
 const PUSH: &str = r#"git -C "$PREMATH_PUSH_FROM" push --porcelain -- "$PREMATH_PUSH_REMOTE" "$PREMATH_PUSH_COMMIT:$PREMATH_PUSH_REF""#;
-
-/// How often a push looks whether a landing ended.
-const LOOK: Duration = Duration::from_millis(10);
 
 impl Lane {
     /// Pushes the target for a batch that was cut: it may have landed work that
@@ -72,14 +68,23 @@ impl Lane {
     fn settled_tip(&self) -> Result<String, String> {
         let landing = &self.batch.landing;
         let reason = |error: LandingError| chain(&error);
+        if let Some(_lock) = landing.try_lock().map_err(reason)? {
+            return landing.start().map_err(reason);
+        }
+        let interrupt = &self.batch.interrupt;
+        let waker = interrupt.clone();
+        let wait = landing
+            .wait_for_lock(move || waker.wake())
+            .map_err(reason)?;
         loop {
-            if let Some(_lock) = landing.try_lock().map_err(reason)? {
+            let seen = interrupt.changes();
+            if let Some(_lock) = wait.take().map_err(|error| chain(&error))? {
                 return landing.start().map_err(reason);
             }
-            if self.batch.interrupt.level() >= Level::Kill {
+            if interrupt.level() >= Level::Kill {
                 return Err("the batch was interrupted while other work landed".to_owned());
             }
-            std::thread::park_timeout(LOOK);
+            interrupt.wait_since(seen, LOOK);
         }
     }
 

@@ -11,6 +11,7 @@ use super::command::Phase;
 use crate::batch::WarmState;
 use crate::cause::chain;
 use crate::environment;
+use crate::interrupt::LOOK;
 use crate::sandbox::{Seed, Stack};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::Status;
@@ -27,15 +28,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The least number of open issues: the layer and the last commit's own
 /// verification cost two verifications without build state, and whether the
 /// command runs over the layer costs one with it.
 const ISSUES_MIN: usize = 3;
-
-/// How often a lane looks whether another harness has made the layer.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// The classes of commands that did not end by themselves, or did not begin:
 /// what they leave may be torn.
@@ -277,16 +275,23 @@ impl Lane {
     /// Waits until no other harness makes the layer; `None` where the batch is
     /// to end, or it takes longer than a verification may.
     fn await_build(&self, common: &Path) -> Result<Option<WarmBuild>, BootError> {
+        if let Some(build) = WarmBuild::try_acquire(common)? {
+            return Ok(Some(build));
+        }
         let began = Instant::now();
+        let interrupt = &self.batch.interrupt;
+        let waker = interrupt.clone();
+        let wait = WarmBuild::wait(common, move || waker.wake())?;
         loop {
-            if let Some(build) = WarmBuild::try_acquire(common)? {
+            let seen = interrupt.changes();
+            if let Some(build) = wait.take()? {
                 return Ok(Some(build));
             }
             let is_over = began.elapsed() > self.batch.settings.limits.verify;
-            if is_over || self.batch.interrupt.level() > crate::interrupt::Level::None {
+            if is_over || interrupt.level() > crate::interrupt::Level::None {
                 return Ok(None);
             }
-            self.batch.interrupt.wait(LOOK);
+            interrupt.wait_since(seen, LOOK);
         }
     }
 

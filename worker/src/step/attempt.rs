@@ -7,7 +7,7 @@ use super::log::StepLog;
 use super::trouble::Trouble;
 use super::work::WorkDone;
 use crate::batch::{Batch, LandingPlace, LandingReservation, PlaceStep};
-use crate::interrupt::Level;
+use crate::interrupt::{LOOK, Level};
 use crate::lane::Lane;
 use crate::lane::watch::LeaseWatch;
 use premath_kernel::failure::FailureClass;
@@ -15,14 +15,7 @@ use premath_kernel::issue::lease::{self, Claim};
 use premath_memory::LandingLock;
 use premath_memory::{Claimed, clock};
 use premath_worktree::tree::Base;
-use std::time::{Duration, Instant};
-
-/// How often a step that waits for its turn to land looks at its lease and the
-/// interrupt, as a running command does.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// How often a step that waits for the landing lock alone tries it.
-const TRY_LOCK: Duration = Duration::from_millis(10);
+use std::time::Instant;
 
 /// A step under way.
 #[derive(Debug)]
@@ -76,10 +69,11 @@ impl<'a> Attempt<'a> {
         held?.map_err(|class| Trouble::of_lease(class).into())
     }
 
-    /// Waits for others, which is not held against the issue.
-    fn waiting(&mut self, wait: impl FnOnce()) {
+    /// Waits for a change after the ones that were counted, or until the lease is
+    /// to be looked at. What is waited for others is not held against the issue.
+    fn pause(&mut self, seen: u64) {
         let began = Instant::now();
-        wait();
+        self.batch.interrupt.wait_since(seen, LOOK);
         self.log.waited += began.elapsed();
     }
 
@@ -100,12 +94,14 @@ impl<'a> Attempt<'a> {
         if !batch.landing.merges() || !batch.is_last_after_conflict(issue_id) {
             return Ok(());
         }
-        while self.reservation.is_none() {
+        loop {
+            let seen = batch.interrupt.changes();
             self.look()?;
             self.reservation = batch.reserve_landing(issue_id);
-            if self.reservation.is_none() {
-                self.waiting(|| std::thread::park_timeout(LOOK));
+            if self.reservation.is_some() {
+                break;
             }
+            self.pause(seen);
         }
         // What was landing when it was reserved has landed now, or not.
         drop(self.landing_lock()?);
@@ -120,12 +116,13 @@ impl<'a> Attempt<'a> {
         may_assume: bool,
     ) -> Result<PlaceStep, Box<Trouble>> {
         loop {
+            let seen = self.batch.interrupt.changes();
             self.look()?;
             match place.next(may_assume) {
                 PlaceStep::Wait => {
                     // Work ahead of it may need the right to land.
                     place.unlock();
-                    self.waiting(|| place.wait(LOOK));
+                    self.pause(seen);
                 }
                 step => return Ok(step),
             }
@@ -134,23 +131,28 @@ impl<'a> Attempt<'a> {
 
     /// Waits until no other process lands, with the first place of the queue.
     pub(super) fn await_lock(&mut self, place: &mut LandingPlace<'_>) -> Result<(), Setback> {
-        loop {
-            self.look()?;
-            if place.try_lock()? {
-                return Ok(());
-            }
-            self.waiting(|| place.wait_for_lock());
+        if !place.is_locked() {
+            place.keep_lock(self.landing_lock()?);
         }
+        Ok(())
     }
 
-    /// Waits until no other step lands, for a step that is not in the queue.
+    /// Waits until no other step lands.
     pub(super) fn landing_lock(&mut self) -> Result<LandingLock, Setback> {
+        self.look()?;
+        let (landing, interrupt) = (&self.batch.landing, &self.batch.interrupt);
+        if let Some(lock) = landing.try_lock()? {
+            return Ok(lock);
+        }
+        let waker = interrupt.clone();
+        let wait = landing.wait_for_lock(move || waker.wake())?;
         loop {
+            let seen = interrupt.changes();
             self.look()?;
-            if let Some(lock) = self.batch.landing.try_lock()? {
+            if let Some(lock) = wait.take()? {
                 return Ok(lock);
             }
-            self.waiting(|| std::thread::park_timeout(TRY_LOCK));
+            self.pause(seen);
         }
     }
 }

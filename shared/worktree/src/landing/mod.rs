@@ -20,7 +20,7 @@ use git2::{Oid, Repository};
 use premath_kernel::policy::landing::{LandingMode, LandingRecord, LandingRule};
 use premath_kernel::policy::target_sync::TargetChange;
 use premath_kernel::record::event::{LandingCheck, PushFailure};
-use premath_memory::LandingLock;
+use premath_memory::{LandingLock, LockWait};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -127,6 +127,19 @@ impl Landing {
     pub fn try_lock(&self) -> Result<Option<LandingLock>, LandingError> {
         let git = self.open()?;
         Ok(LandingLock::try_acquire(git.commondir())?)
+    }
+
+    /// Waits for the right to land; `granted` is called once it can be taken.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`]: a lock file that cannot be used.
+    pub fn wait_for_lock(
+        &self,
+        granted: impl FnOnce() + Send + 'static,
+    ) -> Result<LockWait<LandingLock>, LandingError> {
+        let git = self.open()?;
+        Ok(LandingLock::wait(git.commondir(), granted)?)
     }
 
     /// Excludes others of this process from making and removing branches.

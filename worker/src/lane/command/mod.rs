@@ -12,6 +12,7 @@ use super::confine::ConfineError;
 use super::listener::Listener;
 use super::watch::LeaseWatch;
 use crate::environment;
+use crate::interrupt::LOOK;
 use crate::supervisor::{CommandSpec, Exit, SupervisorError, shell};
 use crate::witness;
 use finished::FinishedCommand;
@@ -26,8 +27,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 use watch::CommandWatch;
 
-/// How often a running command's lease and the interrupt are looked at.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often an agent's stream is read on. The supervisor writes it into a file,
+/// which tells nothing of what is added to it.
+const LISTEN: Duration = Duration::from_millis(50);
 
 /// Why a command was ended by us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,17 +243,23 @@ impl Lane {
         watch: &mut CommandWatch<'_>,
     ) -> Result<Exit, CommandError> {
         let supervisor = &mut self.supervisor;
+        let interrupt = self.batch.interrupt.clone();
+        let look = match watch.listener {
+            Some(_) => LISTEN,
+            None => LOOK,
+        };
         self.runtime.block_on(async {
             let mut running = supervisor.begin(spec, files.0, files.1).await?;
-            let mut look = tokio::time::interval(LOOK);
             loop {
+                let woken = interrupt.woken();
+                if let Some(stop) = watch.look()? {
+                    running.stop(stop.is_kill()).await?;
+                }
                 tokio::select! {
                     biased;
                     exit = running.wait() => return Ok(exit?),
-                    _ = look.tick() => {}
-                }
-                if let Some(stop) = watch.look()? {
-                    running.stop(stop.is_kill()).await?;
+                    () = woken => {}
+                    () = tokio::time::sleep(look) => {}
                 }
             }
         })
