@@ -6,6 +6,7 @@
 
 use jiff::Timestamp;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::policy::exit;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A lane's place in sorted worktree order, from 0.
@@ -219,8 +220,9 @@ impl Machine {
                 self.lanes[lane].steps_left += u64::from(refused);
                 self.stale = true;
                 self.store_lost |= store_lost;
+                let stop_on_failure = self.allowance.stop_on_failure;
                 self.draining |=
-                    store_lost || (!succeeded && !refused && self.allowance.stop_on_failure);
+                    store_lost || exit::is_last_step(stop_on_failure, succeeded, refused);
                 if lane_lost {
                     self.lose(lane);
                     effects.push(Effect::Retire(lane));

@@ -79,7 +79,11 @@ impl<'a> Alone<'a> {
             steps += u64::from(!refused);
             let over = self.worked.store_lost
                 || report.lane_lost.is_some()
-                || (!report.succeeded() && !refused && self.batch.settings.stop_on_failure);
+                || exit::is_last_step(
+                    self.batch.settings.stop_on_failure,
+                    report.succeeded(),
+                    refused,
+                );
             self.worked.reports.push(report);
             if over {
                 break;

@@ -104,12 +104,7 @@ impl Shell<'_> {
             tracing::warn!(%error, "issue memory was not compacted");
         }
         self.batch.reached(Boundary::MemoryCompacted);
-        let result_class = match exit_code {
-            exit::OK => "completed",
-            exit::INTERRUPTED | exit::TERMINATED => "interrupted",
-            _ => "failed",
-        };
-        if let Err(error) = self.batch.end(result_class) {
+        if let Err(error) = self.batch.end(exit::batch_result(exit_code)) {
             tracing::error!(%error, "the batch's end was not recorded");
         }
         self.batch.reached(Boundary::BatchEnded);

@@ -74,7 +74,7 @@ impl Lane {
         folder.write(PROMPT, prompt.as_bytes(), 0o600)?;
         let kept = witness::file(&batch.settings.roots.streams, &step_id, "work", "prompt");
         artifact::overwrite(&kept, prompt.as_bytes())?;
-        let provider = attempt.log.provider.clone().unwrap_or_default();
+        let provider = attempt.log.account.provider.clone().unwrap_or_default();
         let work = batch.settings.work.with(&provider).cloned();
         let work = work.ok_or(StepError::ProviderMissing(provider))?;
         let row = format!("{}\n", claimed.row.text);

@@ -90,7 +90,7 @@ impl Lane {
         let class = classes
             .first()
             .map_or(result.as_str(), |class| class.as_str());
-        log.verification = Some(Verification {
+        log.verified.latest = Some(Verification {
             class: class.to_owned(),
             witness_ref: last_witness(&crossing, &witnesses),
         });

@@ -59,7 +59,7 @@ impl Lane {
         if !ours || stopping.trouble.store_lost.is_some() {
             // The issue was released during the step: the policy's decision
             // still applies, or the batch would retry it forever.
-            if handoff.state == LeaseState::Unleased && stopping.log.limit.is_none() {
+            if handoff.state == LeaseState::Unleased && stopping.log.account.limit.is_none() {
                 end.decision = Some(self.decide(stopping, attempt));
             }
             return StepEnding::LeaseLost;
@@ -74,7 +74,7 @@ impl Lane {
             return self.released(stopping, None, StepEnding::Interrupted);
         }
         // The provider is parked for it, not the issue.
-        if stopping.log.limit.is_some() {
+        if stopping.log.account.limit.is_some() {
             stopping.trouble.fail(FailureClass::UsageLimit.as_str());
             return self.released(stopping, None, StepEnding::UsageLimit);
         }
@@ -163,12 +163,12 @@ impl Lane {
     /// Looks whether the issue's budget is used up, over its attempts in this
     /// batch: that decides what happens to it.
     fn note_used_up(&self, stopping: &mut Stopping<'_>) {
-        if stopping.trouble.cut.is_some() || stopping.log.limit.is_some() {
+        if stopping.trouble.cut.is_some() || stopping.log.account.limit.is_some() {
             return;
         }
         let budget = self.batch.settings.bounds.issue;
         let before = self.batch.used_by(&stopping.log.identity.issue_id);
-        let spent = before.spent.plus(stopping.log.spent);
+        let spent = before.spent.plus(stopping.log.account.spent);
         let own = stopping.log.own_time(clock::now());
         let time = before.time.saturating_add(own);
         if budget.is_used_up(spent, time) {

@@ -308,7 +308,7 @@ impl Lane {
         parent: &str,
         tree: &str,
     ) -> Result<String, Setback> {
-        let witness = log.verified_by();
+        let witness = log.verified.latest_witness();
         let trajectory = self.batch.trajectory.chain_head();
         let text = CommitText {
             witness: witness.as_deref(),

@@ -17,7 +17,7 @@ impl Lane {
         let believed = self.batch.settings.bounds.providers.limit_lines == LimitLines::Park;
         if phase != Phase::Work
             || !believed
-            || log.limit.is_some()
+            || log.account.limit.is_some()
             || !ran.classes.iter().any(|c| c == class)
         {
             return;
@@ -26,6 +26,6 @@ impl Lane {
         let step_id = log.step_id();
         let stderr = witness::file(folder, &step_id, phase.name(), "stderr");
         let said = artifact::read(&stderr).ok().flatten().unwrap_or_default();
-        log.limit = Some(UsageLimit::named_in(&said).unwrap_or_default());
+        log.account.limit = Some(UsageLimit::named_in(&said).unwrap_or_default());
     }
 }

@@ -15,6 +15,7 @@
 //!
 //! [`premath_kernel::record::boundary`] names what is durable between them.
 
+mod account;
 mod attempt;
 mod brief;
 mod claimed;
@@ -37,6 +38,7 @@ mod stopped;
 mod trouble;
 mod turn;
 mod undo;
+mod verifications;
 mod verified;
 mod verify;
 mod work;
@@ -94,8 +96,8 @@ impl Lane {
         };
         let ended = self.take_through(ClaimedStep { attempt });
         let is_warm = match &ended {
-            Ok(closed) => closed.log.is_warm,
-            Err(failed) => failed.log.is_warm,
+            Ok(closed) => closed.log.verified.is_warm,
+            Err(failed) => failed.log.verified.is_warm,
         };
         let report = self.stop(claimed, ended);
         tracing::info!(ending = %report.ending, classes = report.failure_classes.join(","), "step ended");

@@ -1,10 +1,11 @@
 //! A step that everything is ready for: its work can begin.
 
+use super::account::ReportedCalls;
 use super::attempt::Attempt;
 use super::brief::Brief;
 use super::error::{Setback, StepError};
 use super::failed::Failed;
-use super::log::{ReportedCalls, StepLog};
+use super::log::StepLog;
 use super::trouble::Trouble;
 use super::work::WorkDone;
 use super::worked::Worked;
@@ -135,7 +136,7 @@ impl Lane {
             return Ok(Err(trouble));
         };
         let reported = ParsedInput::from_slice(&bytes)?.input;
-        log.reported = Some(ReportedCalls::File(Box::new(reported)));
+        log.account.reported = Some(ReportedCalls::File(Box::new(reported)));
         Ok(Ok(()))
     }
 

@@ -93,11 +93,11 @@ impl<'a> Stopping<'a> {
             discovered: self.work.discovered,
             base: self.base.map(|base| base.commit),
             sensitive: self.work.sensitive,
-            flaky: log.flaky.len(),
+            flaky: log.verified.flaky.len(),
             said: trouble.said,
-            provider: log.provider,
-            limit: log.limit,
-            spent: log.spent,
+            provider: log.account.provider,
+            limit: log.account.limit,
+            spent: log.account.spent,
             duration_ms: clock::now().boot_ms.saturating_sub(log.started_ms),
             lane_lost: trouble.lane_lost,
             store_lost: trouble.store_lost,
@@ -349,7 +349,7 @@ impl Lane {
         ending: &StepEnding,
         handoff: &Handoff,
     ) {
-        let verification = stopping.log.verified_by();
+        let verification = stopping.log.verified.latest_witness();
         let feature = match ending {
             StepEnding::Closed => FeatureStatus::Completed,
             StepEnding::Blocked => FeatureStatus::Blocked,
@@ -382,8 +382,8 @@ impl Lane {
         row.worker_id = Some(self.worker_id.clone());
         row.batch_id = Some(self.batch.id().to_owned());
         row.failure_classes.clone_from(&stopping.trouble.classes);
-        row.verification.clone_from(&log.verification);
-        row.flaky_refs.clone_from(&log.flaky);
+        row.verification.clone_from(&log.verified.latest);
+        row.flaky_refs.clone_from(&log.verified.flaky);
         let waited = u64::try_from(log.waited.as_millis()).ok();
         row.waited_ms = waited.filter(|waited| *waited > 0);
         row.next_step = Some(handoff.action.as_str().to_owned());
@@ -395,7 +395,7 @@ impl Lane {
             row.world = Some(remote.record.clone());
         }
         row.witness_refs = log.witnesses.clone();
-        row.agent.clone_from(&log.agent);
+        row.agent.clone_from(&log.account.agent);
         let mut outcome = WorkOutcome::Failed;
         if stopping.is_closed {
             outcome = WorkOutcome::Completed;

@@ -1,9 +1,10 @@
 //! A step's turn: its evidence, what the gate reports about it, and the close
 //! that the gate admits.
 
+use super::account::ReportedCalls;
 use super::error::{Setback, StepError};
 use super::landing::AdvancedLanding;
-use super::log::{ReportedCalls, StepLog};
+use super::log::StepLog;
 use super::trouble::Trouble;
 use super::work::WorkDone;
 use crate::lane::Lane;
@@ -26,7 +27,7 @@ impl Lane {
     pub(super) fn evidence(&self, log: &StepLog) -> JoinCheckInput {
         let (step, policies) = (&log.identity, &self.batch.policies());
         let calls = &log.calls;
-        match &log.reported {
+        match &log.account.reported {
             None => shell_turn(&ShellTurn {
                 step,
                 policies,
@@ -49,7 +50,7 @@ impl Lane {
 
     /// Binds the step to what its mode rests on.
     pub(super) fn binding(&self, log: &StepLog) -> MutationBinding {
-        let verification = format!("{}/{}", log.identity.step_id(), log.verified_in);
+        let verification = format!("{}/{}", log.identity.step_id(), log.verified.passed_in);
         MutationBinding::of_mode(
             log.identity.clone(),
             &self.batch.settings.mode,

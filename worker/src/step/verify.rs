@@ -83,11 +83,11 @@ impl Lane {
         let ended = self.take_in(log, ran, what.phase);
         if matches!(what.phase, Phase::Verify(_) | Phase::Land(_)) {
             let is_red = ended.as_ref().is_err_and(|trouble| trouble.is_red());
-            log.note_verified(&state.tree, ended.is_ok(), is_red);
+            log.verified.note(&state.tree, ended.is_ok(), is_red);
         }
         ended?;
         if self.is_warm() {
-            log.is_warm = true;
+            log.verified.is_warm = true;
             // Before it lands: a harness that dies afterwards leaves the debt.
             self.record_tip_debt()?;
         }

@@ -27,6 +27,21 @@ pub const fn of_signal(signal: u64) -> u8 {
     }
 }
 
+/// Returns the result class of a batch that ended with a code.
+pub const fn batch_result(code: u8) -> &'static str {
+    match code {
+        OK => "completed",
+        INTERRUPTED | TERMINATED => "interrupted",
+        _ => "failed",
+    }
+}
+
+/// Returns whether a batch takes no more work after a step. A step that a
+/// provider's limit ended has not failed.
+pub const fn is_last_step(stop_on_failure: bool, succeeded: bool, limited: bool) -> bool {
+    stop_on_failure && !succeeded && !limited
+}
+
 /// How a loop ended, as far as its exit code depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoopEnd {
