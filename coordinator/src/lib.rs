@@ -1,5 +1,6 @@
 //! Passes, lanes and reporting: a batch over several worktrees.
 
+pub mod arguments;
 pub mod example;
 mod lane;
 pub mod machine;

@@ -2,7 +2,8 @@
 
 mod worktrees;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
+use harness_coordinator::arguments::{Arguments, Command};
 use harness_coordinator::example;
 use harness_coordinator::machine::Allowance;
 use harness_coordinator::report::{HumanReporter, JsonReporter, Reporter};
@@ -10,7 +11,7 @@ use harness_coordinator::run::{Inbox, Plan, Waker, run};
 use harness_worker::exit;
 use harness_worker::interrupt::Interrupt;
 use harness_worker::refusal::{self, RefusedLane};
-use harness_worker::settings::{FileSettings, LoopFlags, Settings};
+use harness_worker::settings::{FileSettings, Settings};
 use harness_worker::stderr::{failed, say};
 use harness_worker::supervisor;
 use harness_worker::trust;
@@ -18,77 +19,9 @@ use premath_kernel::json::plain::plain;
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use worktrees::{Choice, Watch};
-
-/// Run a batch: work on ready issues in several git worktrees
-///
-/// Exit codes: 0 every attempted issue succeeded, or none was ready; 1 at least
-/// one failed, or a lane was disabled; 2 usage error, invalid configuration, or
-/// unreadable input; 3 refused before dispatch (dependency cycle, policy
-/// mismatch, startup verification); 4 issue store or trajectory became
-/// unusable; 130/143 interrupted and drained.
-#[derive(Debug, Parser)]
-#[command(version, about, args_conflicts_with_subcommands = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Option<Command>,
-    #[command(flatten)]
-    flags: LoopFlags,
-    /// Use this worktree as a lane (repeatable)
-    ///
-    /// [default: $PREMATH_WORKTREES, comma-separated]
-    #[arg(long, value_name = "DIR")]
-    worktree: Vec<PathBuf>,
-    /// Create N lanes
-    ///
-    /// They are created in the folder `root` of [worktrees]. [default:
-    /// ../{repo}-lanes]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), conflicts_with = "worktree")]
-    lanes: Option<u16>,
-    /// Limit the dispatches per lane
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    rounds: Option<u64>,
-    /// Run until no issue is ready, waiting or running (default without
-    /// --rounds)
-    #[arg(long, conflicts_with = "rounds")]
-    until_done: bool,
-    /// Set the prefix of worker ids [default: worker]
-    #[arg(long, value_name = "PREFIX")]
-    worker_prefix: Option<String>,
-    /// Limit the steps per dispatch [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_steps_per_worker: Option<u64>,
-    /// Start a new batch instead of resuming the interrupted one
-    #[arg(long)]
-    new_batch: bool,
-    /// Print events as JSON lines on stdout
-    #[arg(long)]
-    json: bool,
-}
-
-impl Arguments {
-    /// Returns which lanes are asked for.
-    fn choice(&self) -> Choice<'_> {
-        Choice {
-            named: &self.worktree,
-            lanes: self.lanes.map(usize::from),
-        }
-    }
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Create a small repository and run a batch on it
-    Example {
-        /// Create this folder [default: a temporary one]
-        dir: Option<PathBuf>,
-        /// Print events as JSON lines on stdout
-        #[arg(long)]
-        json: bool,
-    },
-}
 
 fn main() -> ExitCode {
     if let Some(ended) = supervisor::hidden_mode() {
@@ -131,6 +64,14 @@ fn settings_of(arguments: &Arguments, now: jiff::Timestamp) -> Result<Settings, 
     Ok(settings)
 }
 
+/// Returns which lanes are asked for.
+fn choice(arguments: &Arguments) -> Choice<'_> {
+    Choice {
+        named: &arguments.worktree,
+        lanes: arguments.lanes.map(usize::from),
+    }
+}
+
 /// Plans the batch: its lanes, and how long they continue.
 fn plan_of(
     arguments: &Arguments,
@@ -146,7 +87,7 @@ fn plan_of(
         deadline: settings.bounds.deadline,
         started_ms,
     };
-    let (worktrees, left_out) = worktrees::of(&arguments.choice(), &file, &settings, &watch)?;
+    let (worktrees, left_out) = worktrees::of(&choice(arguments), &file, &settings, &watch)?;
     let file = file.coordinator;
     settings
         .refuse_shared_projections(worktrees.len())
@@ -184,7 +125,7 @@ fn refused_lanes(arguments: &Arguments) -> Vec<RefusedLane> {
     let Ok(file) = FileSettings::load(config, &roots.repository) else {
         return Vec::new();
     };
-    let found = worktrees::there(&arguments.choice(), &file, &roots.repository);
+    let found = worktrees::there(&choice(arguments), &file, &roots.repository);
     let prefix = arguments.worker_prefix.clone();
     let prefix = prefix.or(file.coordinator.worker_prefix);
     let prefix = prefix.as_deref().unwrap_or(DEFAULT_PREFIX);

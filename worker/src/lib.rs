@@ -1,6 +1,7 @@
 //! One lane: boot, step, stop on one worktree, with the gate in its own process.
 
 pub mod account;
+pub mod arguments;
 pub mod batch;
 mod boundary;
 mod cause;

@@ -4,15 +4,16 @@
 mod alone;
 
 use alone::{Alone, AloneOutcome, tell_change};
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use harness_worker::account;
+use harness_worker::arguments::{Arguments, Command};
 use harness_worker::batch::{Batch, Opening, RecoverAt, foreign_warning};
 use harness_worker::exit;
-use harness_worker::gate::{self, GateArgs};
+use harness_worker::gate;
 use harness_worker::interrupt::Interrupt;
 use harness_worker::lane::{BootError, BootReport, Lane, LanePlan};
 use harness_worker::refusal::{self, RefusedLane};
-use harness_worker::settings::{LoopFlags, Settings, SettingsError};
+use harness_worker::settings::{Settings, SettingsError};
 use harness_worker::stderr::{end_told, failed, say};
 use harness_worker::step::StepReport;
 use harness_worker::supervisor;
@@ -26,54 +27,12 @@ use premath_kernel::record::event::{ProviderUse, TipCheck, WORKER_ACTION, Worker
 use premath_memory::{CompactionRule, StoreError, clock};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Work on ready issues in one git worktree
-///
-/// Exit codes: 0 every attempted issue succeeded or none was ready, 1 at least
-/// one failed, 2 usage error or unreadable input, 3 refused before any change,
-/// 4 issue store or trajectory became unusable, 130/143 interrupted and
-/// drained.
-#[derive(Debug, Parser)]
-#[command(version, about, args_conflicts_with_subcommands = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Option<Command>,
-    #[command(flatten)]
-    flags: LoopFlags,
-    /// Work in this worktree
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    worktree_root: PathBuf,
-    /// Set the worker's id
-    #[arg(
-        long,
-        value_name = "ID",
-        env = "PREMATH_WORKER_ID",
-        default_value = "worker.1"
-    )]
-    worker_id: String,
-    /// Set the number of this lane among those that share the machine
-    #[arg(long, value_name = "N", env = "PREMATH_LANE_INDEX", default_value_t = 1,
-          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
-    lane_index: usize,
-    /// Limit the number of attempts
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    max_steps: u64,
-    /// Print one JSON document on stdout at the end
-    #[arg(long)]
-    json: bool,
-}
-
 /// From how many steps on verifications begin with build state.
 const WARM_STEPS: u64 = 3;
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Gate(GateArgs),
-}
 
 fn main() -> ExitCode {
     if let Some(ended) = supervisor::hidden_mode() {

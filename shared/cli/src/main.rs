@@ -1,42 +1,5 @@
-//! The `premath` command: the operator's and the agent's surface of the harness.
+//! The `premath` binary.
 
-#![warn(clippy::too_many_lines)]
-
-mod agents;
-mod answer;
-mod audit;
-mod classes;
-mod command;
-mod conformance;
-mod dep;
-mod doctrine;
-mod error;
-mod escalate;
-mod exit;
-mod feature;
-mod form;
-mod init;
-mod instruction;
-mod issue;
-mod join_check;
-mod kpi;
-mod mcp;
-mod operator;
-mod paths;
-mod policy;
-mod report;
-mod retry;
-mod sandbox;
-mod schema;
-mod session;
-mod terminal;
-mod trajectory;
-mod transport_dispatch;
-mod trust;
-mod upkeep;
-mod world;
-
-use clap::Parser;
 use std::process::ExitCode;
 
 /// Rows are many small texts; what the system's allocator takes for them is a
@@ -45,16 +8,5 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    if let Some(ended) = harness_worker::supervisor::hidden_mode() {
-        return ended;
-    }
-    let cli = command::Cli::parse();
-    if let command::Command::Sandbox(sandbox) = &cli.command
-        && let Some(ran) = sandbox.run_in_terminal()
-    {
-        return ran.unwrap_or_else(|finished| answer::deliver(finished, cli.json));
-    }
-    // A server's stdout is the protocol's.
-    let json = cli.json && !matches!(cli.command, command::Command::McpServe(_));
-    answer::deliver(cli.command.run(json), json)
+    premath_cli::main()
 }

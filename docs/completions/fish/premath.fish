@@ -1,0 +1,662 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_premath_global_optspecs
+    string join \n json h/help V/version
+end
+
+function __fish_premath_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_premath_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_premath_using_subcommand
+    set -l cmd (__fish_premath_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c premath -n "__fish_premath_needs_command" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_needs_command" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_needs_command" -f -a "init" -d 'Set up a repository: harness.toml, issue store, instruction, tasks'
+complete -c premath -n "__fish_premath_needs_command" -f -a "agents" -d 'Check which coding agents are installed and usable'
+complete -c premath -n "__fish_premath_needs_command" -f -a "issue" -d 'List, show and change issues'
+complete -c premath -n "__fish_premath_needs_command" -f -a "dep" -d 'Change dependencies between issues and diagnose the graph'
+complete -c premath -n "__fish_premath_needs_command" -f -a "instruction" -d 'Write, check and show the instructions that authorise batches'
+complete -c premath -n "__fish_premath_needs_command" -f -a "harness-session" -d 'Read and write a worktree\'s session'
+complete -c premath -n "__fish_premath_needs_command" -f -a "harness-feature" -d 'Read, write and check a worktree\'s feature ledger'
+complete -c premath -n "__fish_premath_needs_command" -f -a "report" -d 'Print the report of a batch'
+complete -c premath -n "__fish_premath_needs_command" -f -a "trust" -d 'Show changed governing files and accept them'
+complete -c premath -n "__fish_premath_needs_command" -f -a "sandbox" -d 'Show and try the sandbox of a step\'s commands'
+complete -c premath -n "__fish_premath_needs_command" -f -a "doctor" -d 'Check that closed work has landed and that nothing is left over'
+complete -c premath -n "__fish_premath_needs_command" -f -a "audit" -d 'Check that issues, rows, witnesses and commits agree'
+complete -c premath -n "__fish_premath_needs_command" -f -a "clean" -d 'Remove unused branches, worktrees and old output'
+complete -c premath -n "__fish_premath_needs_command" -f -a "harness-trajectory" -d 'Append to the trajectory or query it'
+complete -c premath -n "__fish_premath_needs_command" -f -a "kpi" -d 'Report the throughput of the worker loops from the trajectory'
+complete -c premath -n "__fish_premath_needs_command" -f -a "harness-join-check" -d 'Judge the evidence of one turn by the typestate gate'
+complete -c premath -n "__fish_premath_needs_command" -f -a "transport-dispatch" -d 'Perform a lease action on behalf of another program'
+complete -c premath -n "__fish_premath_needs_command" -f -a "world" -d 'Submit a step\'s turn to another repository on this machine'
+complete -c premath -n "__fish_premath_needs_command" -f -a "mcp-serve" -d 'Serve the issue store over the Model Context Protocol'
+complete -c premath -n "__fish_premath_needs_command" -f -a "doctrine" -d 'Check the table of operations against the contracts and the command line'
+complete -c premath -n "__fish_premath_needs_command" -f -a "retry" -d 'Query the retry policy'
+complete -c premath -n "__fish_premath_needs_command" -f -a "escalate" -d 'Escalate the active issue: block it or file a follow-up'
+complete -c premath -n "__fish_premath_needs_command" -f -a "classes" -d 'List the failure classes with their meaning and retry rule'
+complete -c premath -n "__fish_premath_needs_command" -f -a "schema" -d 'Print the JSON Schema of every document'
+complete -c premath -n "__fish_premath_needs_command" -f -a "conformance" -d 'Run the conformance vectors of the gate'
+complete -c premath -n "__fish_premath_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand init" -l agent -d 'The agent that works: its command line and its evidence are set up' -r
+complete -c premath -n "__fish_premath_using_subcommand init" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand init" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand init" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand agents; and not __fish_seen_subcommand_from check help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand agents; and not __fish_seen_subcommand_from check help" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand agents; and not __fish_seen_subcommand_from check help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand agents; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'List installed agents and versions; with --try, run each one once'
+complete -c premath -n "__fish_premath_using_subcommand agents; and not __fish_seen_subcommand_from check help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand agents; and __fish_seen_subcommand_from check" -l limit -d 'Set the time limit of such a run' -r
+complete -c premath -n "__fish_premath_using_subcommand agents; and __fish_seen_subcommand_from check" -l try -d 'Run each agent once on a one-line prompt; this calls its provider'
+complete -c premath -n "__fish_premath_using_subcommand agents; and __fish_seen_subcommand_from check" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand agents; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand agents; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand agents; and __fish_seen_subcommand_from help" -f -a "check" -d 'List installed agents and versions; with --try, run each one once'
+complete -c premath -n "__fish_premath_using_subcommand agents; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "add" -d 'File an issue'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "list" -d 'List issues by id, closed ones included'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "show" -d 'Show one issue and its blockers'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "ready" -d 'List ready issues by priority, then id'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "blocked" -d 'List blocked issues and their blockers'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "check" -d 'Check the issue store: cycles, edges, leases, acceptance criteria'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "update" -d 'Set fields of an issue; an empty text clears a field'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "claim" -d 'Lease an issue to work on it'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "claim-next" -d 'Lease the next ready issue, by priority, then id'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "renew" -d 'Move a lease\'s expiry'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "release" -d 'Release a lease and reopen its issue'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "discover" -d 'File an issue discovered from another'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "compact" -d 'Rewrite the issue store sorted, one row per issue'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "accept-changes" -d 'Accept rows that changed outside a transaction'
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l status -d 'The status' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l id -d 'Its id [default: the next number behind the ids that are there]' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l description -d 'What is to be done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l acceptance-criteria -d 'When it counts as done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l notes -d 'Notes' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l priority -d 'Smaller is sooner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l type -d 'Its type; any word' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l labels -d 'Its labels, separated by commas' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l assignee -d 'Who it is assigned to' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l owner -d 'The owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l status -d 'Only those of this status' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l assignee -d 'Only issues assigned to this name; "" for unassigned ones' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l type -d 'Only those of this type' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l label -d 'Only those with this label' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from ready" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from ready" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from ready" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from ready" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from blocked" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from blocked" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from blocked" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from blocked" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -l note-warn-threshold -d 'Warn of notes longer than this many characters' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l title -d 'What it is about, in a line' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l description -d 'What is to be done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes -d 'Notes; they replace those that are there' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes-file -d 'Notes from a file; `-` reads stdin' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l status -d 'The new status; any other than in_progress clears the lease' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l priority -d 'Smaller is sooner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l assignee -d 'Who it is assigned to' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l owner -d 'The owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l assignee -d 'Who claims: the lease\'s owner, and the issue\'s assignee from then on' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l lease-id -d 'The lease\'s id; by default made of issue and owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l lease-ttl-seconds -d 'How long the lease lives, 30 to 86400' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l any-assignee -d 'Also claim issues that are assigned to another name'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l assignee -d 'Who claims: the lease\'s owner, and the issue\'s assignee from then on' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l lease-id -d 'The lease\'s id; by default made of issue and owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l lease-ttl-seconds -d 'How long the lease lives, 30 to 86400' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l issue-types -d 'Only issues of these types, separated by commas; `all` for every type' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l labels -d 'Only issues with one of these labels, separated by commas' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l any-assignee -d 'Also claim issues that are assigned to another name'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l lease-id -d 'The lease must have this id' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l owner -d 'The lease must belong to this owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l generation -d 'The lease must have this generation' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l lease-ttl-seconds -d 'How long the lease lives, 30 to 86400' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l lease-id -d 'The lease must have this id' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l owner -d 'The lease must belong to this owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l generation -d 'The lease must have this generation' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l id -d 'Its id [default: the next number behind the ids that are there]' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l description -d 'What is to be done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l acceptance-criteria -d 'When it counts as done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l notes -d 'Notes' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l priority -d 'Smaller is sooner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l type -d 'Its type; any word' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l labels -d 'Its labels, separated by commas' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l assignee -d 'Who it is assigned to' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l owner -d 'The owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l all -d 'Accept every row that changed outside a transaction'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "add" -d 'File an issue'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "list" -d 'List issues by id, closed ones included'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show one issue and its blockers'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "ready" -d 'List ready issues by priority, then id'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "blocked" -d 'List blocked issues and their blockers'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check the issue store: cycles, edges, leases, acceptance criteria'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "update" -d 'Set fields of an issue; an empty text clears a field'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "claim" -d 'Lease an issue to work on it'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "claim-next" -d 'Lease the next ready issue, by priority, then id'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "renew" -d 'Move a lease\'s expiry'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "release" -d 'Release a lease and reopen its issue'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "discover" -d 'File an issue discovered from another'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "compact" -d 'Rewrite the issue store sorted, one row per issue'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "accept-changes" -d 'Accept rows that changed outside a transaction'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "add" -d 'Make an issue depend on another; refuse an edge that closes a cycle'
+complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "remove" -d 'Take an edge away'
+complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "replace" -d 'Change the type of a dependency'
+complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "diagnostics" -d 'Report cycles, dangling edges and issues that can never be ready'
+complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l type -d 'What the edge does' -r -f -a "blocks\t''
+conditional-blocks\t''
+waits-for\t''
+parent-child\t''
+related\t''
+relates-to\t''
+discovered-from\t''
+duplicates\t''
+supersedes\t''
+replies-to\t''"
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l created-by -d 'Who adds it' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l type -d 'Which edge between the two; any word that another tracker may have left' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l from-type -d 'The type that it has' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l to-type -d 'The type that it gets' -r -f -a "blocks\t''
+conditional-blocks\t''
+waits-for\t''
+parent-child\t''
+related\t''
+relates-to\t''
+discovered-from\t''
+duplicates\t''
+supersedes\t''
+replies-to\t''"
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l created-by -d 'Who replaces it' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l graph-scope -d 'Which issues to look at' -r -f -a "active\t'Issues that are not closed'
+full\t'All issues'"
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l require -d 'Exit 1 where this does not hold' -r -f -a "acyclic\t'Nothing waits for itself'"
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "add" -d 'Make an issue depend on another; refuse an edge that closes a cycle'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Take an edge away'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "replace" -d 'Change the type of a dependency'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "diagnostics" -d 'Report cycles, dangling edges and issues that can never be ready'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -l policy -d 'The instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -f -a "new" -d 'Write an instruction bound to the active policy into instructions/'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -f -a "check" -d 'Check an instruction against the active policy and list what it covers'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -f -a "show" -d 'Show an instruction, its digest and its classification'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l intent -d 'What the instruction is for, in your words' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l id -d 'The last part of its name, behind the timestamp' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-kind -d 'The kind of thing that it is about; recorded, and restricts nothing' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-target -d 'Which one [default: the name of the repository root\'s folder]' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l type -d 'Its type, as the active policy knows it' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l normalizer -d 'The normaliser that evidence must be bound to [default: premath.harness.shell.v1, or the first that the policy allows]' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l claim -d 'A change that it claims: issue_update, … or all (repeatable) [default: what a batch does, and issue_discover]' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l check -d 'A check that it requests: verify or startup (repeatable) [default: verify]' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l policy -d 'The instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l allow-unknown -d 'Execute it although its type is unknown'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from check" -l policy -d 'The instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from check" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from show" -l policy -d 'The instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from show" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from show" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from help" -f -a "new" -d 'Write an instruction bound to the active policy into instructions/'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check an instruction against the active policy and list what it covers'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show an instruction, its digest and its classification'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and not __fish_seen_subcommand_from read write bootstrap help" -l path -d 'Set the session file' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and not __fish_seen_subcommand_from read write bootstrap help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and not __fish_seen_subcommand_from read write bootstrap help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and not __fish_seen_subcommand_from read write bootstrap help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and not __fish_seen_subcommand_from read write bootstrap help" -f -a "read" -d 'Show the session'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and not __fish_seen_subcommand_from read write bootstrap help" -f -a "write" -d 'Write the session; omitted fields stay, an empty text clears a field'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and not __fish_seen_subcommand_from read write bootstrap help" -f -a "bootstrap" -d 'Report whether the next session resumes a stopped one or attaches'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and not __fish_seen_subcommand_from read write bootstrap help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from read" -l path -d 'Set the session file' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from read" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from read" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from read" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l session-id -d 'Override the session\'s id' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l state -d 'Whether the session is active or stopped' -r -f -a "active\t'Work is in progress'
+stopped\t'Work was handed off'"
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l issue-id -d 'The issue that it is about' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l summary -d 'What happened' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l next-step -d 'What comes next' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l instruction-ref -d 'An instruction that it acts under (repeatable; those given replace)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l witness-ref -d 'A witness that it left (repeatable; those given replace)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l lineage-ref -d 'A part of its site lineage (repeatable; those given replace)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l issues -d 'Issue memory, to record its path and the digest of what it holds now' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l path -d 'Set the session file' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from bootstrap" -l feature-ledger -d 'The feature ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from bootstrap" -l path -d 'Set the session file' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from bootstrap" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from bootstrap" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from bootstrap" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from help" -f -a "read" -d 'Show the session'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from help" -f -a "write" -d 'Write the session; omitted fields stay, an empty text clears a field'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from help" -f -a "bootstrap" -d 'Report whether the next session resumes a stopped one or attaches'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -l path -d 'The ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -f -a "read" -d 'Show the ledger'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -f -a "write" -d 'Write one feature; omitted fields stay, an empty text clears a field'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -f -a "check" -d 'Check the ledger\'s rules'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -f -a "next" -d 'Print the next feature: in progress first, then pending, by id'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from read" -l path -d 'The ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from read" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from read" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from read" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l feature-id -d 'The feature' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l status -d 'How far it is [default for a new one: pending]' -r -f -a "pending\t''
+in_progress\t''
+blocked\t''
+completed\t''"
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l issue-id -d 'The issue that it belongs to' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l summary -d 'What it is about' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l session-ref -d 'The session that writes; a field of the ledger' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l instruction-ref -d 'An instruction that it is done under (repeatable; those given replace)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l verification-ref -d 'What proves it (repeatable; those given replace)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l path -d 'The ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from check" -l path -d 'The ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from check" -l require-closure -d 'Also require that every feature is completed'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from check" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from next" -l path -d 'The ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from next" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from next" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from next" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from help" -f -a "read" -d 'Show the ledger'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from help" -f -a "write" -d 'Write one feature; omitted fields stay, an empty text clears a field'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check the ledger\'s rules'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from help" -f -a "next" -d 'Print the next feature: in progress first, then pending, by id'
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand report" -l repo-root -d 'Use the repository that contains this folder [default: .]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand report" -l batch -d 'Print the report of this batch [default: the latest]' -r
+complete -c premath -n "__fish_premath_using_subcommand report" -l list -d 'List the saved reports, latest first'
+complete -c premath -n "__fish_premath_using_subcommand report" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand report" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand report" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand trust" -l repo-root -d 'Use the repository that contains this folder [default: .]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand trust" -l trust -d 'Accept if the files have this digest' -r
+complete -c premath -n "__fish_premath_using_subcommand trust" -l check -d 'Exit 1 if the files are not accepted, and change nothing'
+complete -c premath -n "__fish_premath_using_subcommand trust" -l yes -d 'Accept without asking'
+complete -c premath -n "__fish_premath_using_subcommand trust" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand trust" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand trust" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and not __fish_seen_subcommand_from explain try help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and not __fish_seen_subcommand_from explain try help" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and not __fish_seen_subcommand_from explain try help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and not __fish_seen_subcommand_from explain try help" -f -a "explain" -d 'List what a step\'s command may read, write and reach, and why'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and not __fish_seen_subcommand_from explain try help" -f -a "try" -d 'Run a command in a step\'s sandbox, on the files of HEAD'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and not __fish_seen_subcommand_from explain try help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from explain" -l repo-root -d 'Use the repository that contains this folder [default: .]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from explain" -l sandbox -d 'Confine commands by namespaces, container, landlock or none [default: as in a batch]' -r
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from explain" -l sandbox-image -d 'Set the image of the mode container [default: as in a batch]' -r
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from explain" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from explain" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from try" -l repo-root -d 'Use the repository that contains this folder [default: .]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from try" -l sandbox -d 'Confine commands by namespaces, container, landlock or none [default: as in a batch]' -r
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from try" -l sandbox-image -d 'Set the image of the mode container [default: as in a batch]' -r
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from try" -l verify -d 'Use the network policy and variables of a verification'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from try" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from try" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from try" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "explain" -d 'List what a step\'s command may read, write and reach, and why'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "try" -d 'Run a command in a step\'s sandbox, on the files of HEAD'
+complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand doctor" -l repo-root -d 'Use the repository that contains this folder [default: .]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand doctor" -l repair-into -d 'Write the readable rows of the issue store into this new file' -r -F
+complete -c premath -n "__fish_premath_using_subcommand doctor" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand doctor" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand audit" -l repo-root -d 'Use the repository that contains this folder [default: .]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand audit" -l allowed-signers -d 'The keys that may sign, as for gpg.ssh.allowedSignersFile of git' -r -F
+complete -c premath -n "__fish_premath_using_subcommand audit" -l since -d 'Compare only commits after this one' -r
+complete -c premath -n "__fish_premath_using_subcommand audit" -l all -d 'List every lie, not only the first'
+complete -c premath -n "__fish_premath_using_subcommand audit" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand audit" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand audit" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand clean" -l repo-root -d 'Use the repository that contains this folder [default: .]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand clean" -l older-than -d 'Remove only output, temporary files and salvage older than this' -r
+complete -c premath -n "__fish_premath_using_subcommand clean" -l disk-budget -d 'Keep old output while everything fits in this size, for example 20GiB' -r
+complete -c premath -n "__fish_premath_using_subcommand clean" -l dry-run -d 'Print what would be removed without removing it'
+complete -c premath -n "__fish_premath_using_subcommand clean" -l salvage -d 'Also remove salvage branches and folders of failed steps'
+complete -c premath -n "__fish_premath_using_subcommand clean" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand clean" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand clean" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -l path -d 'The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -f -a "append" -d 'Append a row'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -f -a "query" -d 'List rows, latest first'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l step-id -d 'The step id; a repeated one is appended too' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l action -d 'The action of the row, for example worker.loop' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l result-class -d 'The result class, for example completed' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l issue-id -d 'The issue that it worked on' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l instruction-ref -d 'An instruction that it acted under (repeatable)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l witness-ref -d 'A witness that it left (repeatable)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l lineage-ref -d 'A part of its site lineage (repeatable)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l started-at -d 'The start time, RFC 3339' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l finished-at -d 'The end time, RFC 3339 [default: now]' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l path -d 'The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l mode -d 'Which rows' -r -f -a "latest\t'All of them'
+failed\t'Those that did not succeed'
+retry-needed\t'Those that ask for a retry'"
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l limit -d 'How many at most' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l path -d 'The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from help" -f -a "append" -d 'Append a row'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from help" -f -a "query" -d 'List rows, latest first'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand kpi" -l path -d 'The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand kpi" -l window -d 'How far to look back from the newest row, as in 24h [default: 24h]' -r
+complete -c premath -n "__fish_premath_using_subcommand kpi" -l require -d 'Fail (exit 1) where the verdict is worse' -r -f -a "pass\t'0.8 and above'
+watch\t'0.4 and above'"
+complete -c premath -n "__fish_premath_using_subcommand kpi" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand kpi" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand kpi" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l input -d 'The evidence and its constraints, or a step\'s `….turn.json`; `-` reads stdin' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l require -d 'Exit 1 where the verdict falls short of this' -r -f -a "accepted\t'The join is closed'
+mutation-ready\t'The join is closed and the turn may change issues'"
+complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l explain -d 'Say which rows broke which rule, what would satisfy it, and which fields were ignored'
+complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l action -d 'The action: issue.claim, issue.claim_next, issue.lease_renew or issue.lease_release' -r
+complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l payload -d 'Its payload, a JSON object: id, assignee, leaseId, leaseTtlSeconds or leaseExpiresAt, generation, issuesPath' -r
+complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l host-action-transport -d 'The transport: mcp or local-repl [default: $PREMATH_HOST_ACTION_TRANSPORT, else mcp]' -r
+complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_seen_subcommand_from submit help" -l path -d 'The trajectory that the crossing is recorded in [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_seen_subcommand_from submit help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_seen_subcommand_from submit help" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_seen_subcommand_from submit help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_seen_subcommand_from submit help" -f -a "submit" -d 'Submit a step\'s turn to the gate of another repository'
+complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_seen_subcommand_from submit help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -l world -d 'Submit to the repository that contains this folder' -r -F
+complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -l turn -d 'Submit this turn witness, artifacts/ciwitness/STEP.turn.json' -r -F
+complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -l require -d 'Exit 1 unless the crossing reaches this' -r -f -a "accepted\t'The other world\'s gate admits the turn'"
+complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -l path -d 'The trajectory that the crossing is recorded in [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from help" -f -a "submit" -d 'Submit a step\'s turn to the gate of another repository'
+complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l repo-root -d 'The repository to serve; relative paths are below it' -r -F
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l instruction -d 'The instruction that changes rest on [default: $PREMATH_INSTRUCTION, else batch.instruction of harness.toml]; without one the tools only read' -r -F
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l lease -d 'Serve one step: everything is read, follow-up work goes to the step\'s outbox, nothing else is changed; a `:` or `%` within a part is percent-encoded [default: the step that the environment names]' -r
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l http -d 'Serve HTTP at this loopback address instead of stdin and stdout; port 0 takes a free one' -r
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l token-file -d 'The file with the token that every HTTP request must bear, in a place that no step can read [default: $PREMATH_MCP_TOKEN, else .premath/private/mcp-token, made where it is missing]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand doctrine; and not __fish_seen_subcommand_from check help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand doctrine; and not __fish_seen_subcommand_from check help" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand doctrine; and not __fish_seen_subcommand_from check help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand doctrine; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'Check that every command has one operation id and one route'
+complete -c premath -n "__fish_premath_using_subcommand doctrine; and not __fish_seen_subcommand_from check help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand doctrine; and __fish_seen_subcommand_from check" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand doctrine; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand doctrine; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand doctrine; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check that every command has one operation id and one route'
+complete -c premath -n "__fish_premath_using_subcommand doctrine; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand retry; and not __fish_seen_subcommand_from decide help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand retry; and not __fish_seen_subcommand_from decide help" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand retry; and not __fish_seen_subcommand_from decide help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand retry; and not __fish_seen_subcommand_from decide help" -f -a "decide" -d 'Decide whether to retry or escalate a failed attempt'
+complete -c premath -n "__fish_premath_using_subcommand retry; and not __fish_seen_subcommand_from decide help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand retry; and __fish_seen_subcommand_from decide" -l class -d 'Add a class of the failure; the first that a rule names decides' -r
+complete -c premath -n "__fish_premath_using_subcommand retry; and __fish_seen_subcommand_from decide" -l policy -d 'Set the retry policy' -r -F
+complete -c premath -n "__fish_premath_using_subcommand retry; and __fish_seen_subcommand_from decide" -l config -d 'Set the configuration file [default: harness.toml, if it exists]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand retry; and __fish_seen_subcommand_from decide" -l attempt -d 'Set the number of the failed attempt, from 1' -r
+complete -c premath -n "__fish_premath_using_subcommand retry; and __fish_seen_subcommand_from decide" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand retry; and __fish_seen_subcommand_from decide" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand retry; and __fish_seen_subcommand_from decide" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand retry; and __fish_seen_subcommand_from help" -f -a "decide" -d 'Decide whether to retry or escalate a failed attempt'
+complete -c premath -n "__fish_premath_using_subcommand retry; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l class -d 'Add a class of the failure; the first that a rule names decides' -r
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l policy -d 'Set the retry policy' -r -F
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l config -d 'Set the configuration file [default: harness.toml, if it exists]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l attempt -d 'Set the number of the failed attempt, from 1 [default: the last one that the rule gives]' -r
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l witness-ref -d 'A witness of the failure (repeatable)' -r
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l assignee -d 'Who escalates: the owner of the lease on the issue, or of the one that it takes for the change' -r
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l override-reason -d 'Why issues may be changed without an instruction [default: `override_reason` of harness.toml]' -r
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l trajectory -d 'The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand escalate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand escalate" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand classes" -l family -d 'List one family' -r -f -a "typestate\t'The turn: tool calls, protocol, context, mutation, governance'
+lease\t'Leases and the storage that holds them'
+execution\t'What a command of the step did'
+instruction\t'Instruction envelopes and the policy that admits them'
+loop\t'The loop itself: lanes, worktrees, policy, escalation'
+world\t'The way of a turn to another world'
+ledger\t'The feature ledger\'s check'
+issue-graph\t'The check of issue memory'"
+complete -c premath -n "__fish_premath_using_subcommand classes" -l config -d 'The configuration that names the policy [default: harness.toml of the main worktree, where there is one]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand classes" -l markdown -d 'Print the documentation page, with the embedded policy'
+complete -c premath -n "__fish_premath_using_subcommand classes" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand classes" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand classes" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand schema" -l dir -d 'Write every schema into this folder, each as KIND.schema.json' -r -F
+complete -c premath -n "__fish_premath_using_subcommand schema" -l check -d 'Check that this folder holds exactly the current schemas' -r -F
+complete -c premath -n "__fish_premath_using_subcommand schema" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand schema" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand schema" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and not __fish_seen_subcommand_from run slices documents help" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and not __fish_seen_subcommand_from run slices documents help" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and not __fish_seen_subcommand_from run slices documents help" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and not __fish_seen_subcommand_from run slices documents help" -f -a "run" -d 'Run every vector and check the suite; exit 1 on any failure'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and not __fish_seen_subcommand_from run slices documents help" -f -a "slices" -d 'List the typestate slices with their rules and vectors'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and not __fish_seen_subcommand_from run slices documents help" -f -a "documents" -d 'Write each vector\'s document as a harness-join-check input file'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and not __fish_seen_subcommand_from run slices documents help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from run" -l suite -d 'Judge the vectors of one suite, and ask for no coverage' -r -f -a "golden\t'Turns that are accepted'
+adversarial\t'Turns with exactly one root class'
+invariance\t'Two spellings of one turn'
+refusal\t'Inputs that cannot be read'"
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from run" -l vectors -d 'A folder with a suite [default: the one that this binary was built with]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from run" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from run" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from slices" -l vectors -d 'A folder with a suite [default: the one that this binary was built with]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from slices" -l markdown -d 'Print the documentation page'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from slices" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from slices" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from slices" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -l dir -d 'The folder that they are written to' -r -F
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -l vectors -d 'A folder with a suite [default: the one that this binary was built with]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -l json -d 'Answer with one JSON document on stdout'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from help" -f -a "run" -d 'Run every vector and check the suite; exit 1 on any failure'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from help" -f -a "slices" -d 'List the typestate slices with their rules and vectors'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from help" -f -a "documents" -d 'Write each vector\'s document as a harness-join-check input file'
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "init" -d 'Set up a repository: harness.toml, issue store, instruction, tasks'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "agents" -d 'Check which coding agents are installed and usable'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "issue" -d 'List, show and change issues'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "dep" -d 'Change dependencies between issues and diagnose the graph'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "instruction" -d 'Write, check and show the instructions that authorise batches'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "harness-session" -d 'Read and write a worktree\'s session'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "harness-feature" -d 'Read, write and check a worktree\'s feature ledger'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "report" -d 'Print the report of a batch'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "trust" -d 'Show changed governing files and accept them'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "sandbox" -d 'Show and try the sandbox of a step\'s commands'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "doctor" -d 'Check that closed work has landed and that nothing is left over'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "audit" -d 'Check that issues, rows, witnesses and commits agree'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "clean" -d 'Remove unused branches, worktrees and old output'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "harness-trajectory" -d 'Append to the trajectory or query it'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "kpi" -d 'Report the throughput of the worker loops from the trajectory'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "harness-join-check" -d 'Judge the evidence of one turn by the typestate gate'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "transport-dispatch" -d 'Perform a lease action on behalf of another program'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "world" -d 'Submit a step\'s turn to another repository on this machine'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "mcp-serve" -d 'Serve the issue store over the Model Context Protocol'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "doctrine" -d 'Check the table of operations against the contracts and the command line'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "retry" -d 'Query the retry policy'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "escalate" -d 'Escalate the active issue: block it or file a follow-up'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "classes" -d 'List the failure classes with their meaning and retry rule'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "schema" -d 'Print the JSON Schema of every document'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "conformance" -d 'Run the conformance vectors of the gate'
+complete -c premath -n "__fish_premath_using_subcommand help; and not __fish_seen_subcommand_from init agents issue dep instruction harness-session harness-feature report trust sandbox doctor audit clean harness-trajectory kpi harness-join-check transport-dispatch world mcp-serve doctrine retry escalate classes schema conformance help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from agents" -f -a "check" -d 'List installed agents and versions; with --try, run each one once'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "add" -d 'File an issue'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "list" -d 'List issues by id, closed ones included'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "show" -d 'Show one issue and its blockers'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "ready" -d 'List ready issues by priority, then id'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "blocked" -d 'List blocked issues and their blockers'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "check" -d 'Check the issue store: cycles, edges, leases, acceptance criteria'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "update" -d 'Set fields of an issue; an empty text clears a field'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "claim" -d 'Lease an issue to work on it'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "claim-next" -d 'Lease the next ready issue, by priority, then id'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "renew" -d 'Move a lease\'s expiry'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "release" -d 'Release a lease and reopen its issue'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "discover" -d 'File an issue discovered from another'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "compact" -d 'Rewrite the issue store sorted, one row per issue'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "accept-changes" -d 'Accept rows that changed outside a transaction'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from dep" -f -a "add" -d 'Make an issue depend on another; refuse an edge that closes a cycle'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from dep" -f -a "remove" -d 'Take an edge away'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from dep" -f -a "replace" -d 'Change the type of a dependency'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from dep" -f -a "diagnostics" -d 'Report cycles, dangling edges and issues that can never be ready'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from instruction" -f -a "new" -d 'Write an instruction bound to the active policy into instructions/'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from instruction" -f -a "check" -d 'Check an instruction against the active policy and list what it covers'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from instruction" -f -a "show" -d 'Show an instruction, its digest and its classification'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from harness-session" -f -a "read" -d 'Show the session'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from harness-session" -f -a "write" -d 'Write the session; omitted fields stay, an empty text clears a field'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from harness-session" -f -a "bootstrap" -d 'Report whether the next session resumes a stopped one or attaches'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from harness-feature" -f -a "read" -d 'Show the ledger'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from harness-feature" -f -a "write" -d 'Write one feature; omitted fields stay, an empty text clears a field'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from harness-feature" -f -a "check" -d 'Check the ledger\'s rules'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from harness-feature" -f -a "next" -d 'Print the next feature: in progress first, then pending, by id'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from sandbox" -f -a "explain" -d 'List what a step\'s command may read, write and reach, and why'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from sandbox" -f -a "try" -d 'Run a command in a step\'s sandbox, on the files of HEAD'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from harness-trajectory" -f -a "append" -d 'Append a row'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from harness-trajectory" -f -a "query" -d 'List rows, latest first'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from world" -f -a "submit" -d 'Submit a step\'s turn to the gate of another repository'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from doctrine" -f -a "check" -d 'Check that every command has one operation id and one route'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from retry" -f -a "decide" -d 'Decide whether to retry or escalate a failed attempt'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from conformance" -f -a "run" -d 'Run every vector and check the suite; exit 1 on any failure'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from conformance" -f -a "slices" -d 'List the typestate slices with their rules and vectors'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from conformance" -f -a "documents" -d 'Write each vector\'s document as a harness-join-check input file'
