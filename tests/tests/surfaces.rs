@@ -311,6 +311,27 @@ fn a_call_of_linux_outside_of_its_interface_is_found() {
         told(&layers::faults(folder.path())),
         [fault(1, "statfs"), fault(3, "\"/proc/")]
     );
+    // Each line of its own.
+    for (line, name) in [
+        ("use rustix::fs::{Mode, RawDir};", "RawDir"),
+        (
+            "let flags = OFlags::PATH | OFlags::CLOEXEC;",
+            "OFlags::PATH",
+        ),
+        ("let flags = ioctl_getflags(file);", "ioctl_getflags"),
+        ("let _ = prlimit(pid, resource, limits);", "prlimit"),
+        ("rustix::thread::set_name(c\"a\");", "thread::set_name"),
+        ("read_dir(\"/proc\");", "\"/proc\""),
+    ] {
+        let folder = checkout(&[]);
+        write(folder.path(), "worker/src/a.rs", &format!("{line}\n"));
+        assert_eq!(told(&layers::faults(folder.path())), [fault(1, name)]);
+    }
+    // Paths that a command sees, in the files that are named for them alone.
+    let shown = "const SYSTEM: [&str; 1] = [\"/proc\"];\n";
+    let folder = checkout(&[]);
+    write(folder.path(), "worker/src/sandbox/words.rs", shown);
+    assert_eq!(told(&layers::faults(folder.path())), none());
 }
 
 #[test]

@@ -4,8 +4,10 @@
 //! files only, of a bounded size, without waiting.
 
 use crate::error::StoreError;
-use premath_platform::file::{change_mode, open_beneath};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, fchmod, fstat, mkdirat, open, renameat, unlinkat};
+use premath_platform::file::{
+    change_mode, open_beneath, open_place_beneath, open_place_through_links,
+};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fchmod, fstat, mkdirat, renameat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -100,7 +102,7 @@ impl UntrustedFolder {
     /// [`UntrustedError::Io`], also where a component is a link.
     pub fn open(root: &Path, below: &Path) -> Result<Self, UntrustedError> {
         let path = root.join(below);
-        let opened = open_root(root).and_then(|root| {
+        let opened = open_place_through_links(root).and_then(|root| {
             let mut folder = root;
             for name in names(below)? {
                 folder = enter(&folder, &name)?;
@@ -123,7 +125,7 @@ impl UntrustedFolder {
     /// [`UntrustedError::Io`].
     pub fn make(root: &Path, below: &Path) -> Result<Self, UntrustedError> {
         let path = root.join(below);
-        let made = open_root(root).and_then(|root| {
+        let made = open_place_through_links(root).and_then(|root| {
             let mut folder = root;
             for name in names(below)? {
                 let_owner_in(&folder)?;
@@ -350,11 +352,6 @@ fn temporary() -> CString {
     CString::new(name).unwrap_or_default()
 }
 
-fn open_root(root: &Path) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    open(root, flags, Mode::empty())
-}
-
 fn enter(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     beneath(folder, name, flags, Mode::empty())
@@ -393,8 +390,7 @@ fn entries(folder: &OwnedFd) -> rustix::io::Result<Vec<CString>> {
 
 /// Lets the owner of a folder empty and move it. Never through a link.
 fn make_writable(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<()> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY;
-    let_owner_in(&beneath(folder, name, flags, Mode::empty())?)
+    let_owner_in(&open_place_beneath(folder.as_fd(), name)?.file)
 }
 
 /// Gives the owner of an open folder all rights to it.

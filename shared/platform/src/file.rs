@@ -1,14 +1,21 @@
 //! Files below a folder, by descriptors.
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags, Statx, StatxFlags, chmod, openat,
-    openat2, renameat_with, statx,
+    AtFlags, CWD, FileType, IFlags, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, Statx,
+    StatxFlags, chmod, ioctl_getflags, ioctl_setflags, openat, openat2, renameat_with, statx,
 };
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
 use std::ffi::OsStr;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+
+/// A folder as a place: it can be passed through and looked at, not read.
+const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// How many bytes of entries are read at once.
+const BATCH: usize = 16 << 10;
 
 /// A file that was opened below a folder.
 #[derive(Debug)]
@@ -122,6 +129,122 @@ pub fn change_mode(file: BorrowedFd<'_>, mode: Mode) -> Result<()> {
 ///
 /// As the system reports it; `NOTDIR` or `LOOP` for anything but a folder.
 pub fn open_place(path: impl Arg) -> Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(CWD, path, flags, Mode::empty())
+    open_place_in(CWD, path)
+}
+
+/// Opens a folder within a folder as a place, across mounts.
+///
+/// # Errors
+///
+/// As the system reports it; `NOTDIR` or `LOOP` for anything but a folder.
+pub fn open_place_in(folder: impl AsFd, name: impl Arg) -> Result<OwnedFd> {
+    openat(folder, name, PLACE | OFlags::NOFOLLOW, Mode::empty())
+}
+
+/// Opens a folder within a folder as a place, as [`open_beneath`] does.
+///
+/// # Errors
+///
+/// As for [`open_beneath`].
+pub fn open_place_beneath(folder: BorrowedFd<'_>, name: impl Arg + Copy) -> Result<Opened> {
+    open_beneath(folder, name, PLACE, Mode::empty())
+}
+
+/// Opens a folder as a place, also where its path ends in a link.
+///
+/// # Errors
+///
+/// As the system reports it; `NOTDIR` for anything but a folder.
+pub fn open_place_through_links(path: impl Arg) -> Result<OwnedFd> {
+    openat(CWD, path, PLACE, Mode::empty())
+}
+
+/// Reads some entries of a folder from where the last call ended, and passes
+/// each name with its kind, which is unknown on some file systems. Returns
+/// whether there were any: at the end there are none.
+///
+/// # Errors
+///
+/// As the system reports it; `NOENT` where the folder itself was removed.
+pub fn read_entries(
+    folder: BorrowedFd<'_>,
+    mut take: impl FnMut(&OsStr, FileType),
+) -> Result<bool> {
+    let mut buffer: Vec<u8> = Vec::with_capacity(BATCH);
+    let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
+    let mut has_any = false;
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        has_any = true;
+        take(
+            OsStr::from_bytes(entry.file_name().to_bytes()),
+            entry.file_type(),
+        );
+        // The next entry would be read from the disk.
+        if entries.is_buffer_empty() {
+            break;
+        }
+    }
+    Ok(has_any)
+}
+
+/// Clears the flags of an open file or folder that forbid its removal, as far as
+/// the rights of this process reach.
+pub fn allow_removal(file: BorrowedFd<'_>) {
+    let forbidding = IFlags::IMMUTABLE | IFlags::APPEND;
+    if let Ok(flags) = ioctl_getflags(file)
+        && flags.intersects(forbidding)
+    {
+        let _ = ioctl_setflags(file, flags.difference(forbidding));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn every_entry_is_read_once_in_several_calls() {
+        let name = format!("premath-platform-entries-{}", std::process::id());
+        let at = std::env::temp_dir().join(name);
+        std::fs::create_dir(&at).unwrap();
+        let names: BTreeSet<String> = (0..500).map(|number| format!("{number:0>100}")).collect();
+        for name in &names {
+            std::fs::write(at.join(name), "").unwrap();
+        }
+        let folder = std::fs::File::open(&at).unwrap();
+        let mut found = Vec::new();
+        let mut calls = 0;
+        while read_entries(folder.as_fd(), |name, _| {
+            found.push(name.to_str().unwrap().to_owned());
+        })
+        .unwrap()
+        {
+            calls += 1;
+        }
+        std::fs::remove_dir_all(&at).unwrap();
+        assert!(calls > 1);
+        found.retain(|name| name != "." && name != "..");
+        assert_eq!(found.len(), names.len());
+        assert_eq!(BTreeSet::from_iter(found), names);
+    }
+
+    #[test]
+    fn a_link_is_no_place_unless_it_may_be() {
+        let name = format!("premath-platform-link-{}", std::process::id());
+        let at = std::env::temp_dir().join(name);
+        std::os::unix::fs::symlink("/", &at).unwrap();
+        let (direct, through) = (open_place(&at), open_place_through_links(&at));
+        std::fs::remove_file(&at).unwrap();
+        assert!(matches!(direct, Err(Errno::NOTDIR | Errno::LOOP)));
+        let root = through.unwrap();
+        assert_eq!(
+            status(root.as_fd(), OsStr::new("")).unwrap().inode,
+            status(CWD, OsStr::new("/")).unwrap().inode
+        );
+        // The folder is only a place: it cannot be read.
+        assert_eq!(read_entries(root.as_fd(), |_, _| {}), Err(Errno::BADF));
+    }
 }

@@ -3,7 +3,7 @@
 //! folder.
 //!
 //! Other crates use POSIX. `premath-check layers` refuses `/proc`, `openat2`,
-//! process descriptors, subreapers and the like outside of this crate and of the
+//! places (`O_PATH`), process descriptors, subreapers and the like outside of this crate and of the
 //! confinement of commands (`worker/src/supervisor/confine` and `usage`). A port
 //! to another system is an implementation of these modules, and of that
 //! confinement.

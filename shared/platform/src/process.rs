@@ -3,8 +3,8 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, Result};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal, set_child_subreaper,
-    test_kill_process,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, pidfd_open, pidfd_send_signal, prlimit,
+    set_child_subreaper, test_kill_process,
 };
 use std::fs;
 use std::io;
@@ -139,6 +139,15 @@ pub fn adopt_orphans() -> Result<()> {
 /// The process has ended, or may not be changed.
 pub fn give_up_first(pid: Pid) -> io::Result<()> {
     fs::write(entry(pid, "oom_score_adj"), "1000")
+}
+
+/// Sets a limit of a process.
+///
+/// # Errors
+///
+/// As the system reports it: the process has ended, or may not be changed.
+pub fn limit(pid: Pid, resource: Resource, limits: Rlimit) -> Result<()> {
+    prlimit(Some(pid), resource, limits).map(drop)
 }
 
 /// A process that stays the same one although numbers are used again.

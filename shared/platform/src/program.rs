@@ -1,5 +1,6 @@
 //! This program.
 
+use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -8,6 +9,16 @@ use std::path::Path;
 /// after its file was replaced.
 pub fn itself() -> &'static Path {
     Path::new("/proc/self/exe")
+}
+
+/// Sets the name by which lists of processes show this program; of its first 15
+/// bytes.
+///
+/// # Errors
+///
+/// As the system reports it.
+pub fn set_name(name: &CStr) -> io::Result<()> {
+    Ok(rustix::thread::set_name(name)?)
 }
 
 /// Returns the descriptors that this process has open. One of them was that of

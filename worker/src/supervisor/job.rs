@@ -10,8 +10,9 @@ use super::message::{
 use super::process::{Gone, LaneSocket, wait_for};
 use super::stream::{Keep, Stream};
 use super::usage::CommandUsage;
+use premath_platform::process::{give_up_first, limit};
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitStatus, getrlimit, kill_process_group, prlimit,
+    Pid, Resource, Rlimit, Signal, WaitStatus, getrlimit, kill_process_group,
     test_kill_process_group,
 };
 use std::fs::File;
@@ -394,13 +395,13 @@ fn spawn(
 /// line. The number of processes is the user's there, so it is only watched.
 fn bound(main: Pid, bounds: &CommandBounds) {
     // Where the machine runs out of memory, the command goes first.
-    let _ = premath_platform::process::give_up_first(main);
+    let _ = give_up_first(main);
     let all = [
         (Resource::Nofile, bounds.open_files),
         (Resource::Fsize, bounds.file_bytes),
     ];
     // Each fails where the command has ended already.
-    let _ = prlimit(Some(main), Resource::Core, no_core());
+    let _ = limit(main, Resource::Core, no_core());
     for (resource, bound) in all {
         let Some(bound) = bound else { continue };
         let before = getrlimit(resource);
@@ -409,7 +410,7 @@ fn bound(main: Pid, bounds: &CommandBounds) {
             current: least(before.current),
             maximum: least(before.maximum),
         };
-        let _ = prlimit(Some(main), resource, limits);
+        let _ = limit(main, resource, limits);
     }
 }
 

@@ -62,7 +62,7 @@ fn prepare() -> io::Result<(Children, LaneSocket)> {
     // instead of hanging. It fails only where it is one already.
     let _ = rustix::process::setsid();
     // The name that `ps` and `pkill` see would else be the harness's.
-    rustix::thread::set_name(c"premath-lane")?;
+    premath_platform::program::set_name(c"premath-lane")?;
 
     let control = io::stdin().as_fd().try_clone_to_owned()?;
     // Fails on anything but a socket: a user typed the hidden mode.

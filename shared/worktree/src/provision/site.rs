@@ -4,7 +4,7 @@ use super::{Fate, LEFTOVER};
 use crate::removal::{self, Guard, Occupant, occupant, parent_of, remove_exactly};
 use git2::{Oid, Repository};
 use premath_memory::lane_record::{FolderId, FolderState, LaneFolder, LaneRecord};
-use premath_platform::file::rename_to_free_name;
+use premath_platform::file::{open_place, open_place_in, rename_to_free_name};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -44,8 +44,7 @@ impl ProvisionSite<'_> {
         let failed = |error| format!("cannot open {}: {error}", path.display());
         let gone = || format!("{} no longer exists", path.display());
         let (parent, name) = parent_of(path).map_err(text)?.ok_or_else(gone)?;
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = openat(&parent, name, flags, Mode::empty()).map_err(failed)?;
+        let folder = open_place_in(&parent, name).map_err(failed)?;
         match removal::id_of(folder.as_fd()) {
             Ok(found) if found.is(id) => Ok(folder),
             Ok(_) => Err(format!("another folder is at {}", path.display())),
@@ -102,15 +101,14 @@ impl ProvisionSite<'_> {
     }
 
     fn save_salvage(&self, registrations: &OwnedFd, name: &str) {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Ok(registration) = openat(registrations, name, flags, Mode::empty()) else {
+        let Ok(registration) = open_place_in(registrations, name) else {
             return;
         };
         let Ok(Occupant::Folder(_)) = occupant(registration.as_fd(), OsStr::new(LEFTOVER)) else {
             return;
         };
         let _ = std::fs::create_dir(self.common.join(LEFTOVER));
-        let Ok(kept) = openat(CWD, self.common.join(LEFTOVER), flags, Mode::empty()) else {
+        let Ok(kept) = open_place(self.common.join(LEFTOVER)) else {
             return;
         };
         for number in 1..=NAMES {

@@ -2,7 +2,7 @@
 
 use premath_memory::lane_record::FolderId;
 use premath_platform::file::{self, EntryStatus, Opened};
-use rustix::fs::{CWD, FileType, IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, openat};
+use rustix::fs::{FileType, Mode, OFlags, openat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
@@ -13,10 +13,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node(EntryStatus);
 
-const PATH: OFlags = OFlags::PATH
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
 const READ: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
@@ -72,13 +68,13 @@ pub(super) fn is_folder(found: &EntryStatus) -> bool {
 
 /// Opens the root of the file system.
 pub(super) fn root() -> io::Result<OwnedFd> {
-    Ok(openat(CWD, "/", PATH, Mode::empty())?)
+    Ok(file::open_place("/")?)
 }
 
 /// Opens a folder within a folder as a place, across mounts, but not through a
 /// link.
 pub(super) fn step(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
-    Ok(openat(folder, name, PATH, Mode::empty())?)
+    Ok(file::open_place_in(folder, name)?)
 }
 
 /// Opens the folder above.
@@ -101,7 +97,7 @@ pub(super) fn enter(
     from: &Node,
     name: &OsStr,
 ) -> io::Result<(OwnedFd, Node)> {
-    let Opened { file, is_on_mount } = file::open_beneath(folder, name, PATH, Mode::empty())?;
+    let Opened { file, is_on_mount } = file::open_place_beneath(folder, name)?;
     let node = Node::of(file.as_fd())?;
     let is_known = is_on_mount || (node.0.mount.is_some() && from.0.mount.is_some());
     if !is_known || !node.is_beside(from) {
@@ -124,7 +120,7 @@ pub(super) fn read(place: BorrowedFd<'_>, node: &Node) -> io::Result<OwnedFd> {
 /// Clears the flags that forbid removal from a folder and from a file or folder
 /// in it, as far as the rights of this process reach.
 pub(super) fn release(folder: BorrowedFd<'_>, name: &OsStr) {
-    clear_flags(folder);
+    file::allow_removal(folder);
     let Ok(found) = look(folder, name) else {
         return;
     };
@@ -134,16 +130,7 @@ pub(super) fn release(folder: BorrowedFd<'_>, name: &OsStr) {
         return;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    if let Ok(file) = openat(folder, name, flags, Mode::empty()) {
-        clear_flags(file.as_fd());
-    }
-}
-
-fn clear_flags(file: BorrowedFd<'_>) {
-    let forbidding = IFlags::IMMUTABLE | IFlags::APPEND;
-    if let Ok(flags) = ioctl_getflags(file)
-        && flags.intersects(forbidding)
-    {
-        let _ = ioctl_setflags(file, flags.difference(forbidding));
+    if let Ok(found) = openat(folder, name, flags, Mode::empty()) {
+        file::allow_removal(found.as_fd());
     }
 }

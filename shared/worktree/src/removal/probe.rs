@@ -2,10 +2,10 @@
 
 use super::RemovalBounds;
 use super::node::{self, Node};
-use rustix::fs::{FileType, Mode, OFlags, RawDir, openat};
-use std::ffi::{OsStr, OsString};
+use premath_platform::file::read_entries;
+use rustix::fs::{FileType, Mode, OFlags, openat};
+use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
 /// The most folders in one another that git and other tools cope with: they
@@ -13,7 +13,6 @@ use std::time::Instant;
 const DEEPEST: usize = 120;
 /// The longest path below the folder.
 const LONGEST: usize = 3_000;
-const BATCH: usize = 16 << 10;
 
 /// Looks through a tree without changing it; returns why it cannot be worked
 /// with: it is too deep, too large, unreadable, or holds a mount.
@@ -67,22 +66,30 @@ impl Probe {
     }
 
     fn folders(&mut self, folder: &OwnedFd) -> Result<Vec<OsString>, String> {
-        let mut buffer: Vec<u8> = Vec::with_capacity(BATCH);
-        let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
         let mut names = Vec::new();
-        while let Some(entry) = entries.next() {
-            let entry = entry.map_err(|errno| format!("a folder in it cannot be read: {errno}"))?;
-            self.left = self.left.saturating_sub(1);
-            if self.left == 0 || (self.left.is_multiple_of(256) && Instant::now() > self.until) {
+        loop {
+            let mut is_over = false;
+            let read = read_entries(folder.as_fd(), |name, kind| {
+                is_over |= self.count();
+                let may_be_folder = matches!(kind, FileType::Directory | FileType::Unknown);
+                if may_be_folder && name != "." && name != ".." {
+                    names.push(name.to_os_string());
+                }
+            });
+            let has_more =
+                read.map_err(|errno| format!("a folder in it cannot be read: {errno}"))?;
+            if is_over {
                 return Err("it holds too many files".to_owned());
             }
-            let name = entry.file_name().to_bytes();
-            let may_be_folder =
-                matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
-            if may_be_folder && name != b"." && name != b".." {
-                names.push(OsStr::from_bytes(name).to_os_string());
+            if !has_more {
+                return Ok(names);
             }
         }
-        Ok(names)
+    }
+
+    /// Counts an entry; returns whether a bound is reached.
+    fn count(&mut self) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left == 0 || (self.left.is_multiple_of(256) && Instant::now() > self.until)
     }
 }

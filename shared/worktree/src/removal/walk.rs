@@ -5,16 +5,14 @@ use super::error::Stop;
 use super::node::{self, Node};
 use super::{Guard, RemovalBounds};
 use premath_memory::lane_record::FolderId;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom, openat, seek, unlinkat};
+use premath_platform::file::read_entries;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, openat, seek, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
-
-/// How many bytes of entries are read at once.
-const BATCH: usize = 16 << 10;
 
 /// One removal and what is left of its bounds.
 pub(super) struct Walk<'g> {
@@ -282,29 +280,20 @@ fn is_replaced(error: &io::Error) -> bool {
 /// Reads some entries from where the last call ended: each name, and whether it
 /// is a folder if the file system reports that. Empty at the end.
 fn read_batch(folder: &OwnedFd) -> Result<Vec<(OsString, Option<bool>)>, Stop> {
-    let mut buffer: Vec<u8> = Vec::with_capacity(BATCH);
-    let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
     let mut names = Vec::new();
-    while let Some(entry) = entries.next() {
-        let entry = match entry {
-            Ok(entry) => entry,
-            // Another process removed the folder itself.
-            Err(Errno::NOENT) => break,
-            Err(errno) => return Err(stop(OsStr::new("."))(errno.into())),
-        };
-        let is_folder = match entry.file_type() {
+    let read = read_entries(folder.as_fd(), |name, kind| {
+        let is_folder = match kind {
             FileType::Directory => Some(true),
             FileType::Unknown => None,
             _ => Some(false),
         };
-        let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_os_string();
-        names.push((name, is_folder));
-        // The next call reads from the disk again.
-        if entries.is_buffer_empty() {
-            break;
-        }
+        names.push((name.to_os_string(), is_folder));
+    });
+    match read {
+        // Another process removed the folder itself.
+        Ok(_) | Err(Errno::NOENT) => Ok(names),
+        Err(errno) => Err(stop(OsStr::new("."))(errno.into())),
     }
-    Ok(names)
 }
 
 fn text(name: &OsStr) -> String {
