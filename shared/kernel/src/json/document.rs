@@ -66,6 +66,15 @@ impl Document {
         let found = read(Some(Value::Object(self.0)), &Path::Root, &unknown)?;
         Ok((found, unknown))
     }
+
+    /// Reads the fields that a type declares, and refuses others.
+    pub(crate) fn read_known<T: DeserializeOwned>(self) -> Result<T, FieldError> {
+        let (found, unknown) = self.read()?;
+        match unknown.into_paths().pop_first() {
+            None => Ok(found),
+            Some(field) => Err(FieldError::Unknown { field }),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,12 @@ pub enum FieldError {
         /// What would be right.
         expected: String,
     },
+    /// A field that the document does not have.
+    #[error("unknown field `{field}`")]
+    Unknown {
+        /// The field's path.
+        field: String,
+    },
     /// A field has a value that it must not have.
     #[error("`{field}` must be {expected}, found {found}")]
     Wrong {
@@ -67,7 +73,9 @@ impl FieldError {
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Syntax { .. } => None,
-            Self::Missing { field, .. } | Self::Wrong { field, .. } => Some(field),
+            Self::Missing { field, .. } | Self::Unknown { field } | Self::Wrong { field, .. } => {
+                Some(field)
+            }
         }
     }
 }

@@ -4,30 +4,19 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// The fields whose values are anybody's JSON, in which the last of two equal
-/// keys counts, as it does for every reader of such a value.
-const FREE: &[&str] = &["payload", "rawError"];
-
-/// The field whose keys are names of the contract, and whose values are free.
-const FREE_BELOW: &str = "toolExamples";
-
-/// Parses one JSON document and refuses a key that appears twice in an object
-/// of the contract: two readers would see two different turns.
+/// Parses one JSON document and refuses a key that appears twice in an object,
+/// payloads included: two readers would see two different turns, and compute two
+/// digests of a payload.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = STRICT.deserialize(&mut deserializer)?;
+    let value = Strict.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
 
+/// Reads a value in which no key appears twice in an object.
 #[derive(Clone, Copy)]
-struct Strict {
-    /// The object's values are anybody's JSON.
-    free_below: bool,
-}
-
-/// Reads what is in a document by the contract.
-const STRICT: Strict = Strict { free_below: false };
+struct Strict;
 
 impl<'de> DeserializeSeed<'de> for Strict {
     type Value = Value;
@@ -74,7 +63,7 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(STRICT)? {
+        while let Some(item) = seq.next_element_seed(Strict)? {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -83,12 +72,7 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
-            let value = if self.free_below || FREE.contains(&name.as_str()) {
-                entries.next_value::<Value>()?
-            } else {
-                let free_below = name == FREE_BELOW;
-                entries.next_value_seed(Self { free_below })?
-            };
+            let value = entries.next_value_seed(Self)?;
             if map.contains_key(&name) {
                 return Err(A::Error::custom(format_args!(
                     "the field {} appears twice in one object",

@@ -7,6 +7,7 @@
 
 use crate::failure::FailureClass;
 use crate::json::canonical;
+use crate::json::document::Document;
 use crate::json::stamp::Stamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -175,8 +176,8 @@ impl TrustRecord {
     /// the files.
     pub fn parse(bytes: &[u8]) -> Result<Self, TrustError> {
         let wrong = |detail: String| TrustError::Record { detail };
-        let record: Self =
-            serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
+        let read = Document::parse_strict(bytes).and_then(Document::read_known);
+        let record: Self = read.map_err(|error| wrong(error.to_string()))?;
         if record.schema != 1 || record.kind != TRUST_KIND {
             return Err(wrong(format!("it is not a document of kind {TRUST_KIND}")));
         }
@@ -355,6 +356,7 @@ mod tests {
             (TRUST_KIND, "other.v1"),
             ("\"acceptedBy\"", "\"x\": 1, \"acceptedBy\""),
             ("}\n", ""),
+            ("\"acceptedBy\"", "\"acceptedBy\": \"eve\", \"acceptedBy\""),
         ] {
             let text = text.replace(from, to);
             let error = TrustRecord::parse(text.as_bytes()).unwrap_err();
@@ -364,6 +366,20 @@ mod tests {
                 "{from}"
             );
         }
+        // A list of the fields' values is not a record.
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let fields = [
+            "schema",
+            "kind",
+            "digest",
+            "files",
+            "head",
+            "acceptedAt",
+            "acceptedBy",
+            "acceptance",
+        ];
+        let list = Value::from_iter(fields.map(|field| value[field].clone()));
+        assert!(TrustRecord::parse(list.to_string().as_bytes()).is_err());
         let more = record.with_file("b".to_owned(), "sha256:b".to_owned());
         assert_eq!(TrustRecord::parse(more.text().as_bytes()), Ok(more));
     }

@@ -43,6 +43,13 @@ pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 
 /// Reads a flag that is false where it is absent; null is a fault.
 pub(crate) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    given_or_default(deserializer)
+}
+
+/// Reads a field that has its default where it is absent; null is a fault.
+pub(crate) fn given_or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     Ok(given(deserializer)?.unwrap_or_default())
 }
 

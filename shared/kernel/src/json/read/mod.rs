@@ -17,8 +17,8 @@ use access::{Entries, FieldAccess, Items, Variant};
 pub(crate) use fault::ReadFault;
 use fault::{Found, expected_text, one_of};
 pub(crate) use field::{
-    ALIKE, Text, distinct, flag, given, missing, or_default, ordinal, share, some_words, text,
-    texts, unless_blank, words,
+    ALIKE, Text, distinct, flag, given, given_or_default, missing, or_default, ordinal, share,
+    some_words, text, texts, unless_blank, words,
 };
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Visitor};

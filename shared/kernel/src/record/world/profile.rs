@@ -1,6 +1,8 @@
 //! What a world reports about itself, and whose turns it takes.
 
-use crate::json::strict;
+use crate::json::document::Document;
+use crate::json::field::FieldError;
+use crate::json::read::given_or_default;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -35,11 +37,11 @@ pub struct WorldProfile {
     #[serde(default)]
     pub accepts: Vec<AcceptedWorld>,
     /// How far its gate asks a turn to come.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_or_default")]
     pub require: Demand,
     /// Constraint blocks of `premath harness-join-check` that its gate holds
     /// turns to, in place of those that a turn brings.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given_or_default")]
     pub constraints: Map<String, Value>,
 }
 
@@ -70,8 +72,8 @@ pub enum Demand {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
     /// It does not have the shape of one.
-    #[error("{0}")]
-    Shape(String),
+    #[error(transparent)]
+    Shape(#[from] FieldError),
     /// It is of another kind or version.
     #[error("`schema` must be 1 and `worldKind` \"{WORLD_KIND}\"")]
     Kind,
@@ -87,9 +89,7 @@ impl WorldProfile {
     ///
     /// [`WorldError`].
     pub fn parse(bytes: &[u8]) -> Result<Self, WorldError> {
-        let shape = |error: serde_json::Error| WorldError::Shape(error.to_string());
-        let document = strict::parse(bytes).map_err(shape)?;
-        let profile: Self = serde_json::from_value(document).map_err(shape)?;
+        let profile: Self = Document::parse_strict(bytes)?.read_known()?;
         if profile.schema != 1 || profile.world_kind != WORLD_KIND {
             return Err(WorldError::Kind);
         }

@@ -293,9 +293,18 @@ fn a_document_that_is_no_world_s_is_distinguished() {
         json!({"schema": 1, "worldKind": "other", "worldId": "a"}),
         json!({"schema": 1, "worldKind": kind, "worldId": " "}),
         json!({"schema": 1, "worldKind": kind, "worldId": "a", "ofers": []}),
+        json!({"schema": 1, "worldKind": kind, "worldId": "a", "require": null}),
+        json!({"schema": 1, "worldKind": kind, "worldId": "a", "constraints": []}),
+        // A list of the fields' values is not a struct.
+        json!([1, kind, "a", [], [], "accepted", {}]),
+        json!({"schema": 1, "worldKind": kind, "worldId": "a", "accepts": [["b", "d"]]}),
+        json!({"schema": 1, "worldKind": kind, "worldId": "a",
+            "accepts": [{"worldId": "b", "policyDigest": "d", "x": 1}]}),
     ] {
         assert!(parse(document.clone()).is_err(), "{document}");
     }
+    let twice = r#"{"schema": 1, "worldKind": "premath.world.v1", "worldId": "a", "worldId": "b"}"#;
+    assert!(WorldProfile::parse(twice.as_bytes()).is_err());
     let least = parse(json!({"schema": 1, "worldKind": kind, "worldId": "a"})).unwrap();
     assert_eq!(least.require, Demand::ReadyForChange);
     assert!(least.offers.is_empty() && least.accepts.is_empty());
