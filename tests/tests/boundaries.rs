@@ -37,6 +37,8 @@ enum Scenario {
     Checked,
     /// What landed is checked, fails, and is taken off the target.
     Undone,
+    /// A failure escalates by a follow-up.
+    Escalated,
     /// Verifications begin with build state, in namespaces.
     Warm,
     /// An earlier kill left something to recover.
@@ -50,6 +52,7 @@ impl Scenario {
             Boundary::BranchMoved => Self::Unlanded,
             Boundary::LandingChecked => Self::Checked,
             Boundary::LandingUndone | Boundary::UndoneUnmarked => Self::Undone,
+            Boundary::EscalationFiled => Self::Escalated,
             Boundary::TipRecorded => Self::Warm,
             Boundary::RowRecovered => Self::After(Boundary::IssueClosed),
             Boundary::RecoveryBegun
@@ -75,6 +78,7 @@ impl Scenario {
             | Boundary::CandidateHeld
             | Boundary::CheckoutReady
             | Boundary::Verified
+            | Boundary::OutboxKept
             | Boundary::LandingCommitted
             | Boundary::TurnWitnessed
             | Boundary::LandingMarked
@@ -106,7 +110,7 @@ impl Scenario {
         match self {
             Self::Checked => Some("true"),
             Self::Undone => Some("[ ! -e src/lands.txt ]"),
-            Self::Landing | Self::Unlanded | Self::Warm | Self::After(_) => None,
+            Self::Landing | Self::Unlanded | Self::Escalated | Self::Warm | Self::After(_) => None,
         }
     }
 
@@ -115,6 +119,14 @@ impl Scenario {
         match self {
             Self::Warm => &["lands", "fails", "more"],
             _ => &["lands", "fails"],
+        }
+    }
+
+    /// Returns the verify command.
+    fn verify(self) -> String {
+        match self {
+            Self::Escalated => VERIFY.replace("landing_check_failed", "flaky_io"),
+            _ => VERIFY.to_owned(),
         }
     }
 
@@ -156,7 +168,7 @@ impl Ground {
             .check()
             .map(|check| format!("check_cmd = '{check}'\n"));
         let settings = format!(
-            "[worktrees]\nsetup_cmd = 'mkdir -p ignored && echo made > ignored/setup'\n\
+            "[backoff]\nexponential_short = '0s'\n[worktrees]\nsetup_cmd = 'mkdir -p ignored && echo made > ignored/setup'\n\
              [landing]\npush = 'origin'\n{}",
             check.unwrap_or_default()
         );
@@ -171,7 +183,7 @@ impl Ground {
     /// The same command each time; its leases would outlive any test. The
     /// follow-up has no label and stays open.
     fn batch(&self) -> Run {
-        self.batch_with(VERIFY)
+        self.batch_with(&self.scenario.verify())
     }
 
     fn batch_with(&self, verify: &str) -> Run {
@@ -413,6 +425,14 @@ fn a_kill_after_the_check_of_a_landing_converges() {
     all_converge(
         "none",
         boundaries_of(|scenario| scenario == Scenario::Checked),
+    );
+}
+
+#[test]
+fn a_kill_after_a_follow_up_of_a_failure_converges() {
+    all_converge(
+        "none",
+        boundaries_of(|scenario| scenario == Scenario::Escalated),
     );
 }
 

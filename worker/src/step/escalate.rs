@@ -65,7 +65,9 @@ impl Lane {
             }
             Ok(Some(EscalationRight::ToDiscover(ready))) => {
                 let new = NewIssue::follow_up(&report, &claimed.row.issue);
-                memory.discover(ready, new).map(|filed| {
+                let filed = memory.discover(ready, new);
+                self.batch.reached(Boundary::EscalationFiled);
+                filed.map(|filed| {
                     self.batch.note_filed(&filed.issue, &claimed.claim.issue_id);
                     CarriedOut::Discovered(filed.issue.id.to_string())
                 })

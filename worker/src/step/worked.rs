@@ -15,6 +15,7 @@ use crate::lane::Lane;
 use crate::lane::command::Phase;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::landing::VERIFY_ROUNDS;
+use premath_kernel::record::boundary::Boundary;
 use premath_memory::{NewIssue, artifact};
 use premath_worktree::landing::LandedMark;
 use premath_worktree::tree::{Base, TreeState};
@@ -149,6 +150,7 @@ impl Lane {
         let requests = outbox::parse(&bytes)?;
         if self.lands() && !requests.is_empty() {
             artifact::overwrite(&kept(claim.generation), &bytes)?;
+            self.batch.reached(Boundary::OutboxKept);
         }
         Ok(requests)
     }

@@ -75,6 +75,8 @@ boundaries! {
     CheckoutReady = "checkout-ready",
     /// A verification ended and its witness is written.
     Verified = "verified",
+    /// The outbox of work that is to land is kept.
+    OutboxKept = "outbox-kept",
     /// The commit that is to land is written.
     LandingCommitted = "landing-committed",
     /// The witness of the turn is written.
@@ -105,6 +107,8 @@ boundaries! {
     CandidateReleased = "candidate-released",
     /// The issue is blocked.
     IssueBlocked = "issue-blocked",
+    /// The follow-up of a failed step is filed.
+    EscalationFiled = "escalation-filed",
     /// The lease is released.
     LeaseReleased = "lease-released",
     /// The row of the step is written.
