@@ -8,7 +8,7 @@
 )]
 
 use premath_kernel::record::boundary::Boundary;
-use premath_tests::{Length, Run, Scratch, issue, skipped};
+use premath_tests::{Length, Run, Scratch, binaries, issue, skipped};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -39,6 +39,8 @@ enum Scenario {
     Undone,
     /// A failure escalates by a follow-up.
     Escalated,
+    /// An issue is worked on in another world.
+    Crossed,
     /// Verifications begin with build state, in namespaces.
     Warm,
     /// An earlier kill left something to recover.
@@ -53,6 +55,7 @@ impl Scenario {
             Boundary::LandingChecked => Self::Checked,
             Boundary::LandingUndone | Boundary::UndoneUnmarked => Self::Undone,
             Boundary::EscalationFiled => Self::Escalated,
+            Boundary::CrossingWitnessed => Self::Crossed,
             Boundary::TipRecorded => Self::Warm,
             Boundary::RowRecovered => Self::After(Boundary::IssueClosed),
             Boundary::RecoveryBegun
@@ -110,7 +113,12 @@ impl Scenario {
         match self {
             Self::Checked => Some("true"),
             Self::Undone => Some("[ ! -e src/lands.txt ]"),
-            Self::Landing | Self::Unlanded | Self::Escalated | Self::Warm | Self::After(_) => None,
+            Self::Landing
+            | Self::Unlanded
+            | Self::Escalated
+            | Self::Crossed
+            | Self::Warm
+            | Self::After(_) => None,
         }
     }
 
@@ -144,13 +152,44 @@ struct Ground {
     scenario: Scenario,
     /// How its commands are confined.
     sandbox: &'static str,
+    /// The other world of [`Scenario::Crossed`].
+    there: Option<Scratch>,
+}
+
+/// Where a world's document is.
+const WORLD_FILE: &str = "policies/control/harness-world-v1.json";
+/// Where `premath init` writes the policy of instructions.
+const POLICY_FILE: &str = "policies/control/harness-instruction-policy-v1.json";
+
+/// Makes the world `there`, which takes the turns of a repository.
+fn other_world(here: &Scratch) -> Scratch {
+    let there = Scratch::new(0);
+    here.premath(["init"]).end().exits(0);
+    let policy = fs::read(here.root.join(POLICY_FILE)).unwrap();
+    let policy: Value = serde_json::from_slice(&policy).unwrap();
+    for (world, id) in [(here, "here"), (&there, "there")] {
+        let document = json!({
+            "schema": 1,
+            "worldKind": "premath.world.v1",
+            "worldId": id,
+            "offers": ["turn.admit"],
+            "accepts": [{"worldId": "here", "policyDigest": policy["policyDigest"]}],
+        });
+        let path = world.root.join(WORLD_FILE);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, document.to_string()).unwrap();
+    }
+    there
 }
 
 impl Ground {
     fn new(scenario: Scenario, sandbox: &'static str) -> Self {
         let row = |id: &&str| {
             let mut row = issue(id);
-            row["labels"] = json!(["tonight"]);
+            row["labels"] = match (scenario, *id) {
+                (Scenario::Crossed, "lands") => json!(["tonight", "world:there"]),
+                _ => json!(["tonight"]),
+            };
             row
         };
         let rows: Vec<Value> = scenario.issues().iter().map(row).collect();
@@ -164,19 +203,25 @@ impl Ground {
             let git = scratch.git_command(arguments.iter().copied());
             git.end().exits(0);
         }
+        let there = (scenario == Scenario::Crossed).then(|| other_world(&scratch));
+        let world = there
+            .as_ref()
+            .map(|there| format!("[worlds]\nthere = '{}'\n", there.root.display()));
         let check = scenario
             .check()
             .map(|check| format!("check_cmd = '{check}'\n"));
         let settings = format!(
             "[backoff]\nexponential_short = '0s'\n[worktrees]\nsetup_cmd = 'mkdir -p ignored && echo made > ignored/setup'\n\
-             [landing]\npush = 'origin'\n{}",
-            check.unwrap_or_default()
+             [landing]\npush = 'origin'\n{}{}",
+            check.unwrap_or_default(),
+            world.unwrap_or_default()
         );
         fs::write(scratch.root.join("harness.toml"), settings).unwrap();
         Self {
             scratch,
             scenario,
             sandbox,
+            there,
         }
     }
 
@@ -187,11 +232,27 @@ impl Ground {
     }
 
     fn batch_with(&self, verify: &str) -> Run {
-        self.scratch
-            .landing_batch(WORK, verify)
+        let batch = match self.there {
+            None => self.scratch.landing_batch(WORK, verify),
+            Some(_) => self.instructed_batch(verify),
+        };
+        batch
             .args(["--landing", self.scenario.landing(), "--labels", "tonight"])
             .args(["--sandbox", self.sandbox])
             .env("PREMATH_STOP_CMD", "true")
+    }
+
+    /// The same under the instruction: a turn of an override crosses to no world.
+    fn instructed_batch(&self, verify: &str) -> Run {
+        let mut entries = fs::read_dir(self.scratch.root.join("instructions")).unwrap();
+        let instruction = entries.next().unwrap().unwrap().path();
+        self.scratch
+            .run(&binaries().coordinator)
+            .args(["--json", "--work-cmd", WORK, "--verify-cmd", verify])
+            .arg("--worktree")
+            .arg(&self.scratch.lanes[0])
+            .arg("--instruction")
+            .arg(instruction)
     }
 
     /// Runs the batch up to a boundary; returns whether it was reached. The
@@ -283,6 +344,26 @@ impl Ground {
         assert!(doctor.stdout.contains("no findings"), "{}", doctor.stdout);
         let audit = self.scratch.premath(["audit"]).end();
         assert_eq!(audit.code, Some(0), "{}{}", audit.stdout, audit.stderr);
+        if let Some(there) = &self.there {
+            self.is_worked_on_once(there);
+        }
+    }
+
+    /// The other world has the work on one branch, that of the closing lease.
+    fn is_worked_on_once(&self, there: &Scratch) {
+        let issue = self.scratch.issue("lands");
+        assert_eq!(
+            issue["status"],
+            "closed",
+            "{:#?}",
+            self.scratch.steps_of("lands")
+        );
+        let branch = format!("harness/lands/{}", issue["lease_generation"]);
+        let mut branches = there.branches();
+        branches.retain(|name| !name.starts_with("harness/salvage/"));
+        assert_eq!(branches, [branch.as_str(), "main"]);
+        let work = there.file_on(&branch, "src/lands.txt");
+        assert_eq!(work.as_deref(), Some("x\n"));
     }
 
     /// Each closed issue has one completed row, and no step has two rows.
@@ -433,6 +514,14 @@ fn a_kill_after_a_follow_up_of_a_failure_converges() {
     all_converge(
         "none",
         boundaries_of(|scenario| scenario == Scenario::Escalated),
+    );
+}
+
+#[test]
+fn a_kill_after_a_crossing_to_another_world_converges() {
+    all_converge(
+        "none",
+        boundaries_of(|scenario| scenario == Scenario::Crossed),
     );
 }
 

@@ -10,6 +10,7 @@ use crate::lane::Lane;
 use crate::witness;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::reference::RefSet;
+use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::feature::FeatureStatus;
 use premath_kernel::record::trajectory::CrossingResult;
 use premath_kernel::record::trajectory::{StepRow, Verification, action};
@@ -80,6 +81,7 @@ impl Lane {
             let kept = witness::write(folder, &step_id, "transport", &crossing.transport)?;
             witnesses.insert(kept.reference);
         }
+        self.batch.reached(Boundary::CrossingWitnessed);
         log.witnesses.extend(&witnesses);
         let result = crossing.result();
         log.crossed(result, crossing.transport.mapped_context_ref.clone());

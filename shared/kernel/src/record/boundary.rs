@@ -81,6 +81,8 @@ boundaries! {
     LandingCommitted = "landing-committed",
     /// The witness of the turn is written.
     TurnWitnessed = "turn-witnessed",
+    /// The witnesses of a crossing to another world are written in both.
+    CrossingWitnessed = "crossing-witnessed",
     /// The landing is marked.
     LandingMarked = "landing-marked",
     /// The landing target is at the commit.
