@@ -36,7 +36,11 @@ pub fn tell(flags: &LoopFlags, error: &SettingsError, lanes: &[RefusedLane]) -> 
     let code = failed(error, error.hint(), error.exit_code());
     let classes = error.refusal_classes();
     if !classes.is_empty() {
-        say(&format!("refused before dispatch: {}", words(&classes)));
+        let what = match code {
+            crate::exit::REFUSED => "refused before dispatch",
+            _ => "failure class",
+        };
+        say(&format!("{what}: {}", words(&classes)));
     }
     code
 }

@@ -129,8 +129,8 @@ pub(crate) enum CliError {
         what: &'static str,
         /// Where it was looked for.
         path: PathBuf,
-        /// The command that makes one.
-        made_by: &'static str,
+        /// Where one comes from.
+        hint: &'static str,
     },
     /// No batch left a report, or not the one that was named.
     #[error("{0}")]
@@ -371,9 +371,11 @@ impl CliError {
                 FailureClass::LeaseNotFound => {
                     Some("list all issues with `premath issue list`".to_owned())
                 }
-                FailureClass::DependencyCycle => {
-                    Some("show the cycle with `premath dep diagnostics`".to_owned())
-                }
+                FailureClass::DependencyCycle => Some(
+                    "remove one of these dependencies with `premath dep remove`, then add this \
+                     one again"
+                        .to_owned(),
+                ),
                 FailureClass::MutationUseEvidenceMissing => Some(
                     "a batch closes or blocks the issue when its turn passes the gate; an \
                      operator does it with `premath issue update ID --status STATUS \
@@ -391,7 +393,7 @@ impl CliError {
             ),
             Self::Trust(error) => Some(error.hint()),
             Self::UnknownClass { .. } => Some("list all classes with `premath classes`".to_owned()),
-            Self::Absent { made_by, .. } => Some(format!("create one with `premath {made_by}`")),
+            Self::Absent { hint, .. } => Some((*hint).to_owned()),
             _ => None,
         }
     }

@@ -200,7 +200,7 @@ fn required(path: &Path) -> Result<FeatureLedger, CliError> {
     projection::read_ledger(path)?.ok_or_else(|| CliError::Absent {
         what: "feature ledger",
         path: path.to_path_buf(),
-        made_by: "harness-feature write",
+        hint: "create one with `premath harness-feature write`",
     })
 }
 

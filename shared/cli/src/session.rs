@@ -116,7 +116,7 @@ fn required(path: &Path) -> Result<Session, CliError> {
     projection::read_session(path)?.ok_or_else(|| CliError::Absent {
         what: "session",
         path: path.to_path_buf(),
-        made_by: "harness-session write",
+        hint: "create one with `premath harness-session write`",
     })
 }
 

@@ -289,7 +289,7 @@ classes! {
     IssueGraphVerificationCommandMissing = "issue_graph.verification_command.missing", "HARNESS-RUNTIME 9", "An active issue names no command that verifies it.";
     IssueGraphEpicMismatch = "issue_graph.issue_type.epic_mismatch", "HARNESS-RUNTIME 9", "An issue is titled as an epic and is of another type.";
     IssueGraphNotesLarge = "issue_graph.notes.large", "contracts 9", "An issue's notes are longer than the threshold.";
-    IssueGraphStatusUnknown = "issue_graph.status.unknown", "contracts 3", "An issue has a status that no rule knows; it is kept and never ready.";
+    IssueGraphStatusUnknown = "issue_graph.status.unknown", "contracts 3", "An issue has an unknown status; it is kept and is never ready.";
     IssueGraphDependencyDangling = "issue_graph.dependency.dangling", "contracts 3", "An edge that holds an issue points to one that does not exist.";
     IssueGraphDependencySelfLoop = "issue_graph.dependency.self_loop", "contracts 3", "An issue waits for itself.";
 }

@@ -306,12 +306,13 @@ const PASSED_OVER: &[&str] = &[
 ];
 
 /// Keeps our files out of the git status of every worktree, by exact name in
-/// the repository's `info/exclude`; what is there already stays.
+/// the repository's `info/exclude`; what is there already stays. Returns
+/// whether a name was added.
 ///
 /// # Errors
 ///
 /// [`StoreError::Repository`] or [`StoreError::Io`].
-pub fn exclude_from_status(worktree: &Path) -> Result<(), StoreError> {
+pub fn exclude_from_status(worktree: &Path) -> Result<bool, StoreError> {
     exclude_from_status_in(open(worktree)?.commondir())
 }
 
@@ -320,7 +321,7 @@ pub fn exclude_from_status(worktree: &Path) -> Result<(), StoreError> {
 /// # Errors
 ///
 /// [`StoreError::Io`].
-pub fn exclude_from_status_in(common_folder: &Path) -> Result<(), StoreError> {
+pub fn exclude_from_status_in(common_folder: &Path) -> Result<bool, StoreError> {
     let path = common_folder.join("info").join("exclude");
     // Bytes, not text: what is there is the user's.
     let mut new = artifact::read(&path)?.unwrap_or_default();
@@ -333,7 +334,7 @@ pub fn exclude_from_status_in(common_folder: &Path) -> Result<(), StoreError> {
         })
         .collect();
     if missing.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     if !new.is_empty() && !new.ends_with(b"\n") {
         new.push(b'\n');
@@ -343,7 +344,8 @@ pub fn exclude_from_status_in(common_folder: &Path) -> Result<(), StoreError> {
         new.extend_from_slice(name.as_bytes());
         new.push(b'\n');
     }
-    artifact::write(&path, &new)
+    artifact::write(&path, &new)?;
+    Ok(true)
 }
 
 /// Returns the main worktree of the repository that a folder is in; `None`
@@ -492,8 +494,8 @@ mod tests {
             worktree_root(&below).unwrap(),
             Some(lane.canonicalize().unwrap())
         );
-        exclude_from_status(&lane).unwrap();
-        exclude_from_status(&main).unwrap();
+        assert!(exclude_from_status(&lane).unwrap());
+        assert!(!exclude_from_status(&main).unwrap());
         let text = std::fs::read_to_string(main.join(".git/info/exclude")).unwrap();
         assert_eq!(text.matches("/.premath/step/").count(), 1);
     }

@@ -1,5 +1,6 @@
 //! What the binaries can do, as their `-h` says it.
 
+use super::cell;
 use crate::{binaries, command};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -68,7 +69,8 @@ impl Surface {
     pub fn page(&self) -> String {
         let mut page = String::from(
             "# Commands\n\nWritten from the help of the binaries by `mise run generate`. \
-             `<command> --help` explains more. Every `premath` command takes `--json`.\n",
+             `<command> --help` explains more. Every `premath` command takes `--json`; it is \
+             listed for the other two programs only.\n",
         );
         let mut binary = "";
         for (name, entry) in &self.commands {
@@ -80,7 +82,10 @@ impl Surface {
                 let _ = write!(page, "\n### {name}\n");
             }
             let _ = write!(page, "\n{}.\n", cell(entry.about.trim_end_matches('.')));
-            let is_common = |option: &str| COMMON.iter().any(|flag| option.contains(flag));
+            let is_common = |option: &str| {
+                COMMON.iter().any(|flag| option.contains(flag))
+                    || (binary == "premath" && option.contains("--json"))
+            };
             let options = entry
                 .options
                 .iter()
@@ -102,13 +107,8 @@ impl Surface {
     }
 }
 
-/// What so many commands take that the page leaves it out.
-const COMMON: [&str; 3] = ["--help", "--version", "--json"];
-
-/// Makes a text a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;")
-}
+/// Options of every command, which the page leaves out.
+const COMMON: [&str; 2] = ["--help", "--version"];
 
 /// Takes a line of the arguments or options into an entry: the option with its
 /// text, or more of the text of the one above.

@@ -48,6 +48,16 @@ impl fmt::Display for Fault {
     }
 }
 
+/// Makes a text a cell of a table; code between backticks keeps its `<`.
+pub(crate) fn cell(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(at, part)| match at % 2 {
+        0 => part.replace('<', "&lt;"),
+        _ => part.to_owned(),
+    });
+    let parts: Vec<String> = parts.collect();
+    parts.join("`").replace('|', "\\|")
+}
+
 /// Reads a text of a checkout; one that is not there is empty.
 pub(crate) fn text_of(root: &Path, name: &str) -> String {
     let bytes = std::fs::read(root.join(name)).unwrap_or_default();
@@ -86,4 +96,17 @@ fn below(root: &Path, folder: PathBuf) -> Vec<String> {
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell;
+
+    #[test]
+    fn a_cell_escapes_what_is_not_code() {
+        assert_eq!(
+            cell("a <b> | `<boundary>` or `x|y`"),
+            "a &lt;b> \\| `<boundary>` or `x\\|y`"
+        );
+    }
 }

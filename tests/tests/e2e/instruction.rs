@@ -88,6 +88,8 @@ impl Laid {
             assert!(summary.contains(class), "{summary}");
             assert!(ended.stderr.contains(class), "{}", ended.stderr);
         }
+        let is_refusal = ended.stderr.contains("refused before dispatch");
+        assert_eq!(is_refusal, code == 3, "{}", ended.stderr);
         assert_eq!(session["instructionRefs"], new[0]["instructionRefs"]);
         assert_eq!(session["witnessRefs"], new[0]["witnessRefs"]);
         let id = new[0]["stepId"].as_str().unwrap();

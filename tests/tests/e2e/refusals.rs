@@ -153,6 +153,31 @@ fn an_unknown_configuration_key_suggests_the_near_one() {
 }
 
 #[test]
+fn a_lifetime_of_leases_that_is_out_of_range_names_its_source() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let config = scratch.root.join("harness.toml");
+    fs::write(config, "[batch]\nlease_ttl = \"1s\"\n").unwrap();
+    refused(&scratch, scratch.batch("true", "true"), 2)
+        .says("harness.toml:2: `lease_ttl`: 1s is out of range; expected 30s to 24h");
+    let run = scratch.batch("true", "true");
+    refused(&scratch, run.args(["--lease-ttl-seconds", "1"]), 2)
+        .says("--lease-ttl-seconds: 1 s is out of range; expected 30 to 86400 s");
+}
+
+#[test]
+fn a_file_that_a_key_names_and_that_is_missing_is_an_error_of_the_key() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let config = scratch.root.join("harness.toml");
+    for (table, key) in [("batch", "retry_policy"), ("prompt", "template")] {
+        fs::write(&config, format!("[{table}]\n{key} = \"nofile\"\n")).unwrap();
+        let ended = refused(&scratch, scratch.batch("true", "true"), 2).says(&format!(
+            "harness.toml:2: `{key}`: cannot read nofile: no such file"
+        ));
+        assert!(!ended.stderr.contains("premath init"), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn a_batch_without_worktrees_is_a_usage_error() {
     let scratch = Scratch::with_issues(0, &[issue("a")]);
     refused(&scratch, scratch.batch("true", "true"), 2).says("no worktree");

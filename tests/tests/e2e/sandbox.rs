@@ -17,6 +17,14 @@ fn works(scratch: &Scratch) -> bool {
     false
 }
 
+#[test]
+fn the_explanation_ends_with_a_newline() {
+    let scratch = Scratch::with_issues(0, &[]);
+    let explain = scratch.premath(["sandbox", "explain", "--sandbox", "none"]);
+    let ended = explain.end().exits(0);
+    assert!(ended.stdout.ends_with('\n'), "{}", ended.stdout);
+}
+
 /// Makes a file in a folder beside the repository that may be written; returns
 /// its path.
 fn in_shared(scratch: &Scratch, name: &str, text: &str, more: &str) -> PathBuf {

@@ -1,8 +1,6 @@
 //! `harness.toml`: read, checked key by key, with the near key suggested for
 //! one that is unknown.
 
-use super::CommandLimits;
-use super::EnvironmentRules;
 use super::agent::AgentTable;
 use super::bounds::BoundsTable;
 use super::document::ConfigDocument;
@@ -14,8 +12,10 @@ use super::program::Places;
 use super::protect::Protect;
 use super::values::{Period, Rhythm, Word, Words};
 use super::verify::VerifyTable;
+use super::{CommandLimits, EnvironmentRules, SettingsError};
 use premath_kernel::policy::retry::BackoffTable;
 use premath_kernel::policy::silence::SilenceLimits;
+use premath_memory::artifact;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -176,6 +176,26 @@ impl FileSettings {
 pub(super) fn wrong(places: &Places, key: &str, detail: String) -> ConfigError {
     let (path, line) = places.get(key).cloned().unwrap_or_default();
     ConfigError::Line { path, line, detail }
+}
+
+/// Reads the file that a key names.
+///
+/// # Errors
+///
+/// [`ConfigError::Line`] where it does not exist, [`SettingsError::Store`] where
+/// it cannot be read.
+pub(super) fn named_file(
+    places: &Places,
+    key: &str,
+    name: &str,
+    path: &Path,
+) -> Result<Vec<u8>, SettingsError> {
+    let bytes = artifact::read(path)?;
+    bytes.ok_or_else(|| {
+        let word = key.rsplit('.').next().unwrap_or(key);
+        let detail = format!("`{word}`: cannot read {name}: no such file");
+        wrong(places, key, detail).into()
+    })
 }
 
 impl CoordinatorTable {

@@ -2,7 +2,7 @@
 
 use super::governance;
 use super::instruction::ModeSelection;
-use super::policy::{policy_in, policy_of};
+use super::policy::{policy_in, policy_of_flag};
 use super::{
     CommandLimits, EnvironmentRules, FileSettings, LoopFlags, SettingsError, absolute, path_of,
 };
@@ -87,8 +87,11 @@ impl GateSettings {
         let file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;
         let batch = file.batch;
         let retry = match &flags.policy {
-            Some(path) => policy_of(path)?,
-            None => policy_in(&roots.repository, batch.retry_policy.as_deref())?,
+            Some(path) => policy_of_flag(path)?,
+            None => {
+                let named = batch.retry_policy.as_deref();
+                policy_in(&roots.repository, named, &file.places)?
+            }
         };
         let named = LoopFlags {
             override_reason: flags.override_reason.clone(),

@@ -1,19 +1,27 @@
 //! Which retry policy is in force (`contracts.md` 7).
 
 use super::SettingsError;
+use super::file::named_file;
+use super::program::Places;
 use premath_kernel::policy::retry::{POLICY_PLACE, RetryPolicy};
-use premath_memory::{StoreError, artifact};
+use premath_memory::artifact;
 use std::path::Path;
 
 /// Finds the policy: the artifact that is named, from the repository root; the
 /// one in the usual place, where it is there; or the embedded one.
-pub(super) fn policy_in(root: &Path, named: Option<&str>) -> Result<RetryPolicy, SettingsError> {
+pub(super) fn policy_in(
+    root: &Path,
+    named: Option<&str>,
+    places: &Places,
+) -> Result<RetryPolicy, SettingsError> {
     if let Some(name) = named {
-        return policy_of(&root.join(name));
+        let path = root.join(name);
+        let bytes = named_file(places, "batch.retry_policy", name, &path)?;
+        return policy_of(&path, &bytes);
     }
     let usual = root.join(POLICY_PLACE);
-    if usual.exists() {
-        return policy_of(&usual);
+    if let Some(bytes) = artifact::read(&usual)? {
+        return policy_of(&usual, &bytes);
     }
     RetryPolicy::embedded().map_err(|source| SettingsError::Policy {
         path: "(built in)".into(),
@@ -21,12 +29,17 @@ pub(super) fn policy_in(root: &Path, named: Option<&str>) -> Result<RetryPolicy,
     })
 }
 
-/// Reads the policy of a file.
-pub(super) fn policy_of(path: &Path) -> Result<RetryPolicy, SettingsError> {
-    let bytes = artifact::read(path)?.ok_or_else(|| StoreError::Missing {
-        path: path.to_path_buf(),
+/// Reads the policy that `--policy` names.
+pub(super) fn policy_of_flag(path: &Path) -> Result<RetryPolicy, SettingsError> {
+    let bytes = artifact::read(path)?.ok_or_else(|| SettingsError::Value {
+        name: "--policy",
+        detail: format!("cannot read {}: no such file", path.display()),
     })?;
-    RetryPolicy::parse(&bytes).map_err(|source| SettingsError::Policy {
+    policy_of(path, &bytes)
+}
+
+fn policy_of(path: &Path, bytes: &[u8]) -> Result<RetryPolicy, SettingsError> {
+    RetryPolicy::parse(bytes).map_err(|source| SettingsError::Policy {
         path: path.to_path_buf(),
         source,
     })
@@ -35,6 +48,7 @@ pub(super) fn policy_of(path: &Path) -> Result<RetryPolicy, SettingsError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::FileSettings;
     use serde_json::json;
 
     fn write(path: &Path, id: &str) {
@@ -52,7 +66,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let id = |named| {
-            policy_in(root, named)
+            policy_in(root, named, &Places::new())
                 .map(|policy| policy.policy_id().to_owned())
                 .unwrap()
         };
@@ -62,8 +76,27 @@ mod tests {
         write(&root.join("own.json"), "own");
         assert_eq!(id(None), "usual");
         assert_eq!(id(Some("own.json")), "own");
-        assert!(policy_in(root, Some("none.json")).is_err());
+        assert!(policy_in(root, Some("none.json"), &Places::new()).is_err());
         std::fs::write(root.join(POLICY_PLACE), "{}").unwrap();
-        assert!(policy_in(root, None).is_err(), "a broken one stops the run");
+        assert!(
+            policy_in(root, None, &Places::new()).is_err(),
+            "a broken one stops the run"
+        );
+    }
+
+    #[test]
+    fn a_named_policy_that_is_missing_is_an_error_of_its_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "[batch]\nretry_policy = \"nofile\"\n";
+        let file = FileSettings::parse(text, Path::new("h.toml")).unwrap();
+        let error = policy_in(folder.path(), Some("nofile"), &file.places).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "h.toml:2: `retry_policy`: cannot read nofile: no such file"
+        );
+        assert_eq!(
+            (error.exit_code(), error.hint()),
+            (crate::exit::USAGE, None)
+        );
     }
 }

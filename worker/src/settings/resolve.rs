@@ -1,5 +1,6 @@
 //! Settings from their sources: flags over environment over `harness.toml`.
 
+use super::file::{named_file, wrong};
 use super::keys::{LandingKeys, OnFailure, OnNoChange};
 use super::{
     FileSettings, Hooks, HostActionTransport, LoopFlags, Network, Protect, Provided, Sandbox,
@@ -14,7 +15,6 @@ use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
 use premath_kernel::policy::landing::{DEFAULT_SPECULATION, LandingMode, LandingRule};
 use premath_kernel::policy::retry::BackoffTable;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{StoreError, artifact};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl Settings {
         let lease_ttl = sources.lease_ttl()?;
         let mode = sources.mode(&hooks, &work)?;
         let transport = sources.transport()?;
-        let retry = policy::policy_in(root, file.batch.retry_policy.as_deref())?;
+        let retry = policy::policy_in(root, file.batch.retry_policy.as_deref(), &file.places)?;
         let prompt_template = sources.prompt_template()?;
         let governance = governance::profile(&file.governance, root)?;
         let bounds = file.bounds.clone().settled(flags, &work, now)?;
@@ -130,21 +130,31 @@ impl<'a> Sources<'a> {
     }
 
     fn lease_ttl(&self) -> Result<Duration, SettingsError> {
-        let key = self.file.batch.lease_ttl.as_ref().map(|wait| wait.0);
-        let flag = self.flags.lease_ttl_seconds.map(Duration::from_secs);
-        let ttl = flag.or(key).unwrap_or(TTL_DEFAULT);
-        if (TTL_MIN..=TTL_MAX).contains(&ttl) {
+        let range = TTL_MIN..=TTL_MAX;
+        if let Some(seconds) = self.flags.lease_ttl_seconds {
+            let ttl = Duration::from_secs(seconds);
+            return match range.contains(&ttl) {
+                true => Ok(ttl),
+                false => Err(SettingsError::Value {
+                    name: "--lease-ttl-seconds",
+                    detail: format!(
+                        "{seconds} s is out of range; expected {} to {} s",
+                        TTL_MIN.as_secs(),
+                        TTL_MAX.as_secs()
+                    ),
+                }),
+            };
+        }
+        let key = self.file.batch.lease_ttl.as_ref();
+        let ttl = key.map_or(TTL_DEFAULT, |wait| wait.0);
+        if range.contains(&ttl) {
             return Ok(ttl);
         }
-        Err(SettingsError::Value {
-            name: "--lease-ttl-seconds",
-            detail: format!(
-                "{} s is out of range; expected {} to {} s",
-                ttl.as_secs(),
-                TTL_MIN.as_secs(),
-                TTL_MAX.as_secs()
-            ),
-        })
+        let detail = format!(
+            "`lease_ttl`: {} is out of range; expected 30s to 24h",
+            humantime::format_duration(ttl)
+        );
+        Err(wrong(&self.file.places, "batch.lease_ttl", detail).into())
     }
 
     /// Returns what changes rest on, which must fit who works.
@@ -175,11 +185,11 @@ impl<'a> Sources<'a> {
     }
 
     fn prompt_template(&self) -> Result<Option<String>, SettingsError> {
-        let Some(path) = &self.file.prompt_template else {
+        let Some(name) = &self.file.prompt_template else {
             return Ok(None);
         };
-        let path = self.roots.repository.join(path);
-        let bytes = artifact::read(&path)?.ok_or(StoreError::Missing { path })?;
+        let path = self.roots.repository.join(name);
+        let bytes = named_file(&self.file.places, "prompt.template", name, &path)?;
         Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct InitArgs {
 struct Report {
     wrote: Vec<String>,
     left: Vec<(String, String)>,
+    /// Whether names were added to `.git/info/exclude`.
+    is_excluded: bool,
 }
 
 /// What `init` answers.
@@ -107,9 +109,7 @@ fn lay_out(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
     make_issue_memory(root, &mut report)?;
     add_tasks(root, &mut report)?;
     let is_git = main_worktree(root)?.is_some();
-    if is_git {
-        exclude_from_status(root)?;
-    }
+    report.is_excluded = is_git && exclude_from_status(root)?;
     let is_new = is_git && !has_commit(root)?;
     let unset = agent.and_then(|agent| unset(root, &instruction, agent, &report));
     let text = text(root, &report, agent, is_git, is_new);
@@ -189,9 +189,10 @@ fn text(root: &Path, report: &Report, agent: Option<Agent>, is_git: bool, is_new
     for (name, reason) in &report.left {
         let _ = writeln!(text, "  left   {name}: {}", plain(reason));
     }
-    if is_git {
+    if report.is_excluded {
         text.push_str("added session, lock and stream files to .git/info/exclude\n");
-    } else {
+    }
+    if !is_git {
         text.push_str(
             "warning: not a git repository; lanes are git worktrees, so create one \
                       first\n",

@@ -140,7 +140,7 @@ pub(crate) fn blocked(memory: &IssueMemory) -> Result<Answer, CliError> {
                 row.issue.status.as_str().to_owned(),
                 row.text_of("title"),
                 match holds_text(view.graph(), &row.issue.id) {
-                    text if text.is_empty() => "(not ready by its status)".to_owned(),
+                    text if text.is_empty() => "(status blocked)".to_owned(),
                     text => text,
                 },
             ]);

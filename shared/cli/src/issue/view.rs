@@ -174,17 +174,6 @@ enum HoldWord {
     Ancestor,
 }
 
-impl HoldWord {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Dependency => "dependency",
-            Self::Missing => "missing",
-            Self::Child => "child",
-            Self::Ancestor => "ancestor",
-        }
-    }
-}
-
 /// Returns an issue as it appears in JSON answers.
 pub(crate) fn item(row: &IssueRow) -> IssueView<'_> {
     let issue = &row.issue;
@@ -302,14 +291,8 @@ fn parts(hold: &Hold) -> (&str, HoldWord) {
 
 /// Returns what holds an issue in a few words, empty where nothing does.
 pub(crate) fn holds_text(graph: &IssueGraph, id: &str) -> String {
-    let words = graph.holds(id).into_iter().map(|hold| match &hold {
-        Hold::On(id) => id.to_string(),
-        other => {
-            let (id, kind) = parts(other);
-            format!("{id} ({})", kind.as_str())
-        }
-    });
-    words.collect::<Vec<_>>().join(", ")
+    let holds: Vec<String> = graph.holds(id).iter().map(Hold::to_string).collect();
+    holds.join(", ")
 }
 
 /// Returns issues as an aligned table, nothing where there are none.

@@ -36,7 +36,7 @@ pub(super) fn text(explanation: &Explanation) -> String {
         count(limits.processes),
         count(limits.open_files),
     );
-    let _ = write!(
+    let _ = writeln!(
         text,
         "variables: {}",
         plain(&explanation.variables.join(" "))

@@ -121,7 +121,7 @@ fn context(file: &Path, journal: &Trajectory) -> Result<WorkContext, CliError> {
     let bytes = artifact::read(file)?.ok_or_else(|| CliError::Absent {
         what: "turn witness",
         path: file.to_path_buf(),
-        made_by: "harness-worker",
+        hint: "a step writes it: `artifacts/ciwitness/STEP.turn.json`",
     })?;
     let wrong = |detail: String| CliError::Usage(format!("{}: {detail}", file.display()));
     let witness: Value =

@@ -216,7 +216,11 @@ fn a_linked_worktree_has_its_own_session_and_the_issues_of_the_main_one() {
     git("main", &["worktree", "add", "-q", "../lane"]);
     let below = scratch.folder.join("lane/below");
     fs::create_dir(&below).unwrap();
-    scratch.json(&["init", "main"]);
+    let first = scratch.run(&["init", "main"]).stdout;
+    let again = scratch.run(&["init", "main"]).stdout;
+    let excluded = "added session, lock and stream files to .git/info/exclude";
+    assert!(first.contains(excluded), "{first}");
+    assert!(!again.contains(excluded), "{again}");
     let in_lane = |args: &[&str]| {
         let mut command = scratch.command(&[args, &["--json"]].concat());
         Answer::of(command.current_dir(&below).output().unwrap()).json()

@@ -286,8 +286,9 @@ fn claim(
     seen: &Observation<'_>,
 ) -> Decided {
     let row = find(state, id)?;
-    let ready = state.graph().is_ready(id);
-    let (change, claim) = lease::claim(&row.issue, ready, request, seen)?;
+    let graph = state.graph();
+    let held_by = (!graph.is_ready(id)).then(|| graph.holds(id));
+    let (change, claim) = lease::claim(&row.issue, held_by.as_deref(), request, seen)?;
     claimed(row, &signed(change, asked, seen), claim)
 }
 

@@ -1,7 +1,7 @@
 //! The page of environment variables.
 
 use super::super::{Fault, files, text_of};
-use super::cell;
+use crate::surface::cell;
 use premath_evidence::Agent;
 use std::collections::BTreeSet;
 use std::fmt::Write;

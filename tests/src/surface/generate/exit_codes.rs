@@ -1,7 +1,7 @@
 //! The page of exit codes, from the constants that the binaries end with.
 
 use super::super::text_of;
-use super::cell;
+use crate::surface::cell;
 use std::fmt::Write;
 use std::path::Path;
 

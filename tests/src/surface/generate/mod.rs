@@ -123,8 +123,3 @@ pub fn write(root: &Path, files: &Files) -> io::Result<Vec<String>> {
     }
     Ok(changed)
 }
-
-/// Makes a text a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;")
-}

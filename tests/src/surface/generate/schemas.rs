@@ -1,6 +1,6 @@
 //! The page of documents that have a JSON Schema.
 
-use super::cell;
+use crate::surface::cell;
 use serde::Deserialize;
 use std::fmt::Write;
 

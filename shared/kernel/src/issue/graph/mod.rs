@@ -10,6 +10,7 @@ pub use diagnosis::{Diagnosis, DuplicateEdge, Edge, Scope};
 
 use crate::issue::{Dependency, EdgeKind, Issue, Status};
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::sync::Arc;
 
 /// A node's place in the graph.
@@ -87,6 +88,17 @@ pub enum Hold {
     Child(Arc<str>),
     /// An ancestor that is held from outside its own subtree.
     Ancestor(Arc<str>),
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::On(id) => f.write_str(id),
+            Self::OnMissing(id) => write!(f, "{id} (missing)"),
+            Self::Child(id) => write!(f, "{id} (child)"),
+            Self::Ancestor(id) => write!(f, "{id} (ancestor)"),
+        }
+    }
 }
 
 impl IssueGraph {

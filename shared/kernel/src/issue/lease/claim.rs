@@ -2,6 +2,7 @@
 
 use super::{LeaseKey, LeaseRefusal, LeaseState, Life, Observation, Term, refuse, state};
 use crate::failure::FailureClass;
+use crate::issue::graph::Hold;
 use crate::issue::{Holder, Issue, Lease, RowChange, Status};
 use crate::json::id::{IssueId, LeaseId};
 use crate::json::time::{self, Moment};
@@ -183,8 +184,9 @@ pub fn claimable(issue: &Issue, request: &ClaimRequest, seen: &Observation<'_>) 
 
 /// Claims an issue: status in progress, assignee, a new lease, generation + 1.
 ///
-/// `ready` says whether the graph holds nothing against the issue; it is not
-/// asked of a stale lease, whose issue was ready when it was claimed.
+/// `held_by` is absent for a ready issue, and otherwise lists what it waits
+/// for. It has no effect on a stale lease, whose issue was ready when it was
+/// claimed.
 ///
 /// # Errors
 ///
@@ -192,21 +194,17 @@ pub fn claimable(issue: &Issue, request: &ClaimRequest, seen: &Observation<'_>) 
 /// is closed, held, waiting or assigned to another, or the request is invalid.
 pub fn claim(
     issue: &Issue,
-    ready: bool,
+    held_by: Option<&[Hold]>,
     request: &ClaimRequest,
     seen: &Observation<'_>,
 ) -> Result<(RowChange, Claim), LeaseRefusal> {
     request.validate(seen.moment)?;
     let claimant = request.claimant.trim();
     let taken_over = free_to_claim(issue, request, seen)?;
-    if taken_over.is_none() && !(ready && issue.status == Status::Open) {
+    if taken_over.is_none() && (held_by.is_some() || issue.status != Status::Open) {
         return refuse(
             FailureClass::LeaseContentionActive,
-            format!(
-                "issue {} is not ready (status {})",
-                issue.id,
-                issue.status.as_str()
-            ),
+            not_ready(issue, held_by.unwrap_or_default()),
         );
     }
     let (expires_at, deadline_ms) = request.term.resolve(seen.moment)?;
@@ -243,6 +241,20 @@ pub fn claim(
         taken_over,
     };
     Ok((change, claim))
+}
+
+/// Says why an issue is not ready.
+fn not_ready(issue: &Issue, held_by: &[Hold]) -> String {
+    let id = &issue.id;
+    if issue.status != Status::Open {
+        let status = issue.status.as_str();
+        return format!("issue {id} is not ready: its status is {status}");
+    }
+    if held_by.is_empty() {
+        return format!("issue {id} is not ready");
+    }
+    let holds: Vec<String> = held_by.iter().map(Hold::to_string).collect();
+    format!("issue {id} is not ready: it waits for {}", holds.join(", "))
 }
 
 fn next_generation(issue: &Issue, request: &ClaimRequest) -> Result<u64, LeaseRefusal> {

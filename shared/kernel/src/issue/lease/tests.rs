@@ -1,4 +1,5 @@
 use super::*;
+use crate::issue::graph::Hold;
 use crate::issue::{Issue, RowChange, Status};
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ const T0: &str = "2026-01-01T00:00:00Z";
 fn claimed(by: &str, with: Option<Holder>) -> (String, Claim) {
     let mut wish = request(by);
     wish.holder = with;
-    let (change, claim) = claim(&issue(OPEN), true, &wish, &seen(at(T0, 1_000), &alive)).unwrap();
+    let (change, claim) = claim(&issue(OPEN), None, &wish, &seen(at(T0, 1_000), &alive)).unwrap();
     (apply(OPEN, &change), claim)
 }
 
@@ -89,7 +90,7 @@ fn no_claim_succeeds_over_a_live_lease_not_even_its_own_name() {
     let (row, _) = claimed("w.1", None);
     let refusal = claim(
         &issue(&row),
-        true,
+        None,
         &request("w.1"),
         &seen(at("2026-01-01T00:00:59Z", 1_000), &alive),
     )
@@ -102,7 +103,7 @@ fn a_stale_lease_is_taken_over_at_once_and_its_assignee_counts_for_nothing() {
     let (row, _) = claimed("w.1", None);
     let (change, second) = claim(
         &issue(&row),
-        false,
+        Some(&[]),
         &request("w.2"),
         &seen(at("2026-01-01T00:01:00Z", 1_000), &alive),
     )
@@ -156,7 +157,7 @@ fn a_zombie_of_an_older_generation_can_change_nothing() {
     let later = at("2026-01-01T00:02:00Z", 1_000);
     // The same name claims again: owner and id are equal, the generation is not.
     let (change, second) =
-        claim(&issue(&row), true, &request("w.1"), &seen(later, &alive)).unwrap();
+        claim(&issue(&row), None, &request("w.1"), &seen(later, &alive)).unwrap();
     let row = apply(&row, &change);
     let now = issue(&row);
     assert_eq!(first.lease_id, second.lease_id);
@@ -178,7 +179,7 @@ fn release_restores_the_assignee_and_keeps_the_generation() {
     let row = r#"{"id":"x","status":"open","assignee":"ann"}"#;
     let mut wish = request("w.1");
     wish.assignees = AssigneeRule::Any;
-    let (change, first) = claim(&issue(row), true, &wish, &seen(at(T0, 0), &alive)).unwrap();
+    let (change, first) = claim(&issue(row), None, &wish, &seen(at(T0, 0), &alive)).unwrap();
     let row = apply(row, &change);
     let retry_at = "2026-01-01T00:10:00Z".parse().unwrap();
     let change = release(
@@ -194,7 +195,7 @@ fn release_restores_the_assignee_and_keeps_the_generation() {
     assert!(back.lease.is_none());
     let early = claim(
         &back,
-        true,
+        None,
         &wish,
         &seen(at("2026-01-01T00:09:59Z", 0), &alive),
     );
@@ -204,7 +205,7 @@ fn release_restores_the_assignee_and_keeps_the_generation() {
     );
     let (_, second) = claim(
         &back,
-        true,
+        None,
         &wish,
         &seen(at("2026-01-01T00:10:00Z", 0), &alive),
     )
@@ -275,23 +276,34 @@ fn every_refusal_has_its_class() {
     );
     let manual = r#"{"id":"x","status":"in_progress"}"#;
     assert_eq!(
-        claim(&issue(manual), true, &request("w"), &observed)
+        claim(&issue(manual), None, &request("w"), &observed)
             .unwrap_err()
             .class,
         FailureClass::LeaseContentionActive
     );
     assert_eq!(
-        claim(&issue(OPEN), true, &request(" "), &observed)
+        claim(&issue(OPEN), None, &request(" "), &observed)
             .unwrap_err()
             .class,
         FailureClass::LeaseInvalidAssignee
     );
-    assert_eq!(
-        claim(&issue(OPEN), false, &request("w"), &observed)
-            .unwrap_err()
-            .class,
-        FailureClass::LeaseContentionActive
-    );
+    let holds = [Hold::On("y".into()), Hold::OnMissing("z".into())];
+    for (row, held_by, message) in [
+        (
+            OPEN,
+            &holds,
+            "issue x is not ready: it waits for y, z (missing)",
+        ),
+        (
+            r#"{"id":"x","status":"blocked"}"#,
+            &holds,
+            "issue x is not ready: its status is blocked",
+        ),
+    ] {
+        let refusal = claim(&issue(row), Some(held_by), &request("w"), &observed).unwrap_err();
+        assert_eq!(refusal.class, FailureClass::LeaseContentionActive);
+        assert_eq!(refusal.detail, message);
+    }
 }
 
 #[test]
@@ -346,10 +358,10 @@ fn a_generation_is_above_every_one_that_is_known_and_never_wraps() {
     let mut wish = request("w");
     wish.generation_floor = 7;
     let observed = seen(at(T0, 0), &alive);
-    let (_, higher) = claim(&issue(OPEN), true, &wish, &observed).unwrap();
+    let (_, higher) = claim(&issue(OPEN), None, &wish, &observed).unwrap();
     assert_eq!(higher.generation, 8);
     let last = format!(r#"{{"id":"x","lease_generation":{}}}"#, u64::MAX);
-    let refusal = claim(&issue(&last), true, &request("w"), &observed).unwrap_err();
+    let refusal = claim(&issue(&last), None, &request("w"), &observed).unwrap_err();
     assert_eq!(refusal.class, FailureClass::LeaseInvalidPayload);
 }
 
