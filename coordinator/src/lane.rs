@@ -53,9 +53,9 @@ impl LaneHandle {
     ) -> std::io::Result<Self> {
         let (work, tasks) = bounded::<Task>(1);
         // Inside the batch's span, which is the caller's.
-        let span = tracing::error_span!("lane", worker = plan.worker_id);
+        let span = tracing::error_span!("lane", worker = plan.worker_id.as_str());
         let thread = std::thread::Builder::new()
-            .name(plan.worker_id.clone())
+            .name(plan.worker_id.to_string())
             .spawn(move || {
                 let _span = span.entered();
                 let current = std::cell::RefCell::new(None);

@@ -133,7 +133,7 @@ fn refused_lanes(arguments: &Arguments) -> Vec<RefusedLane> {
         .into_iter()
         .zip(1..)
         .map(|(worktree, number)| RefusedLane {
-            worker_id: format!("{prefix}.{number}"),
+            worker_id: format!("{prefix}.{number}").into(),
             worktree,
         })
         .collect()

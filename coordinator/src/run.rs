@@ -16,6 +16,7 @@ use harness_worker::settings::Settings;
 use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::Scope;
+use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::{Claimed, OutsideChange, StoreError, clock};
 use std::collections::BTreeMap;
@@ -137,7 +138,7 @@ pub fn run(
         opening,
         interrupt.clone(),
     )?);
-    let _span = tracing::error_span!("batch", id = batch.id()).entered();
+    let _span = tracing::error_span!("batch", id = batch.id().as_str()).entered();
     announce(&batch, plan.worktrees.len(), plan.started_ms, reporter);
     let mut shell = Shell {
         left_out: plan.left_out,
@@ -202,7 +203,7 @@ struct Shell<'a> {
     pass_wanted: bool,
     cycle_reported: Option<Vec<String>>,
     /// The last report of each issue, with the lane.
-    reports: BTreeMap<String, (LaneIndex, StepReport)>,
+    reports: BTreeMap<IssueId, (LaneIndex, StepReport)>,
     /// On CLOCK_BOOTTIME, which counts while the machine sleeps.
     started_ms: u64,
     /// Whether there is work that lanes must wait for.
@@ -222,7 +223,7 @@ impl Shell<'_> {
     ) -> Result<(), RunError> {
         let index = self.lanes.len();
         let plan = LanePlan {
-            worker_id: format!("{worker_prefix}.{}", index + 1),
+            worker_id: format!("{worker_prefix}.{}", index + 1).into(),
             worktree,
             index: index + 1,
             tolerate_cycle: self.batch.is_resumed(),
@@ -408,7 +409,7 @@ impl Shell<'_> {
     /// order, in one transaction.
     fn pass(&mut self) -> MachineEvent<Claimed> {
         let idle = self.machine.idle();
-        let workers: Vec<String> = idle
+        let workers: Vec<WorkerName> = idle
             .iter()
             .map(|lane| self.plans[*lane].worker_id.clone())
             .collect();
@@ -474,7 +475,7 @@ impl Shell<'_> {
 
     fn release(&self, claim: &Claimed) {
         self.batch.unreserve(&claim.claim);
-        self.batch.step_lost(&claim.claim.owner);
+        self.batch.step_lost(&claim.claim.owner.as_str().into());
         let released = self.batch.memory.release(
             &self.batch.lease_authority(),
             &claim.claim.issue_id,

@@ -87,14 +87,14 @@ mod tests {
             provider: "gemini".into(),
             until: at(100),
         };
-        account.observe(&provider_row("hb", &parked, at(10)));
-        account.observe(&breaker_row("hb", &BreakerChange::Closed, at(20)));
+        account.observe(&provider_row(&"hb".into(), &parked, at(10)));
+        account.observe(&breaker_row(&"hb".into(), &BreakerChange::Closed, at(20)));
         let opened = BreakerChange::Opened {
             class: "work_failed".into(),
             issues: Vec::new(),
             until: at(30),
         };
-        account.observe(&breaker_row("hb", &opened, at(20)));
+        account.observe(&breaker_row(&"hb".into(), &opened, at(20)));
         assert_eq!(
             told(&account, Some(EndedBy::StopAt), at(70)),
             [

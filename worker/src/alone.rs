@@ -7,6 +7,7 @@ use harness_worker::lane::Lane;
 use harness_worker::stderr::{baseline_told, failed, say};
 use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::WorkerName;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::deadline::Deadline;
 use premath_memory::{Claimed, OutsideChange, clock};
@@ -29,7 +30,7 @@ pub(crate) struct AloneOutcome {
 /// A single worker, with its output so far.
 pub(crate) struct Alone<'a> {
     batch: &'a Batch,
-    worker: [String; 1],
+    worker: [WorkerName; 1],
     /// On CLOCK_BOOTTIME, which counts while the machine sleeps.
     started_ms: u64,
     shortage_said: bool,
@@ -37,7 +38,7 @@ pub(crate) struct Alone<'a> {
 }
 
 impl<'a> Alone<'a> {
-    pub(crate) fn new(batch: &'a Batch, worker: &str) -> Self {
+    pub(crate) fn new(batch: &'a Batch, worker: &WorkerName) -> Self {
         Self {
             batch,
             worker: [worker.to_owned()],

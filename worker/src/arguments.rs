@@ -3,6 +3,7 @@
 use crate::gate::GateArgs;
 use crate::settings::LoopFlags;
 use clap::{Parser, Subcommand};
+use premath_kernel::json::id::WorkerName;
 use std::path::PathBuf;
 
 /// Work on ready issues in one git worktree
@@ -30,7 +31,7 @@ pub struct Arguments {
         env = "PREMATH_WORKER_ID",
         default_value = "worker.1"
     )]
-    pub worker_id: String,
+    pub worker_id: WorkerName,
     /// Set the number of this lane among those that share the machine
     #[arg(long, value_name = "N", env = "PREMATH_LANE_INDEX", default_value_t = 1,
           value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]

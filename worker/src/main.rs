@@ -64,8 +64,8 @@ fn run(arguments: &Arguments) -> u8 {
         Ok(batch) => Arc::new(batch),
         Err(error) => return failed(&error, error.hint(), error.exit_code()),
     };
-    let _batch = tracing::error_span!("batch", id = batch.id()).entered();
-    let _lane = tracing::error_span!("lane", worker = arguments.worker_id).entered();
+    let _batch = tracing::error_span!("batch", id = batch.id().as_str()).entered();
+    let _lane = tracing::error_span!("lane", worker = arguments.worker_id.as_str()).entered();
     announce(&batch);
     let (mut lane, boot) = match boot(&batch, arguments) {
         Ok(booted) => booted,

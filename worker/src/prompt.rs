@@ -5,6 +5,7 @@
 //! what a reader does not see, and never reaches a shell.
 
 use premath_kernel::json::canonical::{self, sha256_hex};
+use premath_kernel::json::id::StepId;
 use premath_kernel::json::plain::{visible, visible_line};
 use premath_memory::IssueRow;
 use serde_json::Value;
@@ -25,7 +26,7 @@ pub(crate) const DEFAULT_TEMPLATE: &str = include_str!("prompt_default.md");
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LastFailure {
     /// The step that failed.
-    pub(crate) step_id: String,
+    pub(crate) step_id: StepId,
     /// Its classes.
     pub(crate) classes: Vec<String>,
     /// The branch on which what it left is kept.
@@ -132,7 +133,7 @@ fn mark(row: &IssueRow, neighbours: &[Neighbour], last: Option<&LastFailure>) ->
         .map(|one| (&one.kind, &one.id, &one.found))
         .collect();
     let last = last.map(|last| {
-        let [step, out, err] = [&last.step_id, &last.stdout, &last.stderr];
+        let [step, out, err] = [last.step_id.as_str(), &last.stdout, &last.stderr];
         (step, &last.classes, &last.salvage, out, err)
     });
     let all = canonical::canonical(&(&row.text, neighbours, last));

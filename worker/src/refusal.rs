@@ -9,6 +9,7 @@ use crate::settings::{LoopFlags, SettingsError, absolute, roots_of};
 use crate::stderr::{failed, say};
 use crate::witness;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::record::session::{self, SessionState, SessionWrite};
 use premath_kernel::record::trajectory::{StepRow, batch_id, batch_refused_row};
@@ -24,7 +25,7 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedLane {
     /// Its worker.
-    pub worker_id: String,
+    pub worker_id: WorkerName,
     /// Its worktree.
     pub worktree: PathBuf,
 }
@@ -109,7 +110,7 @@ fn write_session(
     }
     let write = SessionWrite {
         state: SessionState::Stopped,
-        issue_id: Some(String::new()),
+        issue_id: Some(IssueId::default()),
         summary: Some(format!("refused before dispatch: {}", words(classes))),
         next_step: Some("correct the batch's authorisation".to_owned()),
         instruction_refs: Some(row.instruction_refs.clone()),

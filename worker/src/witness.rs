@@ -3,6 +3,7 @@
 
 use crate::supervisor::{Exit, ExitCause, StreamReport};
 use premath_kernel::json::canonical;
+use premath_kernel::json::id::StepId;
 use premath_kernel::json::token;
 use premath_kernel::policy::retry::{CommandEnd, EndCause};
 use premath_kernel::record::witness::{StreamFacts, TreeFacts};
@@ -22,7 +23,7 @@ pub(crate) struct Witness {
 /// Writes a witness document below a folder.
 pub(crate) fn write(
     folder: &Path,
-    step_id: &str,
+    step_id: &StepId,
     phase: &str,
     document: &impl Serialize,
 ) -> Result<Witness, StoreError> {

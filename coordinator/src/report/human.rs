@@ -7,6 +7,7 @@ use harness_worker::lane::BootReport;
 use harness_worker::stderr::{baseline_told, end_told};
 use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::WorkerName;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::landing::LandingMode;
 use premath_kernel::policy::target_sync::TargetSync;
@@ -72,7 +73,7 @@ impl<W: Write> HumanReporter<W> {
 
     fn lane_given_up(
         &mut self,
-        worker_id: &str,
+        worker_id: &WorkerName,
         worktree: &Path,
         class: FailureClass,
         detail: &str,
@@ -88,7 +89,7 @@ impl<W: Write> HumanReporter<W> {
         }
     }
 
-    fn lane_booted(&mut self, worker_id: &str, worktree: &Path, report: &BootReport) {
+    fn lane_booted(&mut self, worker_id: &WorkerName, worktree: &Path, report: &BootReport) {
         let mut text = format!("{worker_id} ready in {}", worktree.display());
         if let Some(branch) = &report.salvage {
             text.push_str(&format!(", leftover work saved on {branch}"));
@@ -223,7 +224,7 @@ mod tests {
     fn a_workers_name_does_nothing_to_a_terminal() {
         let mut reporter = HumanReporter::new(Vec::new());
         reporter.notice(&Notice::BaselineChecked {
-            worker_id: "w\u{1b}[2J\nforged.1",
+            worker_id: &"w\u{1b}[2J\nforged.1".into(),
             passes: true,
         });
         let said = String::from_utf8(reporter.into_inner()).unwrap();

@@ -7,6 +7,7 @@ use harness_worker::lane::BootReport;
 use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::canonical;
+use premath_kernel::json::id::WorkerName;
 use premath_kernel::json::plain::plain_json;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::breaker::BreakerChange;
@@ -189,7 +190,7 @@ fn batch_started<'a>(start: &BatchTerms<'a>) -> ProgressEvent<'a> {
 }
 
 fn lane_booted<'a>(
-    worker_id: &'a str,
+    worker_id: &'a WorkerName,
     worktree: &Path,
     report: &'a BootReport,
 ) -> ProgressEvent<'a> {
@@ -229,12 +230,12 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn ended<'a>(worker_id: &'a str, report: &'a StepReport) -> EndedStep<'a> {
+fn ended<'a>(worker_id: &'a WorkerName, report: &'a StepReport) -> EndedStep<'a> {
     let (ending, ending_detail) = match &report.ending {
         StepEnding::Closed => (Ending::Closed, None),
         StepEnding::Retry { at } => (Ending::Retry, at.map(premath_kernel::json::time::micros)),
         StepEnding::Blocked => (Ending::Blocked, None),
-        StepEnding::Discovered { follow_up } => (Ending::Discovered, Some(follow_up.clone())),
+        StepEnding::Discovered { follow_up } => (Ending::Discovered, Some(follow_up.to_string())),
         StepEnding::Stopped => (Ending::Stopped, None),
         StepEnding::LeaseLost => (Ending::LeaseLost, None),
         StepEnding::Interrupted => (Ending::Interrupted, None),

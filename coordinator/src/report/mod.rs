@@ -19,6 +19,7 @@ use harness_worker::lane::BootReport;
 use harness_worker::step::StepReport;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::{BatchId, IssueId, WorkerName};
 use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::landing::LandingRule;
 use premath_kernel::policy::room::Shortage;
@@ -35,7 +36,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct BatchTerms<'a> {
     /// Its id.
-    pub batch_id: &'a str,
+    pub batch_id: &'a BatchId,
     /// Whether it was cut before.
     pub resumed: bool,
     /// How many lanes it has.
@@ -62,7 +63,7 @@ pub enum Notice<'a> {
     /// A lane is ready.
     LaneBooted {
         /// The lane's worker.
-        worker_id: &'a str,
+        worker_id: &'a WorkerName,
         /// Its worktree.
         worktree: &'a Path,
         /// What boot found.
@@ -71,7 +72,7 @@ pub enum Notice<'a> {
     /// A lane gets no more work.
     LaneGivenUp {
         /// The lane's worker.
-        worker_id: &'a str,
+        worker_id: &'a WorkerName,
         /// Its worktree.
         worktree: &'a Path,
         /// Why.
@@ -84,14 +85,14 @@ pub enum Notice<'a> {
     /// A lane got an issue.
     Dispatched {
         /// The lane's worker.
-        worker_id: &'a str,
+        worker_id: &'a WorkerName,
         /// The claim.
         claim: &'a Claimed,
     },
     /// A step is over.
     StepEnded {
         /// The lane's worker.
-        worker_id: &'a str,
+        worker_id: &'a WorkerName,
         /// Its outcome.
         report: &'a StepReport,
     },
@@ -110,7 +111,7 @@ pub enum Notice<'a> {
     /// A lane found out whether the verification passes without any work.
     BaselineChecked {
         /// The lane's worker.
-        worker_id: &'a str,
+        worker_id: &'a WorkerName,
         /// Whether it does.
         passes: bool,
     },
@@ -159,7 +160,7 @@ pub struct JudgedTurn {
 #[derive(Debug)]
 pub struct Summary {
     /// The batch's id.
-    pub batch_id: String,
+    pub batch_id: BatchId,
     /// What its changes rested on.
     pub acts_under: ActsUnder,
     /// The exit code.
@@ -167,7 +168,7 @@ pub struct Summary {
     /// How long it took.
     pub elapsed: Duration,
     /// By issue: the last worker, the attempts in this batch, the last report.
-    pub issues: Vec<(String, u32, StepReport)>,
+    pub issues: Vec<(WorkerName, u32, StepReport)>,
     /// How many lanes had to be given up.
     pub lanes_lost: usize,
     /// A cycle among the active issues, where there is one.
@@ -191,7 +192,7 @@ pub struct Summary {
     /// The rows that changed outside a transaction and are not accepted.
     pub foreign_rows: Vec<ForeignRow>,
     /// By issue that did not close: its turn as it was judged, where it was.
-    pub judged: BTreeMap<String, JudgedTurn>,
+    pub judged: BTreeMap<IssueId, JudgedTurn>,
     /// The open issues that something holds, and what it is, by id.
     pub waiting: Vec<(String, Vec<String>)>,
     /// The file that this is kept in, as text.

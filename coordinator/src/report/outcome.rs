@@ -59,7 +59,7 @@ fn issues(summary: &Summary) -> Vec<String> {
             plain(&report.issue_id).into_owned(),
             ending(report),
             attempts.to_string(),
-            worker.clone(),
+            worker.to_string(),
             class.map_or_else(|| "-".to_owned(), |class| plain(class).into_owned()),
             kept_at(report),
         ]);

@@ -8,6 +8,7 @@ use harness_worker::batch::{Admitted, SupervisionChange};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::BootError;
 use harness_worker::step::StepReport;
+use premath_kernel::json::id::WorkerName;
 use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::provider::ProviderChange;
 use premath_memory::{Claimed, clock};
@@ -45,7 +46,7 @@ impl Shell<'_> {
     }
 
     /// Takes a step's end in, for the steps to come.
-    pub(super) fn take_in(&mut self, worker_id: &str, report: &StepReport) {
+    pub(super) fn take_in(&mut self, worker_id: &WorkerName, report: &StepReport) {
         match self.batch.step_ended(worker_id, &report.for_batch()) {
             Ok(changes) => changes.iter().for_each(|change| self.change(change)),
             Err(error) => self.lose_store(&chain(&error)),

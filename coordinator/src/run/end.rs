@@ -8,6 +8,7 @@ use harness_worker::exit::{self, LoopEnd};
 use harness_worker::step::StepReport;
 use premath_kernel::issue::Status;
 use premath_kernel::issue::graph::Hold;
+use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::LandingCheck;
 use premath_kernel::turn::broken_at;
@@ -113,8 +114,8 @@ impl Shell<'_> {
     /// Takes the reports, by issue, with worker and attempts.
     fn worked_on(
         &mut self,
-        endings: &BTreeMap<String, (u32, Option<bool>)>,
-    ) -> Vec<(String, u32, StepReport)> {
+        endings: &BTreeMap<IssueId, (u32, Option<bool>)>,
+    ) -> Vec<(WorkerName, u32, StepReport)> {
         let reports = std::mem::take(&mut self.reports).into_values();
         let with_worker = |(lane, report): (LaneIndex, StepReport)| {
             let attempts = endings.get(&report.issue_id).map_or(0, |(failed, ended)| {
@@ -127,7 +128,7 @@ impl Shell<'_> {
 }
 
 /// Returns the turns of the issues that did not close, where they were judged.
-fn judged_turns(summary: &Summary, roots: &MemoryRoots) -> BTreeMap<String, JudgedTurn> {
+fn judged_turns(summary: &Summary, roots: &MemoryRoots) -> BTreeMap<IssueId, JudgedTurn> {
     let reports = summary.issues.iter().map(|(_, _, report)| report);
     let open = reports.filter(|report| !report.succeeded());
     open.filter_map(|report| Some((report.issue_id.clone(), judged(report, roots)?)))

@@ -7,6 +7,7 @@ use premath_kernel::authority::ModeError;
 use premath_kernel::authority::instruction::{BindingError, BindingFault};
 use premath_kernel::authority::transport::PayloadError;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::escalation::IssueContextError;
 use premath_kernel::policy::retry::PolicyError;
 use premath_kernel::policy::trust::TrustError;
@@ -66,15 +67,15 @@ pub(crate) enum CliError {
     #[error("this server is bound to the lease of issue {issue}: only the harness changes issues")]
     BoundToLease {
         /// The issue of the lease.
-        issue: String,
+        issue: IssueId,
     },
     /// The server serves a step of another issue.
     #[error("this server is bound to the lease of issue {issue}, not of {asked}")]
     BoundToAnother {
         /// The issue of the lease.
-        issue: String,
+        issue: IssueId,
         /// The issue that was named.
-        asked: String,
+        asked: IssueId,
     },
     /// The arguments of a tool do not fit its schema.
     #[error("invalid arguments for {tool}: {detail}")]

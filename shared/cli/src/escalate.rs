@@ -12,6 +12,7 @@ use clap::Args;
 use premath_evidence::{EscalationFacts, TurnPolicies, escalation_right};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::IssueId;
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::policy::escalation::{IssueContext, IssueContextError};
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome, decide};
@@ -98,7 +99,7 @@ impl EscalateArgs {
             true => Trajectory::open(&trajectory)?.rows()?,
             false => Vec::new(),
         };
-        let floor = |issue: &str| generation_floor(&rows, issue);
+        let floor = |issue: &IssueId| generation_floor(&rows, issue);
         let due = Due {
             classes: &classes,
             decision: &decision,
@@ -119,7 +120,7 @@ impl EscalateArgs {
         };
         let row = escalation_row(
             self.assignee.trim(),
-            context.as_ref().map(|context| context.issue_id.as_str()),
+            context.as_ref().map(|context| &context.issue_id),
             &decision,
             result.as_ref().map_err(|_| failed.as_slice()),
         );
@@ -136,7 +137,7 @@ impl EscalateArgs {
         path: &Path,
         active: &RetryPolicyFile,
         due: &Due<'_>,
-        floor: &dyn Fn(&str) -> u64,
+        floor: &dyn Fn(&IssueId) -> u64,
     ) -> Result<(Option<IssueContext>, HandedUp), Failed> {
         let Due {
             classes,

@@ -7,6 +7,7 @@ use crate::session::given;
 use crate::terminal::{plain, table};
 use clap::{Args, Subcommand, ValueEnum};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::IssueId;
 use premath_kernel::record::feature::{FeatureLedger, FeatureStatus, FeatureWrite, LedgerFinding};
 use premath_memory::{clock, projection};
 use schemars::JsonSchema;
@@ -220,7 +221,7 @@ fn listed(ledger: &FeatureLedger) -> String {
             [
                 feature.feature_id.clone(),
                 feature.status.clone(),
-                feature.issue_id.clone().unwrap_or_else(|| "-".to_owned()),
+                feature.issue_id.as_deref().unwrap_or("-").to_owned(),
                 feature.summary.clone().unwrap_or_default(),
             ]
         })
@@ -238,7 +239,7 @@ impl WriteArgs {
         let write = FeatureWrite {
             feature_id: self.feature_id,
             status: self.status.map(FeatureStatus::from),
-            issue_id: self.issue_id,
+            issue_id: self.issue_id.map(IssueId::from),
             summary: self.summary,
             session_ref: self.session_ref,
             instruction_refs: given(self.instruction_refs),

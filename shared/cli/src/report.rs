@@ -4,6 +4,7 @@ use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::terminal::{plain, table};
 use clap::Args;
+use premath_kernel::json::id::BatchId;
 use premath_kernel::json::stamp::Stamp;
 use premath_memory::report::{self, KeptReport};
 use premath_memory::roots::MemoryRoots;
@@ -49,7 +50,7 @@ pub(crate) struct ReportsAnswer {
 #[serde(rename_all = "camelCase")]
 struct ReportItem {
     /// The batch.
-    batch_id: String,
+    batch_id: BatchId,
     /// The file.
     path: String,
     /// When it was written.
@@ -85,7 +86,7 @@ impl ReportArgs {
 
     fn shown(&self, kept: &[KeptReport], folder: &Path) -> Result<Answer, CliError> {
         let found = match &self.batch {
-            Some(id) => kept.iter().find(|report| report.batch_id == *id),
+            Some(id) => kept.iter().find(|report| *report.batch_id == **id),
             None => kept.first(),
         };
         let Some(found) = found else {
@@ -116,7 +117,7 @@ fn listed(kept: &[KeptReport]) -> Answer {
         .iter()
         .map(|item| {
             [
-                item.batch_id.clone(),
+                item.batch_id.to_string(),
                 item.written_at.as_str().to_owned(),
                 item.path.clone(),
             ]

@@ -127,9 +127,9 @@ fn answer(session: &Session) -> Answer {
         session.state.as_str()
     );
     for (name, value) in [
-        ("issue", &session.issue_id),
-        ("summary", &session.summary),
-        ("next step", &session.next_step),
+        ("issue", session.issue_id.as_deref()),
+        ("summary", session.summary.as_deref()),
+        ("next step", session.next_step.as_deref()),
     ] {
         if let Some(value) = value {
             let _ = writeln!(text, "{name:<10}{}", plain(value));
@@ -189,7 +189,7 @@ impl WriteArgs {
                 StateArg::Active => SessionState::Active,
                 StateArg::Stopped => SessionState::Stopped,
             },
-            issue_id: self.issue_id,
+            issue_id: self.issue_id.map(Into::into),
             summary: self.summary,
             next_step: self.next_step,
             instruction_refs: given(self.instruction_refs),
@@ -241,9 +241,9 @@ impl BootstrapArgs {
             plain(&start.session_id)
         );
         for (name, value) in [
-            ("issue", &start.resume_issue_id),
-            ("next step", &start.next_step),
-            ("feature", &start.next_feature_id),
+            ("issue", start.resume_issue_id.as_deref()),
+            ("next step", start.next_step.as_deref()),
+            ("feature", start.next_feature_id.as_deref()),
         ] {
             if let Some(value) = value {
                 let _ = writeln!(text, "{name:<10}{}", plain(value));

@@ -154,7 +154,8 @@ impl AppendArgs {
             .issue_id
             .as_deref()
             .map(text)
-            .filter(|id| !id.is_empty());
+            .filter(|id| !id.is_empty())
+            .map(Into::into);
         row.instruction_refs = given(self.instruction_refs).unwrap_or_default();
         row.witness_refs = given(self.witness_refs).unwrap_or_default();
         row.lineage_refs = given(self.lineage_refs).unwrap_or_default();
@@ -193,7 +194,7 @@ impl QueryArgs {
             .map(|row| {
                 [
                     row.finished_at.as_str().to_owned(),
-                    row.step_id.clone(),
+                    row.step_id.to_string(),
                     row.action.clone(),
                     match &row.world {
                         Some(world) => format!("{} ({world})", row.result_class),

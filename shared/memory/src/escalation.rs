@@ -12,6 +12,7 @@ use premath_kernel::issue::dispatch::is_follow_up;
 use premath_kernel::issue::lease::{
     self, AssigneeRule, Claim, ClaimRequest, LeaseKey, LeaseRefusal, LeaseState, TTL_MIN, Term,
 };
+use premath_kernel::json::id::IssueId;
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::escalation::{
@@ -27,7 +28,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Escalation<'a> {
     /// The issue.
-    pub issue_id: &'a str,
+    pub issue_id: &'a IssueId,
     /// Who escalates: the lease's owner.
     pub claimant: &'a str,
     /// The process that holds the lease; a loop's only.
@@ -48,7 +49,7 @@ pub enum CarriedOut {
     /// The issue is blocked.
     Blocked,
     /// A follow-up was filed: its id.
-    Discovered(String),
+    Discovered(IssueId),
     /// The action changes nothing.
     Nothing,
 }
@@ -153,7 +154,7 @@ impl IssueMemory {
                 && lease::state(Some(&row.issue), &seen) == LeaseState::Active;
             is_own.then(|| Claimed {
                 claim: Claim {
-                    issue_id: escalation.issue_id.into(),
+                    issue_id: escalation.issue_id.clone(),
                     owner: lease.owner.to_string(),
                     lease_id: (&*lease.lease_id).into(),
                     generation: lease.generation,
@@ -193,12 +194,12 @@ impl IssueMemory {
         let right = grant(&step).map_err(ChangeError::Refused)?;
         let witness_ref = right.as_ref().map(EscalationRight::witness_ref);
         let title = claimed.row.text_of("title");
-        let step_id = step.step_id();
+        let (step_id, worker_id) = (step.step_id(), &step.worker_id);
         let report = EscalationReport {
             issue_id: escalation.issue_id,
             issue_title: &title,
             step_id: &step_id,
-            worker_id: escalation.claimant,
+            worker_id,
             decision: escalation.decision,
             failure_classes: escalation.failure_classes,
             witness_refs: escalation.witness_refs,
@@ -215,7 +216,7 @@ impl IssueMemory {
             }
             Some(EscalationRight::ToDiscover(ready)) => {
                 let new = NewIssue::follow_up(&report, &claimed.row.issue);
-                CarriedOut::Discovered(self.discover(ready, new)?.issue.id.to_string())
+                CarriedOut::Discovered(self.discover(ready, new)?.issue.id.as_ref().into())
             }
         };
         Ok(HandedUp {
@@ -249,7 +250,7 @@ pub fn session_source(path: &Path) -> SessionSource {
 /// `escalation_failed` where it was not. Neither counts as success.
 pub fn escalation_row(
     claimant: &str,
-    issue_id: Option<&str>,
+    issue_id: Option<&IssueId>,
     decision: &Decision,
     outcome: Result<&HandedUp, &[String]>,
 ) -> StepRow {
@@ -269,11 +270,11 @@ pub fn escalation_row(
         Err(classes) => classes.to_vec(),
     };
     let mut row = StepRow::new(step_id, action::ESCALATION, result, now);
-    row.issue_id = issue_id.map(str::to_owned);
+    row.issue_id = issue_id.cloned();
     row.started_at = Some(Stamp::at(now));
     row.failure_classes = failure_classes;
     row.generation = step.map(|step| step.generation);
-    row.worker_id = Some(claimant.to_owned());
+    row.worker_id = Some(claimant.into());
     row.retry = Some(RetryRecord::from(decision));
     row.witness_refs = witness.into_iter().collect();
     row

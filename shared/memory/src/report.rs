@@ -5,6 +5,7 @@ use crate::artifact;
 use crate::error::StoreError;
 use crate::roots::MemoryRoots;
 use jiff::Timestamp;
+use premath_kernel::json::id::BatchId;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ const EXTENSION: &str = ".txt";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptReport {
     /// The batch.
-    pub batch_id: String,
+    pub batch_id: BatchId,
     /// The file.
     pub path: PathBuf,
     /// When it was written.
@@ -23,7 +24,7 @@ pub struct KeptReport {
 }
 
 /// Names the file of a batch's report.
-pub fn path(roots: &MemoryRoots, batch_id: &str) -> PathBuf {
+pub fn path(roots: &MemoryRoots, batch_id: &BatchId) -> PathBuf {
     roots.reports.join(format!("{batch_id}{EXTENSION}"))
 }
 
@@ -62,7 +63,7 @@ pub fn list(roots: &MemoryRoots) -> Result<Vec<KeptReport>, StoreError> {
         let at = at.and_then(|at| Timestamp::try_from(at).ok());
         if meta.is_file() && !batch_id.is_empty() {
             found.push(KeptReport {
-                batch_id: batch_id.to_owned(),
+                batch_id: batch_id.into(),
                 path: entry.path(),
                 at: at.unwrap_or(Timestamp::UNIX_EPOCH),
             });
@@ -95,7 +96,7 @@ mod tests {
         assert!(list(&roots).unwrap().is_empty());
         // A batch that began first and was taken up again may end last.
         for (batch, second) in [("hb1_a", 3), ("hb1_b", 1), ("hb1_c", 1)] {
-            let path = path(&roots, batch);
+            let path = path(&roots, &batch.into());
             keep(&path, "an earlier one").unwrap();
             keep(&path, batch).unwrap();
             let mode = fs::metadata(&path).unwrap().permissions().mode();

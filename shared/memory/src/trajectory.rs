@@ -9,6 +9,7 @@ use crate::error::StoreError;
 use crate::journal::{Journal, JournalLine, Refreshed, Tail};
 use crate::lock::{LOCK_WAIT, LockFile};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::StepId;
 use premath_kernel::record::trajectory::{Chain, ChainHead, StepRow, TrajectoryError, action};
 use std::collections::HashSet;
 use std::error::Error;
@@ -160,12 +161,12 @@ impl Trajectory {
     /// # Errors
     ///
     /// [`TrajectoryFileError::Store`].
-    pub fn has_step(&self, step_id: &str) -> Result<bool, TrajectoryFileError> {
+    pub fn has_step(&self, step_id: &StepId) -> Result<bool, TrajectoryFileError> {
         let mut state = self.state();
         if self.path.exists() {
             state.refresh(Tail::Peek)?;
         }
-        Ok(state.steps.contains(step_id))
+        Ok(state.steps.contains(step_id.as_str()))
     }
 
     /// Reads all rows in the order of the file.
@@ -218,7 +219,7 @@ impl State {
                 if let Some(row) = row
                     && row.action == action::WORKER_LOOP
                 {
-                    steps.insert(row.step_id.into());
+                    steps.insert(String::from(row.step_id).into());
                 }
                 Ok(())
             },
@@ -276,7 +277,7 @@ mod tests {
         assert!(!b.append_if_absent(&row("s1")).unwrap());
         assert!(b.append_if_absent(&row("s2")).unwrap());
         b.append(&row("s2")).unwrap();
-        assert!(a.has_step("s2").unwrap());
+        assert!(a.has_step(&"s2".into()).unwrap());
         assert_eq!(a.rows().unwrap().len(), 3);
     }
 

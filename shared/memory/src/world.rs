@@ -8,6 +8,7 @@ use crate::projection;
 use crate::roots::MemoryRoots;
 use premath_kernel::authority::instruction::InstructionPolicy;
 use premath_kernel::json::canonical::{canonical_value, sha256_hex, value_of};
+use premath_kernel::json::id::StepId;
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::json::token::encode;
 use premath_kernel::record::world::{
@@ -89,7 +90,7 @@ impl LocalWorld {
     /// Writes a crossing's witness into the world; returns its reference.
     fn keep(
         &self,
-        step_id: &str,
+        step_id: &StepId,
         phase: &str,
         other: &str,
         witness: &impl Serialize,

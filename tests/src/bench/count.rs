@@ -227,7 +227,7 @@ fn land(times: usize) -> Result<(), Wrong> {
     let mut queue = LandingQueue::new(LANES);
     for round in 0..times / LANES {
         let joined: Vec<_> = (0..LANES)
-            .map(|lane| queue.join(2, &format!("bench-{round}-{lane}")))
+            .map(|lane| queue.join(2, &format!("bench-{round}-{lane}").into()))
             .collect();
         for &ticket in &joined {
             let QueueStep::Try(ahead) = queue.next(ticket, true) else {

@@ -104,7 +104,7 @@ impl Figures {
 /// Everything that a landing does but for the verification and the close.
 fn land(landing: &Landing, tree: &Tree, tip: &str, work: &str) -> Result<(), Wrong> {
     let turn = landing.try_lock()?;
-    if turn.is_none() || landing.landed("bench")?.is_some() || landing.tip()? != tip {
+    if turn.is_none() || landing.landed(&"bench".into())?.is_some() || landing.tip()? != tip {
         return Err(Wrong::because("the target is not free"));
     }
     let Merged::Clean(merged) = tree.merged(tip, work)? else {
@@ -113,11 +113,11 @@ fn land(landing: &Landing, tree: &Tree, tip: &str, work: &str) -> Result<(), Wro
     if merged != tree.clean_state()?.tree {
         return Err(Wrong::because("the work is not what the lane holds"));
     }
-    landing.mark("bench", 1, work)?;
+    landing.mark(&"bench".into(), 1, work)?;
     if landing.advance(tip, work, "bench")? != Advance::Done {
         return Err(Wrong::because("the target moved"));
     }
-    landing.unmark("bench");
+    landing.unmark(&"bench".into());
     Ok(())
 }
 

@@ -382,14 +382,14 @@ const OF_COMMITS: &[Lie] = &[
         "the trailers name another issue",
         LieCode::TrailerDisagrees,
         |copied| {
-            copied.forge_trailers(|trailers| trailers.issue = "a".to_owned());
+            copied.forge_trailers(|trailers| trailers.issue = "a".into());
         },
     ),
     (
         "the trailers name another step",
         LieCode::TrailerDisagrees,
         |copied| {
-            copied.forge_trailers(|trailers| trailers.step = "worker.1.a.1".to_owned());
+            copied.forge_trailers(|trailers| trailers.step = "worker.1.a.1".into());
         },
     ),
     (

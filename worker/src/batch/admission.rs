@@ -2,6 +2,7 @@
 
 use super::{Batch, BatchError};
 use premath_kernel::issue::lease;
+use premath_kernel::json::id::WorkerName;
 use premath_kernel::policy::admission::{Admission, Seated, Waiting};
 use premath_kernel::policy::room::{Room, Shortage};
 use premath_memory::{Claimed, StoreError, TrajectoryFileError, clock};
@@ -30,7 +31,7 @@ impl Batch {
     /// # Errors
     ///
     /// [`BatchError`].
-    pub fn admit(&self, workers: &[String]) -> Result<Admitted, BatchError> {
+    pub fn admit(&self, workers: &[WorkerName]) -> Result<Admitted, BatchError> {
         let room = self.room();
         let now = clock::now().wall;
         let mut pass = self.admission().pass(workers, &room, now);
@@ -40,7 +41,7 @@ impl Batch {
             if round.is_empty() {
                 break;
             }
-            let names: Vec<String> = round.iter().map(|s| workers[s.worker].clone()).collect();
+            let names: Vec<WorkerName> = round.iter().map(|s| workers[s.worker].clone()).collect();
             let found = self.claim_next(&names)?;
             for (seated, claim) in round.into_iter().zip(found) {
                 let Seated { worker, .. } = seated;
@@ -85,14 +86,14 @@ impl Batch {
 
     /// Returns the provider that a worker's lane uses now: its own, or a
     /// fallback while its own is parked; `None` where the lane waits.
-    pub fn provider_of(&self, worker: &str) -> Option<String> {
+    pub fn provider_of(&self, worker: &WorkerName) -> Option<String> {
         let admission = self.admission();
         let provider = admission.provider_of(worker, clock::now().wall);
         provider.map(str::to_owned)
     }
 
     /// Returns whether a worker would get a claim now.
-    fn has_work_for(&self, worker: &str) -> Result<bool, StoreError> {
+    fn has_work_for(&self, worker: &WorkerName) -> Result<bool, StoreError> {
         let left_out = self.left_out();
         let wish = self.wish(worker);
         let seen = clock::observe();

@@ -5,6 +5,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::dispatch::awaited_retry;
 use premath_kernel::issue::handoff::{Handoff, StepEnd};
 use premath_kernel::issue::lease::{self, Claim, ClaimRequest, LeaseKey, LeaseState, Term};
+use premath_kernel::json::id::{IssueId, StepId, WorkerName};
 use premath_kernel::json::reference::{self, LeaseHandoff};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::trajectory::take_over_row;
@@ -18,7 +19,7 @@ impl Batch {
     /// # Errors
     ///
     /// [`BatchError`].
-    pub fn claim_next(&self, workers: &[String]) -> Result<Vec<Option<Claimed>>, BatchError> {
+    pub fn claim_next(&self, workers: &[WorkerName]) -> Result<Vec<Option<Claimed>>, BatchError> {
         let wishes = workers.iter().map(|worker| self.wish(worker)).collect();
         let scope = ClaimScope {
             selection: self.settings.selection.clone(),
@@ -42,11 +43,11 @@ impl Batch {
             self.reached(Boundary::Claimed);
         }
         for claimed in claims.iter().flatten() {
-            let issue_id = claimed.claim.issue_id.to_string();
+            let issue_id = claimed.claim.issue_id.clone();
             self.knowledge().dispatched.insert(issue_id);
             if let Some(before) = &claimed.claim.taken_over {
                 let issue = &claimed.claim.issue_id;
-                let step = format!("{}.{issue}.{}", before.owner, before.generation);
+                let step = StepId::from(format!("{}.{issue}.{}", before.owner, before.generation));
                 // A step that could still say how it ended has its row.
                 if self.trajectory.has_step(&step)? {
                     continue;
@@ -76,7 +77,7 @@ impl Batch {
     }
 
     /// Returns the issues that no claim of this batch takes now.
-    pub(super) fn left_out(&self) -> BTreeSet<String> {
+    pub(super) fn left_out(&self) -> BTreeSet<IssueId> {
         // Read at one moment: a step that ends between two reads would be
         // missed by both.
         let knowledge = self.knowledge();
@@ -93,7 +94,7 @@ impl Batch {
     /// # Errors
     ///
     /// [`StoreError`].
-    pub fn next_retry(&self, worker: &str) -> Result<Option<jiff::Timestamp>, StoreError> {
+    pub fn next_retry(&self, worker: &WorkerName) -> Result<Option<jiff::Timestamp>, StoreError> {
         let left_out = self.left_out();
         let touched = self.endings();
         let wish = self.wish(worker);
@@ -112,9 +113,9 @@ impl Batch {
     }
 
     /// What a worker wishes for.
-    pub fn wish(&self, worker: &str) -> ClaimRequest {
+    pub fn wish(&self, worker: &WorkerName) -> ClaimRequest {
         ClaimRequest {
-            claimant: worker.to_owned(),
+            claimant: worker.to_string(),
             lease_id: None,
             term: Term::Ttl(self.settings.lease_ttl),
             assignees: self.settings.assignees.clone(),
@@ -128,7 +129,7 @@ impl Batch {
     pub(super) fn release_used_up(&self) -> Result<(), BatchError> {
         let seen = clock::observe();
         let used_up = self.used_up();
-        let held: Vec<(String, LeaseKey)> = self.memory.view(|view| {
+        let held: Vec<(IssueId, LeaseKey)> = self.memory.view(|view| {
             view.leased()
                 .filter(|row| {
                     used_up.contains(&*row.issue.id)
@@ -141,7 +142,7 @@ impl Batch {
                         owner: Some(held.owner.to_string()),
                         generation: Some(row.issue.lease_generation),
                     };
-                    Some((row.issue.id.to_string(), key))
+                    Some((IssueId::from(&*row.issue.id), key))
                 })
                 .collect()
         })?;
@@ -163,7 +164,7 @@ impl Batch {
         &self,
         claim: &Claim,
         end: StepEnd,
-        worker_id: &str,
+        worker_id: &WorkerName,
     ) -> Result<(Handoff, String), StoreError> {
         self.memory.view(|view| {
             let issue = view.issue(&claim.issue_id);

@@ -2,13 +2,14 @@
 
 use super::Batch;
 use crate::prompt::{LastFailure, Neighbour};
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::landing::verification_rounds;
 use premath_memory::{IssueRow, StoreError};
 
 /// The last step of an issue that failed in this batch.
 #[derive(Clone, Debug)]
 pub(super) struct FailedStep {
-    pub(super) step_id: String,
+    pub(super) step_id: StepId,
     pub(super) classes: Vec<String>,
     pub(super) salvage: Option<String>,
 }
@@ -33,7 +34,7 @@ impl Batch {
 
     /// Returns the last failure of an issue with the end of what was reported,
     /// for the prompt of the next attempt.
-    pub(crate) fn last_failure(&self, issue_id: &str) -> Option<LastFailure> {
+    pub(crate) fn last_failure(&self, issue_id: &IssueId) -> Option<LastFailure> {
         let failed = self.knowledge().failures.get(issue_id).cloned()?;
         let read = |phase: &str, extension: &str| {
             let folder = &self.settings.roots.streams;

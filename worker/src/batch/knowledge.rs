@@ -5,6 +5,7 @@ use super::Batch;
 use super::failure::FailedStep;
 use premath_kernel::issue::Issue;
 use premath_kernel::issue::dispatch::{Discoveries, Discovery, is_follow_up};
+use premath_kernel::json::id::{BatchId, IssueId};
 use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::record::event::LandingCheck;
 use premath_kernel::record::trajectory::{Account, BatchHistory, StepRow, action};
@@ -17,18 +18,18 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(super) struct Knowledge {
     pub(super) history: BatchHistory,
-    pub(super) failures: BTreeMap<String, FailedStep>,
+    pub(super) failures: BTreeMap<IssueId, FailedStep>,
     /// Issues that a lane of this process was given and that have no row for
     /// it yet: released, they look claimable before the history knows why not.
-    pub(super) dispatched: BTreeSet<String>,
+    pub(super) dispatched: BTreeSet<IssueId>,
     /// The highest generation of each issue that has a row: issue memory may
     /// have been taken back to an older version since.
-    pub(super) generations: Arc<BTreeMap<String, u64>>,
+    pub(super) generations: Arc<BTreeMap<IssueId, u64>>,
     /// What steps of this batch filed.
     pub(super) discoveries: Discoveries,
     /// What landed of each issue whose last step ended well, and in which
     /// batch that was.
-    pub(super) landings: BTreeMap<String, (Option<String>, Option<LandingRecord>)>,
+    pub(super) landings: BTreeMap<IssueId, (Option<BatchId>, Option<LandingRecord>)>,
     /// What this batch used and waited for.
     pub(super) account: Account,
 }
@@ -47,10 +48,10 @@ impl Knowledge {
     }
 
     /// Returns the issues that are not to be dispatched again in a batch.
-    pub(super) fn used_up(&self, batch: &str) -> BTreeSet<String> {
+    pub(super) fn used_up(&self, batch: &BatchId) -> BTreeSet<IssueId> {
         self.history
             .batch(batch)
-            .map(|batch| batch.used_up().into_iter().map(str::to_owned).collect())
+            .map(|batch| batch.used_up().into_iter().cloned().collect())
             .unwrap_or_default()
     }
 
@@ -68,8 +69,8 @@ impl Knowledge {
     }
 
     /// Records what a row reports about what its batch used.
-    pub(super) fn note_account(&mut self, row: &StepRow, batch: &str) {
-        if row.batch_id.as_deref() == Some(batch) {
+    pub(super) fn note_account(&mut self, row: &StepRow, batch: &BatchId) {
+        if row.batch_id.as_ref() == Some(batch) {
             self.account.observe(row);
         }
     }
@@ -112,13 +113,13 @@ impl Knowledge {
 
 impl Batch {
     /// Records an issue that a step filed.
-    pub(crate) fn note_filed(&self, filed: &Issue, parent: &str) {
+    pub(crate) fn note_filed(&self, filed: &Issue, parent: &IssueId) {
         // One that was there before is as it was.
-        if filed.lease_generation > 0 || self.attempts(&filed.id) > 0 {
+        if filed.lease_generation > 0 || self.attempts(&IssueId::from(&*filed.id)) > 0 {
             return;
         }
         self.knowledge().discoveries.note(Discovery {
-            issue_id: filed.id.to_string(),
+            issue_id: IssueId::from(&*filed.id),
             parent: parent.to_owned(),
             follow_up: is_follow_up(filed),
         });
@@ -151,13 +152,13 @@ impl Batch {
         let landings = self.knowledge().landings.clone();
         let ours = landings
             .iter()
-            .filter(|(_, (batch, _))| batch.as_deref() == Some(&self.id))
+            .filter(|(_, (batch, _))| batch.as_ref() == Some(&self.id))
             .map(|(issue, (_, record))| (issue.as_str(), record.as_ref()));
         self.landing.check(ours).map(Some)
     }
 
     /// Returns how many attempts of an issue failed by themselves so far.
-    pub fn attempts(&self, issue_id: &str) -> u32 {
+    pub fn attempts(&self, issue_id: &IssueId) -> u32 {
         self.knowledge()
             .history
             .batch(&self.id)
@@ -165,12 +166,12 @@ impl Batch {
     }
 
     /// Returns the issues that are not to be dispatched again in this batch.
-    pub fn used_up(&self) -> BTreeSet<String> {
+    pub fn used_up(&self) -> BTreeSet<IssueId> {
         self.knowledge().used_up(&self.id)
     }
 
     /// Returns, by issue, whether its last step in this batch ended well.
-    pub fn endings(&self) -> BTreeMap<String, (u32, Option<bool>)> {
+    pub fn endings(&self) -> BTreeMap<IssueId, (u32, Option<bool>)> {
         self.knowledge()
             .history
             .batch(&self.id)

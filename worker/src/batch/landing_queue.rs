@@ -8,6 +8,7 @@
 use super::Batch;
 use crate::interrupt::Interrupt;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::landing_queue::{LandingQueue, QueueStep, Ticket};
 use premath_kernel::policy::retry;
 use premath_memory::LandingLock;
@@ -94,7 +95,7 @@ impl SharedQueue {
 
 impl Batch {
     /// Adds finished work to the landing queue.
-    pub(crate) fn join_landing(&self, priority: i64, issue_id: &str) -> LandingPlace<'_> {
+    pub(crate) fn join_landing(&self, priority: i64, issue_id: &IssueId) -> LandingPlace<'_> {
         let joined = |state: &mut QueueState| state.queue.join(priority, issue_id);
         LandingPlace {
             batch: self,
@@ -113,7 +114,7 @@ impl Batch {
 #[must_use = "a reservation ends when it is dropped"]
 pub(crate) struct LandingReservation<'a> {
     batch: &'a Batch,
-    issue_id: String,
+    issue_id: IssueId,
 }
 
 impl fmt::Debug for LandingReservation<'_> {
@@ -133,7 +134,7 @@ impl Drop for LandingReservation<'_> {
 
 impl Batch {
     /// Reserves the next landing for an issue; `None` where another has it.
-    pub(crate) fn reserve_landing(&self, issue_id: &str) -> Option<LandingReservation<'_>> {
+    pub(crate) fn reserve_landing(&self, issue_id: &IssueId) -> Option<LandingReservation<'_>> {
         let reserve = |state: &mut QueueState| state.queue.reserve(issue_id);
         let reserved = self.landing_queue.change(reserve);
         reserved.then(|| LandingReservation {
@@ -144,7 +145,7 @@ impl Batch {
 
     /// Returns whether an attempt that begins now is the last one of an issue
     /// whose work conflicted: one more conflict would block it.
-    pub(crate) fn is_last_after_conflict(&self, issue_id: &str) -> bool {
+    pub(crate) fn is_last_after_conflict(&self, issue_id: &IssueId) -> bool {
         let conflict = FailureClass::LandingConflict.as_str();
         let conflicted = self
             .knowledge()

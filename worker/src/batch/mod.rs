@@ -33,6 +33,7 @@ use landing_queue::SharedQueue;
 pub(crate) use landing_queue::{Assumption, LandingPlace, LandingReservation, PlaceStep};
 use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
+use premath_kernel::json::id::{BatchId, WorkerName};
 use premath_kernel::policy::admission::Admission;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::boundary::Boundary;
@@ -63,7 +64,7 @@ pub struct Batch {
     /// The executable that lanes start as their supervisor.
     pub program: PathBuf,
     opened: SystemTime,
-    id: String,
+    id: BatchId,
     target_sync: Vec<TargetSync>,
     /// Whether the batch has rows of its own in the trajectory.
     recorded: bool,
@@ -89,7 +90,7 @@ impl Batch {
         let mut tips = self.warmth.tips();
         if tips.is_empty() && self.warmth.has_landed() && self.landing.merges() {
             tips.push(TipCheck {
-                worker_id: String::new(),
+                worker_id: WorkerName::default(),
                 commit: self.landing.tip().unwrap_or_default(),
                 passed: false,
                 failure_classes: Vec::new(),
@@ -122,7 +123,7 @@ impl Batch {
     }
 
     /// Returns the batch's id.
-    pub fn id(&self) -> &str {
+    pub fn id(&self) -> &BatchId {
         &self.id
     }
 

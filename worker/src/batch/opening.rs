@@ -8,6 +8,7 @@ use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
 use crate::settings::Settings;
 use premath_kernel::issue::graph::Scope;
+use premath_kernel::json::id::BatchId;
 use premath_kernel::policy::admission::Admission;
 use premath_kernel::policy::provider::ProviderDesk;
 use premath_kernel::policy::target_sync::TargetSync;
@@ -36,7 +37,7 @@ pub enum Opening {
 
 /// Which batch begins: a new one, or the interrupted one that is resumed.
 struct BatchStart {
-    id: String,
+    id: BatchId,
     /// The row that opens or resumes it.
     row: StepRow,
     resumed: Option<OpenBatch>,
@@ -201,10 +202,10 @@ fn sync_target(
 }
 
 /// Returns the admission, in which providers stay parked.
-fn admission_of(settings: &Settings, knowledge: &Knowledge, batch_id: &str) -> Admission {
+fn admission_of(settings: &Settings, knowledge: &Knowledge, batch_id: &BatchId) -> Admission {
     let bounds = &settings.bounds;
     let jitter = settings.backoff.jitter_percent();
-    let mut desk = ProviderDesk::new(bounds.providers.clone(), jitter, batch_id);
+    let mut desk = ProviderDesk::new(bounds.providers.clone(), jitter, batch_id.as_str());
     for (provider, until) in knowledge.account.parked() {
         desk.restore(provider, until);
     }

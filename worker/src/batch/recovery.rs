@@ -4,6 +4,7 @@ use super::holder::is_alive;
 use super::{Batch, BatchError};
 use jiff::Timestamp;
 use premath_kernel::issue::Status;
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::json::token;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::trajectory::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
@@ -63,8 +64,8 @@ impl Batch {
         self.memory.view(|view| {
             for row in view.rows() {
                 let issue = token::encode_branch(&row.issue.id);
-                let closed_by = row.issue.closed_by_step.as_deref();
-                if closed_by.is_some_and(|step| self.trajectory.has_step(step).unwrap_or(false)) {
+                let closed_by = row.issue.closed_by_step.as_deref().map(StepId::from);
+                if closed_by.is_some_and(|step| self.trajectory.has_step(&step).unwrap_or(false)) {
                     over.insert(issue);
                 } else if row.issue.lease.is_none() {
                     unleased.insert(issue, row.issue.lease_generation);
@@ -87,7 +88,7 @@ impl Batch {
                 .filter(|row| {
                     let closed = row.issue.closed_by_step.as_deref();
                     let (step, at) = match closed {
-                        Some(step) => (Some(step.to_owned()), "closed_at"),
+                        Some(step) => (Some(StepId::from(step)), "closed_at"),
                         None => (blocked_by(row).map(|by| by.step_id), "updated_at"),
                     };
                     step.is_some_and(|step| {
@@ -100,7 +101,7 @@ impl Batch {
     }
 
     /// Returns the other world that a closed issue was worked on in.
-    fn world_of(&self, issue_id: &str) -> Result<Option<WorldRecord>, StoreError> {
+    fn world_of(&self, issue_id: &IssueId) -> Result<Option<WorldRecord>, StoreError> {
         self.memory.view(|view| {
             let issue = view.issue(issue_id)?;
             match WorldSelection::of(issue.labels.iter().map(|label| &**label)) {
@@ -116,10 +117,10 @@ impl Batch {
     /// Records the failed attempts of issues that were blocked by a step without
     /// a row.
     fn recover_blocked(&self, grace: Duration, now: Timestamp) -> Result<(), BatchError> {
-        let blocked: Vec<(String, BlockedBy)> = self.memory.view(|view| {
+        let blocked: Vec<(IssueId, BlockedBy)> = self.memory.view(|view| {
             view.rows()
                 .filter(|row| is_settled(&row.text_of("updated_at"), grace, now))
-                .filter_map(|row| Some((row.issue.id.to_string(), blocked_by(row)?)))
+                .filter_map(|row| Some((IssueId::from(&*row.issue.id), blocked_by(row)?)))
                 .collect()
         })?;
         for (issue_id, by) in blocked {
@@ -145,16 +146,16 @@ impl Batch {
         let closed: Vec<ClosedIssue> = self.memory.view(|view| {
             view.rows()
                 .filter_map(|row| {
-                    let step = row.issue.closed_by_step.as_deref()?;
+                    let step = StepId::from(row.issue.closed_by_step.as_deref()?);
                     if !grace.is_zero()
-                        && !self.trajectory.has_step(step).unwrap_or(false)
+                        && !self.trajectory.has_step(&step).unwrap_or(false)
                         && !is_settled(&row.text_of("closed_at"), grace, now)
                     {
                         return None;
                     }
                     row.issue.status.is_terminal().then(|| ClosedIssue {
-                        step_id: step.to_owned(),
-                        issue_id: row.issue.id.to_string(),
+                        step_id: step,
+                        issue_id: IssueId::from(&*row.issue.id),
                         assignee: row.issue.assignee.to_string(),
                         status: row.issue.status.as_str().to_owned(),
                         generation: row.issue.lease_generation,

@@ -2,6 +2,7 @@
 //! budget; each change has a row.
 
 use super::Batch;
+use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::policy::admission::StepResult;
 use premath_kernel::policy::breaker::{Blame, BreakerChange, blame};
 use premath_kernel::policy::budget::{Budget, Spent};
@@ -29,7 +30,7 @@ pub enum SupervisionChange {
 #[derive(Clone, Copy, Debug)]
 pub struct SupervisedStep<'a> {
     /// The issue.
-    pub issue_id: &'a str,
+    pub issue_id: &'a IssueId,
     /// How it ended.
     pub end: SupervisedEnd,
     /// Every failure class.
@@ -69,7 +70,7 @@ impl Batch {
     /// [`TrajectoryFileError`].
     pub fn step_ended(
         &self,
-        worker: &str,
+        worker: &WorkerName,
         step: &SupervisedStep<'_>,
     ) -> Result<Vec<SupervisionChange>, TrajectoryFileError> {
         let now = clock::now().wall;
@@ -121,7 +122,7 @@ impl Batch {
     }
 
     /// Records that a worker's step will not say how it ended.
-    pub fn step_lost(&self, worker: &str) {
+    pub fn step_lost(&self, worker: &WorkerName) {
         self.admission().step_lost(worker, clock::now().wall);
     }
 
@@ -154,13 +155,13 @@ impl Batch {
     }
 
     /// Returns what is left of what an issue may use in this batch.
-    pub(crate) fn left_of(&self, issue_id: &str) -> Budget {
+    pub(crate) fn left_of(&self, issue_id: &IssueId) -> Budget {
         let used = self.used_by(issue_id);
         self.settings.bounds.issue.left(used.spent, used.time)
     }
 
     /// Returns what an issue used in this batch, its running step left out.
-    pub(crate) fn used_by(&self, issue_id: &str) -> IssueAccount {
+    pub(crate) fn used_by(&self, issue_id: &IssueId) -> IssueAccount {
         self.knowledge().account.of_issue(issue_id)
     }
 }

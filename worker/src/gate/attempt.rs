@@ -8,6 +8,7 @@ use crate::stderr::say;
 use crate::supervisor::{CommandSpec, Exit, ExitCause, SupervisorError};
 use crate::witness;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::StepId;
 use premath_kernel::json::plain::plain;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::retry::{class_words, classes_of};
@@ -36,8 +37,12 @@ pub(super) struct AttemptRun {
 }
 
 impl Gate {
-    pub(super) fn attempt(&mut self, step_id: &str, attempt: u32) -> Result<AttemptRun, GateError> {
-        let _span = tracing::error_span!("attempt", step = step_id, attempt).entered();
+    pub(super) fn attempt(
+        &mut self,
+        step_id: &StepId,
+        attempt: u32,
+    ) -> Result<AttemptRun, GateError> {
+        let _span = tracing::error_span!("attempt", step = step_id.as_str(), attempt).entered();
         let before = self.tree();
         let spec = self.spec(attempt);
         let names: Vec<String> = spec

@@ -6,6 +6,7 @@ use crate::stderr::say;
 use premath_evidence::{EscalationFacts, TurnPolicies, escalation_right};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::IssueId;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::escalation::SessionSource;
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome};
@@ -56,7 +57,7 @@ impl Gate {
             .into_iter()
             .collect();
         let outcome = handed.as_ref().map_err(|_| classes.as_slice());
-        let row = escalation_row(&self.id, issue.as_deref(), decision, outcome);
+        let row = escalation_row(&self.id, issue.as_ref(), decision, outcome);
         self.trajectory.append(&row)?;
         let id = issue.as_deref().unwrap_or_default();
         say(&match handed {
@@ -81,7 +82,7 @@ impl Gate {
         series: &CommandSeries,
         decision: &Decision,
         action: EscalationAction,
-        issue: &mut Option<String>,
+        issue: &mut Option<IssueId>,
     ) -> Result<HandedUp, Failure> {
         let mode = self.settings.mode.as_ref().map_err(|error| {
             let hint = error.hint().unwrap_or_default();
@@ -136,7 +137,7 @@ impl Gate {
     }
 
     /// Finds the issue in the order of the contract.
-    fn context(&self, memory: &IssueMemory) -> Result<String, Failure> {
+    fn context(&self, memory: &IssueMemory) -> Result<IssueId, Failure> {
         let text = |name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
         let session = match std::env::var_os("PREMATH_HARNESS_SESSION_PATH") {
             Some(path) if !path.is_empty() => session_source(path.as_ref()),

@@ -12,6 +12,7 @@ mod escalate;
 mod output;
 
 use attempt::AttemptRun;
+use premath_kernel::json::id::{IssueId, StepId, WorkerName};
 
 use crate::exit;
 use crate::interrupt::{Interrupt, Level};
@@ -129,10 +130,10 @@ struct Gate {
     command: Vec<String>,
     command_digest: String,
     workdir: PathBuf,
-    issue: Option<String>,
+    issue: Option<IssueId>,
     budget: Option<u32>,
     /// `gate.<digest>`: by which its rows are known.
-    id: String,
+    id: WorkerName,
     supervisor: Supervisor,
     runtime: Runtime,
     /// Held as long as the gate; the supervisor shares it.
@@ -151,7 +152,7 @@ impl Gate {
             "command": arguments.command,
             "workdir": workdir.to_string_lossy(),
         }));
-        let id = format!("gate.{}", key.chars().take(16).collect::<String>());
+        let id = WorkerName::from(format!("gate.{}", key.chars().take(16).collect::<String>()));
         settings.roots.prepare()?;
         let lock = settings.roots.streams.join(format!("{id}.flock"));
         let lock = CommandLock::acquire(lock, PREDECESSOR)?;
@@ -170,7 +171,7 @@ impl Gate {
             command: arguments.command.clone(),
             command_digest: canonical::digest(&arguments.command),
             workdir,
-            issue: arguments.issue.clone(),
+            issue: arguments.issue.clone().map(IssueId::from),
             budget: arguments.max_attempts,
             id,
             supervisor,
@@ -193,7 +194,7 @@ impl Gate {
                 NextAct::CountCuts { attempt } => {
                     let classes = [FailureClass::HarnessDied.as_str().to_owned()];
                     let decision = self.decide(&classes, attempt);
-                    let step_id = format!("{}.cut.{}", self.id, series.begun());
+                    let step_id = StepId::from(format!("{}.cut.{}", self.id, series.begun()));
                     let row =
                         gate_attempt_row(&self.id, &step_id, &classes, Some(&decision), now, now);
                     self.append(row)?;
@@ -223,7 +224,7 @@ impl Gate {
         if self.interrupt.level() != Level::None {
             return Ok(Tried::Cut);
         }
-        let step_id = format!("{}.{}", self.id, series.begun() + 1);
+        let step_id = StepId::from(format!("{}.{}", self.id, series.begun() + 1));
         let started_at = clock::now().wall;
         self.append(gate_begin_row(&self.id, &step_id, started_at))?;
         let ran = match self.attempt(&step_id, attempt) {

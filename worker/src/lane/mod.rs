@@ -24,6 +24,7 @@ pub(crate) use site::SiteError;
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
 use confine::Confinement;
+use premath_kernel::json::id::WorkerName;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::session::{Session, SessionState, SessionWrite};
 use premath_memory::projection::{ProjectionError, write_session};
@@ -40,7 +41,7 @@ use world::RemoteSite;
 #[derive(Clone, Debug)]
 pub struct LanePlan {
     /// The worker's id.
-    pub worker_id: String,
+    pub worker_id: WorkerName,
     /// The worktree.
     pub worktree: PathBuf,
     /// The number of the lane, from 1.
@@ -55,7 +56,7 @@ pub struct LanePlan {
 #[derive(Debug)]
 pub struct Lane {
     pub(crate) batch: Arc<Batch>,
-    pub(crate) worker_id: String,
+    pub(crate) worker_id: WorkerName,
     pub(crate) worktree: PathBuf,
     /// The number of the lane, from 1.
     index: usize,

@@ -2,6 +2,7 @@
 
 use super::Lane;
 use premath_kernel::authority::{StepIdentity, lineage};
+use premath_kernel::json::id::IssueId;
 use premath_kernel::json::reference::{self, RefSet};
 use premath_kernel::record::feature::{FeatureLedger, FeatureStatus, FeatureWrite};
 use premath_kernel::record::session::{SessionState, SessionStep, SessionWrite, StepWrite};
@@ -19,7 +20,7 @@ impl Lane {
         let write = SessionWrite {
             session_id: Some(step.session_id.clone()),
             state: SessionState::Active,
-            issue_id: Some(step.issue_id.to_string()),
+            issue_id: Some(step.issue_id.clone()),
             summary: Some(format!("working on {}", step.issue_id)),
             next_step: Some("work, verify, gate, close".to_owned()),
             instruction_refs: Some(self.batch.settings.mode.instruction_refs()),
@@ -33,7 +34,7 @@ impl Lane {
         self.write_session(write)
     }
 
-    pub(crate) fn lineage(&self, issue_id: &str) -> RefSet {
+    pub(crate) fn lineage(&self, issue_id: &IssueId) -> RefSet {
         lineage::site_lineage(
             issue_id,
             &self.worker_id,
@@ -74,7 +75,7 @@ impl Lane {
             .collect();
         writes.push(FeatureWrite {
             status: Some(status),
-            issue_id: Some(id.to_owned()),
+            issue_id: Some(id.into()),
             summary: Some(claimed.row.text_of("title")),
             instruction_refs: Some(self.batch.settings.mode.instruction_refs()),
             session_ref: self

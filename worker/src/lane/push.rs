@@ -7,6 +7,7 @@ use crate::cause::chain;
 use crate::interrupt::{LOOK, Level};
 use crate::settings::trusted_path;
 use crate::witness;
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::PushFailure;
 use premath_memory::{artifact, clock};
@@ -23,14 +24,19 @@ impl Lane {
     pub(crate) fn push_owed(&mut self) {
         if self.batch.landing.merges() && self.batch.take_owed_push() {
             let stamp = clock::now().wall.as_microsecond();
-            let step_id = format!("{}.boot.{stamp}", self.worker_id);
-            self.push_target(&step_id, "", 0);
+            let step_id = StepId::from(format!("{}.boot.{stamp}", self.worker_id));
+            self.push_target(&step_id, &IssueId::default(), 0);
         }
     }
 
     /// Pushes the target where that is configured; returns whether nothing
     /// failed. A failure is in the report: the next push takes this work along.
-    pub(crate) fn push_target(&mut self, step_id: &str, issue_id: &str, generation: u64) -> bool {
+    pub(crate) fn push_target(
+        &mut self,
+        step_id: &StepId,
+        issue_id: &IssueId,
+        generation: u64,
+    ) -> bool {
         let batch = self.batch.clone();
         let Some(remote) = &batch.landing.rule().push else {
             return true;
@@ -92,7 +98,7 @@ impl Lane {
         &mut self,
         remote: &str,
         commit: &str,
-        (step_id, issue_id, generation): (&str, &str, u64),
+        (step_id, issue_id, generation): (&StepId, &IssueId, u64),
     ) -> Result<Ran, CommandError> {
         let batch = self.batch.clone();
         let reference = format!("refs/heads/{}", batch.landing.target());
@@ -120,7 +126,7 @@ impl Lane {
     }
 
     /// Returns what git reported about a push that failed.
-    fn rejection(&self, step_id: &str) -> String {
+    fn rejection(&self, step_id: &StepId) -> String {
         let streams = &self.batch.settings.roots.streams;
         let [out, err] = ["stdout", "stderr"].map(|stream| {
             let path = witness::file(streams, step_id, Phase::Push.name(), stream);

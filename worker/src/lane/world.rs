@@ -14,6 +14,7 @@ use crate::cause::chain;
 use crate::settings::{Protect, Setup, WorldSettings, worlds_root};
 use crate::supervisor::Supervisor;
 use premath_kernel::issue::lease::Claim;
+use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::record::session::{SessionStep, StepWorld};
 use premath_memory::roots::{LaneState, lane_name};
@@ -242,7 +243,7 @@ impl Lane {
 
     /// Returns the landing of an issue's work whose harness died before the
     /// close.
-    pub(crate) fn landed(&self, issue_id: &str) -> Result<Option<LandedMark>, LandingError> {
+    pub(crate) fn landed(&self, issue_id: &IssueId) -> Result<Option<LandedMark>, LandingError> {
         match &self.away {
             Some(_) => Ok(None),
             None => self.batch.landing.landed(issue_id),

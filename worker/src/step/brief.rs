@@ -9,6 +9,7 @@ use crate::prompt;
 use crate::settings::Work;
 use crate::witness;
 use premath_kernel::json::canonical;
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_memory::{Claimed, artifact};
 use premath_worktree::tree::CommitText;
 use std::ffi::OsString;
@@ -19,8 +20,8 @@ const LINE_MAX: usize = 2_000;
 /// What the commands of a step are given.
 #[derive(Debug)]
 pub(super) struct Brief {
-    pub(super) step_id: String,
-    pub(super) issue_id: String,
+    pub(super) step_id: StepId,
+    pub(super) issue_id: IssueId,
     generation: u64,
     variables: Vec<(&'static str, OsString)>,
     prompt_digest: String,
@@ -81,7 +82,7 @@ impl Lane {
         folder.write(ISSUE, row.as_bytes(), 0o600)?;
         let files = StepFiles::at(&self.roots.step);
         Ok(Brief {
-            issue_id: claim.issue_id.to_string(),
+            issue_id: claim.issue_id.clone(),
             generation: claim.generation,
             variables: self.variables(claimed, &step_id, &files),
             prompt_digest: format!("sha256:{}", canonical::sha256_hex(prompt.as_bytes())),
@@ -96,7 +97,7 @@ impl Lane {
     pub(super) fn variables(
         &self,
         claimed: &Claimed,
-        step_id: &str,
+        step_id: &StepId,
         files: &StepFiles,
     ) -> Vec<(&'static str, OsString)> {
         let claim = &claimed.claim;
@@ -107,14 +108,14 @@ impl Lane {
             ("PREMATH_ISSUE_FILE", files.issue.clone().into()),
             ("PREMATH_PROMPT_FILE", files.prompt.clone().into()),
             ("PREMATH_WORKTREE", self.worktree.clone().into()),
-            ("PREMATH_WORKER_ID", self.worker_id.clone().into()),
+            ("PREMATH_WORKER_ID", self.worker_id.as_str().into()),
             ("PREMATH_PROVIDER", provider.into()),
             ("PREMATH_LEASE_ID", claim.lease_id.as_str().into()),
             (
                 "PREMATH_LEASE_GENERATION",
                 claim.generation.to_string().into(),
             ),
-            ("PREMATH_STEP_ID", step_id.into()),
+            ("PREMATH_STEP_ID", step_id.as_str().into()),
             (
                 "PREMATH_HARNESS_SESSION_PATH",
                 self.roots.session.clone().into(),

@@ -9,6 +9,7 @@ use super::trouble::Trouble;
 use crate::lane::Lane;
 use crate::witness;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::StepId;
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::feature::FeatureStatus;
@@ -109,7 +110,7 @@ impl Lane {
     fn context(
         &self,
         log: &StepLog,
-        step_id: &str,
+        step_id: &StepId,
         folder: &Path,
     ) -> Result<Result<WorkContext, String>, Setback> {
         let file = witness::file(folder, step_id, "turn", "json");
@@ -119,8 +120,8 @@ impl Lane {
             Err(error) => return Ok(Err(format!("{}: {error}", file.display()))),
         };
         let now = clock::now().wall;
-        let mut row = StepRow::new(step_id, action::WORKER_LOOP, "crossing", now);
-        row.issue_id = Some(log.identity.issue_id.to_string());
+        let mut row = StepRow::new(step_id.clone(), action::WORKER_LOOP, "crossing", now);
+        row.issue_id = Some(log.identity.issue_id.clone());
         row.lineage_refs = self.lineage(&log.identity.issue_id);
         row.witness_refs = log.witnesses.clone();
         let context = WorkContext::compute(document, Some(&row));

@@ -69,7 +69,7 @@ impl Lane {
                 self.batch.reached(Boundary::EscalationFiled);
                 filed.map(|filed| {
                     self.batch.note_filed(&filed.issue, &claimed.claim.issue_id);
-                    CarriedOut::Discovered(filed.issue.id.to_string())
+                    CarriedOut::Discovered(filed.issue.id.as_ref().into())
                 })
             }
             Err(refusal) => Err(ChangeError::Refused(refusal)),

@@ -80,7 +80,7 @@ impl Lane {
             let filed = batch.memory.discover(ready, new)?;
             batch.reached(Boundary::FollowUpFiled);
             batch.note_filed(&filed.issue, &attempt.claim().issue_id);
-            work.discovered.push(filed.issue.id.to_string());
+            work.discovered.push(filed.issue.id.as_ref().into());
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::lane::command::{Occasion, Phase};
 use crate::witness;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::Claim;
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::landing::{LandingRecord, STATES_MAX};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::{Close, MutationReady};
@@ -49,7 +50,7 @@ pub(super) struct ReadyToClose {
 #[must_use = "a landing that is marked advances the target, or is marked again"]
 struct MarkedLanding {
     batch: Arc<Batch>,
-    issue_id: String,
+    issue_id: IssueId,
     generation: u64,
     commit: String,
 }
@@ -61,7 +62,7 @@ struct MarkedLanding {
 #[must_use = "a landing ends with its mark removed, or it is undone"]
 pub(super) struct AdvancedLanding {
     batch: Arc<Batch>,
-    issue_id: String,
+    issue_id: IssueId,
     /// The generation of the lease under which it landed.
     generation: u64,
     record: LandingRecord,
@@ -75,14 +76,18 @@ impl MarkedLanding {
         batch.reached(Boundary::LandingMarked);
         Ok(Self {
             batch: batch.clone(),
-            issue_id: claim.issue_id.to_string(),
+            issue_id: claim.issue_id.clone(),
             generation: claim.generation,
             commit: commit.to_owned(),
         })
     }
 
     /// Advances the target to the commit; `None` where the target has moved.
-    fn advance(self, from: &str, step_id: &str) -> Result<Option<AdvancedLanding>, LandingError> {
+    fn advance(
+        self,
+        from: &str,
+        step_id: &StepId,
+    ) -> Result<Option<AdvancedLanding>, LandingError> {
         let message = format!("premath: land {step_id}");
         let advanced = self.batch.landing.advance(from, &self.commit, &message)?;
         if advanced != Advance::Done {
@@ -108,7 +113,7 @@ impl AdvancedLanding {
     pub(super) fn adopt(batch: &Arc<Batch>, claim: &Claim, mark: &LandedMark) -> Self {
         Self {
             batch: batch.clone(),
-            issue_id: claim.issue_id.to_string(),
+            issue_id: claim.issue_id.clone(),
             generation: mark.generation,
             record: batch.landing.record(&mark.commit),
         }
@@ -130,7 +135,7 @@ impl AdvancedLanding {
     /// away.
     pub(super) fn undo(
         self,
-        step_id: &str,
+        step_id: &StepId,
         signer: Option<&Signer>,
     ) -> Result<Undone, LandingError> {
         let landing = &self.batch.landing;

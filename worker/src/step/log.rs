@@ -10,6 +10,7 @@ use crate::witness;
 use premath_evidence::{CallEnd, ShellCall};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::StepId;
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::json::time::Moment;
 use premath_kernel::record::session::SessionStep;
@@ -64,8 +65,8 @@ impl StepLog {
     }
 
     /// Returns the step's id.
-    pub(super) fn step_id(&self) -> String {
-        self.identity.step_id().into()
+    pub(super) fn step_id(&self) -> StepId {
+        self.identity.step_id()
     }
 
     /// Returns how long the step ran, without the time in which it waited.

@@ -6,6 +6,7 @@ use crate::lane::files::OUTBOX;
 use premath_kernel::issue::outbox::{
     DESCRIPTION_MAX, OutboxRequest, REQUESTS_MAX, TITLE_MAX, WORD_MAX,
 };
+use premath_kernel::json::id::IssueId;
 use premath_kernel::json::plain::{visible, visible_line};
 use premath_memory::untrusted::{OUTBOX_MAX, UntrustedError, UntrustedFolder};
 use premath_memory::{NewIssue, artifact};
@@ -30,7 +31,7 @@ pub(super) fn read(folder: &UntrustedFolder) -> Result<Vec<u8>, OutboxError> {
 
 /// Returns where the outbox of a landing is kept: work that landed is not done
 /// a second time, and its requests are filed by the step that adopts it.
-pub(super) fn kept(streams: &Path, issue_id: &str, generation: u64) -> PathBuf {
+pub(super) fn kept(streams: &Path, issue_id: &IssueId, generation: u64) -> PathBuf {
     let landing = format!("{issue_id}.{generation}");
     artifact::of_step(streams, &landing, "landing", "outbox")
 }

@@ -2,6 +2,7 @@
 
 use crate::batch::{SupervisedEnd, SupervisedStep};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::budget::Spent;
 use premath_kernel::policy::governing::{SensitiveChange, SensitiveChanges};
 use premath_kernel::policy::provider::UsageLimit;
@@ -25,7 +26,7 @@ pub enum StepEnding {
     /// It is open, a follow-up was filed, and this batch leaves it alone.
     Discovered {
         /// The follow-up.
-        follow_up: String,
+        follow_up: IssueId,
     },
     /// It is open, and this batch leaves it alone.
     Stopped,
@@ -61,11 +62,11 @@ impl fmt::Display for StepEnding {
 #[derive(Clone, Debug)]
 pub struct StepReport {
     /// The issue.
-    pub issue_id: String,
+    pub issue_id: IssueId,
     /// Its title.
     pub title: String,
     /// The step.
-    pub step_id: String,
+    pub step_id: StepId,
     /// The lease's generation.
     pub generation: u64,
     /// Its outcome.
@@ -83,7 +84,7 @@ pub struct StepReport {
     /// The other world that it worked in, where it did.
     pub world: Option<WorldRecord>,
     /// Issues that were filed.
-    pub discovered: Vec<String>,
+    pub discovered: Vec<IssueId>,
     /// The commit that the step began at, where it began.
     pub base: Option<String>,
     /// The sensitive files that the work changed.

@@ -79,7 +79,7 @@ impl<'a> Stopping<'a> {
     fn report(self, stopped: Stopped) -> StepReport {
         let (log, trouble) = (self.log, self.trouble);
         StepReport {
-            issue_id: self.claimed.claim.issue_id.to_string(),
+            issue_id: self.claimed.claim.issue_id.clone(),
             title: self.claimed.row.text_of("title"),
             step_id: log.step_id(),
             generation: self.claimed.claim.generation,
@@ -376,7 +376,7 @@ impl Lane {
             &*end.result_class,
             clock::now().wall,
         );
-        row.issue_id = Some(issue_id.to_string());
+        row.issue_id = Some(issue_id.clone());
         row.started_at = Some(log.started_at.into());
         row.generation = Some(claim.generation);
         row.worker_id = Some(self.worker_id.clone());

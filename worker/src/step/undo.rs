@@ -9,6 +9,7 @@ use super::verify::VerificationTask;
 use crate::lane::Lane;
 use crate::lane::command::{Occasion, Phase};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::StepId;
 use premath_kernel::turn::{Close, MutationReady};
 use premath_worktree::landing::{LandedMark, LandingError, Undone};
 use premath_worktree::tree::{Base, TreeState};
@@ -38,7 +39,7 @@ impl Lane {
     pub(super) fn take_off(
         &self,
         trouble: &mut Trouble,
-        step_id: &str,
+        step_id: &StepId,
         landed: AdvancedLanding,
     ) -> Result<(), LandingError> {
         let commit = landed.record().commit.clone();

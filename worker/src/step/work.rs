@@ -1,6 +1,7 @@
 //! What a step's work amounts to.
 
 use super::landing::AdvancedLanding;
+use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::governing::SensitiveChanges;
 
 /// What a step's work amounts to, as far as it came.
@@ -15,5 +16,5 @@ pub(super) struct WorkDone {
     /// Where it landed.
     pub(super) landing: Option<AdvancedLanding>,
     /// The issues that were filed.
-    pub(super) discovered: Vec<String>,
+    pub(super) discovered: Vec<IssueId>,
 }

@@ -37,7 +37,7 @@ pub(super) fn facts(
         issues: issues
             .rows
             .into_iter()
-            .map(|(id, row)| (id, state(&row.issue)))
+            .map(|(id, row)| (id.into(), state(&row.issue)))
             .collect(),
         outside: outside(&roots.issues),
         since: since.map(|name| history.resolve(name)).transpose()?,
@@ -52,7 +52,7 @@ pub(super) fn facts(
 fn state(issue: &premath_kernel::issue::Issue) -> IssueState {
     IssueState {
         is_closed: issue.status.is_terminal(),
-        closed_by: issue.closed_by_step.as_deref().map(str::to_owned),
+        closed_by: issue.closed_by_step.as_deref().map(Into::into),
     }
 }
 

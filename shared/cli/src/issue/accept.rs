@@ -8,6 +8,7 @@ use crate::paths;
 use crate::terminal::plain;
 use clap::Args;
 use premath_kernel::authority::OperatorOverride;
+use premath_kernel::json::id::IssueId;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::{ForeignRow, ForeignSelection, Trajectory, clock};
 use schemars::JsonSchema;
@@ -41,7 +42,7 @@ pub(crate) struct AcceptAnswer {
 #[serde(rename_all = "camelCase")]
 struct AcceptedChange {
     /// The issue; empty where it is unknown which rows changed.
-    issue_id: String,
+    issue_id: IssueId,
     /// How the row differed from the last one that a transaction left.
     change: String,
     /// The fields that differed.
@@ -61,7 +62,7 @@ impl AcceptArgs {
         let which = if self.all {
             ForeignSelection::All
         } else {
-            ForeignSelection::Issues(self.ids.into_iter().collect())
+            ForeignSelection::Issues(self.ids.into_iter().map(IssueId::from).collect())
         };
         let memory = paths::open(path, false)?;
         let trajectory = Trajectory::open(&paths::trajectory(None)?)?;
@@ -88,7 +89,7 @@ fn record(
         );
         let mut step = StepRow::new(id, action::CHANGES_ACCEPTED, "accepted", now);
         step.issue_id = Some(row.issue_id.clone()).filter(|id| !id.is_empty());
-        step.worker_id = Some(format!("operator.{}", authority.operator()));
+        step.worker_id = Some(format!("operator.{}", authority.operator()).into());
         step.started_at = Some(now.into());
         step.next_step = Some(format!(
             "operator override by {}: {} ({}; first seen {})",

@@ -2,6 +2,7 @@
 //! step left.
 
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::StepId;
 use premath_kernel::policy::landing::verification_rounds;
 use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::{StepRow, action};
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[serde(rename_all = "camelCase")]
 pub(super) struct LastFailure {
     /// The step.
-    pub(super) step_id: String,
+    pub(super) step_id: StepId,
     /// When it ended.
     pub(super) finished_at: String,
     /// Its failure classes, the first one is the cause.

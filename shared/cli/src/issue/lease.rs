@@ -13,6 +13,7 @@ use crate::terminal::plain;
 use clap::Args;
 use premath_kernel::issue::lease::{AssigneeRule, ClaimRequest, LeaseKey, TTL_DEFAULT, Term};
 use premath_kernel::issue::{Selection, TypeSelection};
+use premath_kernel::json::id::IssueId;
 use premath_memory::{ClaimScope, Claimed, IssueRow};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -78,7 +79,7 @@ impl ClaimArgs {
     pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
         let authority = Reason::default().authority()?.lease_authority();
         let memory = paths::open(path, false)?;
-        let claimed = memory.claim(&authority, &self.id, self.wish.request())?;
+        let claimed = memory.claim(&authority, &self.id.into(), self.wish.request())?;
         Ok(taken(&claimed))
     }
 }
@@ -208,13 +209,13 @@ struct Key {
 }
 
 impl Key {
-    fn split(self) -> (String, LeaseKey) {
+    fn split(self) -> (IssueId, LeaseKey) {
         let key = LeaseKey {
             lease_id: self.lease_id.map(Into::into),
             owner: self.owner,
             generation: self.generation,
         };
-        (self.id, key)
+        (self.id.into(), key)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::operator::step_id;
 use crate::paths::{step_runs, variable};
 use premath_kernel::issue::lease::{LeaseKey, fence};
 use premath_kernel::issue::outbox::{AskedUnder, OutboxRequest};
+use premath_kernel::json::id::{IssueId, LeaseId, StepId};
 use premath_kernel::json::token::decode;
 use premath_memory::{ChangeError, IssueMemory, clock};
 use std::fmt;
@@ -17,12 +18,12 @@ use std::path::PathBuf;
 /// The lease that a server is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BoundLease {
-    issue: String,
-    lease_id: String,
+    issue: IssueId,
+    lease_id: LeaseId,
     generation: u64,
     /// What the environment of a step does not say.
     owner: Option<String>,
-    step: Option<String>,
+    step: Option<StepId>,
     outbox: Option<PathBuf>,
 }
 
@@ -46,7 +47,7 @@ impl BoundLease {
     pub(super) fn find(given: Option<&str>) -> Result<Option<Self>, CliError> {
         let text = |name: &str| variable(name).map(|v| v.to_string_lossy().into_owned());
         let of_step = match step_id() {
-            Some(step) => Some(Self::of_step(step, text)?),
+            Some(step) => Some(Self::of_step(step.into(), text)?),
             None => None,
         };
         let given = given.map(Self::parse).transpose()?;
@@ -85,7 +86,7 @@ impl BoundLease {
         Ok(bound)
     }
 
-    fn of_step(step: String, text: impl Fn(&str) -> Option<String>) -> Result<Self, CliError> {
+    fn of_step(step: StepId, text: impl Fn(&str) -> Option<String>) -> Result<Self, CliError> {
         let needed = |name: &str| {
             text(name).ok_or_else(|| {
                 CliError::Usage(format!(
@@ -95,8 +96,8 @@ impl BoundLease {
         };
         let generation = needed("PREMATH_LEASE_GENERATION")?;
         Ok(Self {
-            issue: needed("PREMATH_ISSUE_ID")?,
-            lease_id: needed("PREMATH_LEASE_ID")?,
+            issue: needed("PREMATH_ISSUE_ID")?.into(),
+            lease_id: needed("PREMATH_LEASE_ID")?.into(),
             generation: generation.parse().map_err(|_| {
                 CliError::Usage(format!(
                     "invalid PREMATH_LEASE_GENERATION `{generation}`: expected a whole number"
@@ -118,8 +119,8 @@ impl BoundLease {
         };
         match parts.as_deref() {
             Some([issue, lease_id, generation, owner]) => Ok(Self {
-                issue: issue.clone(),
-                lease_id: lease_id.clone(),
+                issue: issue.as_str().into(),
+                lease_id: lease_id.as_str().into(),
                 generation: generation.parse().map_err(|_| wrong())?,
                 owner: Some(owner.clone()),
                 step: None,
@@ -131,7 +132,7 @@ impl BoundLease {
 
     /// Returns why a change is not made.
     pub(super) fn refusal(&self, arguments: &ToolArguments) -> CliError {
-        match arguments.issue().filter(|asked| *asked != self.issue) {
+        match arguments.issue().filter(|asked| self.issue != *asked) {
             Some(asked) => self.another(asked),
             None => CliError::BoundToLease {
                 issue: self.issue.clone(),
@@ -142,7 +143,7 @@ impl BoundLease {
     fn another(&self, asked: &str) -> CliError {
         CliError::BoundToAnother {
             issue: self.issue.clone(),
-            asked: asked.to_owned(),
+            asked: asked.into(),
         }
     }
 
@@ -155,7 +156,7 @@ impl BoundLease {
     ) -> Result<Answer, CliError> {
         let tool = arguments.tool();
         let input: DiscoverInput = arguments.read()?;
-        if input.parent != self.issue {
+        if self.issue != *input.parent {
             return Err(self.another(&input.parent));
         }
         if let Some(name) = input.beyond_a_request() {
@@ -169,7 +170,7 @@ impl BoundLease {
         let outbox = self.outbox.as_deref().ok_or(CliError::NoOutbox)?;
         let step = self.step.clone().unwrap_or_else(|| {
             let owner = self.owner.as_deref().unwrap_or_default();
-            format!("{owner}.{}.{}", self.issue, self.generation)
+            format!("{owner}.{}.{}", self.issue, self.generation).into()
         });
         let asked_under = AskedUnder {
             step_id: step.clone(),

@@ -111,7 +111,7 @@ impl Survey {
             issues: issues
                 .rows
                 .iter()
-                .map(|(id, row)| (id.clone(), facts(row, &steps, &seen)))
+                .map(|(id, row)| (id.as_str().into(), facts(row, &steps, &seen)))
                 .collect(),
             foreign: foreign(&roots.issues),
             cut: cut_lines([

@@ -7,6 +7,7 @@ use crate::paths;
 use crate::terminal::plain;
 use clap::{Args, ValueEnum};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::record::session::{self, SessionState, SessionWrite};
@@ -58,7 +59,7 @@ pub(crate) struct CrossingAnswer<'a> {
     /// The witnesses of the crossing, as the row names them.
     witness_refs: &'a RefSet,
     /// Its trajectory row.
-    step_id: &'a str,
+    step_id: &'a StepId,
 }
 
 impl SubmitArgs {
@@ -70,10 +71,7 @@ impl SubmitArgs {
         let home = MemoryRoots::discover(Path::new("."))?.repository;
         let journal = Trajectory::open(trajectory)?;
         let context = context(&self.turn, &journal)?;
-        let (step, issue) = (
-            context.step_id().to_owned(),
-            context.issue_id().map(str::to_owned),
-        );
+        let (step, issue) = (context.step_id().clone(), context.issue_id().cloned());
         let mut lineage = context.lineage().clone();
         let turn_ref = context.turn_ref().to_owned();
         let from = LocalWorld::find(&home);
@@ -84,10 +82,10 @@ impl SubmitArgs {
         // What has no world of its own to be kept in is in the answer.
         witnesses.extend(&keep_crossing(&crossing, &from, &to)?);
         let there = crossing.transport.to_world.as_deref().unwrap_or("unknown");
-        let row_id = format!("{step}.world.{there}");
+        let row_id = StepId::from(format!("{step}.world.{there}"));
         let result = crossing.result();
         let mut row = StepRow::new(
-            &*row_id,
+            row_id.clone(),
             action::WORLD_SUBMIT,
             result.as_str(),
             clock::now().wall,
@@ -99,7 +97,7 @@ impl SubmitArgs {
         let classes = crossing.failure_classes().iter();
         row.failure_classes = classes.map(|class| class.as_str().to_owned()).collect();
         journal.append(&row)?;
-        record_in_session(issue.as_deref(), &witnesses, &lineage)?;
+        record_in_session(issue.as_ref(), &witnesses, &lineage)?;
         let answer = CrossingAnswer {
             result,
             failure_classes: crossing.failure_classes(),
@@ -130,13 +128,13 @@ fn context(file: &Path, journal: &Trajectory) -> Result<WorkContext, CliError> {
     let rows = journal.rows()?;
     let row = rows
         .iter()
-        .find(|row| row.step_id == step && row.action == action::WORKER_LOOP);
+        .find(|row| *row.step_id == *step && row.action == action::WORKER_LOOP);
     WorkContext::compute(witness, row).map_err(|error| wrong(error.to_string()))
 }
 
 /// Adds the crossing to the worktree's session, unless the session is active.
 fn record_in_session(
-    issue: Option<&str>,
+    issue: Option<&IssueId>,
     witnesses: &RefSet,
     lineage: &RefSet,
 ) -> Result<(), CliError> {
@@ -144,7 +142,7 @@ fn record_in_session(
     let Some(session) = projection::read_session(&path)? else {
         return Ok(());
     };
-    if session.state != SessionState::Stopped || session.issue_id.as_deref() != issue {
+    if session.state != SessionState::Stopped || session.issue_id.as_ref() != issue {
         return Ok(());
     }
     let mut refs = session.witness_refs.clone();

@@ -3,6 +3,7 @@
 
 use super::MutationMode;
 use crate::json::canonical::ref_digest;
+use crate::json::id::{IssueId, WorkerName};
 use crate::json::reference::RefSet;
 use crate::json::token::encode;
 use serde_json::json;
@@ -12,8 +13,8 @@ use serde_json::json;
 /// `step_index` counts from 1 in a run.
 pub fn worker_lane_policy(
     mode: &MutationMode,
-    worker_id: &str,
-    issue_id: &str,
+    worker_id: &WorkerName,
+    issue_id: &IssueId,
     step_index: u64,
 ) -> String {
     let digest = ref_digest(&json!({
@@ -29,7 +30,7 @@ pub fn worker_lane_policy(
 }
 
 /// Returns `ctx://issue/<issue>/<digest>`: the context that a step works in.
-pub(crate) fn issue_context(issue_id: &str, repo_root: &str, issues_path: &str) -> String {
+pub(crate) fn issue_context(issue_id: &IssueId, repo_root: &str, issues_path: &str) -> String {
     let digest = ref_digest(&json!({
         "kind": "ctx",
         "issueId": issue_id,
@@ -40,7 +41,7 @@ pub(crate) fn issue_context(issue_id: &str, repo_root: &str, issues_path: &str) 
 }
 
 /// Returns `cover://worker-loop/<issue>/<digest>`: the pool that covers a context.
-pub(crate) fn worker_loop_cover(issue_id: &str, context_ref: &str) -> String {
+pub(crate) fn worker_loop_cover(issue_id: &IssueId, context_ref: &str) -> String {
     let digest = ref_digest(&json!({
         "kind": "cover",
         "ctxRef": context_ref,
@@ -52,8 +53,8 @@ pub(crate) fn worker_loop_cover(issue_id: &str, context_ref: &str) -> String {
 /// Returns `refinement://worker-loop/<issue>/<worker>/<digest>`: one worker's
 /// part of a cover.
 pub(crate) fn worker_loop_refinement(
-    issue_id: &str,
-    worker_id: &str,
+    issue_id: &IssueId,
+    worker_id: &WorkerName,
     cover_ref: &str,
     worktree: &str,
     mode: &MutationMode,
@@ -77,8 +78,8 @@ pub(crate) fn worker_loop_refinement(
 /// Returns a step's site lineage, context, cover and refinement, as one set
 /// (HARNESS-RUNTIME 6).
 pub fn site_lineage(
-    issue_id: &str,
-    worker_id: &str,
+    issue_id: &IssueId,
+    worker_id: &WorkerName,
     repo_root: &str,
     issues_path: &str,
     worktree: &str,
@@ -104,22 +105,28 @@ mod tests {
     fn each_digest_is_over_exactly_the_keys_of_the_contract() {
         let table = [
             (
-                worker_lane_policy(&mode(), "worker.1", "bd-1", 1),
+                worker_lane_policy(&mode(), &"worker.1".into(), &"bd-1".into(), 1),
                 "policy://worker-lane/human-override/",
                 r#"{"activeEpoch":"2026-03","issueId":"bd-1","mode":"human-override","reason":"night run","stepIndex":1,"supportUntil":"","workerId":"worker.1"}"#,
             ),
             (
-                issue_context("bd-1", "/repo", "/repo/.premath/issues.jsonl"),
+                issue_context(&"bd-1".into(), "/repo", "/repo/.premath/issues.jsonl"),
                 "ctx://issue/bd-1/",
                 r#"{"issueId":"bd-1","issuesPath":"/repo/.premath/issues.jsonl","kind":"ctx","repoRoot":"/repo"}"#,
             ),
             (
-                worker_loop_cover("bd-1", "ctx://x"),
+                worker_loop_cover(&"bd-1".into(), "ctx://x"),
                 "cover://worker-loop/bd-1/",
                 r#"{"ctxRef":"ctx://x","kind":"cover","workerPool":"harness.multithread.v1"}"#,
             ),
             (
-                worker_loop_refinement("bd-1", "worker.1", "cover://x", "/wt", &mode()),
+                worker_loop_refinement(
+                    &"bd-1".into(),
+                    &"worker.1".into(),
+                    "cover://x",
+                    "/wt",
+                    &mode(),
+                ),
                 "refinement://worker-loop/bd-1/worker.1/",
                 r#"{"activeEpoch":"2026-03","coverRef":"cover://x","kind":"refinement","mutationMode":"human-override","supportUntil":"","workerId":"worker.1","worktree":"/wt"}"#,
             ),
@@ -131,7 +138,7 @@ mod tests {
 
     #[test]
     fn lineage_has_one_reference_of_each_kind() {
-        let lineage = site_lineage("../x", "w", "/r", "/r/i", "/wt", &mode());
+        let lineage = site_lineage(&"../x".into(), &"w".into(), "/r", "/r/i", "/wt", &mode());
         let found: Vec<_> = lineage
             .iter()
             .map(|r| r.split_once("://").unwrap().0)

@@ -3,6 +3,7 @@
 
 use crate::issue::Issue;
 use crate::issue::lease::{self, ClaimRequest, Observation};
+use crate::json::id::IssueId;
 use crate::json::time;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
@@ -27,9 +28,9 @@ pub fn is_follow_up(issue: &Issue) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discovery {
     /// The issue that was filed.
-    pub issue_id: String,
+    pub issue_id: IssueId,
     /// The issue that was worked on.
-    pub parent: String,
+    pub parent: IssueId,
     /// Whether an escalation filed it.
     pub follow_up: bool,
 }
@@ -43,8 +44,8 @@ impl Discovery {
             .iter()
             .find(|edge| edge.kind.as_str() == DISCOVERED_FROM)?;
         Some(Self {
-            issue_id: issue.id.to_string(),
-            parent: edge.depends_on.to_string(),
+            issue_id: IssueId::from(&*issue.id),
+            parent: IssueId::from(&*edge.depends_on),
             follow_up: is_follow_up(issue),
         })
     }
@@ -54,15 +55,15 @@ impl Discovery {
 /// escalation files, and what is found while working on what was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Discoveries {
-    filed: BTreeSet<String>,
-    left_for_later: BTreeSet<String>,
+    filed: BTreeSet<IssueId>,
+    left_for_later: BTreeSet<IssueId>,
 }
 
 impl Discoveries {
     /// Takes in what was filed in the time of a batch, in any order.
     pub fn of(found: impl IntoIterator<Item = Discovery>) -> Self {
         let found: Vec<Discovery> = found.into_iter().collect();
-        let filed: BTreeSet<String> = found.iter().map(|new| new.issue_id.clone()).collect();
+        let filed: BTreeSet<IssueId> = found.iter().map(|new| new.issue_id.clone()).collect();
         let left_for_later = found
             .into_iter()
             .filter(|new| new.follow_up || filed.contains(&new.parent))
@@ -83,7 +84,7 @@ impl Discoveries {
     }
 
     /// Returns the issues that the batch leaves alone.
-    pub const fn left_for_later(&self) -> &BTreeSet<String> {
+    pub const fn left_for_later(&self) -> &BTreeSet<IssueId> {
         &self.left_for_later
     }
 }
@@ -132,7 +133,7 @@ mod tests {
 
     fn left(discoveries: &Discoveries) -> Vec<&str> {
         let ids = discoveries.left_for_later().iter();
-        ids.map(String::as_str).collect()
+        ids.map(IssueId::as_str).collect()
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a step's command asks of its harness: issues to file (`contracts.md` 8).
 
+use crate::json::id::{LeaseId, StepId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -144,9 +145,9 @@ pub fn discovered_priority(asked: Option<i64>, parent: i64) -> i64 {
 #[serde(rename_all = "camelCase")]
 pub struct AskedUnder {
     /// The step.
-    pub step_id: String,
+    pub step_id: StepId,
     /// The lease.
-    pub lease_id: String,
+    pub lease_id: LeaseId,
     /// The lease's generation.
     pub generation: u64,
 }

@@ -121,6 +121,10 @@ id_type! {
     SessionId;
     /// The id of a step, as in `worker.1.bd-12.3`: worker, issue, generation.
     StepId;
+    /// The id of a batch, as in `hb1_20260305T100000Z_0123456789ab`.
+    BatchId;
+    /// The id of a world, as in `web` of `world://web/`.
+    WorldId;
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! `""`; paths are absolute, which the caller sees to.
 
 use crate::json::canonical::ref_digest;
+use crate::json::id::{IssueId, SessionId, StepId, WorkerName};
 use crate::json::token::encode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -25,7 +26,7 @@ pub struct LeaseHandoff<'a> {
     /// The issue's assignee; closing keeps it.
     pub assignee: &'a str,
     /// The issue.
-    pub issue_id: &'a str,
+    pub issue_id: &'a IssueId,
     /// What is done about the lease, as in `issue_lease_renew`.
     pub lease_action: &'a str,
     /// The lease's id.
@@ -37,7 +38,7 @@ pub struct LeaseHandoff<'a> {
     /// The issue's status.
     pub status: &'a str,
     /// The worker that stops.
-    pub worker_id: &'a str,
+    pub worker_id: &'a WorkerName,
 }
 
 /// Returns `lease://handoff/<issue>/<lease-state>/<digest>` (HARNESS-RUNTIME 6).
@@ -81,7 +82,12 @@ impl WorkOutcome {
 /// Returns `<witness prefix>/<worker>/<issue>/<completed|failed>`.
 ///
 /// A blank prefix reads as [`DEFAULT_WITNESS_PREFIX`].
-pub fn work_witness(prefix: &str, worker_id: &str, issue_id: &str, outcome: WorkOutcome) -> String {
+pub fn work_witness(
+    prefix: &str,
+    worker_id: &WorkerName,
+    issue_id: &IssueId,
+    outcome: WorkOutcome,
+) -> String {
     let prefix = match prefix.trim() {
         "" => DEFAULT_WITNESS_PREFIX,
         given => given,
@@ -100,12 +106,12 @@ pub(crate) fn instruction(id: &str, digest: &str) -> String {
 }
 
 /// Returns `session://<id>`: the linkage of a turn to its session.
-pub fn session(session_id: &str) -> String {
+pub fn session(session_id: &SessionId) -> String {
     format!("session://{}", encode(session_id))
 }
 
 /// Returns `trajectory://step/<stepId>`: the linkage of a turn to its row.
-pub(crate) fn trajectory_step(step_id: &str) -> String {
+pub(crate) fn trajectory_step(step_id: &StepId) -> String {
     format!("trajectory://step/{}", encode(step_id))
 }
 
@@ -194,13 +200,13 @@ mod tests {
     fn each_digest_is_over_exactly_the_keys_of_the_contract() {
         let handoff = LeaseHandoff {
             assignee: "worker.1",
-            issue_id: "bd-1",
+            issue_id: &"bd-1".into(),
             lease_action: "release_closed",
             lease_id: "lease1_bd-1_worker_1",
             lease_owner: "worker.1",
             lease_state: "released",
             status: "closed",
-            worker_id: "worker.1",
+            worker_id: &"worker.1".into(),
         };
         let table = [(
             lease_handoff(&handoff),
@@ -216,19 +222,24 @@ mod tests {
     fn plain_references_are_their_parts() {
         let table = [
             (
-                work_witness(" ", "worker.1", "bd-1", WorkOutcome::Completed),
+                work_witness(
+                    " ",
+                    &"worker.1".into(),
+                    &"bd-1".into(),
+                    WorkOutcome::Completed,
+                ),
                 "worker://loop/worker.1/bd-1/completed",
             ),
             (
-                work_witness("ci://x", "w", "a/b", WorkOutcome::Failed),
+                work_witness("ci://x", &"w".into(), &"a/b".into(), WorkOutcome::Failed),
                 "ci://x/w/a%2Fb/failed",
             ),
             (
-                session("hs1_20260305T100000Z"),
+                session(&"hs1_20260305T100000Z".into()),
                 "session://hs1_20260305T100000Z",
             ),
             (
-                trajectory_step("w.1.bd-1.2"),
+                trajectory_step(&"w.1.bd-1.2".into()),
                 "trajectory://step/w.1.bd-1.2",
             ),
             (

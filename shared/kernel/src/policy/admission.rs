@@ -17,6 +17,7 @@ use super::budget::Budget;
 use super::deadline::Deadline;
 use super::provider::{ProviderAnswer, ProviderChange, ProviderDesk};
 use super::room::RoomRule;
+use crate::json::id::{IssueId, WorkerName};
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -51,9 +52,9 @@ pub struct Admission {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepResult<'a> {
     /// The worker.
-    pub worker: &'a str,
+    pub worker: &'a WorkerName,
     /// The issue.
-    pub issue_id: &'a str,
+    pub issue_id: &'a IssueId,
     /// How it ended for the provider.
     pub answer: ProviderAnswer,
     /// What it shows about its environment.
@@ -76,7 +77,7 @@ impl Admission {
 
     /// Returns the provider that a worker's lane uses now: its own, or a
     /// fallback while its own is parked; `None` where the lane waits.
-    pub fn provider_of(&self, worker: &str, now: Timestamp) -> Option<&str> {
+    pub fn provider_of(&self, worker: &WorkerName, now: Timestamp) -> Option<&str> {
         self.desk.of(worker, now)
     }
 
@@ -94,9 +95,10 @@ impl Admission {
     }
 
     /// Takes in that a worker's step will not report how it ended.
-    pub fn step_lost(&mut self, worker: &str, now: Timestamp) {
+    pub fn step_lost(&mut self, worker: &WorkerName, now: Timestamp) {
         self.desk.ended(worker, ProviderAnswer::Unknown, now);
-        self.breaker.ended(worker, "", Blame::Nobody, now);
+        self.breaker
+            .ended(worker, &IssueId::default(), Blame::Nobody, now);
     }
 
     /// Takes in whether the verification passes without any work.

@@ -2,6 +2,7 @@
 //! issue has pauses dispatch (`agents.md`, "Supervision").
 
 use crate::failure::FailureClass;
+use crate::json::id::{IssueId, WorkerName};
 use crate::policy::retry::{EscalationAction, RetryPolicy, decide, retry_at};
 use jiff::Timestamp;
 use std::collections::BTreeSet;
@@ -75,7 +76,7 @@ pub enum BreakerChange {
         /// What failed alike.
         class: String,
         /// The issues that it failed on.
-        issues: Vec<String>,
+        issues: Vec<IssueId>,
         /// When one step is let through.
         until: Timestamp,
     },
@@ -106,12 +107,12 @@ impl fmt::Display for BreakerChange {
 enum State {
     Closed,
     /// The worker that runs the verification without any work.
-    Asking(String),
+    Asking(WorkerName),
     Open {
         class: String,
         until: Timestamp,
         /// The worker whose step asks.
-        probe: Option<String>,
+        probe: Option<WorkerName>,
     },
 }
 
@@ -121,9 +122,9 @@ pub(crate) struct Breaker {
     rule: BreakerRule,
     state: State,
     class: String,
-    issues: BTreeSet<String>,
+    issues: BTreeSet<IssueId>,
     /// The issues in a row that failed the verification.
-    checks: BTreeSet<String>,
+    checks: BTreeSet<IssueId>,
     /// Set where a step passed the verification while it was reported to fail
     /// without any work: it is not asked again.
     is_refuted: bool,
@@ -155,7 +156,7 @@ impl Breaker {
     }
 
     /// Records that a worker begins a step.
-    pub(crate) fn take(&mut self, worker: &str) {
+    pub(crate) fn take(&mut self, worker: &WorkerName) {
         if let State::Open { probe, .. } = &mut self.state {
             *probe = Some(worker.to_owned());
         }
@@ -163,7 +164,7 @@ impl Breaker {
 
     /// Records that a worker finds out whether the verification passes without
     /// any work.
-    pub(crate) fn ask(&mut self, worker: &str) {
+    pub(crate) fn ask(&mut self, worker: &WorkerName) {
         self.state = State::Asking(worker.to_owned());
     }
 
@@ -185,7 +186,7 @@ impl Breaker {
         Some(self.open(now))
     }
 
-    fn is_reached(&self, issues: &BTreeSet<String>) -> bool {
+    fn is_reached(&self, issues: &BTreeSet<IssueId>) -> bool {
         let count = u32::try_from(issues.len()).unwrap_or(u32::MAX);
         self.rule.failures > 0 && count >= self.rule.failures
     }
@@ -193,8 +194,8 @@ impl Breaker {
     /// Takes a step's end in.
     pub(crate) fn ended(
         &mut self,
-        worker: &str,
-        issue_id: &str,
+        worker: &WorkerName,
+        issue_id: &IssueId,
         blame: Blame,
         now: Timestamp,
     ) -> Option<BreakerChange> {
@@ -205,7 +206,7 @@ impl Breaker {
             return None;
         }
         if let State::Open { class, probe, .. } = &mut self.state {
-            if probe.as_deref() != Some(worker) {
+            if probe.as_ref() != Some(worker) {
                 // A step that began earlier carries no information about now.
                 return None;
             }
@@ -236,7 +237,7 @@ impl Breaker {
         self.is_reached(&self.issues).then(|| self.open(now))
     }
 
-    fn count(&mut self, issue_id: &str, blame: Blame) {
+    fn count(&mut self, issue_id: &IssueId, blame: Blame) {
         match blame {
             Blame::Nobody => {}
             Blame::Issue => {
@@ -299,7 +300,9 @@ mod tests {
                 "check" => Blame::Check,
                 class => Blame::Surroundings(class.into()),
             };
-            breaker.ended("w", issue, blame, at(0)).is_some()
+            breaker
+                .ended(&"w".into(), &issue.into(), blame, at(0))
+                .is_some()
         });
         ended.collect()
     }
@@ -326,7 +329,12 @@ mod tests {
     fn one_step_asks_after_the_pause_and_says_whether_dispatch_continues() {
         let mut breaker = breaker(2);
         end(&mut breaker, &["a x"]);
-        let opened = breaker.ended("w", "b", Blame::Surroundings("x".into()), at(10));
+        let opened = breaker.ended(
+            &"w".into(),
+            &"b".into(),
+            Blame::Surroundings("x".into()),
+            at(10),
+        );
         assert_eq!(
             opened,
             Some(BreakerChange::Opened {
@@ -342,21 +350,42 @@ mod tests {
         );
         assert_eq!(breaker.passage(at(309)), Passage::NoneUntil(at(310)));
         // What began before the pause changes nothing.
-        assert_eq!(breaker.ended("late", "c", Blame::Issue, at(20)), None);
+        assert_eq!(
+            breaker.ended(&"late".into(), &"c".into(), Blame::Issue, at(20)),
+            None
+        );
         assert_eq!(breaker.passage(at(310)), Passage::One);
-        breaker.take("w");
+        breaker.take(&"w".into());
         assert_eq!(breaker.passage(at(311)), Passage::NoneYet);
-        assert_eq!(breaker.ended("w", "d", Blame::Nobody, at(312)), None);
+        assert_eq!(
+            breaker.ended(&"w".into(), &"d".into(), Blame::Nobody, at(312)),
+            None
+        );
         assert_eq!(breaker.passage(at(312)), Passage::One);
-        breaker.take("w");
-        let again = breaker.ended("w", "d", Blame::Surroundings("x".into()), at(320));
+        breaker.take(&"w".into());
+        let again = breaker.ended(
+            &"w".into(),
+            &"d".into(),
+            Blame::Surroundings("x".into()),
+            at(320),
+        );
         assert!(matches!(again, Some(BreakerChange::Opened { until, .. }) if until == at(620)));
-        breaker.take("v");
-        let other = breaker.ended("v", "e", Blame::Surroundings("y".into()), at(630));
+        breaker.take(&"v".into());
+        let other = breaker.ended(
+            &"v".into(),
+            &"e".into(),
+            Blame::Surroundings("y".into()),
+            at(630),
+        );
         assert_eq!(other, Some(BreakerChange::Closed));
         assert_eq!(breaker.passage(at(630)), Passage::All);
         // The one that closed it counts already.
-        let opened = breaker.ended("v", "f", Blame::Surroundings("y".into()), at(640));
+        let opened = breaker.ended(
+            &"v".into(),
+            &"f".into(),
+            Blame::Surroundings("y".into()),
+            at(640),
+        );
         assert!(matches!(opened, Some(BreakerChange::Opened { .. })));
     }
 
@@ -373,16 +402,19 @@ mod tests {
             assert!(!end(&mut breaker, steps).contains(&true));
             assert_eq!(breaker.passage(at(0)), expected, "{steps:?}");
         }
-        breaker.ask("w");
+        breaker.ask(&"w".into());
         assert_eq!(breaker.passage(at(0)), Passage::NoneYet);
         assert_eq!(breaker.answered(true, at(1)), None);
         assert_eq!(breaker.passage(at(1)), Passage::All);
         // One that is lost asks nothing; the next worker does.
         end(&mut breaker, &["a check", "b check"]);
-        breaker.ask("w");
-        assert_eq!(breaker.ended("w", "", Blame::Nobody, at(2)), None);
+        breaker.ask(&"w".into());
+        assert_eq!(
+            breaker.ended(&"w".into(), &"".into(), Blame::Nobody, at(2)),
+            None
+        );
         assert_eq!(breaker.passage(at(2)), Passage::Baseline);
-        breaker.ask("v");
+        breaker.ask(&"v".into());
         assert_eq!(
             breaker.answered(false, at(3)),
             Some(BreakerChange::Opened {
@@ -391,11 +423,11 @@ mod tests {
                 until: at(303),
             })
         );
-        breaker.take("v");
-        let again = breaker.ended("v", "c", Blame::Check, at(310));
+        breaker.take(&"v".into());
+        let again = breaker.ended(&"v".into(), &"c".into(), Blame::Check, at(310));
         assert!(matches!(again, Some(BreakerChange::Opened { .. })));
-        breaker.take("v");
-        let closed = breaker.ended("v", "d", Blame::Issue, at(700));
+        breaker.take(&"v".into());
+        let closed = breaker.ended(&"v".into(), &"d".into(), Blame::Issue, at(700));
         assert_eq!(closed, Some(BreakerChange::Closed));
         // It passes with work: what it does without is irrelevant here.
         end(&mut breaker, &["a check", "b check", "c check"]);

@@ -6,6 +6,7 @@
 //! character.
 
 use crate::failure::FailureClass;
+use crate::json::id::{IssueId, StepId, WorkerName};
 use crate::json::reference::RefSet;
 use crate::policy::retry::{Decision, RetryOutcome};
 use crate::turn::{Block, Discover, MutationReady};
@@ -20,7 +21,7 @@ pub enum SessionSource {
     /// There is one, about this issue or none.
     Read {
         /// The session's `issueId`.
-        issue_id: Option<String>,
+        issue_id: Option<IssueId>,
     },
     /// There is one that does not have the shape of a session.
     Invalid {
@@ -66,7 +67,7 @@ pub enum ContextSource {
 #[serde(rename_all = "camelCase")]
 pub struct IssueContext {
     /// The issue's id.
-    pub issue_id: String,
+    pub issue_id: IssueId,
     /// Which source named it.
     pub source: ContextSource,
 }
@@ -137,7 +138,7 @@ impl IssueContextError {
 pub fn issue_context(sources: &ContextSources<'_>) -> Result<IssueContext, IssueContextError> {
     let named = |issue_id: &str, source| {
         Ok(IssueContext {
-            issue_id: issue_id.to_owned(),
+            issue_id: IssueId::from(issue_id),
             source,
         })
     };
@@ -205,13 +206,13 @@ impl EscalationRight {
 #[derive(Clone, Copy, Debug)]
 pub struct EscalationReport<'a> {
     /// The issue that failed.
-    pub issue_id: &'a str,
+    pub issue_id: &'a IssueId,
     /// Its title.
     pub issue_title: &'a str,
     /// The step that used up the attempts.
-    pub step_id: &'a str,
+    pub step_id: &'a StepId,
     /// The worker that ran it.
-    pub worker_id: &'a str,
+    pub worker_id: &'a WorkerName,
     /// What the policy decided.
     pub decision: &'a Decision,
     /// Every class of the step, in their order.
@@ -336,7 +337,7 @@ mod tests {
 
     fn read(issue: Option<&str>) -> SessionSource {
         SessionSource::Read {
-            issue_id: issue.map(str::to_owned),
+            issue_id: issue.map(Into::into),
         }
     }
 
@@ -421,10 +422,10 @@ mod tests {
             .iter()
             .collect();
         let report = EscalationReport {
-            issue_id: "bd-1",
+            issue_id: &"bd-1".into(),
             issue_title: "Title\u{1b}[31m\nline",
-            step_id: "w.bd-1.4",
-            worker_id: "w",
+            step_id: &"w.bd-1.4".into(),
+            worker_id: &"w".into(),
             decision: &decision,
             failure_classes: &["work_failed".to_owned(), "gate_timeout".to_owned()],
             witness_refs: &witness_refs,
@@ -464,10 +465,10 @@ mod tests {
         fn no_control_character_leaves_but_the_line_feed(id in any::<String>(), title in any::<String>()) {
             let decision = decision("check_failed", 1);
             let report = EscalationReport {
-                issue_id: &id,
+                issue_id: &id.as_str().into(),
                 issue_title: &title,
-                step_id: &id,
-                worker_id: &title,
+                step_id: &id.as_str().into(),
+                worker_id: &title.as_str().into(),
                 decision: &decision,
                 failure_classes: &[],
                 witness_refs: &RefSet::new(),

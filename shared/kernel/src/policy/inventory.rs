@@ -22,6 +22,7 @@ pub use found::{
 pub use name::{Role, marked_issue, role};
 
 use crate::failure::FailureClass;
+use crate::json::id::IssueId;
 use crate::json::size::Size;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -279,7 +280,7 @@ struct Scene<'a> {
     terms: &'a Terms,
     /// What lives in the repository now, in words.
     live: Vec<String>,
-    cut: std::collections::BTreeSet<(String, u64)>,
+    cut: std::collections::BTreeSet<(IssueId, u64)>,
 }
 
 impl Scene<'_> {

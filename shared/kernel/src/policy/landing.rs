@@ -4,6 +4,7 @@
 //! The rule that everything here keeps: each commit of the target's
 //! first-parent history that a harness put there is a tree that was verified.
 
+use crate::json::id::IssueId;
 use crate::json::token;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -178,7 +179,7 @@ pub struct LandingRecord {
 /// Returns the names that a step's branch may have, the first that is free
 /// counts: `harness/<issue>/<generation>` without `refs/heads/`, or one beside
 /// it if that would conflict with other branches of the harness.
-pub fn step_branches(issue_id: &str, generation: u64) -> Vec<String> {
+pub fn step_branches(issue_id: &IssueId, generation: u64) -> Vec<String> {
     let part = token::encode_branch(issue_id);
     let mut stems = Vec::new();
     if !matches!(&*part, "salvage" | "moved" | "integration") {
@@ -190,7 +191,7 @@ pub fn step_branches(issue_id: &str, generation: u64) -> Vec<String> {
 
 /// Returns whether a branch is one that [`step_branches`] names for a step,
 /// with whatever number at its end.
-pub fn is_step_branch(branch: &str, issue_id: &str, generation: u64) -> bool {
+pub fn is_step_branch(branch: &str, issue_id: &IssueId, generation: u64) -> bool {
     step_branches(issue_id, generation).iter().any(|stem| {
         branch.strip_prefix(stem.as_str()).is_some_and(|rest| {
             rest.is_empty()
@@ -219,10 +220,10 @@ mod tests {
 
     #[test]
     fn a_steps_branch_never_blocks_the_harness() {
-        assert_eq!(step_branches("a/b", 2)[0], "harness/a%2Fb/2");
+        assert_eq!(step_branches(&"a/b".into(), 2)[0], "harness/a%2Fb/2");
         for reserved in ["salvage", "moved", "integration"] {
             assert_eq!(
-                step_branches(reserved, 1),
+                step_branches(&reserved.into(), 1),
                 [format!("harness-step/{reserved}/1")]
             );
         }
@@ -240,7 +241,7 @@ mod tests {
             ("harness/b/1", false),
             ("lane-1", false),
         ] {
-            assert_eq!(is_step_branch(branch, "a", 1), expected, "{branch}");
+            assert_eq!(is_step_branch(branch, &"a".into(), 1), expected, "{branch}");
         }
     }
 

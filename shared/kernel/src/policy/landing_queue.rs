@@ -24,6 +24,8 @@
 //! The queue is about assumptions only. The caller that lands compares the tree
 //! that was verified with the tree that would land.
 
+use crate::json::id::IssueId;
+
 /// The window's size that no failure goes below.
 const WINDOW_FLOOR: usize = 3;
 
@@ -96,7 +98,7 @@ impl PlaceState {
 struct Place {
     ticket: Ticket,
     priority: i64,
-    issue_id: String,
+    issue_id: IssueId,
     state: PlaceState,
 }
 
@@ -109,7 +111,7 @@ pub struct LandingQueue {
     window_max: usize,
     next: u64,
     /// The issue that lands next, whatever else is ready.
-    reserved: Option<String>,
+    reserved: Option<IssueId>,
 }
 
 impl LandingQueue {
@@ -128,32 +130,31 @@ impl LandingQueue {
 
     /// Reserves the next landing for an issue; `false` where another one has it.
     /// Nothing else lands until it is released.
-    pub fn reserve(&mut self, issue_id: &str) -> bool {
+    pub fn reserve(&mut self, issue_id: &IssueId) -> bool {
         let holder = self.reserved.get_or_insert_with(|| issue_id.to_owned());
         holder == issue_id
     }
 
     /// Releases the reservation of an issue.
-    pub fn release(&mut self, issue_id: &str) {
+    pub fn release(&mut self, issue_id: &IssueId) {
         self.reserved.take_if(|holder| holder == issue_id);
     }
 
     /// Returns whether an issue may land, as far as reservations go.
-    fn may_land(&self, issue_id: &str) -> bool {
-        let holder = self.reserved.as_deref();
+    fn may_land(&self, issue_id: &IssueId) -> bool {
+        let holder = self.reserved.as_ref();
         holder.is_none_or(|holder| holder == issue_id)
     }
 
     /// Adds finished work: behind all that started, and in the order of
     /// priority and id among the rest. Work with the reservation comes first.
-    pub fn join(&mut self, priority: i64, issue_id: &str) -> Ticket {
+    pub fn join(&mut self, priority: i64, issue_id: &IssueId) -> Ticket {
         let ticket = Ticket(self.next);
         self.next += 1;
         let started = |place: &Place| place.state != PlaceState::Waiting;
         let free = self.places.iter().rposition(started).map_or(0, |at| at + 1);
-        let after =
-            |place: &Place| (place.priority, place.issue_id.as_str()) > (priority, issue_id);
-        let at = match self.reserved.as_deref() == Some(issue_id) {
+        let after = |place: &Place| (place.priority, &place.issue_id) > (priority, issue_id);
+        let at = match self.reserved.as_ref() == Some(issue_id) {
             true => 0,
             false => self.places[free..]
                 .iter()

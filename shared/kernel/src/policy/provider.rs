@@ -6,6 +6,7 @@
 //! comes, one step probes it; the others wait until that step says that it
 //! answers.
 
+use crate::json::id::WorkerName;
 use crate::policy::retry::{jitter, retry_at};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -151,7 +152,7 @@ struct Parked {
     /// How often it was asked again and refused.
     refusals: u32,
     /// Who asks it now.
-    probe: Option<String>,
+    probe: Option<WorkerName>,
 }
 
 /// Which provider each lane works with now.
@@ -161,7 +162,7 @@ pub struct ProviderDesk {
     jitter_percent: u32,
     seed: String,
     parked: BTreeMap<String, Parked>,
-    at_work: BTreeMap<String, String>,
+    at_work: BTreeMap<WorkerName, String>,
 }
 
 impl ProviderDesk {
@@ -189,7 +190,7 @@ impl ProviderDesk {
 
     /// Returns the provider that a worker's lane works with; while it has no
     /// work, the one that it would get, `None` where it waits.
-    pub fn of(&self, worker: &str, now: Timestamp) -> Option<&str> {
+    pub fn of(&self, worker: &WorkerName, now: Timestamp) -> Option<&str> {
         match self.at_work.get(worker) {
             Some(provider) => Some(provider),
             None => {
@@ -200,7 +201,7 @@ impl ProviderDesk {
     }
 
     /// Returns the providers of a worker's lane, its own first.
-    fn choices(&self, worker: &str) -> Vec<&str> {
+    fn choices(&self, worker: &WorkerName) -> Vec<&str> {
         let own = self
             .rule
             .own
@@ -226,7 +227,7 @@ impl ProviderDesk {
 
     /// Says what each worker would work with, in order: a parked provider whose
     /// time came is asked by one of them.
-    pub(crate) fn seats(&self, workers: &[&str], now: Timestamp) -> Vec<Option<Seat>> {
+    pub(crate) fn seats(&self, workers: &[&WorkerName], now: Timestamp) -> Vec<Option<Seat>> {
         let mut asked = BTreeSet::new();
         let mut seats = Vec::new();
         for worker in workers {
@@ -251,7 +252,7 @@ impl ProviderDesk {
 
     /// Returns when the first provider that a worker's lane waits for is asked
     /// again; `None` where it waits for a step that runs.
-    pub fn next(&self, worker: &str) -> Option<Timestamp> {
+    pub fn next(&self, worker: &WorkerName) -> Option<Timestamp> {
         self.choices(worker)
             .into_iter()
             .filter_map(|name| self.parked.get(name))
@@ -261,7 +262,7 @@ impl ProviderDesk {
     }
 
     /// Records that a worker begins a step.
-    pub fn take(&mut self, worker: &str, seat: Seat) {
+    pub fn take(&mut self, worker: &WorkerName, seat: Seat) {
         if seat.probe
             && let Some(parked) = self.parked.get_mut(&seat.provider)
         {
@@ -273,7 +274,7 @@ impl ProviderDesk {
     /// Takes a step's end in.
     pub fn ended(
         &mut self,
-        worker: &str,
+        worker: &WorkerName,
         answer: ProviderAnswer,
         now: Timestamp,
     ) -> Option<ProviderChange> {
@@ -281,7 +282,7 @@ impl ProviderDesk {
         let parked = self.parked.get_mut(&provider);
         let asks = parked
             .as_ref()
-            .is_some_and(|parked| parked.probe.as_deref() == Some(worker));
+            .is_some_and(|parked| parked.probe.as_ref() == Some(worker));
         match answer {
             ProviderAnswer::Refused(limit) => self.park(provider, limit, asks, now),
             ProviderAnswer::Answered if asks => {
@@ -357,7 +358,7 @@ impl ProviderDesk {
 }
 
 /// Returns a lane's place, from 0: worker ids end in `.<n>`, n from 1.
-fn lane_of(worker: &str) -> usize {
+fn lane_of(worker: &WorkerName) -> usize {
     worker
         .rsplit_once('.')
         .and_then(|(_, number)| number.parse::<usize>().ok())

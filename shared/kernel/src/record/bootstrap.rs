@@ -1,7 +1,7 @@
 //! How the next session starts: a projection of session and feature ledger
 //! (HARNESS-RUNTIME 4, 5).
 
-use crate::json::id::SessionId;
+use crate::json::id::{IssueId, SessionId};
 use crate::json::reference::RefSet;
 use crate::json::stamp::Stamp;
 use crate::record::feature::FeatureLedger;
@@ -38,7 +38,7 @@ pub struct Bootstrap {
     pub session_state: SessionState,
     /// The issue to continue with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resume_issue_id: Option<String>,
+    pub resume_issue_id: Option<IssueId>,
     /// What comes next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_step: Option<String>,

@@ -4,6 +4,7 @@
 
 use crate::authority::MutationMode;
 use crate::failure::FailureClass;
+use crate::json::id::{BatchId, IssueId, LeaseId, StepId, WorkerName};
 use crate::json::stamp::Stamp;
 use crate::policy::admission::EndedBy;
 use crate::policy::governing::SensitiveChange;
@@ -46,9 +47,9 @@ pub enum Ending {
 #[serde(rename_all = "camelCase")]
 pub struct StepOutcome<'a> {
     /// The issue.
-    pub issue_id: &'a str,
+    pub issue_id: &'a IssueId,
     /// The step.
-    pub step_id: &'a str,
+    pub step_id: &'a StepId,
     /// The trajectory row's result class.
     pub result_class: &'a str,
     /// Every failure class: the kernel's or the policy's words.
@@ -63,7 +64,7 @@ pub struct StepOutcome<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub world: Option<&'a WorldRecord>,
     /// Issues that were filed.
-    pub discovered: &'a [String],
+    pub discovered: &'a [IssueId],
     /// The sensitive files that a closed step changed, the first by path.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub sensitive_changes: &'a [SensitiveChange],
@@ -79,7 +80,7 @@ pub struct StepOutcome<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct EndedStep<'a> {
     /// The lane's worker.
-    pub worker_id: &'a str,
+    pub worker_id: &'a WorkerName,
     /// Its outcome.
     #[serde(flatten)]
     pub outcome: StepOutcome<'a>,
@@ -159,7 +160,7 @@ pub enum ProgressEvent<'a> {
     #[serde(rename = "batch.started")]
     BatchStarted {
         /// The batch.
-        batch_id: &'a str,
+        batch_id: &'a BatchId,
         /// Whether it was cut before.
         resumed: bool,
         /// How many lanes it has.
@@ -197,7 +198,7 @@ pub enum ProgressEvent<'a> {
     #[serde(rename = "lane.booted")]
     LaneBooted {
         /// The lane's worker.
-        worker_id: &'a str,
+        worker_id: &'a WorkerName,
         /// Its worktree.
         worktree: String,
         /// The session before, as it is resumed or attached to.
@@ -217,7 +218,7 @@ pub enum ProgressEvent<'a> {
     #[serde(rename = "lane.given_up")]
     LaneGivenUp {
         /// The lane's worker.
-        worker_id: &'a str,
+        worker_id: &'a WorkerName,
         /// Its worktree.
         worktree: String,
         /// Why.
@@ -231,11 +232,11 @@ pub enum ProgressEvent<'a> {
     #[serde(rename = "issue.dispatched")]
     IssueDispatched {
         /// The lane's worker.
-        worker_id: &'a str,
+        worker_id: &'a WorkerName,
         /// The issue.
-        issue_id: &'a str,
+        issue_id: &'a IssueId,
         /// The lease's id.
-        lease_id: &'a str,
+        lease_id: &'a LeaseId,
         /// The lease's generation.
         generation: u64,
     },
@@ -278,7 +279,7 @@ pub enum ProgressEvent<'a> {
         /// What failed alike.
         failure_class: &'a str,
         /// The issues that it failed on.
-        issue_ids: &'a [String],
+        issue_ids: &'a [IssueId],
         /// When one step finds out whether things are better.
         until: Stamp,
     },
@@ -290,7 +291,7 @@ pub enum ProgressEvent<'a> {
     #[serde(rename = "baseline.checked")]
     BaselineChecked {
         /// The lane's worker.
-        worker_id: &'a str,
+        worker_id: &'a WorkerName,
         /// Whether it does.
         passes: bool,
     },
@@ -355,7 +356,7 @@ pub enum ProgressEvent<'a> {
     #[serde(rename = "batch.ended")]
     BatchEnded {
         /// The batch.
-        batch_id: &'a str,
+        batch_id: &'a BatchId,
         /// What its changes rested on.
         #[serde(flatten)]
         acts_under: ActsUnder,
@@ -459,7 +460,7 @@ pub struct PushFailure {
 #[serde(rename_all = "camelCase")]
 pub struct TipCheck {
     /// The worker whose lane ran it; empty where none did.
-    pub worker_id: String,
+    pub worker_id: WorkerName,
     /// The commit.
     pub commit: String,
     /// Whether it passed.
@@ -518,7 +519,7 @@ pub struct WorkerReport<'a> {
     #[schemars(extend("const" = WORKER_ACTION))]
     pub action: &'static str,
     /// The worker.
-    pub worker_id: &'a str,
+    pub worker_id: &'a WorkerName,
     /// What its changes rested on.
     #[serde(flatten)]
     pub acts_under: ActsUnder,

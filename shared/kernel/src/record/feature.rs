@@ -6,6 +6,7 @@
 use crate::failure::FailureClass;
 use crate::json::document::Document;
 use crate::json::field::{FieldError, some_text};
+use crate::json::id::IssueId;
 use crate::json::read::{or_default, unless_blank};
 use crate::json::reference::RefSet;
 use crate::json::time;
@@ -82,7 +83,7 @@ pub struct Feature {
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
     )]
-    pub issue_id: Option<String>,
+    pub issue_id: Option<IssueId>,
     /// What it is about.
     #[serde(
         deserialize_with = "unless_blank",
@@ -180,7 +181,7 @@ pub struct FeatureWrite {
     /// The new status; a new feature's default is pending.
     pub status: Option<FeatureStatus>,
     /// The issue that it belongs to.
-    pub issue_id: Option<String>,
+    pub issue_id: Option<IssueId>,
     /// What it is about.
     pub summary: Option<String>,
     /// The session that writes; a field of the ledger.
@@ -273,7 +274,7 @@ impl FeatureLedger {
             feature.status = status.as_str().to_owned();
         }
         if let Some(text) = write.issue_id {
-            feature.issue_id = some_text(&text);
+            feature.issue_id = some_text(&text).map(IssueId::from);
         }
         if let Some(text) = write.summary {
             feature.summary = some_text(&text);

@@ -3,7 +3,7 @@
 use crate::failure::FailureClass;
 use crate::json::document::Document;
 use crate::json::field::{FieldError, some_text};
-use crate::json::id::{IssueId, LeaseId, SessionId, StepId};
+use crate::json::id::{BatchId, IssueId, LeaseId, SessionId, StepId, WorkerName};
 use crate::json::read::{or_default, text, unless_blank};
 use crate::json::reference::RefSet;
 use crate::json::stamp::{Stamp, compact};
@@ -105,7 +105,7 @@ pub struct Session {
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
     )]
-    pub issue_id: Option<String>,
+    pub issue_id: Option<IssueId>,
     /// What happened, compact.
     #[serde(
         deserialize_with = "unless_blank",
@@ -153,13 +153,13 @@ pub struct Session {
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
     )]
-    pub worker_id: Option<String>,
+    pub worker_id: Option<WorkerName>,
     /// The batch that it belongs to (ours).
     #[serde(
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
     )]
-    pub batch_id: Option<String>,
+    pub batch_id: Option<BatchId>,
     /// The step under way (ours).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<SessionStep>,
@@ -244,7 +244,7 @@ pub struct SessionWrite {
     /// The new state; the default is stopped.
     pub state: SessionState,
     /// The issue that the session is about.
-    pub issue_id: Option<String>,
+    pub issue_id: Option<IssueId>,
     /// What happened.
     pub summary: Option<String>,
     /// What comes next.
@@ -261,9 +261,9 @@ pub struct SessionWrite {
     /// an old one would lie.
     pub issues_snapshot_ref: Option<String>,
     /// The worker in it.
-    pub worker_id: Option<String>,
+    pub worker_id: Option<WorkerName>,
     /// The batch that it belongs to.
-    pub batch_id: Option<String>,
+    pub batch_id: Option<BatchId>,
     /// The step under way.
     pub step: StepWrite,
 }
@@ -277,7 +277,7 @@ pub struct SessionWrite {
 pub fn write(prior: Option<Session>, write: SessionWrite, now: Timestamp) -> Session {
     let stamp = Stamp::at(now);
     let issue_id = match &write.issue_id {
-        Some(text) => some_text(text),
+        Some(text) => some_text(text).map(IssueId::from),
         None => prior.as_ref().and_then(|p| p.issue_id.clone()),
     };
     let given_id = write.session_id.as_deref().and_then(some_text);
@@ -288,7 +288,7 @@ pub fn write(prior: Option<Session>, write: SessionWrite, now: Timestamp) -> Ses
             ..prior
         },
         None => {
-            let id = given_id.unwrap_or_else(|| session_id(issue_id.as_deref(), now));
+            let id = given_id.unwrap_or_else(|| session_id(issue_id.as_ref(), now));
             begun(id, write.state, stamp.clone())
         }
     };
@@ -347,9 +347,9 @@ fn begun(session_id: SessionId, state: SessionState, at: Stamp) -> Session {
     }
 }
 
-fn update(field: &mut Option<String>, given: Option<String>) {
+fn update<T: AsRef<str> + From<String>>(field: &mut Option<T>, given: Option<T>) {
     if let Some(text) = given {
-        *field = some_text(&text);
+        *field = some_text(text.as_ref()).map(T::from);
     }
 }
 
@@ -360,9 +360,9 @@ fn replace(field: &mut RefSet, given: Option<RefSet>) {
 }
 
 /// Returns `hs1_<UTC yyyymmddThhmmssZ>[_<token(issue)>]` (`contracts.md` 6).
-pub fn session_id(issue_id: Option<&str>, now: Timestamp) -> SessionId {
+pub fn session_id(issue_id: Option<&IssueId>, now: Timestamp) -> SessionId {
     let time = compact(now);
-    SessionId::from(match issue_id.and_then(some_text) {
+    SessionId::from(match issue_id.and_then(|issue_id| some_text(issue_id)) {
         Some(issue) => format!("hs1_{time}_{}", token(&issue, "session")),
         None => format!("hs1_{time}"),
     })

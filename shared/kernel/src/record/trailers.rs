@@ -6,6 +6,7 @@
 //! what could end the line or be read as an escape is percent-encoded, so that
 //! each value reads back as it was and no title can forge one.
 
+use crate::json::id::{IssueId, StepId};
 use crate::record::trajectory::ChainHead;
 use std::borrow::Cow;
 use std::fmt;
@@ -30,11 +31,11 @@ const SHOWN_CHARS: usize = 80;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LandingTrailers {
     /// The issue.
-    pub issue: String,
+    pub issue: IssueId,
     /// The lease, with its generation.
     pub lease: String,
     /// The step.
-    pub step: String,
+    pub step: StepId,
     /// The witness of the verification that the tree passed.
     pub witness: Option<String>,
     /// The end of the trajectory's hash chain at the landing.
@@ -109,9 +110,9 @@ impl LandingTrailers {
 
     /// Returns whether the commit is what a step of an issue landed under a
     /// generation of its lease.
-    pub fn is_of(&self, issue_id: &str, generation: u64) -> bool {
+    pub fn is_of(&self, issue_id: &IssueId, generation: u64) -> bool {
         let of = self.lease.rsplit_once('#').map(|(_, number)| number);
-        self.issue == issue_id && of == Some(generation.to_string().as_str())
+        self.issue == *issue_id && of == Some(generation.to_string().as_str())
     }
 
     /// Reads the trailers of a commit's message; `None` where it claims no
@@ -145,9 +146,9 @@ impl LandingTrailers {
         let [issue, lease, step, witness, chain, base, tree] = values;
         let must = |value: Option<String>, key| value.ok_or(TrailerError::Missing(key));
         Ok(Some(Self {
-            issue: must(issue, "Issue")?,
+            issue: must(issue, "Issue")?.into(),
             lease: must(lease, "Lease")?,
-            step: must(step, "Step")?,
+            step: must(step, "Step")?.into(),
             witness,
             trajectory: chain.map(|text| chain_head(&text)).transpose()?,
             base: base.map(|text| object_id("Base", text)).transpose()?,
@@ -405,9 +406,9 @@ mod tests {
         )
             .prop_map(|(issue, lease, step, witness, trajectory, base, tree)| {
                 LandingTrailers {
-                    issue,
+                    issue: issue.into(),
                     lease,
-                    step,
+                    step: step.into(),
                     witness,
                     trajectory,
                     base,

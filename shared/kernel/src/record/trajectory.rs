@@ -1,6 +1,8 @@
 //! The trajectory: one append-only row a step, and what is read from it
 //! (HARNESS-RUNTIME 6).
 
+use crate::json::id::IssueId;
+
 mod account;
 mod agent;
 mod batch;
@@ -111,7 +113,10 @@ pub(crate) fn is_retry_needed(result_class: &str) -> bool {
 ///
 /// Issue memory may have been taken back to an older version, and a step id
 /// must not come again.
-pub fn generation_floor<'a>(rows: impl IntoIterator<Item = &'a StepRow>, issue_id: &str) -> u64 {
+pub fn generation_floor<'a>(
+    rows: impl IntoIterator<Item = &'a StepRow>,
+    issue_id: &IssueId,
+) -> u64 {
     rows.into_iter()
         .filter(|row| row.issue_id.as_deref() == Some(issue_id))
         .filter_map(|row| row.generation)

@@ -5,6 +5,7 @@
 
 use crate::authority::instruction::Classification;
 use crate::failure::FailureClass;
+use crate::json::id::{IssueId, StepId};
 use crate::json::stamp::Stamp;
 use crate::policy::landing::LandingRecord;
 use crate::policy::network::NetworkFacts;
@@ -70,9 +71,9 @@ pub struct CommandWitness {
 #[serde(rename_all = "camelCase")]
 pub struct CommandFacts {
     /// The step.
-    pub step_id: String,
+    pub step_id: StepId,
     /// The issue; empty where the command belongs to none.
-    pub issue_id: String,
+    pub issue_id: IssueId,
     /// The lease's generation.
     pub generation: u64,
     /// What it was run for, as in `work` or `verify`.
@@ -170,7 +171,7 @@ pub struct TurnWitness<'a> {
     schema: u8,
     #[schemars(extend("const" = TURN_KIND))]
     witness_kind: &'static str,
-    step_id: &'a str,
+    step_id: &'a StepId,
     /// The evidence: an input of `premath harness-join-check`.
     input: &'a JoinCheckInput,
     /// The verdict over it.
@@ -182,7 +183,7 @@ pub struct TurnWitness<'a> {
 impl<'a> TurnWitness<'a> {
     /// Returns the witness of a turn.
     pub const fn new(
-        step_id: &'a str,
+        step_id: &'a StepId,
         input: &'a JoinCheckInput,
         join_check: &'a JoinCheck,
         close_failure_classes: &'a BTreeSet<FailureClass>,
@@ -207,7 +208,7 @@ pub struct RefusalWitness {
     #[schemars(extend("const" = REFUSAL_KIND))]
     witness_kind: &'static str,
     /// Its trajectory row.
-    pub step_id: String,
+    pub step_id: StepId,
     /// The classes, in the order in which they were found.
     pub failure_classes: Vec<FailureClass>,
     /// Why it was refused, for display.
@@ -223,7 +224,7 @@ pub struct RefusalWitness {
 impl RefusalWitness {
     /// Returns the witness of a refusal, of no instruction yet.
     pub fn new(
-        step_id: &str,
+        step_id: &StepId,
         failure_classes: &[FailureClass],
         detail: String,
         refused_at: Stamp,
@@ -271,7 +272,7 @@ pub struct CloseWitness<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct CloseFacts<'a> {
     /// The step.
-    pub step_id: &'a str,
+    pub step_id: &'a StepId,
     /// What the right to close rests on.
     pub mutation: &'a MutationWitness,
     /// What was read back; null where there is no such issue.

@@ -14,6 +14,7 @@ use premath_kernel::issue::lease::{
 };
 use premath_kernel::issue::outbox::discovered_priority;
 use premath_kernel::issue::{RowChange, Selection};
+use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::escalation::append_notes;
 use premath_kernel::record::trajectory::BlockedBy;
 use premath_kernel::turn::{Block, Close, Discover, MutationReady};
@@ -36,9 +37,9 @@ pub struct ClaimScope {
     /// What is worked on at all.
     pub selection: Selection,
     /// Issues to leave alone.
-    pub left_out: BTreeSet<String>,
+    pub left_out: BTreeSet<IssueId>,
     /// The highest generation of issues that is known from elsewhere.
-    pub generation_floors: Arc<BTreeMap<String, u64>>,
+    pub generation_floors: Arc<BTreeMap<IssueId, u64>>,
 }
 
 /// One change, with the authority for it.
@@ -54,18 +55,18 @@ pub(super) enum PendingChange {
         asked: Option<InstructedRecord>,
     },
     Claim {
-        issue_id: String,
+        issue_id: IssueId,
         request: ClaimRequest,
         asked: Option<InstructedRecord>,
     },
     Renew {
-        issue_id: String,
+        issue_id: IssueId,
         key: LeaseKey,
         term: Term,
         asked: Option<InstructedRecord>,
     },
     Release {
-        issue_id: String,
+        issue_id: IssueId,
         key: LeaseKey,
         retry_at: Option<jiff::Timestamp>,
         asked: Option<InstructedRecord>,

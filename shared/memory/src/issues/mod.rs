@@ -40,6 +40,7 @@ use premath_kernel::authority::{
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::{Diagnosis, Scope};
 use premath_kernel::issue::lease::{ClaimRequest, LeaseKey, LeaseRefusal, Term};
+use premath_kernel::json::id::IssueId;
 use premath_kernel::record::trajectory::BlockedBy;
 use premath_kernel::turn::{Block, Close, Discover, MutationReady};
 use state::State;
@@ -204,7 +205,7 @@ impl IssueMemory {
     pub fn claim(
         &self,
         authority: &LeaseAuthority,
-        issue_id: &str,
+        issue_id: &IssueId,
         request: ClaimRequest,
     ) -> Result<Claimed, ChangeError> {
         granted(authority, LeaseOperation::Claim)?;
@@ -229,7 +230,7 @@ impl IssueMemory {
     pub fn renew(
         &self,
         authority: &LeaseAuthority,
-        issue_id: &str,
+        issue_id: &IssueId,
         key: LeaseKey,
         term: Term,
     ) -> Result<IssueRow, ChangeError> {
@@ -250,7 +251,7 @@ impl IssueMemory {
     pub fn release(
         &self,
         authority: &LeaseAuthority,
-        issue_id: &str,
+        issue_id: &IssueId,
         key: LeaseKey,
         retry_at: Option<jiff::Timestamp>,
     ) -> Result<IssueRow, ChangeError> {

@@ -31,6 +31,7 @@ use base::BaseFile;
 use file::{Look, SealFile};
 use foreign::ForeignList;
 use premath_kernel::json::canonical;
+use premath_kernel::json::id::IssueId;
 use premath_kernel::json::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -259,7 +260,7 @@ impl Seal {
 
     /// Returns the foreign rows that an acceptance names, or the ids that have
     /// none.
-    pub(super) fn named(&self, which: &ForeignSelection) -> Result<Vec<ForeignRow>, Vec<String>> {
+    pub(super) fn named(&self, which: &ForeignSelection) -> Result<Vec<ForeignRow>, Vec<IssueId>> {
         self.foreign.named(which)
     }
 

@@ -167,7 +167,7 @@ impl Inventory {
             };
             marks.push(Mark {
                 name: name.to_owned(),
-                issue: marked_issue(name),
+                issue: marked_issue(name).map(Into::into),
                 tip: tip.to_string(),
                 held_by: holders.of_commit(&self.git, tip)?,
             });
@@ -211,7 +211,7 @@ impl Inventory {
             .into_iter()
             .map(|(issue, record)| LandedCommit {
                 place: place(&record),
-                issue,
+                issue: issue.into(),
                 record,
             })
             .collect();

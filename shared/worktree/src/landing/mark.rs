@@ -7,6 +7,7 @@
 
 use super::{Landing, LandingError, holds};
 use git2::{ErrorCode, Oid, Reference, Repository};
+use premath_kernel::json::id::IssueId;
 use premath_kernel::json::token;
 
 /// A landing whose issue was not closed.
@@ -22,7 +23,12 @@ const MARKS: &str = "refs/harness/landing";
 
 impl Landing {
     /// Marks a commit as about to land.
-    pub fn mark(&self, issue_id: &str, generation: u64, commit: &str) -> Result<(), LandingError> {
+    pub fn mark(
+        &self,
+        issue_id: &IssueId,
+        generation: u64,
+        commit: &str,
+    ) -> Result<(), LandingError> {
         let failed = "mark the landing";
         let git = self.open()?;
         let commit = Oid::from_str(commit).map_err(LandingError::git(failed))?;
@@ -39,7 +45,7 @@ impl Landing {
     /// # Errors
     ///
     /// [`LandingError`].
-    pub fn landed(&self, issue_id: &str) -> Result<Option<LandedMark>, LandingError> {
+    pub fn landed(&self, issue_id: &IssueId) -> Result<Option<LandedMark>, LandingError> {
         let failed = "look for landed work";
         if !self.merges() {
             return Ok(None);
@@ -87,7 +93,7 @@ impl Landing {
 
     /// Removes an issue's marks; what cannot be removed stays for the next
     /// batch.
-    pub fn unmark(&self, issue_id: &str) {
+    pub fn unmark(&self, issue_id: &IssueId) {
         self.remove_marks(&format!("{}/*", folder(issue_id)), |_| true);
     }
 
@@ -132,7 +138,7 @@ impl Landing {
     }
 }
 
-fn folder(issue_id: &str) -> String {
+fn folder(issue_id: &IssueId) -> String {
     format!("{MARKS}/{}", token::encode_branch(issue_id))
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Landing, LandingError};
 use git2::{ErrorCode, Oid, Reference, Repository};
+use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::landing::step_branches;
 use premath_kernel::policy::target_sync::TargetChange;
 use std::fs;
@@ -73,7 +74,7 @@ impl Landing {
     }
 
     /// Names a branch for a step that no branch has yet, in full.
-    pub fn free_branch(&self, issue_id: &str, generation: u64) -> Result<String, LandingError> {
+    pub fn free_branch(&self, issue_id: &IssueId, generation: u64) -> Result<String, LandingError> {
         let git = self.open()?;
         // The target may itself leave no room below or above a name.
         let blocked = |name: &str| {

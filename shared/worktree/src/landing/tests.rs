@@ -105,16 +105,16 @@ fn only_a_mark_that_the_target_holds_is_landed_work() {
     let landing = landing(folder.path(), "t").unwrap();
     let base = landing.tip().unwrap();
     let next = commit(&git, "next", &[Oid::from_str(&base).unwrap()]).to_string();
-    landing.mark("a/b", 1, &next).unwrap();
-    assert_eq!(landing.landed("a/b").unwrap(), None);
+    landing.mark(&"a/b".into(), 1, &next).unwrap();
+    assert_eq!(landing.landed(&"a/b".into()).unwrap(), None);
     landing.advance(&base, &next, "m").unwrap();
-    let landed = landing.landed("a/b").unwrap().unwrap();
+    let landed = landing.landed(&"a/b".into()).unwrap().unwrap();
     assert_eq!(landed.commit, next);
-    assert_eq!(landing.landed("a").unwrap(), None);
+    assert_eq!(landing.landed(&"a".into()).unwrap(), None);
     landing.sweep_marks(|issue| issue == "a", |_| Some(1));
-    assert!(landing.landed("a/b").unwrap().is_some());
-    landing.unmark("a/b");
-    assert_eq!(landing.landed("a/b").unwrap(), None);
+    assert!(landing.landed(&"a/b".into()).unwrap().is_some());
+    landing.unmark(&"a/b".into());
+    assert_eq!(landing.landed(&"a/b".into()).unwrap(), None);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn the_mark_of_a_landing_that_did_not_come_about_goes_with_its_lease() {
     let landing = landing(folder.path(), "t").unwrap();
     let base = landing.tip().unwrap();
     let next = commit(&git, "next", &[Oid::from_str(&base).unwrap()]).to_string();
-    landing.mark("a", 2, &next).unwrap();
+    landing.mark(&"a".into(), 2, &next).unwrap();
     let is_marked = || git.find_reference("refs/harness/landing/a/2").is_ok();
     // Leased, or leased before the mark was written.
     for unleased in [None, Some(1)] {
@@ -163,13 +163,16 @@ fn landed_work_is_taken_back_without_losing_anybodys() {
     };
     let ours = put("ours", "1", &before);
     landing.advance(&before, &ours, "m").unwrap();
-    assert_eq!(landing.undo(&ours, "s", None).unwrap(), Undone::Reset);
+    assert_eq!(
+        landing.undo(&ours, &"s".into(), None).unwrap(),
+        Undone::Reset
+    );
     assert_eq!(landing.tip().unwrap(), before);
 
     landing.advance(&before, &ours, "m").unwrap();
     let theirs = put("theirs", "1", &ours);
     landing.advance(&ours, &theirs, "m").unwrap();
-    let Undone::Reverted(revert) = landing.undo(&ours, "s", None).unwrap() else {
+    let Undone::Reverted(revert) = landing.undo(&ours, &"s".into(), None).unwrap() else {
         panic!("not reverted");
     };
     assert_eq!(landing.tip().unwrap(), revert);
@@ -184,7 +187,10 @@ fn landed_work_is_taken_back_without_losing_anybodys() {
     landing.advance(&revert, &second, "m").unwrap();
     let upon = put("ours", "3", &second);
     landing.advance(&second, &upon, "m").unwrap();
-    assert_eq!(landing.undo(&second, "s", None).unwrap(), Undone::Conflict);
+    assert_eq!(
+        landing.undo(&second, &"s".into(), None).unwrap(),
+        Undone::Conflict
+    );
     assert_eq!(landing.tip().unwrap(), upon);
 }
 
@@ -194,17 +200,17 @@ fn a_name_that_is_taken_gets_a_number() {
     let landing = landing(folder.path(), "harness/integration").unwrap();
     let head = git.head().unwrap().peel_to_commit().unwrap();
     assert_eq!(
-        landing.free_branch("a", 1).unwrap(),
+        landing.free_branch(&"a".into(), 1).unwrap(),
         "refs/heads/harness/a/1"
     );
     git.branch("harness/a/1", &head, false).unwrap();
     assert_eq!(
-        landing.free_branch("a", 1).unwrap(),
+        landing.free_branch(&"a".into(), 1).unwrap(),
         "refs/heads/harness/a/1.2"
     );
     git.branch("harness/b", &head, false).unwrap();
     assert_eq!(
-        landing.free_branch("b", 1).unwrap(),
+        landing.free_branch(&"b".into(), 1).unwrap(),
         "refs/heads/harness-step/b/1"
     );
 }

@@ -3,6 +3,7 @@
 use super::{Advance, Landing, LandingError};
 use crate::signing::{Signer, SigningError, write_commit};
 use git2::{Commit, Oid, Repository};
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::record::trailers::LandingTrailers;
 
 /// The outcome of landed work that was to be taken back.
@@ -29,7 +30,7 @@ impl Landing {
     pub fn is_own(
         &self,
         commit: &str,
-        issue_id: &str,
+        issue_id: &IssueId,
         generation: u64,
     ) -> Result<bool, LandingError> {
         let git = self.open()?;
@@ -50,7 +51,7 @@ impl Landing {
     pub fn undo(
         &self,
         commit: &str,
-        step_id: &str,
+        step_id: &StepId,
         signer: Option<&Signer>,
     ) -> Result<Undone, LandingError> {
         const ROUNDS: u32 = 8;

@@ -234,9 +234,9 @@ impl Tree {
 /// The subject line and the trailers.
 pub(super) fn message(text: &CommitText<'_>) -> String {
     let trailers = LandingTrailers {
-        issue: text.issue_id.to_owned(),
+        issue: text.issue_id.into(),
         lease: text.lease.to_owned(),
-        step: text.step_id.to_owned(),
+        step: text.step_id.into(),
         witness: text.witness.map(str::to_owned),
         trajectory: text.trajectory,
         base: text.base.map(str::to_owned),

@@ -5,6 +5,7 @@ use super::super::command::{CommandError, Occasion, Phase, Ran};
 use super::BootError;
 use super::error::ABSENT_MAX;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_memory::clock;
 use premath_worktree::tree::Tree;
 use std::ffi::OsString;
@@ -73,10 +74,10 @@ impl Lane {
         run: impl FnOnce(&mut Self, &Occasion<'_>) -> Result<Option<Ran>, CommandError>,
     ) -> Result<(), BootError> {
         let stamp = clock::now().wall.as_microsecond();
-        let step_id = format!("{}.boot.{stamp}", self.worker_id);
+        let step_id = StepId::from(format!("{}.boot.{stamp}", self.worker_id));
         let variables: [(&str, OsString); 4] = [
             ("PREMATH_WORKTREE", self.worktree.clone().into()),
-            ("PREMATH_WORKER_ID", self.worker_id.clone().into()),
+            ("PREMATH_WORKER_ID", self.worker_id.as_str().into()),
             (
                 "PREMATH_HARNESS_SESSION_PATH",
                 self.roots.session.clone().into(),
@@ -85,7 +86,7 @@ impl Lane {
         ];
         let occasion = Occasion {
             step_id: &step_id,
-            issue_id: "",
+            issue_id: &IssueId::default(),
             generation: 0,
             variables: &variables,
             task: None,

@@ -5,6 +5,7 @@ use super::super::confine::ConfineError;
 use crate::sandbox::ProvideError;
 use crate::supervisor::SupervisorError;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::StepId;
 use premath_kernel::json::plain::listed;
 use premath_memory::projection::ProjectionError;
 use premath_memory::{StoreError, TrajectoryFileError};
@@ -83,7 +84,7 @@ pub enum BootError {
         /// The worktree.
         worktree: PathBuf,
         /// The step.
-        step_id: String,
+        step_id: StepId,
         /// The session that records it.
         session: PathBuf,
     },

@@ -12,6 +12,7 @@ pub use error::BootError;
 use super::command::Phase;
 use super::{Lane, LanePlan};
 use crate::batch::Batch;
+use premath_kernel::json::id::IssueId;
 use premath_kernel::record::bootstrap::Bootstrap;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
@@ -117,7 +118,7 @@ impl Lane {
         );
         self.write_session(SessionWrite {
             state: SessionState::Active,
-            issue_id: Some(String::new()),
+            issue_id: Some(IssueId::default()),
             summary: Some("booted".to_owned()),
             next_step: Some(next_step),
             instruction_refs: Some(self.batch.settings.mode.instruction_refs()),

@@ -107,7 +107,7 @@ impl Lane {
         }
         Err(BootError::Moved {
             worktree: self.worktree.clone(),
-            step_id: step.step_id.to_string(),
+            step_id: step.step_id.clone(),
             session: self.home.session.clone(),
         })
     }
@@ -168,7 +168,7 @@ impl Lane {
     ) -> Result<(), BootError> {
         let now = clock::now().wall;
         let mut row = salvage_row(self.batch.id(), &self.worker_id, what, salvage, now);
-        row.issue_id = step.map(|step| step.issue_id.to_string());
+        row.issue_id = step.map(|step| step.issue_id.clone());
         row.generation = step.map(|step| step.generation);
         self.batch.trajectory.append_if_absent(&row)?;
         Ok(())

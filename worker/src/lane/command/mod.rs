@@ -18,6 +18,7 @@ use crate::witness;
 use finished::FinishedCommand;
 use premath_evidence::{Agent, FoldedStream, ShellCall};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::budget::Budget;
 use premath_memory::{StoreError, artifact, clock};
 use premath_worktree::tree::TreeState;
@@ -95,8 +96,8 @@ impl CommandError {
 
 /// What a command belongs to.
 pub(crate) struct Occasion<'a> {
-    pub(crate) step_id: &'a str,
-    pub(crate) issue_id: &'a str,
+    pub(crate) step_id: &'a StepId,
+    pub(crate) issue_id: &'a IssueId,
     pub(crate) generation: u64,
     pub(crate) variables: &'a [(&'a str, OsString)],
     /// The agent; `None` if no work command belongs to it.

@@ -1,5 +1,6 @@
 //! The lease of an issue, as its row has it (`contracts.md` 4).
 
+use crate::json::id::LeaseId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -9,7 +10,7 @@ pub struct Lease {
     /// The lease's id.
     #[serde(default, deserialize_with = "text_or_null")]
     #[schemars(with = "Option<Box<str>>")]
-    pub lease_id: Box<str>,
+    pub lease_id: LeaseId,
     /// Who holds it.
     #[serde(default, deserialize_with = "text_or_null")]
     #[schemars(with = "Option<Box<str>>")]
@@ -52,7 +53,9 @@ fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
-fn text_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<str>, D::Error> {
+fn text_or_null<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 

@@ -138,9 +138,11 @@ pub(crate) fn text<'de, D: Deserializer<'de>, T: From<String>>(
 }
 
 /// Reads a list of texts, none blank.
-pub(crate) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+pub(crate) fn texts<'de, D: Deserializer<'de>, T: From<String>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
     let texts: Vec<Text> = Vec::deserialize(deserializer)?;
-    Ok(texts.into_iter().map(|text| text.0).collect())
+    Ok(texts.into_iter().map(|text| T::from(text.0)).collect())
 }
 
 struct SomeText;

@@ -1,6 +1,7 @@
 //! One pass: which idle lanes may claim, and what the others wait for.
 
 use super::Admission;
+use crate::json::id::WorkerName;
 use crate::policy::breaker::Passage;
 use crate::policy::provider::Seat;
 use crate::policy::retry::retry_at;
@@ -39,7 +40,7 @@ pub struct Waiting {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct AdmissionPass {
-    workers: Vec<String>,
+    workers: Vec<WorkerName>,
     /// The workers that were not offered a claim yet.
     left: Vec<usize>,
     passage: Passage,
@@ -50,7 +51,7 @@ pub struct AdmissionPass {
 
 impl Admission {
     /// Starts a pass for the idle workers, in order.
-    pub fn pass(&self, workers: &[String], room: &Room, now: Timestamp) -> AdmissionPass {
+    pub fn pass(&self, workers: &[WorkerName], room: &Room, now: Timestamp) -> AdmissionPass {
         let short = self.rule.room.shortage(room);
         let passage = self.breaker.passage(now);
         AdmissionPass {
@@ -71,7 +72,7 @@ impl AdmissionPass {
         if self.is_over {
             return Vec::new();
         }
-        let names: Vec<&str> = self.left.iter().map(|i| &*self.workers[*i]).collect();
+        let names: Vec<&WorkerName> = self.left.iter().map(|i| &self.workers[*i]).collect();
         let seats = admission.desk.seats(&names, self.now);
         let seated = self.left.iter().zip(seats);
         let seated = seated.filter_map(|(worker, seat)| {

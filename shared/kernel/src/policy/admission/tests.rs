@@ -1,4 +1,5 @@
 use super::*;
+use crate::json::id::WorkerName;
 use crate::json::size::Size;
 use crate::json::time::Moment;
 use crate::policy::budget::Spent;
@@ -36,7 +37,7 @@ fn pass(
     with_work: &[usize],
     now: i64,
 ) -> (Vec<usize>, Waiting) {
-    let names: Vec<String> = (1..=workers).map(|n| format!("w.{n}")).collect();
+    let names: Vec<WorkerName> = (1..=workers).map(|n| format!("w.{n}").into()).collect();
     let with_work: BTreeSet<usize> = with_work.iter().copied().collect();
     let mut pass = admission.pass(&names, &Room::default(), at(now));
     let mut claimed = Vec::new();
@@ -59,8 +60,8 @@ fn pass(
 
 fn end(admission: &mut Admission, worker: &str, answer: ProviderAnswer, blame: Blame, now: i64) {
     let step = StepResult {
-        worker,
-        issue_id: worker,
+        worker: &worker.into(),
+        issue_id: &worker.into(),
         answer,
         blame,
     };
@@ -179,7 +180,7 @@ fn a_shortage_holds_lanes_and_ends_the_batch_after_its_patience() {
         disk: Some(1),
         memory: None,
     };
-    let mut short = admission.pass(&["w.1".to_owned()], &room, at(10));
+    let mut short = admission.pass(&["w.1".into()], &room, at(10));
     assert!(short.round(&admission).is_empty());
     let waiting = short.end(&mut admission, &[0]);
     assert_eq!(waiting.look_at, Some(at(15)));

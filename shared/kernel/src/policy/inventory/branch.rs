@@ -2,6 +2,7 @@
 
 use super::found::{Branch, LeaseLook, Mark};
 use super::{InventoryItem, Kind, Role, Scene, Standing, Thing};
+use crate::json::id::IssueId;
 use std::collections::BTreeSet;
 
 const SALVAGE: &str = "`premath clean --salvage` removes it once it is old";
@@ -73,7 +74,7 @@ fn step(scene: &Scene<'_>, found: &Branch, id: &str, generation: u64) -> Invento
     {
         return item(Standing::InUse, format!("{id} is in progress"));
     }
-    if scene.cut.contains(&(id.to_owned(), generation)) {
+    if scene.cut.contains(&(IssueId::from(id), generation)) {
         let reason = "its step was interrupted; the next run recovers it";
         return item(Standing::Kept, reason.to_owned());
     }

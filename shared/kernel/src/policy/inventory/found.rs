@@ -1,5 +1,6 @@
 //! What was found in a repository: facts, and nothing that decides.
 
+use crate::json::id::{BatchId, IssueId, StepId};
 use crate::policy::landing::LandingRecord;
 use crate::policy::target_sync::Distance;
 use jiff::Timestamp;
@@ -68,7 +69,7 @@ pub struct Mark {
     /// Its full name.
     pub name: String,
     /// The issue, where the name tells.
-    pub issue: Option<String>,
+    pub issue: Option<IssueId>,
     /// The commit.
     pub tip: String,
     /// What else holds the commit, as for a [`Branch`].
@@ -144,9 +145,9 @@ pub enum LaneLockState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutStep {
     /// The step's id.
-    pub step_id: String,
+    pub step_id: StepId,
     /// Its issue.
-    pub issue: String,
+    pub issue: IssueId,
     /// Its lease's generation.
     pub generation: u64,
 }
@@ -246,7 +247,7 @@ pub struct CachedImage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LandedCommit {
     /// The issue.
-    pub issue: String,
+    pub issue: IssueId,
     /// What its row says.
     pub record: LandingRecord,
     /// Where it is.
@@ -279,7 +280,7 @@ pub struct Stand {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownFacts {
     /// Every issue that can be read.
-    pub issues: BTreeMap<String, IssueFacts>,
+    pub issues: BTreeMap<IssueId, IssueFacts>,
     /// Whether that is all of them.
     pub is_whole: bool,
     /// Where work lands, and the commit that each target is at.
@@ -325,7 +326,7 @@ pub enum LeaseLook {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnendedBatch {
     /// Its id.
-    pub id: String,
+    pub id: BatchId,
     /// Whether its coordinator may run.
     pub lives: bool,
 }
@@ -334,7 +335,7 @@ pub struct UnendedBatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignChange {
     /// The issue; empty where it is unknown which rows changed.
-    pub issue: String,
+    pub issue: IssueId,
     /// How the row differs, as in `altered: status, title`.
     pub summary: String,
     /// When a transaction first found it.
@@ -353,7 +354,7 @@ pub struct Unreadable {
 }
 
 /// The steps that their sessions say were under way, by issue.
-pub(super) fn cut_steps(worktrees: &[Worktree]) -> BTreeSet<(String, u64)> {
+pub(super) fn cut_steps(worktrees: &[Worktree]) -> BTreeSet<(IssueId, u64)> {
     worktrees
         .iter()
         .filter_map(|worktree| worktree.step.as_ref())

@@ -53,13 +53,13 @@ fn batches(scene: &Scene<'_>) -> Vec<InventoryItem> {
             if batch.lives {
                 InventoryItem::new(
                     Kind::Batch,
-                    &batch.id,
+                    batch.id.as_str(),
                     Standing::InUse,
                     "its coordinator runs",
                 )
             } else {
                 let reason = "its coordinator is gone; the same command resumes it";
-                InventoryItem::new(Kind::Batch, &batch.id, Standing::Kept, reason)
+                InventoryItem::new(Kind::Batch, batch.id.as_str(), Standing::Kept, reason)
             }
         })
         .collect()
@@ -100,7 +100,7 @@ fn issues(scene: &Scene<'_>) -> Vec<InventoryItem> {
         if let LeaseLook::Over(owner) = &issue.lease {
             let reason = format!("{}, but the lease of {owner} expired", issue.status);
             items.push(
-                InventoryItem::new(Kind::Issue, id, standing, reason)
+                InventoryItem::new(Kind::Issue, id.as_str(), standing, reason)
                     .advice(format!(
                         "the next run reclaims it; reopen it with `premath issue update {id} \
                          --status open`"
@@ -111,7 +111,7 @@ fn issues(scene: &Scene<'_>) -> Vec<InventoryItem> {
         if let Some(step) = &issue.unrecorded {
             let reason = format!("{}, but {step} has no trajectory row", issue.status);
             items.push(
-                InventoryItem::new(Kind::Issue, id, standing, reason)
+                InventoryItem::new(Kind::Issue, id.as_str(), standing, reason)
                     .advice("the next run writes it"),
             );
         }
@@ -131,13 +131,17 @@ fn landings(scene: &Scene<'_>) -> Vec<InventoryItem> {
             let commit: String = landed.record.commit.chars().take(10).collect();
             let reason = format!("closed, but its commit {commit} is not on {target}");
             items.push(
-                InventoryItem::new(Kind::Issue, &landed.issue, Standing::Finding, reason).advice(
-                    format!(
-                        "merge {commit} into it, or reopen the issue with `premath issue update {} \
+                InventoryItem::new(
+                    Kind::Issue,
+                    landed.issue.as_str(),
+                    Standing::Finding,
+                    reason,
+                )
+                .advice(format!(
+                    "merge {commit} into it, or reopen the issue with `premath issue update {} \
                      --status open`",
-                        landed.issue
-                    ),
-                ),
+                    landed.issue
+                )),
             );
         } else {
             *on += 1;

@@ -1,5 +1,6 @@
 //! What a branch is for, by its name.
 
+use crate::json::id::IssueId;
 use crate::json::token;
 use crate::policy::landing::DEFAULT_TARGET;
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ pub enum Role {
     /// One step works on it.
     Step {
         /// The step's issue.
-        issue: String,
+        issue: IssueId,
         /// The lease's generation.
         generation: u64,
     },
@@ -55,7 +56,7 @@ fn step(rest: &str) -> Role {
             return None;
         }
         Some(Role::Step {
-            issue: token::decode(issue)?,
+            issue: token::decode(issue)?.into(),
             generation: generation.parse().ok()?,
         })
     };
@@ -78,7 +79,7 @@ mod tests {
     fn a_branch_is_known_by_its_name() {
         let targets = BTreeMap::from([("night/1".to_owned(), None)]);
         let step = |issue: &str, generation| Role::Step {
-            issue: issue.to_owned(),
+            issue: issue.into(),
             generation,
         };
         for (branch, expected) in [
@@ -106,8 +107,8 @@ mod tests {
     proptest! {
         #[test]
         fn every_step_branch_names_its_step(issue in "\\PC{1,8}", generation: u64) {
-            for branch in step_branches(&issue, generation) {
-                let expected = Role::Step { issue: issue.clone(), generation };
+            for branch in step_branches(&issue.as_str().into(), generation) {
+                let expected = Role::Step { issue: issue.clone().into(), generation };
                 prop_assert_eq!(role(&branch, &BTreeMap::new()), Some(expected));
             }
         }

@@ -37,7 +37,7 @@ fn known(issues: &[(&str, IssueFacts)]) -> KnownFacts {
     KnownFacts {
         issues: issues
             .iter()
-            .map(|(id, facts)| ((*id).to_owned(), facts.clone()))
+            .map(|(id, facts)| ((*id).into(), facts.clone()))
             .collect(),
         is_whole: true,
         targets: BTreeMap::from([(TARGET.to_owned(), Some("c0ffee".to_owned()))]),
@@ -49,7 +49,7 @@ fn step(held_by: Option<&str>) -> Branch {
     Branch {
         name: "harness/a/1".to_owned(),
         role: Role::Step {
-            issue: "a".to_owned(),
+            issue: "a".into(),
             generation: 1,
         },
         tip: "c1".to_owned(),
@@ -140,23 +140,26 @@ fn what_lives_or_will_be_taken_up_keeps_a_steps_branch() {
         lease: LeaseLook::Live(generation),
         ..issue("in_progress")
     };
-    leased.issues.insert("a".to_owned(), lease(1));
+    leased.issues.insert("a".into(), lease(1));
     assert_eq!(is(&found, &leased), Standing::InUse);
-    leased.issues.insert("a".to_owned(), lease(2));
+    leased.issues.insert("a".into(), lease(2));
     assert_eq!(is(&found, &leased), Standing::Removable);
 
     for (lives, expected) in [(true, Standing::InUse), (false, Standing::Removable)] {
         let mut batch = facts.clone();
         let id = "hb1".to_owned();
-        batch.batches.push(UnendedBatch { id, lives });
+        batch.batches.push(UnendedBatch {
+            id: id.into(),
+            lives,
+        });
         assert_eq!(is(&found, &batch), expected);
     }
 
     let mut cut = found.clone();
     cut.worktrees.push(Worktree {
         step: Some(CutStep {
-            step_id: "w.a.1".to_owned(),
-            issue: "a".to_owned(),
+            step_id: "w.a.1".into(),
+            issue: "a".into(),
             generation: 1,
         }),
         ..worktree("l1")
@@ -215,7 +218,7 @@ fn a_mark_goes_with_the_row_of_its_closed_issue() {
         let found = Findings {
             marks: vec![Mark {
                 name: "refs/harness/landing/a/1".to_owned(),
-                issue: Some("a".to_owned()),
+                issue: Some("a".into()),
                 tip: "c1".to_owned(),
                 held_by: holder.map(str::to_owned),
             }],
@@ -236,8 +239,8 @@ fn each_state_of_a_worktree_is_distinguished() {
         ..lane.clone()
     };
     let cut = CutStep {
-        step_id: "w.a.1".to_owned(),
-        issue: "a".to_owned(),
+        step_id: "w.a.1".into(),
+        issue: "a".into(),
         generation: 1,
     };
     let states = [
@@ -362,7 +365,7 @@ fn a_lock_is_left_to_git_for_a_while() {
 
 fn output(step: &str, days: i64, bytes: u64) -> StepOutput {
     StepOutput {
-        step: step.to_owned(),
+        step: step.into(),
         files: vec![format!("/r/artifacts/streams/{step}.work.stdout").into()],
         at: days_ago(days),
         bytes,
@@ -455,7 +458,7 @@ fn files_go_by_age_and_never_while_their_maker_runs() {
 #[test]
 fn closed_is_landed_or_named() {
     let landed = |issue: &str, place| LandedCommit {
-        issue: issue.to_owned(),
+        issue: issue.into(),
         record: LandingRecord {
             target: TARGET.to_owned(),
             commit: "c1".to_owned(),
@@ -507,7 +510,7 @@ fn what_a_resumable_batch_left_is_no_fault() {
         known.batches = batches
             .iter()
             .map(|lives| UnendedBatch {
-                id: "hb1".to_owned(),
+                id: "hb1".into(),
                 lives: *lives,
             })
             .collect();
@@ -529,7 +532,7 @@ fn any_role() -> impl Strategy<Value = Role> {
         Just(Role::Other),
         (prop::sample::select(vec!["a", "b", "c"]), 1u64..3).prop_map(|(issue, generation)| {
             Role::Step {
-                issue: issue.to_owned(),
+                issue: issue.into(),
                 generation,
             }
         }),
@@ -560,7 +563,7 @@ proptest! {
         lives: bool,
     ) {
         let mut facts = known(&[("a", issue(status)), ("b", issue("closed"))]);
-        facts.batches.push(UnendedBatch { id: "hb1".to_owned(), lives });
+        facts.batches.push(UnendedBatch { id: "hb1".into(), lives });
         let terms = Terms { salvage, older_than: Duration::ZERO, ..terms() };
         let items = account(&branches(vec![branch.clone()]), &facts, &terms);
         let goes = items.iter().any(|item| item.standing == Standing::Removable);

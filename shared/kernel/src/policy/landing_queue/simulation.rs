@@ -150,7 +150,7 @@ impl Batch {
                 true
             }
             Lane::Working(issue, until) if until <= self.now => {
-                let ticket = self.queue.join(0, &format!("{issue:04}"));
+                let ticket = self.queue.join(0, &format!("{issue:04}").into());
                 self.holders.insert(ticket, issue);
                 self.lanes[lane] = Lane::Queued(issue, ticket);
                 true

@@ -3,7 +3,7 @@ use super::*;
 fn queue_of(count: usize) -> (LandingQueue, Vec<Ticket>) {
     let mut queue = LandingQueue::new(19);
     let tickets = (0..count)
-        .map(|number| queue.join(0, &format!("bd-{number:02}")))
+        .map(|number| queue.join(0, &format!("bd-{number:02}").into()))
         .collect();
     (queue, tickets)
 }
@@ -89,11 +89,11 @@ fn conflicting_work_is_tried_again_when_what_is_ahead_fails() {
 #[test]
 fn a_position_is_fixed_once_its_verification_starts() {
     let mut queue = LandingQueue::new(19);
-    let late = queue.join(2, "a");
-    let normal = queue.join(1, "b");
+    let late = queue.join(2, &"a".into());
+    let normal = queue.join(1, &"b".into());
     assert_eq!(queue.next(late, true), QueueStep::Wait);
     assert_eq!(start(&mut queue, normal), []);
-    let urgent = queue.join(0, "c");
+    let urgent = queue.join(0, &"c".into());
     assert_eq!(start(&mut queue, urgent), [normal]);
     assert_eq!(start(&mut queue, late), [normal, urgent]);
 }
@@ -149,8 +149,8 @@ fn the_window_shrinks_for_charged_failures_and_grows_for_landings() {
 #[test]
 fn without_speculation_one_place_is_verified_at_a_time() {
     let mut queue = LandingQueue::new(0);
-    let first = queue.join(0, "a");
-    let second = queue.join(0, "b");
+    let first = queue.join(0, &"a".into());
+    let second = queue.join(0, &"b".into());
     start(&mut queue, first);
     assert_eq!(queue.next(second, true), QueueStep::Wait);
     assert!(queue.failed(first));
@@ -172,11 +172,11 @@ fn a_place_that_may_not_assume_anything_waits_for_what_is_ahead() {
 fn nothing_lands_before_work_that_has_the_reservation() {
     let (mut queue, t) = queue_of(2);
     t.iter().for_each(|ticket| drop(start(&mut queue, *ticket)));
-    assert!(queue.passed(t[0]) && queue.reserve("bd-90"));
+    assert!(queue.passed(t[0]) && queue.reserve(&"bd-90".into()));
     // It still works: what is ready is verified, and waits.
     assert_eq!(queue.next(t[0], true), QueueStep::Wait);
     assert!(queue.passed(t[1]));
-    let last = queue.join(9, "bd-90");
+    let last = queue.join(9, &"bd-90".into());
     assert_eq!(start(&mut queue, last), []);
     assert_eq!(start(&mut queue, t[0]), [last]);
     assert!(queue.passed(last));
@@ -184,17 +184,17 @@ fn nothing_lands_before_work_that_has_the_reservation() {
     queue.landed(last);
     assert!(queue.passed(t[0]));
     assert_eq!(queue.next(t[0], true), QueueStep::Wait);
-    queue.release("bd-90");
+    queue.release(&"bd-90".into());
     assert_eq!(queue.next(t[0], true), QueueStep::Land);
 }
 
 #[test]
 fn one_issue_has_the_reservation_until_it_releases_it() {
     let (mut queue, _) = queue_of(0);
-    assert!(queue.reserve("bd-1") && queue.reserve("bd-1"));
-    assert!(!queue.reserve("bd-2"));
-    queue.release("bd-2");
-    assert!(!queue.reserve("bd-2"));
-    queue.release("bd-1");
-    assert!(queue.reserve("bd-2"));
+    assert!(queue.reserve(&"bd-1".into()) && queue.reserve(&"bd-1".into()));
+    assert!(!queue.reserve(&"bd-2".into()));
+    queue.release(&"bd-2".into());
+    assert!(!queue.reserve(&"bd-2".into()));
+    queue.release(&"bd-1".into());
+    assert!(queue.reserve(&"bd-2".into()));
 }

@@ -18,14 +18,15 @@ fn desk(own: &[&str], fallback: &[&str]) -> ProviderDesk {
 
 /// Seats the workers as a pass does: each that has a seat begins.
 fn seated(desk: &mut ProviderDesk, workers: &[&str], now: i64) -> Vec<String> {
-    let seats = desk.seats(workers, at(now));
+    let names: Vec<WorkerName> = workers.iter().map(|name| (*name).into()).collect();
+    let seats = desk.seats(&names.iter().collect::<Vec<_>>(), at(now));
     let told = seats.iter().map(|seat| match seat {
         None => "waits".to_owned(),
         Some(seat) if seat.probe => format!("asks {}", seat.provider),
         Some(seat) => seat.provider.clone(),
     });
     let told = told.collect();
-    for (worker, seat) in workers.iter().zip(seats) {
+    for (worker, seat) in names.iter().zip(seats) {
         if let Some(seat) = seat {
             desk.take(worker, seat);
         }
@@ -51,24 +52,27 @@ fn a_limit_parks_until_its_reset_and_then_one_step_asks() {
     let mut desk = desk(&["a"], &[]);
     assert_eq!(seated(&mut desk, &["w.1", "w.2"], 0), ["a", "a"]);
     assert_eq!(
-        desk.ended("w.1", refused(Some(100)), at(10)),
+        desk.ended(&"w.1".into(), refused(Some(100)), at(10)),
         parked("a", 100)
     );
     // Steps that began earlier carry no information about the limit.
-    assert_eq!(desk.ended("w.2", ProviderAnswer::Answered, at(20)), None);
+    assert_eq!(
+        desk.ended(&"w.2".into(), ProviderAnswer::Answered, at(20)),
+        None
+    );
     assert_eq!(seated(&mut desk, &["w.1", "w.2"], 99), ["waits", "waits"]);
     assert_eq!(
-        (desk.of("w.1", at(99)), desk.next("w.1")),
+        (desk.of(&"w.1".into(), at(99)), desk.next(&"w.1".into())),
         (None, Some(at(100)))
     );
     assert_eq!(seated(&mut desk, &["w.1", "w.2"], 100), ["asks a", "waits"]);
-    assert_eq!(desk.next("w.2"), None);
+    assert_eq!(desk.next(&"w.2".into()), None);
     assert_eq!(seated(&mut desk, &["w.2"], 500), ["waits"]);
     let resumed = Some(ProviderChange::Resumed {
         provider: "a".into(),
     });
     assert_eq!(
-        desk.ended("w.1", ProviderAnswer::Answered, at(600)),
+        desk.ended(&"w.1".into(), ProviderAnswer::Answered, at(600)),
         resumed
     );
     assert_eq!(seated(&mut desk, &["w.1", "w.2"], 600), ["a", "a"]);
@@ -83,7 +87,7 @@ fn a_reset_that_is_not_reported_or_cannot_be_waits_up_to_the_pause() {
         let mut waits = Vec::new();
         for _ in 0..6 {
             let Some(ProviderChange::Parked { until, .. }) =
-                desk.ended("w.1", refused(stated), at(now))
+                desk.ended(&"w.1".into(), refused(stated), at(now))
             else {
                 panic!("not parked");
             };
@@ -102,13 +106,16 @@ fn a_first_parking_is_short_whatever_reset_is_stated() {
     let mut desk = desk(&["a"], &[]);
     seated(&mut desk, &["w.1"], 0);
     let week = Some(7 * 86_400);
-    assert_eq!(desk.ended("w.1", refused(week), at(0)), parked("a", 300));
+    assert_eq!(
+        desk.ended(&"w.1".into(), refused(week), at(0)),
+        parked("a", 300)
+    );
     assert_eq!(seated(&mut desk, &["w.1"], 300), ["asks a"]);
     let resumed = Some(ProviderChange::Resumed {
         provider: "a".into(),
     });
     assert_eq!(
-        desk.ended("w.1", ProviderAnswer::Answered, at(301)),
+        desk.ended(&"w.1".into(), ProviderAnswer::Answered, at(301)),
         resumed
     );
     // A provider that continues refusing is parked until the stated reset at
@@ -117,7 +124,7 @@ fn a_first_parking_is_short_whatever_reset_is_stated() {
     while now < 86_400 {
         seated(&mut desk, &["w.1"], now);
         let Some(ProviderChange::Parked { until, .. }) =
-            desk.ended("w.1", refused(Some(86_400)), at(now))
+            desk.ended(&"w.1".into(), refused(Some(86_400)), at(now))
         else {
             panic!("not parked");
         };
@@ -134,7 +141,7 @@ fn one_that_names_a_time_and_refuses_again_is_asked_more_rarely() {
     for _ in 0..15 {
         assert_ne!(seated(&mut desk, &["w.1"], now), ["waits"]);
         let Some(ProviderChange::Parked { until, .. }) =
-            desk.ended("w.1", refused(Some(now)), at(now))
+            desk.ended(&"w.1".into(), refused(Some(now)), at(now))
         else {
             panic!("not parked");
         };
@@ -150,11 +157,20 @@ fn one_that_names_a_time_and_refuses_again_is_asked_more_rarely() {
 fn simultaneous_limits_are_one_parking() {
     let mut desk = desk(&["a"], &[]);
     seated(&mut desk, &["w.1", "w.2", "w.3", "w.4"], 0);
-    assert_eq!(desk.ended("w.1", refused(None), at(0)), parked("a", 300));
+    assert_eq!(
+        desk.ended(&"w.1".into(), refused(None), at(0)),
+        parked("a", 300)
+    );
     // A time that is reported is better than none, and the later is the safer.
-    assert_eq!(desk.ended("w.2", refused(Some(60)), at(1)), parked("a", 60));
-    assert_eq!(desk.ended("w.3", refused(None), at(2)), None);
-    assert_eq!(desk.ended("w.4", refused(Some(90)), at(3)), parked("a", 90));
+    assert_eq!(
+        desk.ended(&"w.2".into(), refused(Some(60)), at(1)),
+        parked("a", 60)
+    );
+    assert_eq!(desk.ended(&"w.3".into(), refused(None), at(2)), None);
+    assert_eq!(
+        desk.ended(&"w.4".into(), refused(Some(90)), at(3)),
+        parked("a", 90)
+    );
 }
 
 #[test]
@@ -162,14 +178,14 @@ fn lanes_of_other_providers_continue_and_a_fallback_takes_the_rest() {
     let mut desk = desk(&["a", "b"], &["b", "c"]);
     let all = ["w.1", "w.2", "w.3"];
     assert_eq!(seated(&mut desk, &all, 0), ["a", "b", "a"]);
-    desk.ended("w.1", refused(Some(100)), at(0));
+    desk.ended(&"w.1".into(), refused(Some(100)), at(0));
     assert_eq!(seated(&mut desk, &["w.1"], 1), ["b"]);
-    desk.ended("w.1", ProviderAnswer::Answered, at(2));
-    desk.ended("w.2", refused(Some(200)), at(3));
-    desk.ended("w.3", ProviderAnswer::Unknown, at(3));
+    desk.ended(&"w.1".into(), ProviderAnswer::Answered, at(2));
+    desk.ended(&"w.2".into(), refused(Some(200)), at(3));
+    desk.ended(&"w.3".into(), ProviderAnswer::Unknown, at(3));
     assert_eq!(seated(&mut desk, &all, 4), ["c", "c", "c"]);
     for worker in all {
-        desk.ended(worker, ProviderAnswer::Answered, at(5));
+        desk.ended(&worker.into(), ProviderAnswer::Answered, at(5));
     }
     // One asks the lane's own again, the others stay where they can work.
     assert_eq!(seated(&mut desk, &all, 100), ["asks a", "c", "c"]);
@@ -181,8 +197,11 @@ fn a_probe_that_is_silent_leaves_the_provider_to_the_next() {
     desk.restore("a", at(100));
     assert_eq!(seated(&mut desk, &["w.1"], 99), ["waits"]);
     assert_eq!(seated(&mut desk, &["w.1"], 100), ["asks a"]);
-    assert_eq!(desk.ended("w.1", ProviderAnswer::Unknown, at(101)), None);
-    assert_eq!(desk.next("w.2"), Some(at(100)));
+    assert_eq!(
+        desk.ended(&"w.1".into(), ProviderAnswer::Unknown, at(101)),
+        None
+    );
+    assert_eq!(desk.next(&"w.2".into()), Some(at(100)));
     assert_eq!(seated(&mut desk, &["w.2"], 101), ["asks a"]);
     let parked: Vec<_> = desk.parked().collect();
     assert_eq!(parked, [("a", at(100))]);
@@ -194,7 +213,7 @@ fn jitter_makes_a_parking_longer_by_a_tenth_at_most() {
     desk.jitter_percent = 10;
     seated(&mut desk, &["w.1"], 0);
     let until = |desk: &mut ProviderDesk, reset: i64| match desk.clone().ended(
-        "w.1",
+        &"w.1".into(),
         refused(Some(reset)),
         at(0),
     ) {
@@ -246,11 +265,12 @@ proptest! {
                     2 => ProviderAnswer::Answered,
                     _ => ProviderAnswer::Unknown,
                 };
-                desk.ended(worker, answer, at(now));
+                desk.ended(&worker.into(), answer, at(now));
             } else {
                 let idle: Vec<&str> =
                     workers.into_iter().filter(|w| !at_work.contains(w)).collect();
-                let seats = desk.seats(&idle, at(now));
+                let names: Vec<WorkerName> = idle.iter().map(|name| (*name).into()).collect();
+                let seats = desk.seats(&names.iter().collect::<Vec<_>>(), at(now));
                 let mut probes: Vec<&str> = desk
                     .parked
                     .iter()
@@ -268,7 +288,7 @@ proptest! {
                 }
                 let seat = seats[idle.iter().position(|w| *w == worker).unwrap()].clone();
                 if let Some(seat) = seat {
-                    desk.take(worker, seat);
+                    desk.take(&worker.into(), seat);
                     at_work.insert(worker);
                 }
             }

@@ -200,7 +200,7 @@ impl<'a> Audit<'a> {
     pub(super) fn was_cut(&self, step: &str) -> bool {
         let id = format!("{}.{step}", action::TAKE_OVER);
         let mut rows = self.facts.rows.iter();
-        rows.any(|found| found.row.action == action::TAKE_OVER && found.row.step_id == id)
+        rows.any(|found| found.row.action == action::TAKE_OVER && *found.row.step_id == *id)
     }
 
     /// A verification of the step that passed judged the commit's tree.

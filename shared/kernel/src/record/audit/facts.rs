@@ -1,6 +1,7 @@
 //! What an audit looks at, as it was found.
 
 use super::witness::StreamName;
+use crate::json::id::{IssueId, StepId};
 use crate::record::trajectory::{ChainReport, StepRow};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ pub struct AuditFacts {
     /// Its rows, in the order of the file.
     pub rows: Vec<AuditRow>,
     /// The issues, by id.
-    pub issues: BTreeMap<String, IssueState>,
+    pub issues: BTreeMap<IssueId, IssueState>,
     /// The changes of issues made outside a transaction and that the operator
     /// has not accepted.
     pub outside: Vec<UnsealedChange>,
@@ -52,14 +53,14 @@ pub struct IssueState {
     /// Whether its status is `closed`.
     pub is_closed: bool,
     /// The step that closed it.
-    pub closed_by: Option<String>,
+    pub closed_by: Option<StepId>,
 }
 
 /// A change of an issue made outside a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsealedChange {
     /// The issue; empty where it is unknown which ones changed.
-    pub issue: String,
+    pub issue: IssueId,
     /// Whether it closed the issue.
     pub closes: bool,
     /// What changed, in a few words.

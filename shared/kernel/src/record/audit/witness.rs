@@ -2,6 +2,7 @@
 
 use crate::failure::FailureClass;
 use crate::json::canonical::{canonical_value, sha256_hex};
+use crate::json::id::StepId;
 use crate::json::token;
 use crate::policy::landing::verification_rounds;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WitnessRef {
     /// The step.
-    pub step_id: String,
+    pub step_id: StepId,
     /// What it witnesses, as in `verify`.
     pub phase: String,
     /// The digest of the document.
@@ -33,7 +34,7 @@ impl WitnessRef {
         };
         let is_digest = digest.len() == 64 && plain(digest);
         Some(Self {
-            step_id: token::decode(step)?,
+            step_id: token::decode(step)?.into(),
             phase: plain(phase).then(|| phase.to_owned())?,
             digest: is_digest.then(|| digest.to_owned())?,
         })
@@ -63,7 +64,7 @@ impl WitnessRef {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamName {
     /// The step.
-    pub step_id: String,
+    pub step_id: StepId,
     /// What the command was run for.
     pub phase: String,
     /// `stdout` or `stderr`.

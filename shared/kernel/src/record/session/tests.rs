@@ -22,11 +22,11 @@ fn minimal() -> Value {
 fn ids_name_the_second_and_the_issue() {
     assert_eq!(session_id(None, at(1)), "hs1_20260305T100001Z");
     assert_eq!(
-        session_id(Some("BD-1.2"), at(1)),
+        session_id(Some(&"BD-1.2".into()), at(1)),
         "hs1_20260305T100001Z_bd-1_2"
     );
     assert_eq!(
-        session_id(Some("\u{e9}"), at(1)),
+        session_id(Some(&"\u{e9}".into()), at(1)),
         "hs1_20260305T100001Z_session"
     );
 }
@@ -201,7 +201,7 @@ fn writes() -> impl Strategy<Value = SessionWrite> {
                 } else {
                     SessionState::Stopped
                 },
-                issue_id,
+                issue_id: issue_id.map(Into::into),
                 summary,
                 issues_path,
                 witness_refs: witness.map(|r| r.into_iter().collect()),

@@ -3,6 +3,7 @@
 
 use super::{AgentRecord, StepRow, TokenCounts, action};
 use crate::failure::FailureClass;
+use crate::json::id::IssueId;
 use crate::policy::budget::Spent;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -62,7 +63,7 @@ pub struct IssueAccount {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     providers: BTreeMap<String, ProviderAccount>,
-    issues: BTreeMap<String, IssueAccount>,
+    issues: BTreeMap<IssueId, IssueAccount>,
     breaker_openings: u64,
 }
 
@@ -127,7 +128,7 @@ impl Account {
     }
 
     /// Returns what an issue used.
-    pub fn of_issue(&self, issue_id: &str) -> IssueAccount {
+    pub fn of_issue(&self, issue_id: &IssueId) -> IssueAccount {
         self.issues.get(issue_id).copied().unwrap_or_default()
     }
 
@@ -201,7 +202,7 @@ mod tests {
         cut.failure_classes = vec!["step_interrupted".into()];
         account.observe(&cut);
         let of = |issue: &str| {
-            let account = account.of_issue(issue);
+            let account = account.of_issue(&issue.into());
             (account.spent.tokens, account.time.as_secs())
         };
         assert_eq!(of("a"), (Some(154), 15));
@@ -222,12 +223,12 @@ mod tests {
         let resumed = ProviderChange::Resumed {
             provider: "codex".into(),
         };
-        account.observe(&provider_row("hb", &parked(100), at(10)));
+        account.observe(&provider_row(&"hb".into(), &parked(100), at(10)));
         assert_eq!(account.parked().collect::<Vec<_>>(), [("codex", at(100))]);
-        account.observe(&provider_row("hb", &parked(200), at(101)));
-        account.observe(&provider_row("hb", &resumed, at(210)));
+        account.observe(&provider_row(&"hb".into(), &parked(200), at(101)));
+        account.observe(&provider_row(&"hb".into(), &resumed, at(210)));
         assert_eq!(account.parked().count(), 0);
-        account.observe(&provider_row("hb", &parked(400), at(300)));
+        account.observe(&provider_row(&"hb".into(), &parked(400), at(300)));
         let codex = &account.providers()["codex"];
         assert_eq!(codex.parked(at(330)), Duration::from_secs(230));
         assert_eq!((codex.parkings, codex.steps), (3, 0));
@@ -236,7 +237,7 @@ mod tests {
             issues: Vec::new(),
             until: at(1),
         };
-        account.observe(&breaker_row("hb", &opened, at(0)));
+        account.observe(&breaker_row(&"hb".into(), &opened, at(0)));
         assert_eq!(account.breaker_openings(), 1);
     }
 }

@@ -3,6 +3,7 @@
 use super::{BatchHolder, StepRow, action};
 use crate::failure::FailureClass;
 use crate::json::canonical::ref_digest;
+use crate::json::id::{BatchId, IssueId, StepId, WorkerName};
 use crate::json::read::text;
 use crate::json::reference::RefSet;
 use crate::json::stamp::{Stamp, compact};
@@ -34,13 +35,13 @@ pub struct BatchRecord {
 
 /// Returns `hb1_<UTC yyyymmddThhmmssZ>_<digest of the holder, 12 digits>`,
 /// which no two coordinators share.
-pub fn batch_id(holder: &BatchHolder, now: Timestamp) -> String {
+pub fn batch_id(holder: &BatchHolder, now: Timestamp) -> BatchId {
     let digest: String = ref_digest(holder).chars().take(12).collect();
-    format!("hb1_{}_{digest}", compact(now))
+    BatchId::from(format!("hb1_{}_{digest}", compact(now)))
 }
 
 /// Returns the row that opens a batch.
-pub fn batch_start_row(batch_id: &str, record: BatchRecord, now: Timestamp) -> StepRow {
+pub fn batch_start_row(batch_id: &BatchId, record: BatchRecord, now: Timestamp) -> StepRow {
     StepRow {
         batch: Some(record),
         ..batch_row(batch_id, "start", action::BATCH_START, "ok", now)
@@ -60,12 +61,12 @@ pub fn batch_resume_row(batch: &OpenBatch, holder: BatchHolder, now: Timestamp) 
 }
 
 /// Returns the row that closes a batch, with how it ended.
-pub fn batch_end_row(batch_id: &str, result_class: &str, now: Timestamp) -> StepRow {
+pub fn batch_end_row(batch_id: &BatchId, result_class: &str, now: Timestamp) -> StepRow {
     batch_row(batch_id, "end", action::BATCH_END, result_class, now)
 }
 
 /// Returns the row of a batch that was refused before it began.
-pub fn batch_refused_row(batch_id: &str, classes: &[FailureClass], now: Timestamp) -> StepRow {
+pub fn batch_refused_row(batch_id: &BatchId, classes: &[FailureClass], now: Timestamp) -> StepRow {
     StepRow {
         failure_classes: classes.iter().map(|c| c.as_str().to_owned()).collect(),
         ..batch_row(
@@ -78,7 +79,7 @@ pub fn batch_refused_row(batch_id: &str, classes: &[FailureClass], now: Timestam
     }
 }
 
-fn batch_row(batch_id: &str, act: &str, action: &str, result: &str, now: Timestamp) -> StepRow {
+fn batch_row(batch_id: &BatchId, act: &str, action: &str, result: &str, now: Timestamp) -> StepRow {
     StepRow {
         batch_id: Some(batch_id.to_owned()),
         started_at: Some(Stamp::at(now)),
@@ -92,14 +93,14 @@ fn batch_row(batch_id: &str, act: &str, action: &str, result: &str, now: Timesta
 /// `coordinator.take_over.<step id>`, so that one death has one row. `batch_id`
 /// is the batch that takes over, where there is one.
 pub fn take_over_row(
-    batch_id: Option<&str>,
-    step_id: &str,
-    issue_id: &str,
+    batch_id: Option<&BatchId>,
+    step_id: &StepId,
+    issue_id: &IssueId,
     generation: u64,
     now: Timestamp,
 ) -> StepRow {
     StepRow {
-        batch_id: batch_id.map(str::to_owned),
+        batch_id: batch_id.cloned(),
         issue_id: Some(issue_id.to_owned()),
         generation: Some(generation),
         started_at: Some(Stamp::at(now)),
@@ -116,8 +117,8 @@ pub fn take_over_row(
 /// Returns the row of what was found in a worker's lane and put aside. Its id
 /// is `worker.salvage.<what>`: the cut step, or worker and time.
 pub fn salvage_row(
-    batch_id: &str,
-    worker_id: &str,
+    batch_id: &BatchId,
+    worker_id: &WorkerName,
     what: &str,
     salvage: &str,
     now: Timestamp,
@@ -149,7 +150,7 @@ pub struct IssueRecord {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Attempt {
     Generation(u64),
-    Step(String),
+    Step(StepId),
 }
 
 impl Attempt {
@@ -189,7 +190,7 @@ impl IssueRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenBatch {
     /// The batch's id.
-    pub batch_id: String,
+    pub batch_id: BatchId,
     /// The digest of the settings that it runs under.
     pub settings_digest: String,
     /// Who runs it, by its last start or resume row.
@@ -200,31 +201,31 @@ pub struct OpenBatch {
     pub resumptions: u32,
     /// The instructions that it acts under, by its last start or resume row.
     pub instruction_refs: RefSet,
-    issues: BTreeMap<String, IssueRecord>,
+    issues: BTreeMap<IssueId, IssueRecord>,
 }
 
 impl OpenBatch {
     /// Returns what the batch knows about an issue.
-    pub fn issue(&self, issue_id: &str) -> Option<&IssueRecord> {
+    pub fn issue(&self, issue_id: &IssueId) -> Option<&IssueRecord> {
         self.issues.get(issue_id)
     }
 
     /// Returns what the batch knows, by issue.
-    pub const fn issues(&self) -> &BTreeMap<String, IssueRecord> {
+    pub const fn issues(&self) -> &BTreeMap<IssueId, IssueRecord> {
         &self.issues
     }
 
     /// Returns how many attempts of an issue failed by themselves.
-    pub fn attempts(&self, issue_id: &str) -> u32 {
+    pub fn attempts(&self, issue_id: &IssueId) -> u32 {
         self.issue(issue_id).map_or(0, IssueRecord::attempts)
     }
 
     /// Returns the issues that must not be dispatched again in the batch.
-    pub fn used_up(&self) -> BTreeSet<&str> {
+    pub fn used_up(&self) -> BTreeSet<&IssueId> {
         self.issues
             .iter()
             .filter(|(_, record)| record.is_used_up())
-            .map(|(issue, _)| issue.as_str())
+            .map(|(issue, _)| issue)
             .collect()
     }
 
@@ -326,8 +327,8 @@ impl BatchHistory {
     }
 
     /// Returns an open batch.
-    pub fn batch(&self, batch_id: &str) -> Option<&OpenBatch> {
-        self.open.iter().find(|b| b.batch_id == batch_id)
+    pub fn batch(&self, batch_id: &BatchId) -> Option<&OpenBatch> {
+        self.open.iter().find(|b| b.batch_id == *batch_id)
     }
 
     /// Returns the batch that a start under these settings resumes: the latest
@@ -385,7 +386,7 @@ mod tests {
             settings_digest: settings.into(),
             holder: holder(pid),
         };
-        batch_start_row(batch, record, now())
+        batch_start_row(&batch.into(), record, now())
     }
 
     fn step(batch: &str, issue: &str, generation: u64, result: &str, classes: &[&str]) -> StepRow {
@@ -412,10 +413,13 @@ mod tests {
             ..step("a", "j", 1, "retry_needed_lease_active", &["usage_limit"])
         };
         let history = BatchHistory::fold(&[start("a", "s", 1), limited, asked]);
-        let batch = history.batch("a").unwrap();
-        assert_eq!((batch.attempts("i"), batch.attempts("j")), (0, 1));
+        let batch = history.batch(&"a".into()).unwrap();
+        assert_eq!(
+            (batch.attempts(&"i".into()), batch.attempts(&"j".into())),
+            (0, 1)
+        );
         assert_eq!(batch.used_up().into_iter().collect::<Vec<_>>(), ["j"]);
-        assert_eq!(batch.issue("i").unwrap().ended_well(), Some(false));
+        assert_eq!(batch.issue(&"i".into()).unwrap().ended_well(), Some(false));
     }
 
     #[test]
@@ -438,18 +442,19 @@ mod tests {
         assert_eq!(resume.step_id, "coordinator.a.resume.1");
         history.observe(&resume);
         assert!(history.resumable("s", &|h| h.pid == 3).is_none());
-        let again = batch_resume_row(history.batch("a").unwrap(), holder(4), now());
+        let again = batch_resume_row(history.batch(&"a".into()).unwrap(), holder(4), now());
         assert_eq!(again.step_id, "coordinator.a.resume.2");
 
         let dead: Vec<_> = history.abandoned(Some("a"), &nobody);
         assert_eq!(dead.len(), 1);
-        history.observe(&batch_end_row("a", "completed", now()));
+        history.observe(&batch_end_row(&"a".into(), "completed", now()));
         assert_eq!(ids(&history), ["b"]);
     }
 
     #[test]
     fn an_attempt_is_a_generation_that_failed_by_itself() {
-        let mut take_over = take_over_row(Some("a"), "w.i.4", "i", 4, now());
+        let mut take_over =
+            take_over_row(Some(&"a".into()), &"w.i.4".into(), &"i".into(), 4, now());
         take_over.worker_id = Some("w".into());
         let history = BatchHistory::fold(&[
             step("a", "i", 9, "failed", &["work_failed"]), // before the batch
@@ -465,12 +470,15 @@ mod tests {
             step("a", "j", 1, "failed", &["work_failed"]),
             step("a", "j", 2, "completed", &[]),
         ]);
-        let batch = history.batch("a").unwrap();
-        let record = batch.issue("i").unwrap();
+        let batch = history.batch(&"a".into()).unwrap();
+        let record = batch.issue(&"i".into()).unwrap();
         assert_eq!((record.attempts(), record.take_overs()), (2, 1));
         assert_eq!(record.ended_well(), Some(false));
-        assert_eq!((batch.attempts("j"), batch.attempts("k")), (1, 0));
-        assert_eq!(batch.issue("j").unwrap().ended_well(), Some(true));
+        assert_eq!(
+            (batch.attempts(&"j".into()), batch.attempts(&"k".into())),
+            (1, 0)
+        );
+        assert_eq!(batch.issue(&"j".into()).unwrap().ended_well(), Some(true));
         assert!(batch.used_up().is_empty());
     }
 
@@ -487,33 +495,54 @@ mod tests {
             (with(&["check_failed"], 1), 1),
         ] {
             let history = BatchHistory::fold(&[start("a", "s", 1), row]);
-            assert_eq!(history.batch("a").unwrap().used_up().len(), expected);
+            assert_eq!(
+                history.batch(&"a".into()).unwrap().used_up().len(),
+                expected
+            );
         }
         let mut history = BatchHistory::fold(&[start("a", "s", 1)]);
         for generation in 1..=u64::from(TAKE_OVER_BOUND) {
-            assert!(history.batch("a").unwrap().used_up().is_empty());
+            assert!(history.batch(&"a".into()).unwrap().used_up().is_empty());
             let step_id = format!("w.i.{generation}");
-            history.observe(&take_over_row(Some("a"), &step_id, "i", generation, now()));
+            history.observe(&take_over_row(
+                Some(&"a".into()),
+                &step_id.as_str().into(),
+                &"i".into(),
+                generation,
+                now(),
+            ));
         }
-        assert!(history.batch("a").unwrap().used_up().contains("i"));
+        assert!(
+            history
+                .batch(&"a".into())
+                .unwrap()
+                .used_up()
+                .contains(&IssueId::from("i"))
+        );
     }
 
     #[test]
     fn a_hundred_failed_attempts_use_an_issue_up_whatever_ended_them() {
         let mut history = BatchHistory::fold(&[start("a", "s", 1)]);
         for generation in 1..=u64::from(ATTEMPTS_MAX) {
-            assert!(history.batch("a").unwrap().used_up().is_empty());
+            assert!(history.batch(&"a".into()).unwrap().used_up().is_empty());
             history.observe(&step("a", "i", generation, "failed", &["gate_timeout"]));
         }
-        assert!(history.batch("a").unwrap().used_up().contains("i"));
+        assert!(
+            history
+                .batch(&"a".into())
+                .unwrap()
+                .used_up()
+                .contains(&IssueId::from("i"))
+        );
     }
 
     #[test]
     fn rows_of_the_coordinator_survive_the_file() {
         for row in [
             start("a", "s", 1),
-            batch_end_row("a", "failed", now()),
-            take_over_row(None, "w.i.1", "i", 1, now()),
+            batch_end_row(&"a".into(), "failed", now()),
+            take_over_row(None, &"w.i.1".into(), &"i".into(), 1, now()),
         ] {
             let line = row.line().unwrap();
             assert_eq!(StepRow::parse(line.as_bytes()).unwrap(), row);
@@ -528,7 +557,7 @@ mod tests {
         let classes = prop::sample::select(vec!["work_failed", "harness_died"]);
         prop_oneof![
             (batch(), 1u32..3).prop_map(|(b, pid)| start(b, "s", pid)),
-            batch().prop_map(|b| batch_end_row(b, "ok", now())),
+            batch().prop_map(|b| batch_end_row(&b.into(), "ok", now())),
             (batch(), 1u64..4, result, classes).prop_map(|(b, generation, result, class)| step(
                 b,
                 "i",

@@ -164,7 +164,7 @@ mod tests {
             .checked_add(SignedDuration::from_mins(minute))
             .unwrap();
         StepRow {
-            worker_id: worker.map(str::to_owned),
+            worker_id: worker.map(Into::into),
             issue_id: Some("bd-1".into()),
             ..StepRow::new(step_id, action::WORKER_LOOP, result, at)
         }

@@ -4,6 +4,7 @@ use super::{RetryRecord, StepRow, action};
 use crate::issue::handoff::{HandoffResult, NextAction};
 use crate::issue::lease::LeaseState;
 use crate::issue::lease::default_lease_id;
+use crate::json::id::{BatchId, IssueId, StepId, WorkerName};
 use crate::json::reference::{self, LeaseHandoff, WorkOutcome};
 use crate::json::time;
 use jiff::Timestamp;
@@ -43,9 +44,9 @@ pub fn is_settled(closed_at: &str, grace: Duration, now: Timestamp) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClosedIssue {
     /// The step.
-    pub step_id: String,
+    pub step_id: StepId,
     /// The issue.
-    pub issue_id: String,
+    pub issue_id: IssueId,
     /// Its assignee: who held the lease.
     pub assignee: String,
     /// Its status.
@@ -59,16 +60,21 @@ pub struct ClosedIssue {
 impl ClosedIssue {
     /// Returns the worker: what the step's id says before issue and
     /// generation, or the assignee where the id is of another shape.
-    fn worker(&self) -> &str {
+    fn worker(&self) -> WorkerName {
         let end = format!(".{}.{}", self.issue_id, self.generation);
-        self.step_id.strip_suffix(&end).unwrap_or(&self.assignee)
+        WorkerName::from(self.step_id.strip_suffix(&end).unwrap_or(&self.assignee))
     }
 
     /// Returns the row of the step, as far as it can still be known.
-    pub fn recovered_row(&self, batch_id: &str, witness_prefix: &str, now: Timestamp) -> StepRow {
+    pub fn recovered_row(
+        &self,
+        batch_id: &BatchId,
+        witness_prefix: &str,
+        now: Timestamp,
+    ) -> StepRow {
         let worker = self.worker();
         let mut row = StepRow::new(
-            &self.step_id,
+            self.step_id.clone(),
             action::WORKER_LOOP,
             HandoffResult::Completed.as_str(),
             now,
@@ -88,15 +94,15 @@ impl ClosedIssue {
                 lease_owner: &self.assignee,
                 lease_state: LeaseState::Released.as_str(),
                 status: &self.status,
-                worker_id: worker,
+                worker_id: &worker,
             }));
         row.witness_refs.insert(reference::work_witness(
             witness_prefix,
-            worker,
+            &worker,
             &self.issue_id,
             WorkOutcome::Completed,
         ));
-        row.worker_id = Some(worker.to_owned());
+        row.worker_id = Some(worker);
         row.issue_id = Some(self.issue_id.clone());
         row
     }
@@ -107,9 +113,9 @@ impl ClosedIssue {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockedBy {
     /// The step.
-    pub step_id: String,
+    pub step_id: StepId,
     /// Its worker.
-    pub worker_id: String,
+    pub worker_id: WorkerName,
     /// The generation of the lease that it ran under.
     pub generation: u64,
     /// Why it failed, the cause first.
@@ -120,9 +126,9 @@ pub struct BlockedBy {
 
 impl BlockedBy {
     /// Returns the row of the step, as far as it can still be known.
-    pub fn recovered_row(&self, issue_id: &str, batch_id: &str, now: Timestamp) -> StepRow {
+    pub fn recovered_row(&self, issue_id: &IssueId, batch_id: &BatchId, now: Timestamp) -> StepRow {
         let result = "retry_needed_lease_active";
-        let mut row = StepRow::new(&self.step_id, action::WORKER_LOOP, result, now);
+        let mut row = StepRow::new(self.step_id.clone(), action::WORKER_LOOP, result, now);
         row.started_at = Some(now.into());
         row.recovered = true;
         row.generation = Some(self.generation);
@@ -180,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_recovered_row_is_a_success_that_says_it_was_recovered() {
-        let row = closed("w.2.a.1.3").recovered_row("hb1_x", "work", now());
+        let row = closed("w.2.a.1.3").recovered_row(&"hb1_x".into(), "work", now());
         assert!(row.succeeded() && row.recovered);
         assert_eq!(row.step_id, "w.2.a.1.3");
         assert_eq!(row.worker_id.as_deref(), Some("w.2"));
@@ -193,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_step_id_of_another_shape_leaves_the_assignee_as_the_worker() {
-        let row = closed("by hand").recovered_row("hb1_x", "work", now());
+        let row = closed("by hand").recovered_row(&"hb1_x".into(), "work", now());
         assert_eq!(row.worker_id.as_deref(), Some("somebody"));
     }
 
@@ -207,7 +213,7 @@ mod tests {
             failure_classes: vec!["check_failed".into()],
             retry: RetryRecord::from(&decision),
         };
-        let row = blocked.recovered_row("a.1", "hb1_x", now());
+        let row = blocked.recovered_row(&"a.1".into(), &"hb1_x".into(), now());
         assert!(row.recovered && !row.succeeded());
         assert_eq!(row.step_id, "w.2.a.1.3");
         assert_eq!(row.retry, Some(blocked.retry.clone()));

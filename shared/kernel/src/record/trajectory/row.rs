@@ -10,6 +10,7 @@ use crate::failure::FailureClass;
 use crate::json::canonical;
 use crate::json::document::Document;
 use crate::json::field::FieldError;
+use crate::json::id::{BatchId, IssueId, StepId, WorkerName};
 use crate::json::read::{Text, of_shape, or_default, text, unless_blank};
 use crate::json::reference::RefSet;
 use crate::json::stamp::Stamp;
@@ -140,7 +141,7 @@ pub struct StepRow {
     /// The step's id; a row is appended only where no row has it.
     #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
-    pub step_id: String,
+    pub step_id: StepId,
     /// What the row refers to; see [`action`](super::action).
     #[serde(deserialize_with = "text")]
     #[schemars(
@@ -157,7 +158,7 @@ pub struct StepRow {
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
     )]
-    pub issue_id: Option<String>,
+    pub issue_id: Option<IssueId>,
     /// Instructions that it acted under.
     #[serde(
         deserialize_with = "or_default",
@@ -214,11 +215,11 @@ pub struct StepRow {
     /// The worker (ours).
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     #[schemars(!skip_deserializing)]
-    pub worker_id: Option<String>,
+    pub worker_id: Option<WorkerName>,
     /// The batch (ours).
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     #[schemars(!skip_deserializing)]
-    pub batch_id: Option<String>,
+    pub batch_id: Option<BatchId>,
     /// Whether another process wrote the row, after the step's harness died
     /// (ours).
     #[serde(skip_deserializing, skip_serializing_if = "std::ops::Not::not")]
@@ -293,7 +294,7 @@ impl TrajectoryError {
 impl StepRow {
     /// Returns a row with what every row must have; the rest is filled in.
     pub fn new(
-        step_id: impl Into<String>,
+        step_id: impl Into<StepId>,
         action: impl Into<String>,
         result_class: impl Into<String>,
         finished_at: Timestamp,
@@ -347,8 +348,9 @@ impl StepRow {
             rest.remove(CHAIN_FIELD);
         }
         let mut text = |name| ours(&mut rest, name).map(|text: Text| text.0);
-        let (next_step, worker_id, batch_id) =
-            (text("nextStep"), text("workerId"), text("batchId"));
+        let next_step = text("nextStep");
+        let worker_id = text("workerId").map(WorkerName::from);
+        let batch_id = text("batchId").map(BatchId::from);
         let classes: Vec<Text> = ours(&mut rest, "failureClasses").unwrap_or_default();
         Ok(Self {
             schema: 1,
@@ -383,7 +385,7 @@ impl StepRow {
     /// A blank step id, action or result class.
     pub fn line(&self) -> Result<String, TrajectoryError> {
         for (field, text) in [
-            ("stepId", &self.step_id),
+            ("stepId", self.step_id.as_str()),
             ("action", &self.action),
             ("resultClass", &self.result_class),
         ] {

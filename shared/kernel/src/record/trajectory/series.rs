@@ -3,6 +3,7 @@
 
 use super::{StepRow, TAKE_OVER_BOUND, action};
 use crate::failure::FailureClass;
+use crate::json::id::{StepId, WorkerName};
 use crate::json::reference::RefSet;
 use crate::json::stamp::Stamp;
 use crate::policy::retry::{BackoffTable, Decision, RetryVerdict, retry_at};
@@ -15,7 +16,7 @@ pub struct CommandSeries {
     begun: u64,
     failed: u32,
     cut: u32,
-    open: Option<String>,
+    open: Option<StepId>,
     last: Option<StepRow>,
     witness_refs: RefSet,
 }
@@ -26,7 +27,7 @@ pub enum NextAct {
     /// An attempt has no end: its harness died. It is to be recorded first.
     TakeOver {
         /// The attempt's step id.
-        step_id: String,
+        step_id: StepId,
     },
     /// The command was cut again and again: that counts as a failed attempt.
     CountCuts {
@@ -46,10 +47,10 @@ pub enum NextAct {
 
 impl CommandSeries {
     /// Folds the rows of a gate, whose worker id is `gate_id`, in file order.
-    pub fn fold<'a>(rows: impl IntoIterator<Item = &'a StepRow>, gate_id: &str) -> Self {
+    pub fn fold<'a>(rows: impl IntoIterator<Item = &'a StepRow>, gate_id: &WorkerName) -> Self {
         let mut series = Self::default();
         for row in rows {
-            if row.worker_id.as_deref() == Some(gate_id) {
+            if row.worker_id.as_ref() == Some(gate_id) {
                 series.observe(row);
             }
         }
@@ -135,12 +136,12 @@ impl CommandSeries {
 }
 
 /// Returns the row that says that a gated command begins.
-pub fn gate_begin_row(gate_id: &str, step_id: &str, now: Timestamp) -> StepRow {
+pub fn gate_begin_row(gate_id: &WorkerName, step_id: &StepId, now: Timestamp) -> StepRow {
     gate_row(gate_id, step_id, action::GATE_BEGIN, "ok", now)
 }
 
 /// Returns the row of an attempt that was cut by the death of its harness.
-pub fn gate_take_over_row(gate_id: &str, step_id: &str, now: Timestamp) -> StepRow {
+pub fn gate_take_over_row(gate_id: &WorkerName, step_id: &StepId, now: Timestamp) -> StepRow {
     StepRow {
         failure_classes: vec![FailureClass::HarnessDied.as_str().to_owned()],
         ..gate_row(
@@ -156,8 +157,8 @@ pub fn gate_take_over_row(gate_id: &str, step_id: &str, now: Timestamp) -> StepR
 /// Returns the row of an attempt; `decision` is absent where it passed or was
 /// cut by a person.
 pub fn gate_attempt_row(
-    gate_id: &str,
-    step_id: &str,
+    gate_id: &WorkerName,
+    step_id: &StepId,
     classes: &[String],
     decision: Option<&Decision>,
     started_at: Timestamp,
@@ -177,11 +178,17 @@ pub fn gate_attempt_row(
     }
 }
 
-fn gate_row(gate_id: &str, step_id: &str, action: &str, result: &str, now: Timestamp) -> StepRow {
+fn gate_row(
+    gate_id: &WorkerName,
+    step_id: &StepId,
+    action: &str,
+    result: &str,
+    now: Timestamp,
+) -> StepRow {
     StepRow {
         worker_id: Some(gate_id.to_owned()),
         started_at: Some(Stamp::at(now)),
-        ..StepRow::new(step_id, action, result, now)
+        ..StepRow::new(step_id.clone(), action, result, now)
     }
 }
 
@@ -197,7 +204,7 @@ mod tests {
     }
 
     fn begin(n: u64) -> StepRow {
-        gate_begin_row(GATE, &format!("{GATE}.{n}"), at(0))
+        gate_begin_row(&GATE.into(), &format!("{GATE}.{n}").into(), at(0))
     }
 
     fn attempt(n: u64, class: Option<&str>, count: u32) -> StepRow {
@@ -207,7 +214,14 @@ mod tests {
             .filter(|class| *class != "step_interrupted")
             .map(|_| decide(&policy, &classes, count));
         let id = format!("{GATE}.{n}");
-        gate_attempt_row(GATE, &id, &classes, decision.as_ref(), at(0), at(1))
+        gate_attempt_row(
+            &GATE.into(),
+            &id.as_str().into(),
+            &classes,
+            decision.as_ref(),
+            at(0),
+            at(1),
+        )
     }
 
     fn next(rows: &[StepRow]) -> NextAct {
@@ -216,7 +230,7 @@ mod tests {
             .iter()
             .map(|row| StepRow::parse(row.line().unwrap().as_bytes()).unwrap())
             .collect();
-        CommandSeries::fold(&rows, GATE).next(&BackoffTable::default())
+        CommandSeries::fold(&rows, &GATE.into()).next(&BackoffTable::default())
     }
 
     #[test]
@@ -245,12 +259,18 @@ mod tests {
         let mut passed = rows.clone();
         passed.extend([begin(3), attempt(3, None, 0)]);
         assert_eq!(next(&passed), fresh);
-        assert_eq!(CommandSeries::fold(&passed, GATE).begun(), 3);
+        assert_eq!(CommandSeries::fold(&passed, &GATE.into()).begun(), 3);
         rows.extend([begin(3), attempt(3, Some("gate_timeout"), 3)]);
         let policy = RetryPolicy::embedded().unwrap();
         let decision = decide(&policy, &["gate_timeout"], 3);
         assert_eq!(next(&rows), NextAct::Escalate(Box::new(decision)));
-        rows.push(gate_row(GATE, "e", action::ESCALATION, "escalated", at(2)));
+        rows.push(gate_row(
+            &GATE.into(),
+            &"e".into(),
+            action::ESCALATION,
+            "escalated",
+            at(2),
+        ));
         assert_eq!(next(&rows), fresh);
     }
 
@@ -258,10 +278,10 @@ mod tests {
     fn what_was_cut_uses_up_no_attempt_but_is_bounded() {
         let mut rows = vec![begin(1)];
         let cut = NextAct::TakeOver {
-            step_id: "gate.x.1".to_owned(),
+            step_id: "gate.x.1".into(),
         };
         assert_eq!(next(&rows), cut);
-        rows.push(gate_take_over_row(GATE, "gate.x.1", at(1)));
+        rows.push(gate_take_over_row(&GATE.into(), &"gate.x.1".into(), at(1)));
         rows.extend([begin(2), attempt(2, Some("step_interrupted"), 1)]);
         let first = NextAct::Attempt {
             attempt: 1,
@@ -269,7 +289,10 @@ mod tests {
         };
         assert_eq!(next(&rows), first);
         for n in 3..=6 {
-            rows.extend([begin(n), gate_take_over_row(GATE, "s", at(1))]);
+            rows.extend([
+                begin(n),
+                gate_take_over_row(&GATE.into(), &"s".into(), at(1)),
+            ]);
         }
         assert_eq!(next(&rows), NextAct::CountCuts { attempt: 1 });
     }

@@ -2,6 +2,7 @@
 
 use super::{StepRow, action};
 use crate::failure::FailureClass;
+use crate::json::id::{BatchId, IssueId};
 use crate::json::read::{texts, unless_blank};
 use crate::json::stamp::{Stamp, compact};
 use crate::policy::breaker::BreakerChange;
@@ -27,7 +28,7 @@ pub struct SupervisionRecord {
     pub until: Option<Stamp>,
     /// The issues that failed alike.
     #[serde(deserialize_with = "texts", skip_serializing_if = "Vec::is_empty")]
-    pub issues: Vec<String>,
+    pub issues: Vec<IssueId>,
     /// The tokens that were used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
@@ -49,7 +50,7 @@ pub struct SupervisionRecord {
 }
 
 /// Returns the row of a change for a provider.
-pub fn provider_row(batch_id: &str, change: &ProviderChange, now: Timestamp) -> StepRow {
+pub fn provider_row(batch_id: &BatchId, change: &ProviderChange, now: Timestamp) -> StepRow {
     match change {
         ProviderChange::Parked { provider, until } => StepRow {
             failure_classes: vec![FailureClass::UsageLimit.as_str().to_owned()],
@@ -79,7 +80,7 @@ pub fn provider_row(batch_id: &str, change: &ProviderChange, now: Timestamp) -> 
 }
 
 /// Returns the row of a change of the breaker.
-pub fn breaker_row(batch_id: &str, change: &BreakerChange, now: Timestamp) -> StepRow {
+pub fn breaker_row(batch_id: &BatchId, change: &BreakerChange, now: Timestamp) -> StepRow {
     match change {
         BreakerChange::Opened {
             class,
@@ -110,7 +111,7 @@ pub fn breaker_row(batch_id: &str, change: &BreakerChange, now: Timestamp) -> St
 }
 
 /// Returns the row of a batch that used its budget up, with the figures.
-pub fn budget_row(batch_id: &str, budget: &Budget, spent: Spent, now: Timestamp) -> StepRow {
+pub fn budget_row(batch_id: &BatchId, budget: &Budget, spent: Spent, now: Timestamp) -> StepRow {
     StepRow {
         failure_classes: vec![FailureClass::BudgetExceeded.as_str().to_owned()],
         ..row(
@@ -130,7 +131,7 @@ pub fn budget_row(batch_id: &str, budget: &Budget, spent: Spent, now: Timestamp)
 }
 
 /// Returns the row of a batch that waited for room without success.
-pub fn room_row(batch_id: &str, short: &Shortage, now: Timestamp) -> StepRow {
+pub fn room_row(batch_id: &BatchId, short: &Shortage, now: Timestamp) -> StepRow {
     StepRow {
         failure_classes: vec![FailureClass::RoomShort.as_str().to_owned()],
         next_step: Some(short.to_string()),
@@ -151,7 +152,7 @@ pub fn room_row(batch_id: &str, short: &Shortage, now: Timestamp) -> StepRow {
 /// A row whose id is `<action>.<batch>.<time>` or, of a provider,
 /// `<action>.<batch>.<provider>.<time>`.
 fn row(
-    batch_id: &str,
+    batch_id: &BatchId,
     (action, of): (&str, Option<&String>),
     result_class: &str,
     record: SupervisionRecord,
@@ -201,12 +202,12 @@ mod tests {
             least: Size(2),
         };
         let rows = [
-            provider_row("hb", &parked, now),
-            provider_row("hb", &ProviderChange::Resumed { provider }, now),
-            breaker_row("hb", &opened, now),
-            breaker_row("hb", &BreakerChange::Closed, now),
-            budget_row("hb", &budget, spent, now),
-            room_row("hb", &short, now),
+            provider_row(&"hb".into(), &parked, now),
+            provider_row(&"hb".into(), &ProviderChange::Resumed { provider }, now),
+            breaker_row(&"hb".into(), &opened, now),
+            breaker_row(&"hb".into(), &BreakerChange::Closed, now),
+            budget_row(&"hb".into(), &budget, spent, now),
+            room_row(&"hb".into(), &short, now),
         ];
         for row in &rows {
             let line = row.line().unwrap();

@@ -5,6 +5,7 @@ use super::context::WorkContext;
 use super::profile::{TURN_ADMISSION, WorldProfile};
 use crate::failure::FailureClass;
 use crate::json::canonical;
+use crate::json::id::{StepId, WorldId};
 use crate::json::reference::RefSet;
 use crate::json::token::encode;
 use crate::turn::{JoinCheck, JoinCheckInput, ParsedInput, normalize};
@@ -40,11 +41,11 @@ pub struct TransportWitness {
     /// The transport, as in `transport.local_root.v1`.
     pub transport_id: String,
     /// The step whose turn it is.
-    pub step_id: String,
+    pub step_id: StepId,
     /// The world that it comes from; null where that is none.
-    pub from_world: Option<String>,
+    pub from_world: Option<WorldId>,
     /// The world that it goes to; null where that is none.
-    pub to_world: Option<String>,
+    pub to_world: Option<WorldId>,
     /// How it ended.
     pub outcome: TransportOutcome,
     /// Why it failed, sorted.
@@ -191,7 +192,13 @@ impl WorkContext {
     }
 
     /// Returns the reference of a context in the world that it is mapped to.
-    fn mapped_ref(&self, context: &str, from: &str, to: &str, transport_id: &str) -> String {
+    fn mapped_ref(
+        &self,
+        context: &str,
+        from: &WorldId,
+        to: &WorldId,
+        transport_id: &str,
+    ) -> String {
         let digest = canonical::ref_digest(&json!({
             "kind": "world",
             "ctxRef": context,

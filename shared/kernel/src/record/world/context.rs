@@ -2,6 +2,7 @@
 //! and the site lineage and witnesses that it rests on.
 
 use crate::json::canonical;
+use crate::json::id::{IssueId, StepId};
 use crate::json::reference::RefSet;
 use crate::json::token::encode;
 use crate::record::trajectory::StepRow;
@@ -12,8 +13,8 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq)]
 #[must_use = "a context that is not carried crosses nothing"]
 pub struct WorkContext {
-    pub(super) step_id: String,
-    pub(super) issue_id: Option<String>,
+    pub(super) step_id: StepId,
+    pub(super) issue_id: Option<IssueId>,
     pub(super) lineage: RefSet,
     /// The witnesses that the step's row names.
     pub(super) witnesses: RefSet,
@@ -48,7 +49,7 @@ impl WorkContext {
         }
         let digest = canonical::sha256_hex(canonical::canonical_value(&witness).as_bytes());
         let step_id = match witness["stepId"].as_str() {
-            Some(id) if !id.trim().is_empty() => id.to_owned(),
+            Some(id) if !id.trim().is_empty() => StepId::from(id),
             _ => return Err(WorkContextError::Missing("stepId")),
         };
         let input = witness["input"].take();
@@ -68,13 +69,13 @@ impl WorkContext {
     }
 
     /// Returns the step that the turn belongs to.
-    pub fn step_id(&self) -> &str {
+    pub const fn step_id(&self) -> &StepId {
         &self.step_id
     }
 
     /// Returns the step's issue, where its row names one.
-    pub fn issue_id(&self) -> Option<&str> {
-        self.issue_id.as_deref()
+    pub const fn issue_id(&self) -> Option<&IssueId> {
+        self.issue_id.as_ref()
     }
 
     /// Returns the reference of the turn's witness.

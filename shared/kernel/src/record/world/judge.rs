@@ -5,6 +5,7 @@ use super::carry::{Carried, NotCarried, TransportWitness};
 use super::profile::{Demand, WorldProfile};
 use crate::authority::instruction::InstructionPolicy;
 use crate::failure::FailureClass;
+use crate::json::id::{StepId, WorldId};
 use crate::record::trajectory::CrossingResult;
 use crate::turn::join_check::Verdict;
 use crate::turn::{EvidenceError, JoinCheck, ParsedInput, normalize};
@@ -37,9 +38,9 @@ pub struct GateWitness {
     #[schemars(extend("const" = "gate"))]
     witness_class: &'static str,
     /// The step whose turn it is.
-    pub step_id: String,
+    pub step_id: StepId,
     /// The world that the gate belongs to.
-    pub world: String,
+    pub world: WorldId,
     /// The digest of the instruction policy that is active there.
     pub policy_digest: String,
     /// The context that the turn was mapped to.

@@ -2,6 +2,7 @@
 
 use crate::json::document::Document;
 use crate::json::field::FieldError;
+use crate::json::id::WorldId;
 use crate::json::read::given_or_default;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,7 +30,7 @@ pub struct WorldProfile {
     world_kind: String,
     /// The world's id.
     #[schemars(regex(pattern = r"\S"))]
-    pub world_id: String,
+    pub world_id: WorldId,
     /// What it offers to others, as in `turn.admit`.
     #[serde(default)]
     pub offers: BTreeSet<String>,
@@ -51,7 +52,7 @@ pub struct WorldProfile {
 #[schemars(rename = "Acceptance")]
 pub struct AcceptedWorld {
     /// The world that they come from.
-    pub world_id: String,
+    pub world_id: WorldId,
     /// The digest of the mutation policy that they were made under.
     pub policy_digest: String,
 }
@@ -100,9 +101,9 @@ impl WorldProfile {
     }
 
     /// Returns whether turns of a world, made under a policy, are taken.
-    pub(super) fn takes(&self, world_id: &str, policy_digest: &str) -> bool {
+    pub(super) fn takes(&self, world_id: &WorldId, policy_digest: &str) -> bool {
         self.accepts
             .iter()
-            .any(|taken| taken.world_id == world_id && taken.policy_digest == policy_digest)
+            .any(|taken| taken.world_id == *world_id && taken.policy_digest == policy_digest)
     }
 }

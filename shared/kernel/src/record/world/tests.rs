@@ -41,7 +41,7 @@ fn row(witness: &Value) -> StepRow {
     let now = jiff::Timestamp::UNIX_EPOCH;
     let mut row = StepRow::new(STEP, action::WORKER_LOOP, "completed", now);
     let digest = canonical::sha256_hex(canonical::canonical_value(witness).as_bytes());
-    row.issue_id = Some("bd-1".to_owned());
+    row.issue_id = Some("bd-1".into());
     row.witness_refs
         .insert(format!("ciwitness://{STEP}/turn/{digest}"));
     row.lineage_refs.insert("ctx://issue/bd-1/0");

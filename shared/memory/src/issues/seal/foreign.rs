@@ -8,6 +8,7 @@ use crate::error::StoreError;
 use crate::row::IssueRow;
 use premath_kernel::issue::Issue;
 use premath_kernel::json::canonical;
+use premath_kernel::json::id::IssueId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ impl ForeignKind {
 #[serde(rename_all = "camelCase")]
 pub struct ForeignRow {
     /// The issue; empty where it is unknown which rows changed.
-    pub issue_id: String,
+    pub issue_id: IssueId,
     /// How the row differs.
     pub kind: ForeignKind,
     /// The fields that differ, sorted.
@@ -68,7 +69,7 @@ pub struct ForeignRow {
 impl ForeignRow {
     fn unknown(found_at: &str) -> Self {
         Self {
-            issue_id: String::new(),
+            issue_id: IssueId::default(),
             kind: ForeignKind::Unknown,
             fields: Vec::new(),
             closes: false,
@@ -116,7 +117,7 @@ impl ForeignRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForeignSelection {
     /// Those of the named issues.
-    Issues(BTreeSet<String>),
+    Issues(BTreeSet<IssueId>),
     /// All of them.
     All,
 }
@@ -125,7 +126,7 @@ pub enum ForeignSelection {
 #[derive(Debug)]
 pub(super) struct ForeignList {
     path: PathBuf,
-    rows: BTreeMap<String, ForeignRow>,
+    rows: BTreeMap<IssueId, ForeignRow>,
 }
 
 impl ForeignList {
@@ -216,11 +217,11 @@ impl ForeignList {
     /// # Errors
     ///
     /// The ids that are not on the list.
-    pub(super) fn named(&self, which: &ForeignSelection) -> Result<Vec<ForeignRow>, Vec<String>> {
+    pub(super) fn named(&self, which: &ForeignSelection) -> Result<Vec<ForeignRow>, Vec<IssueId>> {
         let ForeignSelection::Issues(ids) = which else {
             return Ok(self.rows.values().cloned().collect());
         };
-        let missing: Vec<String> = ids
+        let missing: Vec<IssueId> = ids
             .iter()
             .filter(|id| id.is_empty() || !self.rows.contains_key(*id))
             .cloned()
@@ -277,7 +278,7 @@ fn difference(
     let is_closed = |issue: &Issue| issue.status.is_terminal();
     let digest_of = |row: &IssueRow| canonical::hex(&digest(&row.text));
     ForeignRow {
-        issue_id: id.to_owned(),
+        issue_id: id.into(),
         kind,
         fields: match (before, now) {
             (Some(before), Some(now)) => fields(before, now),

@@ -62,22 +62,30 @@ fn a_lease_authority_for_one_operation_grants_no_other() {
     let of = |operation| surface().lease_authority(operation, "test").unwrap();
     let class = FailureClass::MutationCapabilityClaimMissing;
     let renew = of(LeaseOperation::Renew);
-    let refused = memory.claim(&renew, "x-0000", wish("a")).unwrap_err();
+    let refused = memory
+        .claim(&renew, &"x-0000".into(), wish("a"))
+        .unwrap_err();
     assert_eq!(refused.class(), class);
     let claim = of(LeaseOperation::Claim);
     let said = |row: &IssueRow| row.value()["instructed_change"]["change"].clone();
-    let claimed = memory.claim(&claim, "x-0000", wish("a")).unwrap();
+    let claimed = memory.claim(&claim, &"x-0000".into(), wish("a")).unwrap();
     assert_eq!(said(&claimed.row), "issue_claim");
     let key = LeaseKey::default;
     let term = Term::Ttl(TTL_DEFAULT);
-    let refused = memory.renew(&claim, "x-0000", key(), term).unwrap_err();
+    let refused = memory
+        .renew(&claim, &"x-0000".into(), key(), term)
+        .unwrap_err();
     assert_eq!(refused.class(), class);
-    let refused = memory.release(&renew, "x-0000", key(), None).unwrap_err();
+    let refused = memory
+        .release(&renew, &"x-0000".into(), key(), None)
+        .unwrap_err();
     assert_eq!(refused.class(), class);
-    let renewed = memory.renew(&renew, "x-0000", key(), term).unwrap();
+    let renewed = memory.renew(&renew, &"x-0000".into(), key(), term).unwrap();
     assert_eq!(said(&renewed), "issue_lease_renew");
     let release = of(LeaseOperation::Release);
-    let released = memory.release(&release, "x-0000", key(), None).unwrap();
+    let released = memory
+        .release(&release, &"x-0000".into(), key(), None)
+        .unwrap();
     assert_eq!(said(&released), "issue_lease_release");
 }
 

@@ -180,12 +180,12 @@ fn operator(reason: Option<&str>) -> OperatorOverride {
 fn foreign(memory: &IssueMemory) -> Vec<(String, String)> {
     let rows = memory.foreign_rows();
     rows.iter()
-        .map(|row| (row.issue_id.clone(), row.summary()))
+        .map(|row| (row.issue_id.to_string(), row.summary()))
         .collect()
 }
 
 fn accept(memory: &IssueMemory, ids: &[&str]) -> Result<Vec<ForeignRow>, ChangeError> {
-    let ids = ids.iter().map(|id| (*id).to_owned()).collect();
+    let ids = ids.iter().map(|id| (*id).into()).collect();
     memory.accept_foreign(
         &operator(Some("mine")),
         &ForeignSelection::Issues(ids),
