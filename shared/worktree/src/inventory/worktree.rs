@@ -183,8 +183,8 @@ impl Inventory {
         match projection::read_session(&LaneState::at(&main, &place).session) {
             Ok(Some(session)) if session.state == SessionState::Active => {
                 found.step = session.step.map(|step| CutStep {
-                    step_id: step.step_id.into(),
-                    issue: step.issue_id.into(),
+                    step_id: step.step_id,
+                    issue: step.issue_id,
                     generation: step.generation,
                 });
             }
