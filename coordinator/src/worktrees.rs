@@ -49,8 +49,8 @@ impl Watch<'_> {
             say(&format!("interrupted: {error}"));
             return exit::of_signal(signal);
         }
-        let by = self.reached().map_or("the end", EndedBy::phrase);
-        say(&format!("error: {by} reached: {error}"));
+        let by = self.reached().map_or("the end reached", EndedBy::reached);
+        say(&format!("error: {by}: {error}"));
         exit::FAILED
     }
 }
@@ -129,7 +129,7 @@ fn made(
     for outcome in &outcomes {
         let what = match &outcome.fate {
             Fate::Kept => continue,
-            Fate::Made => "made".to_owned(),
+            Fate::Made => "created".to_owned(),
             Fate::Mended(why) => format!("repaired: {why}"),
             Fate::Remade(why) => format!("deleted and recreated: {why}"),
             Fate::Removed => "removed, not needed".to_owned(),

@@ -104,7 +104,7 @@ impl<'a> Alone<'a> {
         let is_interrupted = self.batch.interrupt.last_signal().is_some();
         let mut admission = self.batch.admission();
         if let Some(by) = admission.end_by(self.started_ms, clock::now(), is_interrupted) {
-            say(&format!("{} reached: no new attempts start", by.phrase()));
+            say(&format!("{}: no new attempts start", by.reached()));
         }
     }
 

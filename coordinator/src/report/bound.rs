@@ -13,8 +13,8 @@ pub(super) fn ending(ended_by: EndedBy, detail: &str) -> String {
         "" => String::new(),
         detail => format!(" ({})", plain(detail)),
     };
-    let phrase = ended_by.phrase();
-    format!("{phrase} reached{detail}: no new attempts start, {what}")
+    let reached = ended_by.reached();
+    format!("{reached}{detail}: no new attempts start, {what}")
 }
 
 #[cfg(test)]
@@ -25,7 +25,7 @@ mod tests {
     fn the_end_says_what_happens_to_running_steps() {
         assert_eq!(
             ending(EndedBy::MaxDuration, ""),
-            "the longest duration reached: no new attempts start, running steps finish"
+            "`max_duration` reached: no new attempts start, running steps finish"
         );
         assert_eq!(
             ending(EndedBy::Budget, "12 of 10 tokens"),

@@ -53,7 +53,7 @@ complete -c premath -n "__fish_premath_needs_command" -f -a "classes" -d 'List t
 complete -c premath -n "__fish_premath_needs_command" -f -a "schema" -d 'Print the JSON Schema of every document'
 complete -c premath -n "__fish_premath_needs_command" -f -a "conformance" -d 'Run the conformance vectors of the gate'
 complete -c premath -n "__fish_premath_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand init" -l agent -d 'The agent that works: its command line and its evidence are set up' -r
+complete -c premath -n "__fish_premath_using_subcommand init" -l agent -d 'Set up the command line and the evidence of this agent' -r
 complete -c premath -n "__fish_premath_using_subcommand init" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand init" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand init" -s V -l version -d 'Print version'
@@ -89,11 +89,11 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_se
 complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "accept-changes" -d 'Accept rows that changed outside a transaction'
 complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l status -d 'The status' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l id -d 'Its id [default: the next number behind the ids that are there]' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l id -d 'Set the id [default: the next free number]' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l description -d 'What is to be done' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l acceptance-criteria -d 'When it counts as done' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l notes -d 'Notes' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l priority -d 'Smaller is sooner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l priority -d 'Set the priority; lower runs first' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l type -d 'Its type; any word' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l labels -d 'Its labels, separated by commas' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l assignee -d 'Who it is assigned to' -r
@@ -133,7 +133,7 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes -d 'Notes; they replace those that are there' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes-file -d 'Notes from a file; `-` reads stdin' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l status -d 'The new status; any other than in_progress clears the lease' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l priority -d 'Smaller is sooner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l priority -d 'Set the priority; lower runs first' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l assignee -d 'Who it is assigned to' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l owner -d 'The owner' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
@@ -174,11 +174,11 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l id -d 'Its id [default: the next number behind the ids that are there]' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l id -d 'Set the id [default: the next free number]' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l description -d 'What is to be done' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l acceptance-criteria -d 'When it counts as done' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l notes -d 'Notes' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l priority -d 'Smaller is sooner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l priority -d 'Set the priority; lower runs first' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l type -d 'Its type; any word' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l labels -d 'Its labels, separated by commas' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l assignee -d 'Who it is assigned to' -r
@@ -222,7 +222,7 @@ complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen
 complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "replace" -d 'Change the type of a dependency'
 complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "diagnostics" -d 'Report cycles, dangling edges and issues that can never be ready'
 complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l type -d 'What the edge does' -r -f -a "blocks\t''
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l type -d 'Set the type of the dependency' -r -f -a "blocks\t''
 conditional-blocks\t''
 waits-for\t''
 parent-child\t''
@@ -232,7 +232,7 @@ discovered-from\t''
 duplicates\t''
 supersedes\t''
 replies-to\t''"
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l created-by -d 'Who adds it' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l created-by -d 'Record who adds it' -r
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l json -d 'Answer with one JSON document on stdout'
@@ -476,7 +476,7 @@ complete -c premath -n "__fish_premath_using_subcommand kpi" -l json -d 'Answer 
 complete -c premath -n "__fish_premath_using_subcommand kpi" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand kpi" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l input -d 'The evidence and its constraints, or a step\'s `….turn.json`; `-` reads stdin' -r -F
-complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l require -d 'Exit 1 where the verdict falls short of this' -r -f -a "accepted\t'The join is closed'
+complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l require -d 'Exit 1 if the verdict is worse' -r -f -a "accepted\t'The join is closed'
 mutation-ready\t'The join is closed and the turn may change issues'"
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l explain -d 'Say which rows broke which rule, what would satisfy it, and which fields were ignored'
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l json -d 'Answer with one JSON document on stdout'

@@ -71,10 +71,10 @@ struct Ends {
 struct AddArgs {
     #[command(flatten)]
     ends: Ends,
-    /// What the edge does
+    /// Set the type of the dependency
     #[arg(long = "type", default_value = "blocks", value_parser = kinds(), value_name = "TYPE")]
     kind: String,
-    /// Who adds it
+    /// Record who adds it
     #[arg(long, value_name = "NAME")]
     created_by: Option<String>,
     #[command(flatten)]

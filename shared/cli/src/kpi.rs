@@ -70,14 +70,18 @@ fn told(found: &Throughput) -> String {
         KpiDecision::Rollback => "rollback",
         KpiDecision::InsufficientData => "insufficient data",
     };
-    let end = found.window_end.as_ref().map_or("-", |end| end.as_str());
+    let workers = match found.active_workers {
+        1 => "1 worker".to_owned(),
+        many => format!("{many} workers"),
+    };
+    let window = humantime::format_duration(Duration::from_secs(found.window_seconds));
+    let end = match &found.window_end {
+        Some(end) => format!("{window} to {}", end.as_str()),
+        None => format!("last {window} (no rows)"),
+    };
     format!(
         "{decision}: {:.2} closed per worker-day (weighted by success rate)\n{} of {} steps closed \
-         their issue, {} worker(s), {} s ending at {end}\n",
-        found.throughput,
-        found.completed_count,
-        found.row_count,
-        found.active_workers,
-        found.window_seconds,
+         their issue, {workers}, {end}\n",
+        found.throughput, found.completed_count, found.row_count,
     )
 }

@@ -133,7 +133,7 @@ classes! {
     ToolCallerNotAllowed = "tool.caller_not_allowed", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "A tool was called by a caller that its allow-list of callers does not name.";
     ToolResultMissing = "tool.result_missing", "HARNESS-TYPESTATE 5", "A requested tool call has no terminal result.";
     ToolResultOrphan = "tool.result_orphan", "HARNESS-TYPESTATE 5", "A result belongs to no requested tool call.";
-    ToolJoinIncomplete = "tool.join_incomplete", "HARNESS-TYPESTATE 5", "Requests, results and uses do not close over each other; where another class names the cause, this one is derived from it.";
+    ToolJoinIncomplete = "tool.join_incomplete", "HARNESS-TYPESTATE 5", "Requests, results and uses do not match; where another class names the cause, this one is derived from it.";
     ToolUseMissing = "tool.use_missing", "HARNESS-TYPESTATE 5", "A terminal result has no use disposition.";
     ToolUseUnknownResult = "tool.use_unknown_result", "TOOL-CALLING-HARNESS-TYPESTATE 4.4", "A use disposition names, by digest, a result that its tool call did not end with.";
     ToolUseWithoutResult = "tool.use_without_result", "HARNESS-TYPESTATE 5", "A use disposition represents a tool call that has no terminal result.";
@@ -251,7 +251,7 @@ classes! {
     RoomShort = "room_short", "HARNESS-RUNTIME 7", "The machine had too little free disk or memory for a dispatch, for longer than a batch waits.";
     HarnessDied = "harness_died", "contracts 7", "The harness died during the step; it uses up no attempt.";
     DependencyCycle = "dependency_cycle", "HARNESS-RUNTIME 3.1", "The active issues wait for each other in a cycle.";
-    MutationModeInvalid = "mutation_mode_invalid", "contracts 8", "Human override needs a reason, and an epoch that has not passed.";
+    MutationModeInvalid = "mutation_mode_invalid", "contracts 8", "Human override needs a reason, and a month that has not passed (`--support-until`).";
     OutboxInvalid = "outbox_invalid", "contracts 8", "A line of the step's outbox is not a request that can be filed.";
     RetryPolicyInvalid = "retry_policy_invalid", "contracts 7", "The retry policy artifact cannot be read.";
     RetryPolicyDigestMismatch = "retry_policy_digest_mismatch", "contracts 7", "The retry policy's digest is not that of its content.";
@@ -260,13 +260,13 @@ classes! {
     EscalationSessionInvalid = "escalation_session_invalid", "contracts 7", "The session that should name the issue is broken.";
     EscalationSessionReadFailed = "escalation_session_read_failed", "contracts 7", "The session that should name the issue cannot be read.";
     HostActionMcpTransportRequired = "control_plane_host_action_mcp_transport_required", "contracts 4", "Renew and release are not available on the local transport.";
-    TrajectoryCorrupt = "trajectory_corrupt", "HARNESS-RUNTIME 6", "A line of the trajectory cannot be read; nothing is written until a person looked.";
+    TrajectoryCorrupt = "trajectory_corrupt", "HARNESS-RUNTIME 6", "A line of the trajectory cannot be read; nothing is written until it is repaired.";
     ProjectionStoreIo = "projection_store_io", "HARNESS-RUNTIME 2", "A projection or witness file cannot be read or written.";
     ProjectionInvalid = "projection_invalid", "HARNESS-RUNTIME 4", "A projection file does not have the shape that its kind demands.";
 
     [World]
     WorldCapabilityMismatch = "world_capability_mismatch", "HARNESS-RUNTIME 1.2", "The world that a turn is carried to does not offer to admit turns.";
-    WorldPolicyMismatch = "world_policy_mismatch", "HARNESS-RUNTIME 1.2", "The world that a turn is carried to takes none from that world, or none that were made under that policy.";
+    WorldPolicyMismatch = "world_policy_mismatch", "HARNESS-RUNTIME 1.2", "The world that a turn is carried to does not accept turns from this repository or under this policy.";
     TransportContextUnresolved = "transport_context_unresolved", "HARNESS-RUNTIME 1.2", "One of the two worlds, or the context that the turn was made in, cannot be found.";
     TransportWitnessUnverifiable = "transport_witness_unverifiable", "HARNESS-RUNTIME 1.2", "The turn's witness is not the one that its step's row names, or does not say what its turn does.";
     TransportNonComposable = "transport_non_composable", "HARNESS-RUNTIME 1.2", "The crossing leads to where the turn is or came from, so that it is not a map between two worlds.";

@@ -43,7 +43,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// A line cannot be read; nothing is written until a person looked.
+    /// A line cannot be read; nothing is written until it is repaired.
     #[error("{path}:{line}:{column}: {detail}")]
     Corrupt {
         /// The file.

@@ -51,7 +51,7 @@ fn the_first_command_needs_no_worktrees() {
         .args(["--lanes", "2"])
         .end()
         .exits(0)
-        .says("lane-01: made");
+        .says("lane-01: created");
     assert_eq!(listed(&scratch), lanes(&scratch, 2));
     for id in ["a", "b", "c"] {
         let file = scratch.file_on(TARGET, &format!("src/{id}.txt"));
@@ -215,7 +215,7 @@ fn a_person_and_the_time_end_the_making_of_lanes() {
     assert_eq!(ended.stdout, "", "no batch began");
 
     let over = many().args(["--max-duration", "1ms"]).end().exits(1);
-    over.says("the longest duration reached: only ").says(said);
+    over.says("`max_duration` reached: only ").says(said);
     assert!(listed(&scratch).len() < 1000);
     assert_eq!(scratch.issue("a")["status"], "open");
 }

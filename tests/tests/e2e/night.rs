@@ -419,7 +419,7 @@ fn a_worker_alone_stops_at_its_hour() {
         (began.elapsed().ok()?.as_secs() >= 3).then_some(())
     });
     let_go(&scratch, "go");
-    worker.wait().exits(0).says("the longest duration reached");
+    worker.wait().exits(0).says("`max_duration` reached");
     assert_eq!(scratch.issue("a")["status"], "closed");
     assert_eq!(scratch.issue("b"), issue("b"), "it was claimed");
 }

@@ -165,7 +165,7 @@ fn max_duration(text: &str) -> Result<Duration, SettingsError> {
         ))
     })?;
     if duration.is_zero() {
-        return Err(wrong("it must be above 0".to_owned()));
+        return Err(wrong("must be greater than 0".to_owned()));
     }
     Ok(duration)
 }
@@ -287,17 +287,14 @@ max_duration = "9h"
             ),
             (
                 "[budget]\nissue_usd = 0.0\n",
-                "`issue_usd`: it must be above 0",
+                "`issue_usd`: must be greater than 0",
             ),
             (
                 "[coordinator]\nstop_at = \"7am\"\n",
                 "`stop_at`: invalid time `7am`: expected a time of day such as 07:00, or an RFC \
                 3339 time",
             ),
-            (
-                "[breaker]\nfailurs = 3\n",
-                "unknown key `failurs`; did you mean `failures`?",
-            ),
+            ("[breaker]\nfailurs = 3\n", "unknown key `failurs`"),
         ] {
             assert_eq!(table(text).unwrap_err(), format!("h.toml:2: {said}"));
         }
@@ -328,7 +325,7 @@ max_duration = "9h"
                 Some("long"),
                 "--max-duration: invalid duration `long`",
             ),
-            (None, Some("0s"), "--max-duration: it must be above 0"),
+            (None, Some("0s"), "--max-duration: must be greater than 0"),
         ] {
             let error = bounds(BoundsTable::default(), &flags(stop_at, max_duration));
             let error = error.unwrap_err().to_string();

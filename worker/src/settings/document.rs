@@ -160,10 +160,20 @@ impl Source<'_> {
             .map(|name| (strsim::damerau_levenshtein(key, name), name))
             .min()
             .filter(|(distance, _)| *distance <= 3);
-        let rest = match near {
-            Some((_, name)) => format!("did you mean `{name}`?"),
-            None => format!("expected one of {}", known.collect::<Vec<_>>().join(", ")),
-        };
-        self.line(offset, format!("unknown key `{key}`; {rest}"))
+        if let Some((_, near)) = near {
+            let (path, line) = self.place(offset);
+            let key = key.to_owned();
+            return ConfigError::Unknown {
+                path,
+                line,
+                key,
+                near,
+            };
+        }
+        let known = known.collect::<Vec<_>>().join(", ");
+        self.line(
+            offset,
+            format!("unknown key `{key}`; expected one of {known}"),
+        )
     }
 }

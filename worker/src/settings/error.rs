@@ -161,6 +161,7 @@ impl SettingsError {
             ),
             Self::Instruction(error) => error.hint(),
             Self::Governance(error) => error.hint(),
+            Self::Config(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::Network(error) => Some(error.hint()),
             Self::Signing(error) => error.hint(),

@@ -40,6 +40,28 @@ pub enum ConfigError {
         /// What is wrong and what would be right.
         detail: String,
     },
+    /// A key or a table that is near to one that there is.
+    #[error("{path}:{line}: unknown key `{key}`")]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The key.
+        key: String,
+        /// The key that is near.
+        near: &'static str,
+    },
+}
+
+impl ConfigError {
+    /// Returns what would correct it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown { near, .. } => Some(format!("did you mean `{near}`?")),
+            Self::Read { .. } | Self::Line { .. } => None,
+        }
+    }
 }
 
 /// The `[coordinator]` table; the coordinator reads it.
@@ -293,15 +315,45 @@ mod tests {
 
     #[test]
     fn an_unknown_key_suggests_the_near_one_and_names_its_line() {
+        let hinted = |text: &str| {
+            let error = FileSettings::parse(text, Path::new("h.toml")).unwrap_err();
+            (error.to_string(), error.hint().unwrap())
+        };
         assert_eq!(
-            error("[batch]\nwork_comd = \"x\"\n"),
-            "h.toml:2: unknown key `work_comd`; did you mean `work_cmd`?"
+            hinted("[batch]\nwork_comd = \"x\"\n"),
+            (
+                "h.toml:2: unknown key `work_comd`".to_owned(),
+                "did you mean `work_cmd`?".to_owned()
+            )
         );
         assert_eq!(
-            error("\n[supervison]\n"),
-            "h.toml:2: unknown key `supervison`; did you mean `supervision`?"
+            hinted("\n[supervison]\n"),
+            (
+                "h.toml:2: unknown key `supervison`".to_owned(),
+                "did you mean `supervision`?".to_owned()
+            )
         );
         assert!(error("[env]\nfrobnicate = 1\n").contains("expected one of allow, drop"));
+    }
+
+    #[test]
+    fn a_wrong_type_says_what_would_be_right() {
+        for (text, detail) in [
+            (
+                "[landing]\nspeculation = -1\n",
+                "`speculation`: invalid value: integer `-1`, expected a whole number from 0",
+            ),
+            (
+                "[verify]\nflaky_reruns = \"a\"\n",
+                "`flaky_reruns`: invalid type: string \"a\", expected a whole number from 0",
+            ),
+            (
+                "[batch]\non_failure = 3\n",
+                "`on_failure`: invalid type: integer `3`, expected `continue` or `stop`",
+            ),
+        ] {
+            assert_eq!(error(text), format!("h.toml:2: {detail}"));
+        }
     }
 
     #[test]

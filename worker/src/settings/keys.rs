@@ -9,7 +9,8 @@
 use super::Adapter;
 use super::protect::SensitiveRule;
 use super::values::{
-    AgentNames, Bytes, Count, Dollars, Hosts, Period, PortList, Wait, Whole, Word, Words,
+    AgentNames, Bytes, Count, Dollars, Hosts, Natural, Period, PortList, Wait, Whole, Word, Words,
+    one_of,
 };
 use premath_kernel::policy::deadline::StopAt;
 use premath_kernel::policy::landing::LandingMode;
@@ -17,7 +18,7 @@ use premath_kernel::policy::network::NetworkWord;
 use premath_kernel::policy::provider::LimitLines;
 use premath_kernel::policy::sandbox::SandboxMode;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
 /// A key, as the documentation shows it.
@@ -150,7 +151,7 @@ const WORLDS: &[Key] = &[Key {
 }];
 
 /// What happens after a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum OnFailure {
     /// Other issues are worked on.
@@ -159,14 +160,28 @@ pub(super) enum OnFailure {
     Stop,
 }
 
+impl<'de> Deserialize<'de> for OnFailure {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let words = [("continue", Self::Continue), ("stop", Self::Stop)];
+        one_of(from, &words, "`continue` or `stop`")
+    }
+}
+
 /// What happens to an attempt without changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum OnNoChange {
     /// It may close its issue.
     Allow,
     /// It is a failure.
     Refuse,
+}
+
+impl<'de> Deserialize<'de> for OnNoChange {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let words = [("allow", Self::Allow), ("refuse", Self::Refuse)];
+        one_of(from, &words, "`allow` or `refuse`")
+    }
 }
 
 keys! {
@@ -215,8 +230,8 @@ keys! {
         override_reason: String = [r#""unattended batch, started by its owner""#];
         /// The last month in which the override is valid.
         support_until: String = [r#""2027-12""#];
-        /// Replace the built-in retry policy. Its digest is checked. The file below is used
-        /// without this key if it exists.
+        /// Replace the built-in retry policy. Its digest is checked. Default:
+        /// policies/control/harness-retry-policy-v1.json, if it exists.
         retry_policy: String = [r#""policies/control/harness-retry-policy-v1.json""#];
         /// Issue types to work on: "all", or a list. Default: all except epics, gates and
         /// other types that are not work.
@@ -232,6 +247,7 @@ keys! {
         on_failure: OnFailure = [r#""continue""#];
         /// Whether an attempt without changes may close its issue: "allow" or "refuse".
         on_no_change: OnNoChange = [r#""allow""#];
+        /// The prefix of the references to witnesses in the trajectory.
         witness_ref_prefix: String = [r#""worker://loop""#];
     }
 }
@@ -243,6 +259,7 @@ keys! {
         worktrees: Words = [r#"["../lane-1", "../lane-2"]"#];
         /// Workers are named <prefix>.1, <prefix>.2, … in sorted worktree order.
         worker_prefix: String = [r#""worker""#];
+        /// Attempts that a lane makes per dispatch.
         max_steps_per_worker: Count = ["1"];
         /// Maximum dispatches per lane. Default: run until no issue is ready.
         rounds: Count = ["3"];
@@ -362,9 +379,9 @@ keys! {
         /// An attempt that changes one of these files fails by default: {protected},
         /// the folder that git takes hooks from,
         /// and the scripts that the commands of this file run.
-        /// Additional protected files, as .gitignore patterns:
+        /// This key protects additional files, as .gitignore patterns.
         paths: Words = [r#"["*.lock", "/tests/golden/"]"#];
-        /// Defaults that attempts may change:
+        /// Files that are protected by default and that attempts may change.
         allow: Words = [r#"["CLAUDE.md"]"#];
         /// Changes to CI, hooks, build and dependencies: "report" lists them first in the
         /// report, "refuse" fails the attempt.
@@ -412,7 +429,8 @@ keys! {
     /// The `[verify]` table.
     VerifyKeys {
         /// Files that git does not track and that verifications need, such as `.env.test`,
-        /// as they are when the batch begins. Steps do not see them through this key.
+        /// as they are when the batch begins. The work command does not get
+        /// these files.
         provide: Words = [r#"[".env.test"]"#];
         /// Whether verifications begin with the build state that the verify command leaves
         /// on the operator's base, each in a layer of its own that is thrown away. The last
@@ -423,7 +441,7 @@ keys! {
         warm: bool = ["true"];
         /// How often a verify command that fails is repeated on the same tree, 0 to 3. A
         /// verification that then passes counts; the report lists it as flaky.
-        flaky_reruns: usize = ["1"];
+        flaky_reruns: Natural = ["1"];
     }
 }
 
@@ -443,7 +461,7 @@ keys! {
         /// How many steps behind the first one in the landing queue are verified on the state
         /// that the work ahead of them makes, all at once. Work that fails supersedes the
         /// verifications behind it. 0: work is verified by itself and, in its turn, again.
-        speculation: usize = ["19"];
+        speculation: Natural = ["19"];
         /// Push the target to this remote after each landing, never forced.
         push: String = [r#""origin""#];
     }

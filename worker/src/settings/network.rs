@@ -209,7 +209,7 @@ mod tests {
     fn a_wrong_value_is_named_with_its_line() {
         for (text, said) in [
             ("work = \"pubilc\"", "did you mean `public`?"),
-            ("wrok = \"off\"", "did you mean `work`?"),
+            ("wrok = \"off\"", "unknown key `wrok`"),
             ("allow = [\"https://a.example\"]", "leave out the scheme"),
             ("ports = [0]", "a whole number from 1 to 65535"),
             ("ports = [65536]", "a whole number from 1 to 65535"),

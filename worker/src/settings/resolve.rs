@@ -2,6 +2,7 @@
 
 use super::file::{named_file, wrong};
 use super::keys::{LandingKeys, OnFailure, OnNoChange};
+use super::values::Natural;
 use super::{
     FileSettings, Hooks, HostActionTransport, LoopFlags, Network, Protect, Provided, Sandbox,
     Settings, SettingsError, Setup, Workforce, agent, governance, instruction, policy, program,
@@ -313,7 +314,7 @@ fn landing_of(flags: &LoopFlags, file: &LandingKeys) -> Result<LandingRule, Sett
             .unwrap_or_default(),
         check: file.check_cmd.clone(),
         push: file.push.clone(),
-        speculation: file.speculation.unwrap_or(DEFAULT_SPECULATION),
+        speculation: file.speculation.map_or(DEFAULT_SPECULATION, Natural::count),
         ..LandingRule::default()
     };
     if let Some(target) = flags.landing_target.as_ref().or(file.target.as_ref()) {

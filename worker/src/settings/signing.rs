@@ -123,9 +123,7 @@ mod tests {
             "h.toml:2: `use_git`: invalid type: string \"yes\", expected a boolean"
         );
         let error = parse("[signing]\nkye = \"x\"\n").unwrap_err();
-        assert!(
-            error.to_string().ends_with("did you mean `key`?"),
-            "{error}"
-        );
+        assert_eq!(error.to_string(), "h.toml:2: unknown key `kye`");
+        assert_eq!(error.hint().as_deref(), Some("did you mean `key`?"));
     }
 }

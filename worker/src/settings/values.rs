@@ -139,6 +139,36 @@ read_as_written! {
     [] Rhythm,
 }
 
+/// Reads one of a few words; an error says what is expected.
+pub(super) fn one_of<'de, T: Copy, D: Deserializer<'de>>(
+    from: D,
+    words: &[(&str, T)],
+    expected: &'static str,
+) -> Result<T, D::Error> {
+    struct OneOf<'a, T>(&'a [(&'a str, T)], &'static str);
+
+    impl<T: Copy> Visitor<'_> for OneOf<'_, T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.1)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            let found = self.0.iter().find(|(word, _)| *word == text);
+            let value = found.map(|(_, value)| *value);
+            value.ok_or_else(|| {
+                E::custom(format_args!(
+                    "unknown variant `{text}`, expected {}",
+                    self.1
+                ))
+            })
+        }
+    }
+
+    from.deserialize_any(OneOf(words, expected))
+}
+
 /// A list of texts, or one text with commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Words(pub(super) Vec<String>);
@@ -172,12 +202,23 @@ impl Written for Words {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Whole<const LEAST: u64, const MOST: u64>(pub(super) u64);
 
+/// A whole number, which may be 0.
+pub(super) type Natural = Whole<0, { u64::MAX }>;
+
+impl Natural {
+    /// Returns it as a count of things.
+    pub(super) fn count(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
 /// A whole number above 0.
 pub(super) type Count = Whole<1, { u64::MAX }>;
 
 impl<const LEAST: u64, const MOST: u64> Written for Whole<LEAST, MOST> {
     fn expected() -> Cow<'static, str> {
         match MOST {
+            u64::MAX if LEAST == 0 => "a whole number from 0".into(),
             u64::MAX => "a whole number above 0".into(),
             _ => format!("a whole number from {LEAST} to {MOST}").into(),
         }
@@ -232,7 +273,7 @@ impl Written for Period {
     fn of_text(text: &str) -> Option<Result<Self, String>> {
         let wait = Wait::of_text(text)?;
         Some(wait.and_then(|Wait(duration)| match duration.is_zero() {
-            true => Err("it must be above 0".to_owned()),
+            true => Err("must be greater than 0".to_owned()),
             false => Ok(Self(duration)),
         }))
     }
@@ -299,7 +340,7 @@ impl Written for Dollars {
     fn of_text(text: &str) -> Option<Result<Self, String>> {
         let nano = nano_usd(text).map_err(|error| error.to_string());
         Some(nano.and_then(|nano| match nano {
-            0 => Err("it must be above 0".to_owned()),
+            0 => Err("must be greater than 0".to_owned()),
             nano => Ok(Self(nano)),
         }))
     }

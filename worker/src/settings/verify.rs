@@ -4,6 +4,7 @@ use super::SettingsError;
 use super::file::{ConfigError, wrong};
 use super::keys::VerifyKeys;
 use super::program::Places;
+use super::values::Natural;
 use premath_kernel::policy::landing::{DEFAULT_FLAKY_RERUNS, FLAKY_RERUNS_MAX};
 use premath_memory::untrusted::UntrustedFolder;
 use premath_worktree::tree::Tree;
@@ -46,14 +47,15 @@ impl VerifyTable {
             let detail = format!("`provide` names at most {FILES_MAX} files");
             return Err(wrong(places, "verify.provide", detail));
         }
-        if let Some(reruns) = keys.flaky_reruns.filter(|count| *count > FLAKY_RERUNS_MAX) {
+        let flaky_reruns = keys.flaky_reruns.map(Natural::count);
+        if let Some(reruns) = flaky_reruns.filter(|count| *count > FLAKY_RERUNS_MAX) {
             let detail = format!("`flaky_reruns` is {reruns}: expected 0 to {FLAKY_RERUNS_MAX}");
             return Err(wrong(places, "verify.flaky_reruns", detail));
         }
         Ok(Self {
             provide,
             warm: keys.warm,
-            flaky_reruns: keys.flaky_reruns,
+            flaky_reruns,
         })
     }
 

@@ -14,8 +14,8 @@ TOOL-CALLING-HARNESS-TYPESTATE 8 suggests to build the typestate in eighteen sli
 lists for each slice the rules of the gate and the vectors that test them. A turn that breaks \
 a rule has the rule's class; a derived class follows from others. The rule `tool::result_missing` \
 is the function `result_missing` in `shared/kernel/src/turn/gate/tool.rs`. A rule keeps a turn \
-from being joined, or from changing an issue; what it asks of this very step is asked when the \
-change is admitted, and is beyond vectors. The vector `golden/x` is the file \
+from being joined, or from changing an issue. \
+Checks that need the running step are made at admission and have no vectors. The vector `golden/x` is the file \
 `tests/conformance/harness-typestate/golden/x.json`.
 
 `premath conformance slices` counts them, and `premath conformance run` judges the gate by every \
@@ -50,7 +50,7 @@ fn section(row: &SliceRow) -> String {
         let places: Vec<String> = slice.places.iter().map(|p| format!("`{p}`")).collect();
         let _ = write!(text, "Beside rules: {}.\n\n", places.join(", "));
     }
-    text.push_str("| rule | class | keeps from | asks that |\n|---|---|---|---|\n");
+    text.push_str("| rule | class | keeps from | requires |\n|---|---|---|---|\n");
     text.extend(row.rules.iter().map(rule));
     if row.vectors.is_empty() {
         text.push_str("\nNo vector yet.\n");

@@ -35,10 +35,10 @@ const NO_AGENT: &str = "#use = \"codex\"";
 /// Arguments of `premath init`.
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// The repository, or any folder in it; made where it is not there
+    /// The repository, or any folder in it; created if missing
     #[arg(default_value = ".")]
     dir: PathBuf,
-    /// The agent that works: its command line and its evidence are set up
+    /// Set up the command line and the evidence of this agent
     #[arg(long, value_name = "AGENT", value_parser = crate::agents::named)]
     agent: Option<Agent>,
 }

@@ -32,7 +32,7 @@ pub(super) struct AddArgs {
 /// What a new issue may have beside its title.
 #[derive(Debug, Args)]
 pub(super) struct NewFields {
-    /// Its id [default: the next number behind the ids that are there]
+    /// Set the id [default: the next free number]
     #[arg(long)]
     pub(super) id: Option<String>,
     /// What is to be done
@@ -44,7 +44,7 @@ pub(super) struct NewFields {
     /// Notes
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(super) notes: String,
-    /// Smaller is sooner
+    /// Set the priority; lower runs first
     #[arg(
         long,
         default_value_t = premath_kernel::issue::DEFAULT_PRIORITY,
@@ -105,8 +105,8 @@ pub(crate) fn titled(title: &str) -> Result<(), CliError> {
 fn with_status_note(answer: Answer, status: Option<&str>) -> Answer {
     match status.map(Status::parse) {
         Some(Status::Other(word)) => answer.note(format!(
-            "warning: unknown status \"{word}\"; expected one of open, in_progress, blocked, closed: \
-            it is stored, and the issue is never ready"
+            "warning: unknown status \"{word}\"; expected one of open, in_progress, blocked, closed\n\
+            hint: the status is stored, but no batch takes this issue"
         )),
         _ => answer,
     }
@@ -237,7 +237,7 @@ pub(super) struct UpdateArgs {
     /// The new status; any other than in_progress clears the lease
     #[arg(long)]
     status: Option<String>,
-    /// Smaller is sooner
+    /// Set the priority; lower runs first
     #[arg(long, allow_negative_numbers = true)]
     priority: Option<i64>,
     /// Who it is assigned to

@@ -25,7 +25,7 @@ pub(crate) struct JoinCheckArgs {
     /// The evidence and its constraints, or a step's `….turn.json`; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Exit 1 where the verdict falls short of this
+    /// Exit 1 if the verdict is worse
     #[arg(long, value_enum)]
     require: Option<RequireArg>,
     /// Say which rows broke which rule, what would satisfy it, and which fields were ignored

@@ -16,7 +16,7 @@ pub struct OutboxRequest {
     /// What is to be done.
     #[serde(default)]
     pub description: Option<String>,
-    /// Smaller is sooner; a missing one reads as 2.
+    /// A lower one runs first; a missing one reads as 2.
     #[serde(default)]
     pub priority: Option<i64>,
     /// Its type, any word; a missing one reads as `task`.

@@ -133,7 +133,7 @@ pub struct Issue {
     pub id: Arc<str>,
     /// Its status.
     pub status: Status,
-    /// Smaller is sooner.
+    /// A lower one runs first.
     pub priority: i64,
     /// Its type, as the row says it.
     pub issue_type: Box<str>,

@@ -9,7 +9,7 @@ const SHOWN_CHARS: usize = 80;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     /// The bytes are not JSON.
-    #[error("no JSON at line {line}, column {column}: {message}")]
+    #[error("invalid JSON at line {line}, column {column}: {message}")]
     Syntax {
         /// The line, from 1.
         line: usize,

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 /// An issue to be filed; empty fields are left out of its row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewIssue {
-    /// Its id; by default the next number behind the ids that are there.
+    /// The issue's id; by default the next free number.
     pub id: Option<String>,
     /// Its title.
     pub title: String,

@@ -101,7 +101,7 @@ pub(in crate::mcp) struct DiscoverInput {
     pub(in crate::mcp) issue_type: Option<String>,
     /// Its labels
     pub(in crate::mcp) labels: Option<Vec<String>>,
-    /// Its id; by default the next number behind the ids that are there
+    /// The issue's id; by default the next free number
     id: Option<String>,
     /// When it counts as done
     acceptance_criteria: Option<String>,
@@ -168,7 +168,7 @@ pub(super) struct AddEdgeInput {
     issue_id: String,
     /// The issue that it depends on
     depends_on_id: String,
-    /// What the edge does; `blocks` where none is given
+    /// The type of the dependency; `blocks` by default
     #[serde(rename = "type")]
     #[schemars(extend("enum" = words_of_edges()))]
     kind: Option<String>,

@@ -28,9 +28,19 @@ impl EndedBy {
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::StopAt => "the time to stop",
-            Self::MaxDuration => "the longest duration",
+            Self::MaxDuration => "`max_duration`",
             Self::Budget => "the batch's budget",
-            Self::Room => "the room on this machine",
+            Self::Room => "too little free disk or memory",
+        }
+    }
+
+    /// Returns that it was reached, as the beginning of a message.
+    pub const fn reached(self) -> &'static str {
+        match self {
+            Self::StopAt => "the time to stop reached",
+            Self::MaxDuration => "`max_duration` reached",
+            Self::Budget => "the batch's budget reached",
+            Self::Room => "free disk or memory too low",
         }
     }
 

@@ -271,8 +271,11 @@ pub struct StepRow {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrajectoryError {
     /// It does not have the shape of a row; the source names the field.
-    #[error("cannot read the trajectory row")]
-    Shape(#[from] FieldError),
+    #[error("not a trajectory row")]
+    Shape(#[source] FieldError),
+    /// It is not JSON.
+    #[error("not a trajectory row: expected a JSON object")]
+    NotJson,
     /// A row needs a step id, an action and a result class.
     #[error("cannot write a trajectory row: its {field} is blank")]
     Blank {
@@ -281,11 +284,20 @@ pub enum TrajectoryError {
     },
 }
 
+impl From<FieldError> for TrajectoryError {
+    fn from(error: FieldError) -> Self {
+        match error {
+            FieldError::Syntax { .. } => Self::NotJson,
+            error => Self::Shape(error),
+        }
+    }
+}
+
 impl TrajectoryError {
     /// Returns the failure class.
     pub const fn class(&self) -> FailureClass {
         match self {
-            Self::Shape(_) => FailureClass::TrajectoryCorrupt,
+            Self::Shape(_) | Self::NotJson => FailureClass::TrajectoryCorrupt,
             Self::Blank { .. } => FailureClass::ProjectionInvalid,
         }
     }

@@ -38,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
         "every row of toolUse belongs to a row of toolResults"
     ),
     rule!(ToolJoinIncomplete, Join, [2], derived join_incomplete,
-        "requests, results and uses close over each other; fix the other classes first"),
+        "requests, results and uses match; fix the other classes first"),
     rule!(
         ToolJoinIncomplete,
         Join,
@@ -135,7 +135,7 @@ fn use_without_result<'a>(case: &Case<'a>) -> Breaches<'a> {
 /// Derived from the four before.
 fn join_incomplete<'a>(case: &Case<'a>) -> Breaches<'a> {
     when(!case.turn.join_state.join_closed, "evidence", || {
-        "requests, results and uses do not close over each other".to_owned()
+        "requests, results and uses do not match".to_owned()
     })
 }
 
