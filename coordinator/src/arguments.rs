@@ -41,7 +41,7 @@ pub struct Arguments {
     /// Set the prefix of worker ids [default: worker]
     #[arg(long, value_name = "PREFIX")]
     pub worker_prefix: Option<String>,
-    /// Limit the steps per dispatch [default: 1]
+    /// Limit the attempts per dispatch [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_steps_per_worker: Option<u64>,
     /// Start a new batch instead of resuming the interrupted one

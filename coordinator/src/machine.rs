@@ -183,7 +183,7 @@ impl Machine {
         self.lanes.iter().any(|lane| lane.state == LaneState::Busy)
     }
 
-    /// Returns how many lanes had to be given up.
+    /// Returns how many lanes had to be disabled.
     pub(crate) const fn lanes_lost(&self) -> usize {
         self.lanes_lost
     }

@@ -57,7 +57,7 @@ complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l lanes -d 'Create N lanes' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l rounds -d 'Limit the dispatches per lane' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l worker-prefix -d 'Set the prefix of worker ids [default: worker]' -r
-complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l max-steps-per-worker -d 'Limit the steps per dispatch [default: 1]' -r
+complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l max-steps-per-worker -d 'Limit the attempts per dispatch [default: 1]' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l continue-on-failure -d 'Continue with other issues after a failure (the default)'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l stop-on-failure -d 'End the batch at the first failed issue'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l until-done -d 'Run until no issue is ready, waiting or running (default without --rounds)'

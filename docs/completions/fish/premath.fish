@@ -88,17 +88,17 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_se
 complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "compact" -d 'Rewrite the issue store sorted, one row per issue'
 complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "accept-changes" -d 'Accept rows that changed outside a transaction'
 complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l status -d 'The status' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l status -d 'Set the status' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l id -d 'Set the id [default: the next free number]' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l description -d 'What is to be done' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l acceptance-criteria -d 'When it counts as done' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l notes -d 'Notes' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l description -d 'Set what is to be done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l acceptance-criteria -d 'Set when it counts as done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l notes -d 'Set the notes' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l priority -d 'Set the priority; lower runs first' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l type -d 'Its type; any word' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l labels -d 'Its labels, separated by commas' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l assignee -d 'Who it is assigned to' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l owner -d 'The owner' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l type -d 'Set the type; any word' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l labels -d 'Set the labels, separated by commas' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l assignee -d 'Set who it is assigned to' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l owner -d 'Set the owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
@@ -128,30 +128,30 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l title -d 'What it is about, in a line' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l description -d 'What is to be done' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes -d 'Notes; they replace those that are there' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes-file -d 'Notes from a file; `-` reads stdin' -r -F
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l status -d 'The new status; any other than in_progress clears the lease' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l title -d 'Set what it is about, in a line' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l description -d 'Set what is to be done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes -d 'Replace the notes' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes-file -d 'Replace the notes by those of a file; `-` reads stdin' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l status -d 'Set the status; any other than in_progress clears the lease' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l priority -d 'Set the priority; lower runs first' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l assignee -d 'Who it is assigned to' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l owner -d 'The owner' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l assignee -d 'Set who it is assigned to' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l owner -d 'Set the owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l assignee -d 'Who claims: the lease\'s owner, and the issue\'s assignee from then on' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l assignee -d 'Set the owner of the lease, who becomes the issue\'s assignee' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l lease-id -d 'The lease\'s id; by default made of issue and owner' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l lease-ttl-seconds -d 'How long the lease lives, 30 to 86400' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l lease-ttl-seconds -d 'Set the lifetime of the lease in seconds, 30 to 86400' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l any-assignee -d 'Also claim issues that are assigned to another name'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l assignee -d 'Who claims: the lease\'s owner, and the issue\'s assignee from then on' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l assignee -d 'Set the owner of the lease, who becomes the issue\'s assignee' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l lease-id -d 'The lease\'s id; by default made of issue and owner' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l lease-ttl-seconds -d 'How long the lease lives, 30 to 86400' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l lease-ttl-seconds -d 'Set the lifetime of the lease in seconds, 30 to 86400' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l issue-types -d 'Only issues of these types, separated by commas; `all` for every type' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l labels -d 'Only issues with one of these labels, separated by commas' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
@@ -159,31 +159,31 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l lease-id -d 'The lease must have this id' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l owner -d 'The lease must belong to this owner' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l generation -d 'The lease must have this generation' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l lease-ttl-seconds -d 'How long the lease lives, 30 to 86400' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l lease-id -d 'Require this id of the lease' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l owner -d 'Require this owner of the lease' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l generation -d 'Require this generation of the lease' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l lease-ttl-seconds -d 'Set the lifetime of the lease in seconds, 30 to 86400' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l lease-id -d 'The lease must have this id' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l owner -d 'The lease must belong to this owner' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l generation -d 'The lease must have this generation' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l lease-id -d 'Require this id of the lease' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l owner -d 'Require this owner of the lease' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l generation -d 'Require this generation of the lease' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l id -d 'Set the id [default: the next free number]' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l description -d 'What is to be done' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l acceptance-criteria -d 'When it counts as done' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l notes -d 'Notes' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l description -d 'Set what is to be done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l acceptance-criteria -d 'Set when it counts as done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l notes -d 'Set the notes' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l priority -d 'Set the priority; lower runs first' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l type -d 'Its type; any word' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l labels -d 'Its labels, separated by commas' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l assignee -d 'Who it is assigned to' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l owner -d 'The owner' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l type -d 'Set the type; any word' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l labels -d 'Set the labels, separated by commas' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l assignee -d 'Set who it is assigned to' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l owner -d 'Set the owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -192,7 +192,7 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l all -d 'Accept every row that changed outside a transaction'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l json -d 'Answer with one JSON document on stdout'
@@ -233,19 +233,19 @@ duplicates\t''
 supersedes\t''
 replies-to\t''"
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l created-by -d 'Record who adds it' -r
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l type -d 'Which edge between the two; any word that another tracker may have left' -r
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l type -d 'Remove the dependency of this type (any word) between the two' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l from-type -d 'The type that it has' -r
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l to-type -d 'The type that it gets' -r -f -a "blocks\t''
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l from-type -d 'Replace the dependency of this type' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l to-type -d 'Set the new type of the dependency' -r -f -a "blocks\t''
 conditional-blocks\t''
 waits-for\t''
 parent-child\t''
@@ -255,13 +255,13 @@ discovered-from\t''
 duplicates\t''
 supersedes\t''
 replies-to\t''"
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l created-by -d 'Who replaces it' -r
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l override-reason -d 'Why the change is made; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l created-by -d 'Record who replaces it' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l graph-scope -d 'Which issues to look at' -r -f -a "active\t'Issues that are not closed'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l graph-scope -d 'Check these issues' -r -f -a "active\t'Issues that are not closed'
 full\t'All issues'"
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l require -d 'Exit 1 where this does not hold' -r -f -a "acyclic\t'Nothing waits for itself'"
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
@@ -273,7 +273,7 @@ complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_sub
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "replace" -d 'Change the type of a dependency'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "diagnostics" -d 'Report cycles, dangling edges and issues that can never be ready'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -l policy -d 'The instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -l policy -d 'Use this instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -s V -l version -d 'Print version'
@@ -289,16 +289,16 @@ complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l normalizer -d 'The normaliser that evidence must be bound to [default: premath.harness.shell.v1, or the first that the policy allows]' -r
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l claim -d 'A change that it claims: issue_update, … or all (repeatable) [default: what a batch does, and issue_discover]' -r
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l check -d 'A check that it requests: verify or startup (repeatable) [default: verify]' -r
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l policy -d 'The instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l policy -d 'Use this instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l allow-unknown -d 'Execute it although its type is unknown'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from check" -l policy -d 'The instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from check" -l policy -d 'Use this instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from check" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from show" -l policy -d 'The instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from show" -l policy -d 'Use this instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from show" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from show" -s V -l version -d 'Print version'
@@ -321,9 +321,9 @@ complete -c premath -n "__fish_premath_using_subcommand harness-session; and __f
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l session-id -d 'Override the session\'s id' -r
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l state -d 'Whether the session is active or stopped' -r -f -a "active\t'Work is in progress'
 stopped\t'Work was handed off'"
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l issue-id -d 'The issue that it is about' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l summary -d 'What happened' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l next-step -d 'What comes next' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l issue-id -d 'Set the issue that it is about' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l summary -d 'Set what happened' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l next-step -d 'Set what comes next' -r
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l instruction-ref -d 'An instruction that it acts under (repeatable; those given replace)' -r
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l witness-ref -d 'A witness that it left (repeatable; those given replace)' -r
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l lineage-ref -d 'A part of its site lineage (repeatable; those given replace)' -r
@@ -359,8 +359,8 @@ complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __f
 in_progress\t''
 blocked\t''
 completed\t''"
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l issue-id -d 'The issue that it belongs to' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l summary -d 'What it is about' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l issue-id -d 'Set the issue that it belongs to' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l summary -d 'Set what it is about' -r
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l session-ref -d 'The session that writes; a field of the ledger' -r
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l instruction-ref -d 'An instruction that it is done under (repeatable; those given replace)' -r
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l verification-ref -d 'What proves it (repeatable; those given replace)' -r
@@ -425,7 +425,7 @@ complete -c premath -n "__fish_premath_using_subcommand doctor" -s V -l version 
 complete -c premath -n "__fish_premath_using_subcommand audit" -l repo-root -d 'Use the repository that contains this folder [default: .]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand audit" -l allowed-signers -d 'The keys that may sign, as for gpg.ssh.allowedSignersFile of git' -r -F
 complete -c premath -n "__fish_premath_using_subcommand audit" -l since -d 'Compare only commits after this one' -r
-complete -c premath -n "__fish_premath_using_subcommand audit" -l all -d 'List every lie, not only the first'
+complete -c premath -n "__fish_premath_using_subcommand audit" -l all -d 'List every contradiction, not only the first'
 complete -c premath -n "__fish_premath_using_subcommand audit" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand audit" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand audit" -s V -l version -d 'Print version'
@@ -437,7 +437,7 @@ complete -c premath -n "__fish_premath_using_subcommand clean" -l salvage -d 'Al
 complete -c premath -n "__fish_premath_using_subcommand clean" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand clean" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand clean" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -l path -d 'The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -l path -d 'Use this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -s V -l version -d 'Print version'
@@ -453,29 +453,29 @@ complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and 
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l lineage-ref -d 'A part of its site lineage (repeatable)' -r
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l started-at -d 'The start time, RFC 3339' -r
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l finished-at -d 'The end time, RFC 3339 [default: now]' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l path -d 'The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l path -d 'Use this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l mode -d 'Which rows' -r -f -a "latest\t'All of them'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l mode -d 'List these rows' -r -f -a "latest\t'All of them'
 failed\t'Those that did not succeed'
 retry-needed\t'Those that ask for a retry'"
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l limit -d 'How many at most' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l path -d 'The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l limit -d 'List at most this many' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l path -d 'Use this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from help" -f -a "append" -d 'Append a row'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from help" -f -a "query" -d 'List rows, latest first'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand kpi" -l path -d 'The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
-complete -c premath -n "__fish_premath_using_subcommand kpi" -l window -d 'How far to look back from the newest row, as in 24h [default: 24h]' -r
-complete -c premath -n "__fish_premath_using_subcommand kpi" -l require -d 'Fail (exit 1) where the verdict is worse' -r -f -a "pass\t'0.8 and above'
+complete -c premath -n "__fish_premath_using_subcommand kpi" -l path -d 'Use this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand kpi" -l window -d 'Look back this far from the newest row, for example 24h [default: 24h]' -r
+complete -c premath -n "__fish_premath_using_subcommand kpi" -l require -d 'Exit 1 if the verdict is worse' -r -f -a "pass\t'0.8 and above'
 watch\t'0.4 and above'"
 complete -c premath -n "__fish_premath_using_subcommand kpi" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand kpi" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand kpi" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l input -d 'The evidence and its constraints, or a step\'s `….turn.json`; `-` reads stdin' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l input -d 'Read the evidence and its constraints, or a step\'s `….turn.json`; `-` reads stdin' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l require -d 'Exit 1 if the verdict is worse' -r -f -a "accepted\t'The join is closed'
 mutation-ready\t'The join is closed and the turn may change issues'"
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l explain -d 'Say which rows broke which rule, what would satisfy it, and which fields were ignored'
@@ -542,9 +542,9 @@ complete -c premath -n "__fish_premath_using_subcommand escalate" -l config -d '
 complete -c premath -n "__fish_premath_using_subcommand escalate" -l attempt -d 'Set the number of the failed attempt, from 1 [default: the last one that the rule gives]' -r
 complete -c premath -n "__fish_premath_using_subcommand escalate" -l witness-ref -d 'A witness of the failure (repeatable)' -r
 complete -c premath -n "__fish_premath_using_subcommand escalate" -l assignee -d 'Who escalates: the owner of the lease on the issue, or of the one that it takes for the change' -r
-complete -c premath -n "__fish_premath_using_subcommand escalate" -l override-reason -d 'Why issues may be changed without an instruction [default: `override_reason` of harness.toml]' -r
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l override-reason -d 'Give the reason to change issues without an instruction [default: `override_reason` of harness.toml]' -r
 complete -c premath -n "__fish_premath_using_subcommand escalate" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
-complete -c premath -n "__fish_premath_using_subcommand escalate" -l trajectory -d 'The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l trajectory -d 'Use this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand escalate" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand escalate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand escalate" -s V -l version -d 'Print version'
@@ -556,7 +556,7 @@ loop\t'The loop itself: lanes, worktrees, policy, escalation'
 world\t'The way of a turn to another world'
 ledger\t'The feature ledger\'s check'
 issue-graph\t'The check of issue memory'"
-complete -c premath -n "__fish_premath_using_subcommand classes" -l config -d 'The configuration that names the policy [default: harness.toml of the main worktree, where there is one]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand classes" -l config -d 'Use the policy that this configuration names [default: harness.toml of the main worktree, where there is one]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand classes" -l markdown -d 'Print the documentation page, with the embedded policy'
 complete -c premath -n "__fish_premath_using_subcommand classes" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand classes" -s h -l help -d 'Print help (see more with \'--help\')'

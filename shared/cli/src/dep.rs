@@ -85,7 +85,7 @@ struct AddArgs {
 struct RemoveArgs {
     #[command(flatten)]
     ends: Ends,
-    /// Which edge between the two; any word that another tracker may have left
+    /// Remove the dependency of this type (any word) between the two
     #[arg(long = "type", default_value = "blocks", value_name = "TYPE")]
     kind: String,
     #[command(flatten)]
@@ -96,13 +96,13 @@ struct RemoveArgs {
 struct ReplaceArgs {
     #[command(flatten)]
     ends: Ends,
-    /// The type that it has
+    /// Replace the dependency of this type
     #[arg(long, default_value = "blocks", value_name = "TYPE")]
     from_type: String,
-    /// The type that it gets
+    /// Set the new type of the dependency
     #[arg(long, value_parser = kinds(), value_name = "TYPE")]
     to_type: String,
-    /// Who replaces it
+    /// Record who replaces it
     #[arg(long, value_name = "NAME")]
     created_by: Option<String>,
     #[command(flatten)]
@@ -111,7 +111,7 @@ struct ReplaceArgs {
 
 #[derive(Debug, Args)]
 struct DiagnosticsArgs {
-    /// Which issues to look at
+    /// Check these issues
     #[arg(long, value_enum, default_value_t = ScopeArg::Active)]
     graph_scope: ScopeArg,
     /// Exit 1 where this does not hold

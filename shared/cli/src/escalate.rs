@@ -43,13 +43,13 @@ pub(crate) struct EscalateArgs {
     /// Who escalates: the owner of the lease on the issue, or of the one that it takes for the change
     #[arg(long, value_name = "NAME", default_value = "premath.escalate")]
     assignee: String,
-    /// Why issues may be changed without an instruction [default: `override_reason` of harness.toml]
+    /// Give the reason to change issues without an instruction [default: `override_reason` of harness.toml]
     #[arg(long, value_name = "TEXT")]
     override_reason: Option<String>,
     /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
     #[arg(long, value_name = "PATH")]
     issues: Option<PathBuf>,
-    /// The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]
+    /// Use this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]
     #[arg(long, value_name = "FILE")]
     trajectory: Option<PathBuf>,
 }

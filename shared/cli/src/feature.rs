@@ -46,10 +46,10 @@ struct WriteArgs {
     /// How far it is [default for a new one: pending]
     #[arg(long, value_enum)]
     status: Option<StatusArg>,
-    /// The issue that it belongs to
+    /// Set the issue that it belongs to
     #[arg(long, value_name = "ID")]
     issue_id: Option<String>,
-    /// What it is about
+    /// Set what it is about
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
     /// The session that writes; a field of the ledger

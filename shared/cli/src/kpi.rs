@@ -12,13 +12,13 @@ use std::time::Duration;
 /// Arguments of `premath kpi`.
 #[derive(Debug, Args)]
 pub(crate) struct KpiArgs {
-    /// The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]
+    /// Use this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]
     #[arg(long, value_name = "FILE")]
     path: Option<PathBuf>,
-    /// How far to look back from the newest row, as in 24h [default: 24h]
+    /// Look back this far from the newest row, for example 24h [default: 24h]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     window: Option<Duration>,
-    /// Fail (exit 1) where the verdict is worse
+    /// Exit 1 if the verdict is worse
     #[arg(long, value_enum, value_name = "VERDICT")]
     require: Option<Required>,
 }

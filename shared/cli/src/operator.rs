@@ -10,7 +10,7 @@ use rustix::process::{Pid, getppid};
 /// Why a person changes an issue without the gate.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Reason {
-    /// Why the change is made; recorded in the issue's row
+    /// Give the reason for the change; recorded in the issue's row
     #[arg(long, value_name = "TEXT")]
     override_reason: Option<String>,
 }

@@ -48,13 +48,13 @@ struct WriteArgs {
     /// Whether the session is active or stopped
     #[arg(long, value_enum, default_value_t = StateArg::Stopped)]
     state: StateArg,
-    /// The issue that it is about
+    /// Set the issue that it is about
     #[arg(long, value_name = "ID")]
     issue_id: Option<String>,
-    /// What happened
+    /// Set what happened
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
-    /// What comes next
+    /// Set what comes next
     #[arg(long, value_name = "TEXT")]
     next_step: Option<String>,
     /// An instruction that it acts under (repeatable; those given replace)

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `premath harness-trajectory`.
 #[derive(Debug, Args)]
 pub(crate) struct TrajectoryArgs {
-    /// The trajectory [default: .premath/harness_trajectory.jsonl of the repository root]
+    /// Use this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]
     #[arg(long, global = true, value_name = "FILE")]
     path: Option<PathBuf>,
     #[command(subcommand)]
@@ -67,10 +67,10 @@ struct AppendArgs {
 #[derive(Debug, Args, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct QueryArgs {
-    /// Which rows
+    /// List these rows
     #[arg(long, value_enum, default_value_t = ModeArg::Latest)]
     mode: ModeArg,
-    /// How many at most
+    /// List at most this many
     #[arg(long, default_value_t = LIMIT, value_name = "N")]
     limit: usize,
 }

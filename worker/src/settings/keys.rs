@@ -434,7 +434,7 @@ keys! {
         provide: Words = [r#"[".env.test"]"#];
         /// Whether verifications begin with the build state that the verify command leaves
         /// on the operator's base, each in a layer of its own that is thrown away. The last
-        /// commit that lands is then verified once more without it. The work of a step
+        /// commit that lands is then verified once more without it. The work command
         /// begins with the cache folders of that build state, such as cargo's `target`.
         /// Only in the modes "namespaces" and "container", and in a batch of at least
         /// three issues.
@@ -458,7 +458,7 @@ keys! {
         target: String = [r#""harness/integration""#];
         /// A check on the target after each landing. If it fails, the landing is reverted.
         check_cmd: String = ["'./scripts/full-test.sh'"];
-        /// How many steps behind the first one in the landing queue are verified on the state
+        /// How many attempts behind the first one in the landing queue are verified on the state
         /// that the work ahead of them makes, all at once. Work that fails supersedes the
         /// verifications behind it. 0: work is verified by itself and, in its turn, again.
         speculation: Natural = ["19"];

@@ -30,7 +30,7 @@ pub(crate) struct AuditArgs {
     /// Compare only commits after this one
     #[arg(long, value_name = "COMMIT")]
     since: Option<String>,
-    /// List every lie, not only the first
+    /// List every contradiction, not only the first
     #[arg(long)]
     all: bool,
 }

@@ -25,7 +25,7 @@ pub(crate) struct ClassesArgs {
     /// Print the documentation page, with the embedded policy
     #[arg(long, conflicts_with_all = ["classes", "family", "config"])]
     markdown: bool,
-    /// The configuration that names the policy [default: harness.toml of the main worktree, where
+    /// Use the policy that this configuration names [default: harness.toml of the main worktree, where
     /// there is one]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,

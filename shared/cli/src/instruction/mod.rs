@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `premath instruction`.
 #[derive(Debug, Args)]
 pub(crate) struct InstructionArgs {
-    /// The instruction policy [default: policies/control/harness-instruction-policy-v1.json of the
+    /// Use this instruction policy [default: policies/control/harness-instruction-policy-v1.json of the
     /// repository root where there is one, else the embedded one]
     #[arg(long, global = true, value_name = "FILE")]
     policy: Option<PathBuf>,

@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Who claims, and for how long.
 #[derive(Debug, Args)]
 struct ClaimSelection {
-    /// Who claims: the lease's owner, and the issue's assignee from then on
+    /// Set the owner of the lease, who becomes the issue's assignee
     #[arg(long, value_name = "NAME")]
     assignee: String,
     /// The lease's id; by default made of issue and owner
@@ -38,7 +38,7 @@ struct ClaimSelection {
 
 #[derive(Debug, Args)]
 struct Ttl {
-    /// How long the lease lives, 30 to 86400
+    /// Set the lifetime of the lease in seconds, 30 to 86400
     #[arg(long, default_value_t = TTL_DEFAULT.as_secs(), value_name = "SECONDS")]
     lease_ttl_seconds: u64,
 }
@@ -197,13 +197,13 @@ fn with_lease(verb: &str, row: &IssueRow) -> String {
 struct Key {
     /// The issue
     id: String,
-    /// The lease must have this id
+    /// Require this id of the lease
     #[arg(long)]
     lease_id: Option<String>,
-    /// The lease must belong to this owner
+    /// Require this owner of the lease
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
-    /// The lease must have this generation
+    /// Require this generation of the lease
     #[arg(long, value_name = "N")]
     generation: Option<u64>,
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct AddArgs {
     /// What the issue is about, in a line
     title: String,
-    /// The status
+    /// Set the status
     #[arg(long, default_value = "open")]
     status: String,
     #[command(flatten)]
@@ -35,13 +35,13 @@ pub(super) struct NewFields {
     /// Set the id [default: the next free number]
     #[arg(long)]
     pub(super) id: Option<String>,
-    /// What is to be done
+    /// Set what is to be done
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(super) description: String,
-    /// When it counts as done
+    /// Set when it counts as done
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(super) acceptance_criteria: String,
-    /// Notes
+    /// Set the notes
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(super) notes: String,
     /// Set the priority; lower runs first
@@ -51,20 +51,20 @@ pub(super) struct NewFields {
         allow_negative_numbers = true
     )]
     pub(super) priority: i64,
-    /// Its type; any word
+    /// Set the type; any word
     #[arg(
         long = "type",
         default_value = premath_kernel::issue::DEFAULT_TYPE,
         value_name = "TYPE"
     )]
     pub(super) issue_type: String,
-    /// Its labels, separated by commas
+    /// Set the labels, separated by commas
     #[arg(long, value_delimiter = ',')]
     pub(super) labels: Vec<String>,
-    /// Who it is assigned to
+    /// Set who it is assigned to
     #[arg(long, default_value = "", value_name = "NAME")]
     pub(super) assignee: String,
-    /// The owner
+    /// Set the owner
     #[arg(long, default_value = "", value_name = "NAME")]
     pub(super) owner: String,
 }
@@ -222,28 +222,28 @@ pub(crate) fn updated(row: &IssueRow) -> Answer {
 pub(super) struct UpdateArgs {
     /// The issue
     id: String,
-    /// What it is about, in a line
+    /// Set what it is about, in a line
     #[arg(long)]
     title: Option<String>,
-    /// What is to be done
+    /// Set what is to be done
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Notes; they replace those that are there
+    /// Replace the notes
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
-    /// Notes from a file; `-` reads stdin
+    /// Replace the notes by those of a file; `-` reads stdin
     #[arg(long, value_name = "FILE", conflicts_with = "notes")]
     notes_file: Option<PathBuf>,
-    /// The new status; any other than in_progress clears the lease
+    /// Set the status; any other than in_progress clears the lease
     #[arg(long)]
     status: Option<String>,
     /// Set the priority; lower runs first
     #[arg(long, allow_negative_numbers = true)]
     priority: Option<i64>,
-    /// Who it is assigned to
+    /// Set who it is assigned to
     #[arg(long, value_name = "NAME")]
     assignee: Option<String>,
-    /// The owner
+    /// Set the owner
     #[arg(long, value_name = "NAME")]
     owner: Option<String>,
     #[command(flatten)]

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 /// Arguments of `premath harness-join-check`.
 #[derive(Debug, Args)]
 pub(crate) struct JoinCheckArgs {
-    /// The evidence and its constraints, or a step's `….turn.json`; `-` reads stdin
+    /// Read the evidence and its constraints, or a step's `….turn.json`; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// Exit 1 if the verdict is worse

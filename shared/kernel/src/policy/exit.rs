@@ -4,7 +4,7 @@ use super::admission::EndedBy;
 
 /// Every issue that was worked on ended well, or nothing was ready.
 pub const OK: u8 = 0;
-/// At least one issue ended otherwise, a lane had to be given up, a closed issue's
+/// At least one issue ended otherwise, a lane had to be disabled, a closed issue's
 /// commit is not on the landing target, the last push failed, the last commit does
 /// not pass the verification without build state, or a bound of the batch was reached.
 pub const FAILED: u8 = 1;
@@ -53,7 +53,7 @@ pub struct LoopEnd {
     pub refused: bool,
     /// An issue ended otherwise than closed.
     pub failed: bool,
-    /// A lane had to be given up, or could not be made.
+    /// A lane had to be disabled, or could not be made.
     pub lane_lost: bool,
     /// A closed issue's commit is not on the landing target.
     pub missing: bool,

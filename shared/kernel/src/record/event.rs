@@ -366,7 +366,7 @@ pub enum ProgressEvent<'a> {
         elapsed_ms: u64,
         /// The issues that were worked on, by id.
         issues: Vec<EndedIssue<'a>>,
-        /// How many lanes had to be given up.
+        /// How many lanes had to be disabled.
         lanes_lost: usize,
         /// A cycle among the active issues, where there is one.
         cycle_path: Option<&'a [String]>,

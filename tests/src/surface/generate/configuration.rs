@@ -31,7 +31,11 @@ pub(super) fn page(template: &str) -> String {
             in_table = true;
             let _ = write!(page, "\n## {line}\n");
         } else if let Some(key) = key(line) {
-            entry.keys.push(key.to_owned());
+            // `premath init` puts the name of the file that it wrote there.
+            let named = "instructions/<timestamp>-<id>.json";
+            entry
+                .keys
+                .push(key.replace("instructions/FIRST.json", named));
         } else {
             // A text below keys is about the next ones.
             if !entry.keys.is_empty() {

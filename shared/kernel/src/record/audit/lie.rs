@@ -29,7 +29,7 @@ lies! {
     RowMoved = "a row of the trajectory is out of order";
     RowRepeated = "a row of the trajectory is there twice";
     RowRewritten = "a row of the trajectory was written by another program";
-    ChainBeginsAgain = "the trajectory holds the chain of another one";
+    ChainBeginsAgain = "the trajectory contains the chain of another trajectory";
     RowMissing = "the issue is closed by a step that has no row";
     RowDuplicate = "the step is completed twice";
     RowNotCompleted = "the issue is closed by a step that did not complete";
@@ -44,7 +44,7 @@ lies! {
     TurnDigest = "a digest of the turn is not that of its evidence";
     TurnVerdict = "the gate judges the turn otherwise";
     MutationDigest = "the right to close is not what the row names";
-    CloseNotHeld = "the close did not hold when it was read back";
+    CloseNotHeld = "the issue was not closed when read back";
     CloseDisagrees = "row and witness of the close disagree";
     VerificationDisagrees = "the row's verification is not one that it names a witness of";
     VerificationFailed = "the verification did not pass";
@@ -64,7 +64,7 @@ lies! {
     SignatureMissing = "the landing commit is not signed";
     SignatureBad = "the signature is not good";
     SignerRefused = "the signature is by a key that may not sign";
-    StreamAltered = "a stream is not what its witness says";
+    StreamAltered = "the digest of a stream differs from its witness";
 }
 
 /// Two things that cannot both be true.
