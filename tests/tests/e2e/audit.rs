@@ -546,7 +546,7 @@ fn a_planted_lie_is_found_and_named_first() {
     let said = copied.audit(&[]).exits(1).stdout;
     assert!(
         said.starts_with("false: a: ")
-            && said.contains("worker.1.a.1.work.stdout: a stream is not"),
+            && said.contains("worker.1.a.1.work.stdout: the digest of a stream differs"),
         "{said}"
     );
     // Each code has its lie. Only a commit that names the chain value of its own
