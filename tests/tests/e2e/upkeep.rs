@@ -37,6 +37,29 @@ fn clean(scratch: &Scratch) -> Vec<String> {
 }
 
 #[test]
+fn settings_that_cannot_be_read_are_a_finding() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let file = scratch.root.join("harness.toml");
+    for (text, error) in [
+        (
+            "[landing]\n[landing]\n",
+            "harness.toml:2: duplicate key `landing`",
+        ),
+        (
+            "[landing]\ntargt = \"x\"\n",
+            "harness.toml:2: unknown key `targt`; did you mean `target`?",
+        ),
+    ] {
+        fs::write(&file, text).unwrap();
+        doctor(
+            &scratch,
+            1,
+            &["settings\n  finding  ", error, "1 finding\n"],
+        );
+    }
+}
+
+#[test]
 fn a_clean_up_takes_nothing_that_a_batch_needs_running_or_cut() {
     let scratch = Scratch::with_issues(2, &[issue("a"), issue("b"), issue("c")]);
     let running = batch(&scratch).start();

@@ -41,7 +41,7 @@ impl ConfigDocument {
     /// [`ConfigError::Line`].
     pub(super) fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         let source = Source { text, path };
-        let root = DeTable::parse(text).map_err(|error| source.at(&error, error.message()))?;
+        let root = DeTable::parse(text).map_err(|error| source.malformed(&error))?;
         let mut document = Self::default();
         let root_span = root.span();
         let mut tables = DeTable::new();
@@ -129,6 +129,18 @@ impl Source<'_> {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         (self.path.to_path_buf(), line)
+    }
+
+    /// Returns the error of a text that is not TOML. A duplicate key is named:
+    /// its position is that of the second one.
+    fn malformed(&self, error: &Error) -> ConfigError {
+        let key = error.span().and_then(|span| self.text.get(span));
+        match key {
+            Some(key) if error.message() == "duplicate key" => {
+                self.at(error, &format!("duplicate key `{key}`"))
+            }
+            _ => self.at(error, error.message()),
+        }
     }
 
     fn at(&self, error: &Error, detail: &str) -> ConfigError {

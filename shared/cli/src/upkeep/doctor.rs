@@ -6,7 +6,7 @@ use crate::answer::{Answer, CheckVerdict, Finished};
 use crate::error::CliError;
 use crate::terminal::plain;
 use clap::Args;
-use harness_worker::settings::Sandbox;
+use harness_worker::settings::{FileSettings, Sandbox};
 use premath_kernel::json::size::Size;
 use premath_kernel::policy::inventory::{InventoryItem, Kind, Standing, Terms};
 use premath_kernel::policy::sandbox::SandboxMode;
@@ -32,15 +32,19 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DoctorAnswer {
-    /// Whether there are no findings, and commands can be confined.
+    /// Whether there are no findings, the settings can be read, and commands
+    /// can be confined.
     result: CheckVerdict,
     /// How many items are findings: `removable` ones but old step output, and
-    /// those with the standing `finding`.
+    /// those with the standing `finding`. A settings error is one more.
     finding_count: usize,
     /// How many of them `premath clean` removes.
     removable_count: usize,
     /// Everything that the harness has in the repository, and why.
     items: Vec<InventoryItem>,
+    /// Why `harness.toml` cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settings_error: Option<String>,
     /// How commands would be confined here, and what keeps a stronger way from
     /// working.
     sandbox: SandboxCheck,
@@ -123,11 +127,15 @@ fn report(
     landed: &BTreeMap<&str, usize>,
     repair: Option<Repair>,
 ) -> Answer {
+    let settings_error = settings_error(root);
     let findings = items.iter().filter(|item| item.is_finding());
-    let finding_count = findings.clone().count();
+    let finding_count = findings.clone().count() + usize::from(settings_error.is_some());
     let removable = findings.filter(|item| item.standing == Standing::Removable);
     let removable_count = removable.count();
     let mut text = String::new();
+    if let Some(error) = &settings_error {
+        let _ = writeln!(text, "settings\n  finding  {}", plain(error));
+    }
     for (title, kinds) in GROUPS {
         let of_group: Vec<&InventoryItem> = items
             .iter()
@@ -169,6 +177,7 @@ fn report(
         finding_count,
         removable_count,
         items,
+        settings_error,
         sandbox,
         repair,
     };
@@ -177,6 +186,15 @@ fn report(
         Some(note) => answer.note(note),
         None => answer,
     }
+}
+
+/// Returns why `harness.toml` cannot be read, with the hint.
+fn settings_error(root: &Path) -> Option<String> {
+    let error = FileSettings::load(None, root).err()?;
+    Some(match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    })
 }
 
 /// What is under which title.
