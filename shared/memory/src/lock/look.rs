@@ -1,6 +1,8 @@
 //! Probes a lock: reports whether it is held, and takes it only for the probe.
 
-use super::{LANDING, LANE, StoreError, holder_of, signature};
+use super::repository::LANDING;
+use super::worktree::LANE;
+use super::{StoreError, holder_of, signature};
 use fs2::FileExt;
 use std::fs::File;
 use std::io;

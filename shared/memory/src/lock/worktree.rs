@@ -1,0 +1,106 @@
+//! The locks that a supervisor process shares: a lane's and a gated command's.
+
+use super::own;
+use crate::error::StoreError;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The lane's lock, in a worktree's own git folder.
+pub(super) const LANE: &str = "premath-lane.flock";
+
+/// The lock of a lane on its worktree, held for the lane's life.
+///
+/// The lane's supervisor process shares it: as long as a child of a dead
+/// harness may live, no other process gets the worktree. It is in the
+/// worktree's own git folder, out of the way of what works in the tree.
+#[derive(Debug)]
+pub struct WorktreeLock {
+    file: File,
+}
+
+impl WorktreeLock {
+    /// Locks a worktree, waiting at most `wait` for a dying predecessor.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockBusy`] where another process holds it,
+    /// [`StoreError::Repository`] where it is not a worktree.
+    pub fn acquire(worktree: &Path, wait: Duration) -> Result<Self, StoreError> {
+        let repository =
+            git2::Repository::open(worktree).map_err(|error| StoreError::Repository {
+                path: worktree.to_path_buf(),
+                detail: error.message().to_owned(),
+            })?;
+        Self::acquire_in(repository.path(), wait)
+    }
+
+    /// Does as [`WorktreeLock::acquire`] for the worktree whose own git folder
+    /// it is.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockBusy`] where another process holds it,
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn acquire_in(git_folder: &Path, wait: Duration) -> Result<Self, StoreError> {
+        let file = own(git_folder.join(LANE), wait)?;
+        Ok(Self { file })
+    }
+
+    /// Returns a second descriptor of the same lock, for the supervisor.
+    ///
+    /// # Errors
+    ///
+    /// The process has no descriptor left.
+    pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
+        Ok(self.file.try_clone()?.into())
+    }
+}
+
+/// The lock of a gated command, held while it is tried; its supervisor process
+/// shares it, as a lane's does.
+#[derive(Debug)]
+pub struct CommandLock {
+    file: File,
+}
+
+impl CommandLock {
+    /// Locks a command by the file of its lock, waiting at most `wait` for a
+    /// dying predecessor.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockBusy`] where another process holds it,
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn acquire(path: PathBuf, wait: Duration) -> Result<Self, StoreError> {
+        let file = own(path, wait)?;
+        Ok(Self { file })
+    }
+
+    /// Returns a second descriptor of the same lock, for the supervisor.
+    ///
+    /// # Errors
+    ///
+    /// The process has no descriptor left.
+    pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
+        Ok(self.file.try_clone()?.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worktree_lock_lives_as_long_as_its_last_descriptor() {
+        let folder = tempfile::tempdir().unwrap();
+        git2::Repository::init(folder.path()).unwrap();
+        let lock = WorktreeLock::acquire(folder.path(), Duration::ZERO).unwrap();
+        let shared = lock.share().unwrap();
+        drop(lock);
+        assert!(WorktreeLock::acquire(folder.path(), Duration::ZERO).is_err());
+        drop(shared);
+        assert!(WorktreeLock::acquire(folder.path(), Duration::ZERO).is_ok());
+    }
+}
