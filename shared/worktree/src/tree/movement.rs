@@ -1,13 +1,13 @@
 //! Files moved from one tree to another by what differs between the two, where
 //! it is known what is there: nothing else is looked at.
 
-use super::beneath::{Beneath, kind, path};
+use super::beneath::{Beneath, path};
 use super::entry_lookup::EntryLookup;
+use super::named_checkout::leaf;
 use super::reset::Ignored;
-use super::scan::{Scan, index_entry};
+use super::scan::Scan;
 use super::{Base, CLEAN_FOR, OwnFiles, Tree, TreeError};
 use git2::{Delta, FileMode, IndexEntry, ObjectType, Oid};
-use rustix::fs::FileType;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
@@ -220,34 +220,20 @@ impl Tree {
         names: &BTreeSet<Vec<u8>>,
     ) -> Result<Option<Vec<IndexEntry>>, TreeError> {
         let lookup = EntryLookup::new(&self.repository, target);
-        let leaf = |name: &[u8]| {
-            let entry = lookup.get(name)?;
-            (entry.kind() == Some(ObjectType::Blob)).then(|| (entry.filemode(), entry.id()))
-        };
+        let leaf = |name: &[u8]| leaf(&lookup, name);
         let files: Vec<_> = names
             .iter()
             .filter_map(|name| Some((name, leaf(name)?)))
             .collect();
         let written: Vec<&Path> = files.iter().map(|(name, _)| path(name)).collect();
         self.check_out(target, &written, |checkout| {
-            checkout
-                .recreate_missing(true)
-                .refresh(false)
-                .update_index(false);
+            checkout.recreate_missing(true).refresh(false);
         })?;
         let mut entries = Vec::new();
         for (name, leaf) in files {
-            let found = root.look(path(name));
-            let found = found.map_err(self.refused("look at", path(name)))?;
-            let wanted = match leaf.0 == i32::from(FileMode::Link) {
-                true => FileType::Symlink,
-                false => FileType::RegularFile,
-            };
-            match found {
-                Some(stat) if kind(&stat) == wanted => {
-                    entries.push(index_entry(name, leaf, &stat));
-                }
-                _ => return Ok(None),
+            match self.entry_at(root, name, leaf)? {
+                Some(entry) => entries.push(entry),
+                None => return Ok(None),
             }
         }
         let is_absent = |name: &Vec<u8>| leaf(name).is_some() || is_free(root, name);

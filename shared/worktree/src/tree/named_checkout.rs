@@ -1,7 +1,13 @@
 //! Files of a tree that are written by their names.
 
+use super::beneath::{Beneath, kind, path};
+use super::entry_lookup::EntryLookup;
+use super::scan::index_entry;
 use super::{Tree, TreeError};
 use git2::build::CheckoutBuilder;
+use git2::{FileMode, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid};
+use rustix::fs::FileType;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// How many files one checkout names: libgit2 compares each of its files with
@@ -9,9 +15,70 @@ use std::path::Path;
 pub(super) const NAMED_MAX: usize = 500;
 
 impl Tree {
+    /// Writes those files of a tree that are named, whatever is there, and takes
+    /// their times into the index. Files that a sparse checkout leaves out stay
+    /// away.
+    pub(super) fn write_files(
+        &self,
+        target: &git2::Tree<'_>,
+        names: &[&Path],
+        adjust: impl Fn(&mut CheckoutBuilder<'_>),
+    ) -> Result<(), TreeError> {
+        let left_out = self.left_out(target)?;
+        let bytes = |name: &Path| name.as_os_str().as_encoded_bytes().to_vec();
+        let names = names.iter().copied();
+        let names: Vec<&Path> = names
+            .filter(|name| !left_out.contains(&bytes(name)))
+            .collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        self.check_out(target, &names, adjust)?;
+        let root = self.beneath()?;
+        let lookup = EntryLookup::new(&self.repository, target);
+        let mut entries = Vec::new();
+        for name in names {
+            let name = bytes(name);
+            if let Some(leaf) = leaf(&lookup, &name) {
+                entries.extend(self.entry_at(&root, &name, leaf)?);
+            }
+        }
+        self.settle(target, &entries)
+    }
+
+    /// Returns the files that a sparse checkout leaves out.
+    fn left_out(&self, target: &git2::Tree<'_>) -> Result<BTreeSet<Vec<u8>>, TreeError> {
+        if !self.setting("core.sparseCheckout", false) {
+            return Ok(BTreeSet::new());
+        }
+        let skipped = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
+        let index = self.index_copy(target)?;
+        let entries = index.iter();
+        let entries = entries.filter(|entry| entry.flags_extended & skipped != 0);
+        Ok(entries.map(|entry| entry.path).collect())
+    }
+
+    /// Returns the index entry of a file that was written; `None` where
+    /// something else is there now.
+    pub(super) fn entry_at(
+        &self,
+        root: &Beneath,
+        name: &[u8],
+        leaf: (i32, Oid),
+    ) -> Result<Option<IndexEntry>, TreeError> {
+        let found = root.look(path(name));
+        let found = found.map_err(self.refused("look at", path(name)))?;
+        let wanted = match leaf.0 == i32::from(FileMode::Link) {
+            true => FileType::Symlink,
+            false => FileType::RegularFile,
+        };
+        let found = found.filter(|stat| kind(stat) == wanted);
+        Ok(found.map(|stat| index_entry(name, leaf, &stat)))
+    }
+
     /// Writes those files of a tree that are named, whatever is there, and no
     /// others: a checkout without names would write what a sparse checkout
-    /// leaves out.
+    /// leaves out. The index stays: libgit2 would write it whole for each part.
     pub(super) fn check_out(
         &self,
         target: &git2::Tree<'_>,
@@ -20,7 +87,10 @@ impl Tree {
     ) -> Result<(), TreeError> {
         for names in names.chunks(NAMED_MAX) {
             let mut checkout = CheckoutBuilder::new();
-            checkout.force().disable_pathspec_match(true);
+            checkout
+                .force()
+                .disable_pathspec_match(true)
+                .update_index(false);
             adjust(&mut checkout);
             for name in names {
                 checkout.path(name);
@@ -31,4 +101,10 @@ impl Tree {
         }
         Ok(())
     }
+}
+
+/// Returns mode and object of a file of a tree.
+pub(super) fn leaf(lookup: &EntryLookup<'_>, name: &[u8]) -> Option<(i32, Oid)> {
+    let entry = lookup.get(name)?;
+    (entry.kind() == Some(ObjectType::Blob)).then(|| (entry.filemode(), entry.id()))
 }

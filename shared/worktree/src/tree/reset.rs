@@ -103,7 +103,7 @@ impl Tree {
         };
         let names = scan.paths.iter().filter(is_file);
         let names: Vec<&Path> = names.map(|name| path(name)).collect();
-        self.check_out(target, &names, |checkout| {
+        self.write_files(target, &names, |checkout| {
             checkout.recreate_missing(true);
         })
     }

@@ -37,8 +37,9 @@ const STATE: [&str; 9] = [
 ];
 /// The longest `.git` file that is read.
 const LINK_MAX: u64 = 8 << 10;
-/// How often the tree is looked at again: a step's `.gitignore` hides files
-/// until the base's is back.
+/// How often the tree is looked at: a step's `.gitignore` hides files until the
+/// base's is back, and the files of a folder that was deleted whole are found
+/// and written one look later.
 pub(super) const ROUNDS: u32 = 4;
 
 impl Tree {
@@ -285,7 +286,7 @@ impl Tree {
                 aside.take(at)?;
             }
         }
-        self.check_out(target, &written, |_| {})
+        self.write_files(target, &written, |_| {})
     }
 
     /// Makes the index on the disk a tree's, whatever was staged; the times of

@@ -256,6 +256,25 @@ fn a_reset_writes_nothing_that_a_sparse_checkout_leaves_out() {
     }
 }
 
+/// Returns a base on top of another one, with a file changed that is not
+/// checked out.
+fn with_other(scratch: &Scratch, base: &Base, name: &str) -> Base {
+    let git = Repository::open(scratch.folder.path()).unwrap();
+    let parent = git
+        .find_commit(Oid::from_str(&base.commit).unwrap())
+        .unwrap();
+    let mut tree = git.treebuilder(Some(&parent.tree().unwrap())).unwrap();
+    let blob = git.blob(b"other").unwrap();
+    tree.insert(name, blob, 0o100_644).unwrap();
+    let tree = git.find_tree(tree.write().unwrap()).unwrap();
+    let author = git2::Signature::now("t", "t@localhost").unwrap();
+    let commit = git.commit(None, &author, &author, "other", &tree, &[&parent]);
+    Base {
+        commit: commit.unwrap().to_string(),
+        branch: base.branch.clone(),
+    }
+}
+
 #[test]
 fn a_start_writes_nothing_that_a_sparse_checkout_leaves_out() {
     let (scratch, tree, _) = sparse();
@@ -263,9 +282,16 @@ fn a_start_writes_nothing_that_a_sparse_checkout_leaves_out() {
     scratch.write("src/1.txt", "second");
     tree.commit(&TEXT).unwrap();
     let second = tree.base().unwrap();
-    for (base, text) in [(&first, "src/1.txt"), (&second, "second")] {
+    let third = with_other(&scratch, &second, "out.txt");
+    for (base, text) in [
+        (&first, "src/1.txt"),
+        (&second, "second"),
+        (&third, "second"),
+        (&first, "src/1.txt"),
+    ] {
         tree.start_at(base, "bd-1", 1).unwrap();
         assert_eq!(scratch.read("src/1.txt").unwrap(), text);
+        assert_eq!(tree.changes().unwrap(), Vec::<String>::new());
         assert_eq!(scratch.read("out.txt"), None);
         let head = tree.head().unwrap();
         assert_eq!(head.id().to_string(), base.commit);
