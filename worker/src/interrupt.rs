@@ -1,5 +1,6 @@
-//! What the person at the keyboard, or the batch itself, asked for: nothing,
-//! drain, or kill.
+//! The batch's flag for an end (none, drain or kill), raised by signals or by
+//! the batch itself. It also wakes the threads that wait for a change: of the
+//! flag, of the landing queue, or of a lock.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,9 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// How long it is waited for a change at most before clocks are looked at again:
-/// the lease's, the drain grace, and the wall clock, which may jump while the
-/// machine is suspended.
+/// How long a thread waits for a change before it looks at the clocks again:
+/// that of the lease and that of the drain grace. Both count suspended time,
+/// which a wait does not.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// How far an interrupt goes.
@@ -23,7 +24,7 @@ pub enum Level {
     Kill,
 }
 
-/// A flag that `main`'s signals raise and every lane looks at.
+/// The flag, and the wake-up of the threads that wait.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     inner: Arc<Inner>,
@@ -200,14 +201,25 @@ mod tests {
         let seen = interrupt.changes();
         interrupt.wake();
         // The change came before the wait, and counts.
-        interrupt.wait_since(seen, Duration::MAX);
+        ended_wait(&interrupt, seen);
         let seen = interrupt.changes();
         let other = interrupt.clone();
         let waker = std::thread::spawn(move || other.drain());
-        interrupt.wait_since(seen, Duration::MAX);
+        ended_wait(&interrupt, seen);
         waker.join().unwrap();
         assert_eq!(interrupt.level(), Level::Drain);
-        interrupt.wait_since(interrupt.changes(), Duration::ZERO);
+    }
+
+    /// Fails where a wait for a change after the counted ones does not end.
+    #[track_caller]
+    fn ended_wait(interrupt: &Interrupt, seen: u64) {
+        let (send, ended) = std::sync::mpsc::sync_channel(1);
+        let waits = interrupt.clone();
+        std::thread::spawn(move || {
+            waits.wait_since(seen, Duration::MAX);
+            send.send(()).unwrap();
+        });
+        ended.recv_timeout(Duration::from_secs(60)).unwrap();
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use crate::artifact;
 use crate::error::StoreError;
+use crate::untrusted::{SETTINGS_MAX, read_in_checkout};
 use premath_kernel::authority::instruction::{
     EnvelopeError, INSTRUCTION_POLICY_FILE, Instruction, InstructionPolicy, InstructionPolicyError,
 };
@@ -85,7 +86,14 @@ impl ActivePolicy {
             || repository.join(INSTRUCTION_POLICY_FILE),
             Path::to_path_buf,
         );
-        let bytes = artifact::read(&path).map_err(InstructionFileError::PolicyFile)?;
+        let read = match named {
+            Some(named) => artifact::read(named),
+            None => {
+                let file = Path::new(INSTRUCTION_POLICY_FILE);
+                read_in_checkout(repository, file, SETTINGS_MAX).map_err(StoreError::from)
+            }
+        };
+        let bytes = read.map_err(InstructionFileError::PolicyFile)?;
         let Some(bytes) = bytes else {
             if named.is_some() {
                 return Err(InstructionFileError::PolicyFile(StoreError::Missing {

@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const OUTBOX_MAX: u64 = 1 << 20;
 /// The most bytes of the evidence that a work command writes down.
 pub const EVIDENCE_MAX: u64 = 16 << 20;
+/// The most bytes of a settings or policy file.
+pub const SETTINGS_MAX: u64 = 4 << 20;
 /// How often a folder that is filled meanwhile is emptied again.
 const EMPTY_ROUNDS: usize = 16;
 
@@ -83,6 +85,29 @@ impl From<UntrustedError> for StoreError {
                 source: io::Error::other(error.to_string()),
             },
         }
+    }
+}
+
+/// Reads a file of a repository's checkout, which a step may write: never
+/// through a link below the root, regular files only, at most `limit` bytes,
+/// without waiting. `None` where there is none.
+///
+/// # Errors
+///
+/// [`UntrustedError`].
+pub fn read_in_checkout(
+    root: &Path,
+    file: &Path,
+    limit: u64,
+) -> Result<Option<Vec<u8>>, UntrustedError> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    match UntrustedFolder::open(root, folder) {
+        Ok(folder) => folder.read(&name, limit),
+        Err(UntrustedError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -1,11 +1,11 @@
 //! The transport to another repository on this machine, and what a crossing
 //! leaves in both.
 
-use crate::artifact;
 use crate::error::StoreError;
 use crate::instruction::ActivePolicy;
 use crate::projection;
 use crate::roots::MemoryRoots;
+use crate::untrusted::{SETTINGS_MAX, read_in_checkout};
 use premath_kernel::authority::instruction::InstructionPolicy;
 use premath_kernel::json::canonical::{canonical_value, sha256_hex, value_of};
 use premath_kernel::json::id::StepId;
@@ -72,7 +72,8 @@ impl LocalWorld {
         }
         let roots = MemoryRoots::discover(folder).map_err(|error| chain(&error))?;
         let path = roots.repository.join(WORLD_FILE);
-        let bytes = match artifact::read(&path) {
+        let file = Path::new(WORLD_FILE);
+        let bytes = match read_in_checkout(&roots.repository, file, SETTINGS_MAX) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Err(format!("there is no {}", path.display())),
             Err(error) => return Err(chain(&error)),

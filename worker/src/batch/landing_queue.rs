@@ -85,6 +85,13 @@ impl SharedQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Reserves the next landing for an issue; `false` where another one has
+    /// it. Wakes no thread: a reservation lets none continue, and threads that
+    /// wait for one ask again after each wake-up.
+    fn reserve(&self, issue_id: &IssueId) -> bool {
+        self.state().queue.reserve(issue_id)
+    }
+
     /// Changes the queue and wakes those who wait.
     fn change<T>(&self, change: impl FnOnce(&mut QueueState) -> T) -> T {
         let changed = change(&mut self.state());
@@ -135,8 +142,7 @@ impl Drop for LandingReservation<'_> {
 impl Batch {
     /// Reserves the next landing for an issue; `None` where another has it.
     pub(crate) fn reserve_landing(&self, issue_id: &IssueId) -> Option<LandingReservation<'_>> {
-        let reserve = |state: &mut QueueState| state.queue.reserve(issue_id);
-        let reserved = self.landing_queue.change(reserve);
+        let reserved = self.landing_queue.reserve(issue_id);
         reserved.then(|| LandingReservation {
             batch: self,
             issue_id: issue_id.to_owned(),
@@ -272,5 +278,23 @@ impl Drop for LandingPlace<'_> {
     fn drop(&mut self) {
         self.lock = None;
         self.leave(|queue, ticket| queue.left(ticket));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reservation_that_is_refused_wakes_no_thread() {
+        let interrupt = Interrupt::new(std::time::Duration::ZERO);
+        let queue = SharedQueue::new(1, interrupt.clone());
+        assert!(queue.reserve(&"a".into()));
+        let seen = interrupt.changes();
+        assert!(!queue.reserve(&"b".into()));
+        assert_eq!(interrupt.changes(), seen);
+        queue.change(|state| state.queue.release(&"a".into()));
+        assert!(interrupt.changes() > seen);
+        assert!(queue.reserve(&"b".into()));
     }
 }

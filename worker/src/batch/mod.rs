@@ -39,6 +39,7 @@ use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{StepRow, action, batch_end_row};
+use premath_memory::world::LocalWorld;
 use premath_memory::{IssueMemory, MemoryView, Trajectory, TrajectoryFileError, clock};
 use premath_worktree::landing::Landing;
 use std::path::PathBuf;
@@ -57,8 +58,11 @@ pub struct Batch {
     pub trajectory: Trajectory,
     /// Where closed work lands.
     pub landing: Landing,
-    /// What the person at the keyboard asked for.
+    /// Whether the batch is to stop; wakes the threads that wait for a change.
     pub interrupt: Interrupt,
+    /// This repository as a world when the batch began: a step may write the
+    /// main worktree's files since.
+    pub(crate) own_world: Result<LocalWorld, String>,
     /// The build state that verifications begin with.
     pub warmth: Warmth,
     /// The executable that lanes start as their supervisor.

@@ -16,6 +16,7 @@ use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::trajectory::{
     BatchRecord, OpenBatch, StepRow, batch_end_row, batch_id, batch_resume_row, batch_start_row,
 };
+use premath_memory::world::LocalWorld;
 use premath_memory::{IssueMemory, OpenOptions, Trajectory, clock};
 use premath_worktree::landing::Landing;
 use std::path::PathBuf;
@@ -118,7 +119,9 @@ impl Batch {
             knowledge.note_account(row, &start.id);
         }
         start.row.instruction_refs = settings.mode.instruction_refs();
+        let own_world = LocalWorld::find(&settings.roots.repository);
         let batch = Self {
+            own_world,
             landing_queue: SharedQueue::new(settings.landing.speculation, interrupt.clone()),
             admission: Mutex::new(admission_of(&settings, &knowledge, &start.id)),
             settings,

@@ -79,12 +79,15 @@ impl Lane {
         }
         let interrupt = &self.batch.interrupt;
         let waker = interrupt.clone();
-        let wait = landing
-            .wait_for_lock(move || waker.wake())
-            .map_err(reason)?;
+        // Where no thread can be started, the lock is tried at each look.
+        let wait = landing.wait_for_lock(move || waker.wake()).ok();
         loop {
             let seen = interrupt.changes();
-            if let Some(_lock) = wait.take().map_err(|error| chain(&error))? {
+            let taken = match &wait {
+                Some(wait) => wait.take().map_err(|error| chain(&error))?,
+                None => landing.try_lock().map_err(reason)?,
+            };
+            if let Some(_lock) = taken {
                 return landing.start().map_err(reason);
             }
             if interrupt.level() >= Level::Kill {

@@ -83,10 +83,6 @@ impl Lane {
         Some(LocalWorld::find(&away.repository))
     }
 
-    pub(crate) fn own_world(&self) -> Result<LocalWorld, String> {
-        LocalWorld::find(&self.batch.settings.roots.repository)
-    }
-
     /// Goes to a worktree that is made in another repository; says why not.
     pub(crate) fn go_there(&mut self, name: &str, repository: &Path) -> Result<(), String> {
         let own = WorldSettings::load(repository).map_err(|error| chain(&error))?;

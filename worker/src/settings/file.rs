@@ -16,7 +16,9 @@ use super::{CommandLimits, EnvironmentRules, SettingsError};
 use premath_kernel::policy::retry::BackoffTable;
 use premath_kernel::policy::silence::SilenceLimits;
 use premath_memory::artifact;
+use premath_memory::untrusted::{SETTINGS_MAX, read_in_checkout};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The configuration file cannot be used.
@@ -77,6 +79,9 @@ pub struct CoordinatorTable {
     pub rounds: Option<u64>,
 }
 
+/// The configuration file of a repository, in its root.
+const HARNESS_TOML: &str = "harness.toml";
+
 /// What `harness.toml` says.
 #[derive(Clone, Debug, Default)]
 pub struct FileSettings {
@@ -129,13 +134,36 @@ impl FileSettings {
     ///
     /// [`ConfigError`], with line, key and what would be right.
     pub fn load(named: Option<&Path>, root: &Path) -> Result<Self, ConfigError> {
-        let path = named.map_or_else(|| root.join("harness.toml"), Path::to_path_buf);
+        let path = named.map_or_else(|| root.join(HARNESS_TOML), Path::to_path_buf);
         match std::fs::read_to_string(&path) {
             Ok(text) => Self::parse(&text, &path),
-            Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => {
                 Ok(Self::default())
             }
             Err(source) => Err(ConfigError::Read { path, source }),
+        }
+    }
+
+    /// Loads `harness.toml` of another repository, whose checkout a step may
+    /// write; the defaults where there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], with line, key and what would be right.
+    pub(crate) fn load_of_checkout(repository: &Path) -> Result<Self, ConfigError> {
+        let path = repository.join(HARNESS_TOML);
+        let read = read_in_checkout(repository, Path::new(HARNESS_TOML), SETTINGS_MAX);
+        let failed = |source| ConfigError::Read {
+            path: path.clone(),
+            source,
+        };
+        match read.map_err(|error| failed(io::Error::other(error)))? {
+            None => Ok(Self::default()),
+            Some(bytes) => {
+                let text = String::from_utf8(bytes);
+                let text = text.map_err(|error| failed(io::Error::other(error)))?;
+                Self::parse(&text, &path)
+            }
         }
     }
 
@@ -376,6 +404,15 @@ mod tests {
             assert_eq!(error(text), expected);
         }
         assert!(error("[batch\n").starts_with("h.toml:1: "));
+        for (text, detail) in [
+            ("[batch]\n[batch]\n", "h.toml:2: duplicate key `batch`"),
+            (
+                "[env]\ndrop = []\ndrop = []\n",
+                "h.toml:3: duplicate key `drop`",
+            ),
+        ] {
+            assert_eq!(error(text), detail);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::environment;
 use premath_kernel::authority::MutationMode;
-use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN};
+use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN, TTL_RANGE};
 use premath_kernel::issue::{Selection, TypeSelection};
 use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
 use premath_kernel::policy::landing::{DEFAULT_SPECULATION, LandingMode, LandingRule};
@@ -152,7 +152,7 @@ impl<'a> Sources<'a> {
             return Ok(ttl);
         }
         let detail = format!(
-            "`lease_ttl`: {} is out of range; expected 30s to 24h",
+            "`lease_ttl`: {} is out of range; expected {TTL_RANGE}",
             humantime::format_duration(ttl)
         );
         Err(wrong(&self.file.places, "batch.lease_ttl", detail).into())

@@ -29,7 +29,7 @@ impl WorldSettings {
     ///
     /// [`ConfigError`], with line, key and what would be right.
     pub(crate) fn load(repository: &Path) -> Result<Self, ConfigError> {
-        let file = FileSettings::load(None, repository)?;
+        let file = FileSettings::load_of_checkout(repository)?;
         let verify = file.batch.verify_cmd;
         let mut protect = file.protect;
         let setup_cmd = file.worktrees.setup_cmd.as_deref();

@@ -145,11 +145,16 @@ impl<'a> Attempt<'a> {
             return Ok(lock);
         }
         let waker = interrupt.clone();
-        let wait = landing.wait_for_lock(move || waker.wake())?;
+        // Where no thread can be started, the lock is tried at each look.
+        let wait = landing.wait_for_lock(move || waker.wake()).ok();
         loop {
             let seen = interrupt.changes();
             self.look()?;
-            if let Some(lock) = wait.take()? {
+            let taken = match &wait {
+                Some(wait) => wait.take()?,
+                None => landing.try_lock()?,
+            };
+            if let Some(lock) = taken {
                 return Ok(lock);
             }
             self.pause(seen);

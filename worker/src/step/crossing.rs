@@ -31,8 +31,8 @@ impl Lane {
     ) -> Result<MutationReady<Close>, Setback> {
         let ready = self.admitted(log)?;
         if let Some(there) = self.world_it_is_in() {
-            // As both are now: what changed while the work was done counts.
-            self.take_across(log, &self.own_world(), &there)?;
+            // The other world as it is now, and this one as the batch began.
+            self.take_across(log, &self.batch.own_world, &there)?;
         }
         Ok(ready)
     }

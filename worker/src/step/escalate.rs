@@ -59,15 +59,15 @@ impl Lane {
             Ok(None) => Ok(CarriedOut::Nothing),
             Ok(Some(EscalationRight::ToBlock(ready))) => {
                 let by = blocked_by(&report, claimed.claim.generation);
-                let blocked = memory.block(ready, notes, Some(by));
-                self.batch.reached(Boundary::IssueBlocked);
-                blocked.map(|_| CarriedOut::Blocked)
+                memory.block(ready, notes, Some(by)).map(|_| {
+                    self.batch.reached(Boundary::IssueBlocked);
+                    CarriedOut::Blocked
+                })
             }
             Ok(Some(EscalationRight::ToDiscover(ready))) => {
                 let new = NewIssue::follow_up(&report, &claimed.row.issue);
-                let filed = memory.discover(ready, new);
-                self.batch.reached(Boundary::EscalationFiled);
-                filed.map(|filed| {
+                memory.discover(ready, new).map(|filed| {
+                    self.batch.reached(Boundary::EscalationFiled);
                     self.batch.note_filed(&filed.issue, &claimed.claim.issue_id);
                     CarriedOut::Discovered(filed.issue.id.as_ref().into())
                 })

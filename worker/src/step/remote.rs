@@ -75,8 +75,9 @@ impl Lane {
             mapped_context: None,
             worktree: None,
         };
-        let from = self.own_world();
-        let found = match (&from, found) {
+        let batch = self.batch.clone();
+        let from = &batch.own_world;
+        let found = match (from, found) {
             (Ok(from), Ok(to)) if self.may_be_placed(&attempt.log, from, &to) => {
                 match self.go_there(&name, &to.roots.repository) {
                     Ok(()) => {
@@ -90,7 +91,7 @@ impl Lane {
             (_, found) => found,
         };
         attempt.log.remote = Some(remote);
-        self.not_placed(attempt, &from, &found)?;
+        self.not_placed(attempt, from, &found)?;
         Err(Box::<Trouble>::default().into())
     }
 

@@ -15,7 +15,7 @@ pub use claim::{AssigneeRule, Claim, ClaimRequest, TakenOverLease, claim, claima
 pub use key::{LeaseKey, block, close, fence, release, renew};
 pub use projection::LeaseProjection;
 pub use state::{LeaseState, state};
-pub use term::{TTL_DEFAULT, TTL_MAX, TTL_MIN, Term};
+pub use term::{TTL_DEFAULT, TTL_MAX, TTL_MIN, TTL_RANGE, Term};
 
 use crate::failure::FailureClass;
 use crate::issue::Holder;

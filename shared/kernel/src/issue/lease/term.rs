@@ -9,6 +9,8 @@ use std::time::Duration;
 pub const TTL_MIN: Duration = Duration::from_secs(30);
 /// The longest time to live.
 pub const TTL_MAX: Duration = Duration::from_secs(86_400);
+/// Both, as a configuration file would give them.
+pub const TTL_RANGE: &str = "30s to 24h";
 /// The time to live where none is given.
 pub const TTL_DEFAULT: Duration = Duration::from_secs(3_600);
 

@@ -274,8 +274,13 @@ pub enum TrajectoryError {
     #[error("not a trajectory row")]
     Shape(#[source] FieldError),
     /// It is not JSON.
-    #[error("not a trajectory row: expected a JSON object")]
-    NotJson,
+    #[error("not a trajectory row: invalid JSON at column {column}: {message}")]
+    NotJson {
+        /// The column, from 1.
+        column: usize,
+        /// What the parser says.
+        message: String,
+    },
     /// A row needs a step id, an action and a result class.
     #[error("cannot write a trajectory row: its {field} is blank")]
     Blank {
@@ -287,7 +292,9 @@ pub enum TrajectoryError {
 impl From<FieldError> for TrajectoryError {
     fn from(error: FieldError) -> Self {
         match error {
-            FieldError::Syntax { .. } => Self::NotJson,
+            FieldError::Syntax {
+                column, message, ..
+            } => Self::NotJson { column, message },
             error => Self::Shape(error),
         }
     }
@@ -297,7 +304,7 @@ impl TrajectoryError {
     /// Returns the failure class.
     pub const fn class(&self) -> FailureClass {
         match self {
-            Self::Shape(_) | Self::NotJson => FailureClass::TrajectoryCorrupt,
+            Self::Shape(_) | Self::NotJson { .. } => FailureClass::TrajectoryCorrupt,
             Self::Blank { .. } => FailureClass::ProjectionInvalid,
         }
     }
