@@ -1,11 +1,11 @@
 //! Signed landings, and what `premath audit` reports about a repository in
-//! which one lie was planted.
+//! which one contradiction was planted.
 
 mod night;
 
 use crate::landing::{TARGET, first_parents};
 use night::{Copied, Forged, LAST, key, night};
-use premath_kernel::record::audit::{LieCode, digest_of};
+use premath_kernel::record::audit::{ContradictionCode as Code, digest_of};
 use premath_kernel::record::trajectory::Chain;
 use premath_tests::{Scratch, issue, skipped};
 use serde_json::{Value, json};
@@ -13,8 +13,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// A lie, what plants it, and what the audit must call it.
-type Lie = (&'static str, LieCode, fn(&Copied<'_>));
+/// A planted contradiction: its name, the code that the audit must report, and what
+/// plants it.
+type Planted = (&'static str, Code, fn(&Copied<'_>));
 
 const ISSUES: &str = ".premath/issues.jsonl";
 
@@ -37,51 +38,47 @@ fn without_seal(copied: &Copied<'_>) {
     }
 }
 
-const OF_THE_TRAJECTORY: &[Lie] = &[
-    ("a row is changed", LieCode::RowAltered, |copied| {
+const OF_THE_TRAJECTORY: &[Planted] = &[
+    ("a row is changed", Code::RowAltered, |copied| {
         copied.rows_as_they_are(|lines| lines[1] = lines[1].replace("passed", "other"));
     }),
-    ("a row is removed", LieCode::RowAltered, |copied| {
+    ("a row is removed", Code::RowAltered, |copied| {
         copied.rows_as_they_are(|lines| drop(lines.remove(2)));
     }),
-    ("rows are in another order", LieCode::RowMoved, |copied| {
+    ("rows are in another order", Code::RowMoved, |copied| {
         copied.rows_as_they_are(|lines| lines.swap(1, 2));
     }),
-    ("a row is there twice", LieCode::RowRepeated, |copied| {
+    ("a row is there twice", Code::RowRepeated, |copied| {
         copied.rows_as_they_are(|lines| lines.push(lines[1].clone()));
     }),
-    ("a row is put in", LieCode::RowInserted, |copied| {
+    ("a row is put in", Code::RowInserted, |copied| {
         copied.rows_as_they_are(|lines| lines.insert(2, "{}".to_owned()));
     }),
-    ("a row is rewritten", LieCode::RowRewritten, |copied| {
+    ("a row is rewritten", Code::RowRewritten, |copied| {
         copied.rows_as_they_are(|lines| lines[1] = lines[1].replacen(',', ", ", 1));
     }),
     (
         "a second chain is added",
-        LieCode::ChainBeginsAgain,
+        Code::ChainBeginsAgain,
         |copied| {
             let (line, _) = Chain::default().line(r#"{"other":1}"#);
             copied.rows_as_they_are(|lines| lines.push(line));
         },
     ),
-    (
-        "a step is completed twice",
-        LieCode::RowDuplicate,
-        |copied| {
-            copied.rows(|rows| {
-                let last = rows.iter().find(|row| row["stepId"] == LAST).unwrap();
-                let mut second = last.clone();
-                second["finishedAt"] = json!("2026-01-01T00:00:00Z");
-                rows.push(second);
-            });
-        },
-    ),
-    ("the last rows are cut off", LieCode::RowMissing, |copied| {
+    ("a step is completed twice", Code::RowDuplicate, |copied| {
+        copied.rows(|rows| {
+            let last = rows.iter().find(|row| row["stepId"] == LAST).unwrap();
+            let mut second = last.clone();
+            second["finishedAt"] = json!("2026-01-01T00:00:00Z");
+            rows.push(second);
+        });
+    }),
+    ("the last rows are cut off", Code::RowMissing, |copied| {
         copied.rows_as_they_are(|lines| lines.truncate(3));
     }),
     (
         "a row is changed and the chain computed again",
-        LieCode::AnchorUnknown,
+        Code::AnchorUnknown,
         |copied| {
             copied.row("worker.1.a.1", |row| {
                 row["startedAt"] = json!("2026-01-01T00:00:00Z");
@@ -90,21 +87,17 @@ const OF_THE_TRAJECTORY: &[Lie] = &[
     ),
     (
         "a row names another issue",
-        LieCode::RowOfAnotherIssue,
+        Code::RowOfAnotherIssue,
         |copied| {
             copied.row(LAST, |row| row["issueId"] = json!("e"));
         },
     ),
-    (
-        "a row did not complete",
-        LieCode::RowNotCompleted,
-        |copied| {
-            copied.row(LAST, |row| row["resultClass"] = json!("check_failed"));
-        },
-    ),
+    ("a row did not complete", Code::RowNotCompleted, |copied| {
+        copied.row(LAST, |row| row["resultClass"] = json!("check_failed"));
+    }),
     (
         "the verification of a row is another",
-        LieCode::VerificationDisagrees,
+        Code::VerificationDisagrees,
         |copied| {
             copied.row(LAST, |row| {
                 let other = row["witnessRefs"][0].clone();
@@ -114,12 +107,12 @@ const OF_THE_TRAJECTORY: &[Lie] = &[
     ),
     (
         "a row names a commit that is not there",
-        LieCode::CommitMissing,
+        Code::CommitMissing,
         |copied| copied.name_commit(&"1".repeat(40)),
     ),
     (
         "the row and the witness of a close name no landing",
-        LieCode::ClaimOfAnother,
+        Code::ClaimOfAnother,
         |copied| {
             copied.row(LAST, |row| row["landing"] = Value::Null);
             copied.forge_witness(LAST, "mutation", |document| {
@@ -130,52 +123,40 @@ const OF_THE_TRAJECTORY: &[Lie] = &[
     ),
 ];
 
-const OF_WITNESSES: &[Lie] = &[
-    (
-        "a turn is not witnessed",
-        LieCode::WitnessLacking,
-        |copied| {
-            copied.reference(LAST, &format!("ciwitness://{LAST}/turn/"), None);
-        },
-    ),
-    (
-        "a close is not witnessed",
-        LieCode::WitnessLacking,
-        |copied| {
-            copied.reference(LAST, &format!("ciwitness://{LAST}/mutation/"), None);
-        },
-    ),
+const OF_WITNESSES: &[Planted] = &[
+    ("a turn is not witnessed", Code::WitnessLacking, |copied| {
+        copied.reference(LAST, &format!("ciwitness://{LAST}/turn/"), None);
+    }),
+    ("a close is not witnessed", Code::WitnessLacking, |copied| {
+        copied.reference(LAST, &format!("ciwitness://{LAST}/mutation/"), None);
+    }),
     (
         "a verification is not witnessed",
-        LieCode::VerificationDisagrees,
+        Code::VerificationDisagrees,
         |copied| copied.reference(LAST, &format!("ciwitness://{LAST}/verify/"), None),
     ),
-    ("a witness is edited", LieCode::WitnessAltered, |copied| {
+    ("a witness is edited", Code::WitnessAltered, |copied| {
         copied.witness("worker.1.a.1", "verify", |document| {
             document["durationMs"] = json!(987_654);
         });
     }),
-    ("a witness is removed", LieCode::WitnessMissing, |copied| {
+    ("a witness is removed", Code::WitnessMissing, |copied| {
         fs::remove_file(copied.witness_path("worker.1.b.1", "work")).unwrap();
     }),
     (
         "a row names the witness of another step",
-        LieCode::WitnessOfAnotherStep,
+        Code::WitnessOfAnotherStep,
         |copied| {
             let other = format!("ciwitness://worker.1.a.1/work/{}", digest_of(&json!(1)));
             copied.reference(LAST, &format!("ciwitness://{LAST}/work/"), Some(&other));
         },
     ),
-    (
-        "a witness is not JSON",
-        LieCode::WitnessUnreadable,
-        |copied| {
-            fs::write(copied.witness_path("worker.1.b.1", "turn"), "{").unwrap();
-        },
-    ),
+    ("a witness is not JSON", Code::WitnessUnreadable, |copied| {
+        fs::write(copied.witness_path("worker.1.b.1", "turn"), "{").unwrap();
+    }),
     (
         "a failed verification is called a passed one",
-        LieCode::VerificationFailed,
+        Code::VerificationFailed,
         |copied| {
             copied.forge_witness(LAST, "verify", |document| {
                 document["exit"]["code"] = json!(1);
@@ -184,7 +165,7 @@ const OF_WITNESSES: &[Lie] = &[
     ),
     (
         "a row calls the verification that passed a flaky one",
-        LieCode::FlakyDisagrees,
+        Code::FlakyDisagrees,
         |copied| {
             copied.row(LAST, |row| {
                 row["flakyRefs"] = json!([row["verification"]["witnessRef"]]);
@@ -193,21 +174,21 @@ const OF_WITNESSES: &[Lie] = &[
     ),
     (
         "the digest of a stream is another in the witness",
-        LieCode::StreamAltered,
+        Code::StreamAltered,
         |copied| {
             copied.forge_witness(LAST, "work", |document| {
                 document["stdout"]["sha256"] = json!(digest_of(&json!("other")));
             });
         },
     ),
-    ("a stream is edited", LieCode::StreamAltered, |copied| {
+    ("a stream is edited", Code::StreamAltered, |copied| {
         let stream = copied.path("artifacts/streams/worker.1.a.1.verify.stdout");
         assert_eq!(fs::read(&stream).unwrap(), b"verified\n");
         fs::write(&stream, "verified?").unwrap();
     }),
     (
         "a digest of the turn is computed wrongly",
-        LieCode::TurnDigest,
+        Code::TurnDigest,
         |copied| {
             copied.forge_witness(LAST, "turn", |document| {
                 let digests = document["joinCheck"]["witness"]["digests"].as_object_mut();
@@ -218,7 +199,7 @@ const OF_WITNESSES: &[Lie] = &[
     ),
     (
         "the evidence of a turn is edited",
-        LieCode::TurnDigest,
+        Code::TurnDigest,
         |copied| {
             copied.forge_witness(LAST, "turn", |document| {
                 let policy = &mut document["input"]["evidence"]["callSpec"]["modelRef"];
@@ -228,7 +209,7 @@ const OF_WITNESSES: &[Lie] = &[
     ),
     (
         "something speaks against a close",
-        LieCode::TurnVerdict,
+        Code::TurnVerdict,
         |copied| {
             copied.forge_witness(LAST, "turn", |document| {
                 document["closeFailureClasses"] = json!(["lease_stale"]);
@@ -237,20 +218,20 @@ const OF_WITNESSES: &[Lie] = &[
     ),
     (
         "the right to close is another",
-        LieCode::MutationDigest,
+        Code::MutationDigest,
         |copied| {
             let right = format!("mutation-ready://c/close/{}", digest_of(&json!("other")));
             copied.reference(LAST, "mutation-ready://", Some(&right));
         },
     ),
-    ("a close did not hold", LieCode::CloseNotHeld, |copied| {
+    ("a close did not hold", Code::CloseNotHeld, |copied| {
         copied.forge_witness(LAST, "mutation", |document| {
             document["found"]["status"] = json!("open");
         });
     }),
     (
         "a close names another landing than its row",
-        LieCode::CloseDisagrees,
+        Code::CloseDisagrees,
         |copied| {
             copied.forge_witness(LAST, "mutation", |document| {
                 document["landing"]["target"] = json!("main");
@@ -259,10 +240,10 @@ const OF_WITNESSES: &[Lie] = &[
     ),
 ];
 
-const OF_COMMITS: &[Lie] = &[
+const OF_COMMITS: &[Planted] = &[
     (
         "a landing is not signed",
-        LieCode::SignatureMissing,
+        Code::SignatureMissing,
         |copied| {
             let message = copied.message();
             let forged = Forged {
@@ -275,7 +256,7 @@ const OF_COMMITS: &[Lie] = &[
     ),
     (
         "a landing is signed by another key",
-        LieCode::SignerRefused,
+        Code::SignerRefused,
         |copied| {
             let message = copied.message();
             let forged = Forged {
@@ -288,7 +269,7 @@ const OF_COMMITS: &[Lie] = &[
     ),
     (
         "a landing has the signature of another commit",
-        LieCode::SignatureBad,
+        Code::SignatureBad,
         |copied| {
             let git = copied.git();
             let (signature, text) = git.extract_signature(&copied.tip(), None).unwrap();
@@ -300,21 +281,17 @@ const OF_COMMITS: &[Lie] = &[
             copied.name_commit(&id.to_string());
         },
     ),
-    (
-        "a landing is amended",
-        LieCode::CommitUnreachable,
-        |copied| {
-            let message = copied.message();
-            let forged = Forged {
-                tree: Some(copied.other_tree()),
-                ..Forged::saying(&message)
-            };
-            copied.commit(forged, false);
-        },
-    ),
+    ("a landing is amended", Code::CommitUnreachable, |copied| {
+        let message = copied.message();
+        let forged = Forged {
+            tree: Some(copied.other_tree()),
+            ..Forged::saying(&message)
+        };
+        copied.commit(forged, false);
+    }),
     (
         "a landing is amended, and all else names it",
-        LieCode::TrailerDisagrees,
+        Code::TrailerDisagrees,
         |copied| {
             let message = copied.message();
             let forged = Forged {
@@ -327,7 +304,7 @@ const OF_COMMITS: &[Lie] = &[
     ),
     (
         "a landing is amended, its trailers too, and all else names it",
-        LieCode::TreeUnverified,
+        Code::TreeUnverified,
         |copied| {
             let tree = copied.other_tree();
             let message = copied.message();
@@ -343,21 +320,21 @@ const OF_COMMITS: &[Lie] = &[
     ),
     (
         "the target is moved back",
-        LieCode::CommitUnreachable,
+        Code::CommitUnreachable,
         |copied| {
             let git = copied.git();
             let tip = git.find_commit(copied.tip()).unwrap();
             copied.move_target(tip.parent_id(0).unwrap());
         },
     ),
-    ("the target is gone", LieCode::TargetMissing, |copied| {
+    ("the target is gone", Code::TargetMissing, |copied| {
         let git = copied.git();
         let name = format!("refs/heads/{TARGET}");
         git.find_reference(&name).unwrap().delete().unwrap();
     }),
     (
         "the chain value is another one",
-        LieCode::AnchorUnknown,
+        Code::AnchorUnknown,
         |copied| {
             copied.forge_trailers(|trailers| {
                 let other = format!("sha256:{}", digest_of(&json!("other")));
@@ -367,7 +344,7 @@ const OF_COMMITS: &[Lie] = &[
     ),
     (
         "the chain value is an earlier one",
-        LieCode::AnchorOutOfOrder,
+        Code::AnchorOutOfOrder,
         |copied| {
             let git = copied.git();
             let tip = git.find_commit(copied.tip()).unwrap();
@@ -380,21 +357,21 @@ const OF_COMMITS: &[Lie] = &[
     ),
     (
         "the trailers name another issue",
-        LieCode::TrailerDisagrees,
+        Code::TrailerDisagrees,
         |copied| {
             copied.forge_trailers(|trailers| trailers.issue = "a".into());
         },
     ),
     (
         "the trailers name another step",
-        LieCode::TrailerDisagrees,
+        Code::TrailerDisagrees,
         |copied| {
             copied.forge_trailers(|trailers| trailers.step = "worker.1.a.1".into());
         },
     ),
     (
         "the trailers name another witness",
-        LieCode::TrailerDisagrees,
+        Code::TrailerDisagrees,
         |copied| {
             copied.forge_trailers(|trailers| {
                 let other = digest_of(&json!("other"));
@@ -404,43 +381,31 @@ const OF_COMMITS: &[Lie] = &[
     ),
     (
         "the trailers name another lease",
-        LieCode::TrailerDisagrees,
+        Code::TrailerDisagrees,
         |copied| {
             copied.forge_trailers(|trailers| trailers.lease = "lease1_c_other#1".to_owned());
         },
     ),
     (
         "the trailers name another base",
-        LieCode::TrailerDisagrees,
+        Code::TrailerDisagrees,
         |copied| {
             copied.forge_trailers(|trailers| trailers.base = Some("1".repeat(40)));
         },
     ),
-    (
-        "a trailer is taken out",
-        LieCode::TrailerDisagrees,
-        |copied| {
-            copied.forge_trailers(|trailers| trailers.verified_tree = None);
-        },
-    ),
-    (
-        "there are no trailers",
-        LieCode::TrailersMissing,
-        |copied| {
-            copied.forge_message("c: issue c\n");
-        },
-    ),
-    (
-        "a trailer is there twice",
-        LieCode::TrailersForged,
-        |copied| {
-            let message = copied.message();
-            copied.forge_message(&format!("{message}Issue: c\n"));
-        },
-    ),
+    ("a trailer is taken out", Code::TrailerDisagrees, |copied| {
+        copied.forge_trailers(|trailers| trailers.verified_tree = None);
+    }),
+    ("there are no trailers", Code::TrailersMissing, |copied| {
+        copied.forge_message("c: issue c\n");
+    }),
+    ("a trailer is there twice", Code::TrailersForged, |copied| {
+        let message = copied.message();
+        copied.forge_message(&format!("{message}Issue: c\n"));
+    }),
     (
         "a commit claims a step without a row",
-        LieCode::ClaimWithoutRow,
+        Code::ClaimWithoutRow,
         |copied| {
             let message = copied.message().replace(LAST, "worker.1.e.1");
             copied.commit(Forged::saying(&message), true);
@@ -448,7 +413,7 @@ const OF_COMMITS: &[Lie] = &[
     ),
     (
         "a second commit claims a step",
-        LieCode::ClaimOfAnother,
+        Code::ClaimOfAnother,
         |copied| {
             let message = copied.message();
             copied.commit(Forged::saying(&message), true);
@@ -456,22 +421,22 @@ const OF_COMMITS: &[Lie] = &[
     ),
 ];
 
-const OF_ISSUES: &[Lie] = &[
+const OF_ISSUES: &[Planted] = &[
     (
         "an issue is closed by hand",
-        LieCode::IssueChangedOutside,
+        Code::IssueChangedOutside,
         |copied| {
             by_hand(copied, "e", |row| row["status"] = json!("closed"));
         },
     ),
     (
         "the title of a closed issue is changed by hand",
-        LieCode::IssueChangedOutside,
+        Code::IssueChangedOutside,
         |copied| by_hand(copied, "c", |row| row["title"] = json!("another")),
     ),
     (
         "an issue is closed by a step that there was not",
-        LieCode::RowMissing,
+        Code::RowMissing,
         |copied| {
             without_seal(copied);
             by_hand(copied, "e", |row| {
@@ -482,7 +447,7 @@ const OF_ISSUES: &[Lie] = &[
     ),
     (
         "an issue is closed by the step of another",
-        LieCode::RowOfAnotherIssue,
+        Code::RowOfAnotherIssue,
         |copied| {
             without_seal(copied);
             by_hand(copied, "e", |row| {
@@ -491,21 +456,17 @@ const OF_ISSUES: &[Lie] = &[
             });
         },
     ),
-    (
-        "a closed issue is removed",
-        LieCode::IssueMissing,
-        |copied| {
-            copied.lines(ISSUES, |lines| {
-                lines.retain(|line| !line.contains("\"id\":\"c\""));
-            });
-        },
-    ),
+    ("a closed issue is removed", Code::IssueMissing, |copied| {
+        copied.lines(ISSUES, |lines| {
+            lines.retain(|line| !line.contains("\"id\":\"c\""));
+        });
+    }),
 ];
 
-/// Plants each are in a copy of its own; the first lie of the audit must be it.
-fn each_is_found(scratch: &Scratch, lies: &[Lie]) -> Vec<String> {
+/// Plants each contradiction in a copy of its own; the audit must report it first.
+fn each_is_found(scratch: &Scratch, planted: &[Planted]) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (name, code, plant) in lies {
+    for (name, code, plant) in planted {
         let copied = Copied::of(scratch);
         plant(&copied);
         let ended = copied.audit(&["--json"]);
@@ -522,7 +483,7 @@ fn each_is_found(scratch: &Scratch, lies: &[Lie]) -> Vec<String> {
 }
 
 #[test]
-fn a_planted_lie_is_found_and_named_first() {
+fn a_planted_contradiction_is_found_and_named_first() {
     let scratch = night();
     let untouched = Copied::of(&scratch);
     let ended = untouched.audit(&[]).exits(0);
@@ -535,8 +496,8 @@ fn a_planted_lie_is_found_and_named_first() {
     );
     let tables = [OF_THE_TRAJECTORY, OF_WITNESSES, OF_COMMITS, OF_ISSUES];
     let mut wrong = Vec::new();
-    for lies in tables {
-        wrong.extend(each_is_found(&scratch, lies));
+    for planted in tables {
+        wrong.extend(each_is_found(&scratch, planted));
     }
     assert_eq!(wrong, Vec::<String>::new());
     // In words, with the place.
@@ -549,12 +510,16 @@ fn a_planted_lie_is_found_and_named_first() {
             && said.contains("worker.1.a.1.work.stdout: the digest of a stream differs"),
         "{said}"
     );
-    // Each code has its lie. Only a commit that names the chain value of its own
+    // Each code is planted. Only a commit that names the chain value of its own
     // row cannot be made: the row holds the commit's digest.
-    let planted: BTreeSet<LieCode> = tables.into_iter().flatten().map(|lie| lie.1).collect();
-    let mut missing = LieCode::ALL.to_vec();
+    let planted: BTreeSet<Code> = tables
+        .into_iter()
+        .flatten()
+        .map(|planted| planted.1)
+        .collect();
+    let mut missing = Code::ALL.to_vec();
     missing.retain(|code| !planted.contains(code));
-    assert_eq!(missing, [LieCode::AnchorAfterRow]);
+    assert_eq!(missing, [Code::AnchorAfterRow]);
 }
 
 /// Returns whether git verifies a commit; `None` where there is no

@@ -54,7 +54,7 @@ fn a_failure_that_passes_when_repeated_is_recorded_and_not_charged() {
 }
 
 #[test]
-fn a_row_that_hides_a_flaky_verification_is_a_lie() {
+fn a_row_that_hides_a_flaky_verification_is_a_contradiction() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     scratch.landing_batch(OWN, FLAKY).end().exits(0);
     let step = scratch.steps_of("a").remove(0);

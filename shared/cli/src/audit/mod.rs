@@ -8,7 +8,9 @@ use crate::answer::{Answer, CheckVerdict, Finished};
 use crate::error::CliError;
 use crate::terminal::plain;
 use clap::Args;
-use premath_kernel::record::audit::{AuditFacts, AuditReport, Lie, LieCode, audit};
+use premath_kernel::record::audit::{
+    AuditFacts, AuditReport, Contradiction, ContradictionCode, audit,
+};
 use premath_memory::roots::MemoryRoots;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,10 +43,10 @@ pub(crate) struct AuditArgs {
 pub(crate) struct AuditAnswer {
     /// Whether nothing contradicts anything.
     result: CheckVerdict,
-    /// How many false statements were found.
+    /// How many contradictions were found.
     lie_count: usize,
-    /// The first lie, or all of them with `--all`.
-    lies: Vec<LieItem>,
+    /// The first contradiction, or all of them with `--all`.
+    lies: Vec<ContradictionItem>,
     /// What could not be proven, or was not checked.
     notes: Vec<String>,
     /// How many issues were closed by steps.
@@ -60,10 +62,10 @@ pub(crate) struct AuditAnswer {
 
 /// Two things that cannot both be true.
 #[derive(Debug, Serialize, JsonSchema)]
-struct LieItem {
-    /// What it is.
-    code: LieCode,
-    /// What it is, in words.
+struct ContradictionItem {
+    /// The kind of contradiction.
+    code: ContradictionCode,
+    /// The description of its kind.
     what: &'static str,
     /// Where it was found.
     place: String,
@@ -73,14 +75,14 @@ struct LieItem {
     found: String,
 }
 
-impl From<&Lie> for LieItem {
-    fn from(lie: &Lie) -> Self {
+impl From<&Contradiction> for ContradictionItem {
+    fn from(found: &Contradiction) -> Self {
         Self {
-            code: lie.code,
-            what: lie.code.text(),
-            place: lie.place.clone(),
-            expected: lie.expected.clone(),
-            found: lie.found.clone(),
+            code: found.code,
+            what: found.code.text(),
+            place: found.place.clone(),
+            expected: found.expected.clone(),
+            found: found.found.clone(),
         }
     }
 }
@@ -101,8 +103,8 @@ impl AuditArgs {
         let signers = signers::find(self.allowed_signers.as_deref(), roots)?;
         let (facts, unreadable) = collect::facts(roots, signers, self.since.as_deref())?;
         let report = audit(&facts);
-        // A line that is none may be a lie's, which says more.
-        if report.lies.is_empty()
+        // A contradiction may name the unreadable line, and says more.
+        if report.contradictions.is_empty()
             && let Some(error) = unreadable
         {
             return Err(error);
@@ -112,16 +114,16 @@ impl AuditArgs {
 }
 
 fn answer(facts: &AuditFacts, report: &AuditReport, all: bool) -> Answer {
-    let shown = if all { report.lies.len() } else { 1 };
+    let shown = if all { report.contradictions.len() } else { 1 };
     let mut text = String::new();
-    for lie in report.lies.iter().take(shown) {
-        let _ = writeln!(text, "false: {}", plain(&lie.to_string()));
+    for found in report.contradictions.iter().take(shown) {
+        let _ = writeln!(text, "false: {}", plain(&found.to_string()));
     }
-    let more = report.lies.len().saturating_sub(shown);
+    let more = report.contradictions.len().saturating_sub(shown);
     if more > 0 {
         let _ = writeln!(text, "{more} more; `premath audit --all` lists them");
     }
-    if report.lies.is_empty() {
+    if report.contradictions.is_empty() {
         let _ = writeln!(
             text,
             "consistent: {} issue(s) closed by steps, {} landing commit(s), {} trajectory row(s)",
@@ -132,14 +134,19 @@ fn answer(facts: &AuditFacts, report: &AuditReport, all: bool) -> Answer {
         let _ = writeln!(text, "note: {}", plain(note));
     }
     let document = AuditAnswer {
-        result: CheckVerdict::of(report.lies.is_empty()),
-        lie_count: report.lies.len(),
-        lies: report.lies.iter().take(shown).map(LieItem::from).collect(),
+        result: CheckVerdict::of(report.contradictions.is_empty()),
+        lie_count: report.contradictions.len(),
+        lies: report
+            .contradictions
+            .iter()
+            .take(shown)
+            .map(ContradictionItem::from)
+            .collect(),
         notes: report.notes.clone(),
         closed_count: report.closed,
         landing_count: report.landings,
         anchored_line_count: report.anchored_rows,
         chain_head: facts.chain.head().map(|value| value.to_string()),
     };
-    Answer::new(document, text).refused(!report.lies.is_empty())
+    Answer::new(document, text).refused(!report.contradictions.is_empty())
 }

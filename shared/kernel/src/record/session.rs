@@ -257,8 +257,8 @@ pub struct SessionWrite {
     pub lineage_refs: Option<RefSet>,
     /// Issue memory's path.
     pub issues_path: Option<String>,
-    /// Issue memory's digest; give `Some("")` where it is not taken again, for
-    /// an old one would lie.
+    /// Issue memory's digest; give `Some("")` where it is not taken again,
+    /// because an old one would be wrong.
     pub issues_snapshot_ref: Option<String>,
     /// The worker in it.
     pub worker_id: Option<WorkerName>,

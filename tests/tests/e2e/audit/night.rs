@@ -1,4 +1,4 @@
-//! A batch that signed, and copies of its repository in which lies are planted.
+//! A batch that signed, and copies of its repository in which contradictions are planted.
 
 use crate::landing::TARGET;
 use git2::{Oid, Repository, Signature};
@@ -174,7 +174,8 @@ impl<'a> Copied<'a> {
 
     pub(super) fn move_target(&self, to: Oid) {
         let git = self.git();
-        git.reference(&self.target(), to, true, "a lie").unwrap();
+        git.reference(&self.target(), to, true, "a contradiction")
+            .unwrap();
     }
 
     /// Writes a commit in the place of the target's last one, or on it, and

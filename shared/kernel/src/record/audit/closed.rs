@@ -1,7 +1,7 @@
 //! Issues that steps closed: row, witnesses and issue say the same.
 
 use super::witness::{WitnessRef, digest_of, is_red, passed, streamed};
-use super::{Audit, AuditRow, IssueState, LieCode, WitnessFile};
+use super::{Audit, AuditRow, ContradictionCode as Code, IssueState, WitnessFile};
 use crate::json::canonical;
 use crate::turn::{ParsedInput, join_check};
 use serde_json::Value;
@@ -60,8 +60,8 @@ impl<'a> Audit<'a> {
             .collect();
         rows.sort_by_key(|found| (!found.row.succeeded(), found.line));
         let Some(found) = rows.first().copied() else {
-            self.lie(
-                LieCode::RowMissing,
+            self.contradiction(
+                Code::RowMissing,
                 place,
                 format!("a completed row of {step}"),
                 "none",
@@ -71,8 +71,8 @@ impl<'a> Audit<'a> {
         let of = found.row.issue_id.as_deref();
         if of != Some(issue) {
             let found = format!("a row of {}", of.unwrap_or("no issue"));
-            self.lie(
-                LieCode::RowOfAnotherIssue,
+            self.contradiction(
+                Code::RowOfAnotherIssue,
                 place,
                 format!("a row of {issue} for {step}"),
                 found,
@@ -81,8 +81,8 @@ impl<'a> Audit<'a> {
         }
         if !found.row.succeeded() {
             let class = found.row.result_class.clone();
-            self.lie(
-                LieCode::RowNotCompleted,
+            self.contradiction(
+                Code::RowNotCompleted,
                 place,
                 format!("a completed row of {step}"),
                 class,
@@ -92,8 +92,8 @@ impl<'a> Audit<'a> {
         Some(found)
     }
 
-    /// Reads the witnesses that a row names; those that are not what it names
-    /// are lies.
+    /// Reads the witnesses that a row names. One that differs from its
+    /// reference is a contradiction.
     fn witnesses(&mut self, issue: &str, found: &'a AuditRow) -> Vec<ClosedWitness<'a>> {
         let facts = self.facts;
         let mut read: Vec<ClosedWitness<'a>> = Vec::new();
@@ -110,8 +110,8 @@ impl<'a> Audit<'a> {
             };
             let place = format!("{issue}: {text}");
             if reference.step_id != found.row.step_id {
-                self.lie(
-                    LieCode::WitnessOfAnotherStep,
+                self.contradiction(
+                    Code::WitnessOfAnotherStep,
                     self.row_place(found.line),
                     format!("a witness of {}", found.row.step_id),
                     text,
@@ -132,19 +132,19 @@ impl<'a> Audit<'a> {
                             document,
                         });
                     } else if !newer {
-                        self.lie(LieCode::WitnessAltered, path, reference.digest, digest);
+                        self.contradiction(Code::WitnessAltered, path, reference.digest, digest);
                     }
                 }
-                Some(WitnessFile::Unreadable { path, detail }) => self.lie(
-                    LieCode::WitnessUnreadable,
+                Some(WitnessFile::Unreadable { path, detail }) => self.contradiction(
+                    Code::WitnessUnreadable,
                     path,
                     format!("the document {}", reference.digest),
                     detail,
                 ),
                 Some(WitnessFile::Missing { path }) => {
-                    self.lie(LieCode::WitnessMissing, place, path, "no file");
+                    self.contradiction(Code::WitnessMissing, place, path, "no file");
                 }
-                None => self.lie(LieCode::WitnessMissing, place, "its file", "no file"),
+                None => self.contradiction(Code::WitnessMissing, place, "its file", "no file"),
             }
         }
         read
@@ -163,8 +163,8 @@ impl<'a> Audit<'a> {
         };
         let read = witnesses.iter().find(|read| read.reference.phase == phase);
         if read.is_none() && !found.row.witness_refs.iter().any(named) {
-            self.lie(
-                LieCode::WitnessLacking,
+            self.contradiction(
+                Code::WitnessLacking,
                 self.row_place(found.line),
                 format!("a `{phase}` witness, for the row closes {issue}"),
                 "none",
@@ -185,8 +185,8 @@ impl<'a> Audit<'a> {
         let judged = match judged {
             Ok(judged) => canonical::value_of(&judged),
             Err(error) => {
-                self.lie(
-                    LieCode::TurnVerdict,
+                self.contradiction(
+                    Code::TurnVerdict,
                     place,
                     "evidence that the gate reads",
                     error.to_string(),
@@ -199,8 +199,8 @@ impl<'a> Audit<'a> {
         for (name, expected) in digests.into_iter().flatten() {
             let found = &told["witness"]["digests"][name];
             if found != expected {
-                self.lie(
-                    LieCode::TurnDigest,
+                self.contradiction(
+                    Code::TurnDigest,
                     format!("{place}: {name}"),
                     shown(expected),
                     shown(found),
@@ -211,8 +211,8 @@ impl<'a> Audit<'a> {
         for name in ["joinClosed", "result", "failureClasses"] {
             if told[name] != judged[name] {
                 let (expected, found) = (shown(&judged[name]), shown(&told[name]));
-                self.lie(
-                    LieCode::TurnVerdict,
+                self.contradiction(
+                    Code::TurnVerdict,
                     format!("{place}: {name}"),
                     expected,
                     found,
@@ -222,8 +222,8 @@ impl<'a> Audit<'a> {
         }
         let against = document["closeFailureClasses"].as_array();
         if judged["joinClosed"] != true || !against.is_some_and(Vec::is_empty) {
-            self.lie(
-                LieCode::TurnVerdict,
+            self.contradiction(
+                Code::TurnVerdict,
                 place,
                 "a closed join that may close the issue",
                 shown(&document["closeFailureClasses"]),
@@ -245,7 +245,7 @@ impl<'a> Audit<'a> {
         let named = right.and_then(|text| text.rsplit_once('/'));
         if named.map(|(_, digest)| digest) != Some(&digest) {
             let found = named.map_or("none", |(_, digest)| digest).to_owned();
-            self.lie(LieCode::MutationDigest, &place, digest, found);
+            self.contradiction(Code::MutationDigest, &place, digest, found);
         }
         let back = &document["found"];
         let held = document["holds"] == true
@@ -253,12 +253,12 @@ impl<'a> Audit<'a> {
             && back["closedByThisStep"] == true;
         if !held {
             let expected = format!("{issue} closed by {}", row.step_id);
-            self.lie(LieCode::CloseNotHeld, &place, expected, shown(back));
+            self.contradiction(Code::CloseNotHeld, &place, expected, shown(back));
         }
         let landing = canonical::value_of(&row.landing);
         if document["landing"] != landing {
             let found = shown(&document["landing"]);
-            self.lie(LieCode::CloseDisagrees, place, shown(&landing), found);
+            self.contradiction(Code::CloseDisagrees, place, shown(&landing), found);
         }
     }
 
@@ -267,8 +267,8 @@ impl<'a> Audit<'a> {
         if let Some(said) = &found.row.verification {
             let witness = said.witness_ref.as_deref().unwrap_or("no witness");
             if said.class != "passed" || !found.row.witness_refs.contains(witness) {
-                self.lie(
-                    LieCode::VerificationDisagrees,
+                self.contradiction(
+                    Code::VerificationDisagrees,
                     self.row_place(found.line),
                     "one that passed, with a witness that the row names",
                     format!("{}, {witness}", said.class),
@@ -286,8 +286,8 @@ impl<'a> Audit<'a> {
             .filter(|read| judged.is_none_or(|judged| tree(read) == tree(judged)))
             .max_by_key(|read| read.document["finishedAt"].as_str().unwrap_or_default());
         let Some(read) = decided else {
-            self.lie(
-                LieCode::WitnessLacking,
+            self.contradiction(
+                Code::WitnessLacking,
                 issue,
                 "the witness of a verification",
                 "none",
@@ -295,8 +295,8 @@ impl<'a> Audit<'a> {
             return;
         };
         if !passed(read.document) {
-            self.lie(
-                LieCode::VerificationFailed,
+            self.contradiction(
+                Code::VerificationFailed,
                 format!("{issue}: {}", read.reference.phase),
                 "exit code 0",
                 shown(&read.document["exit"]),
@@ -323,8 +323,8 @@ impl<'a> Audit<'a> {
         failed.sort_unstable();
         let listed: Vec<&str> = found.row.flaky_refs.iter().collect();
         if listed != failed {
-            self.lie(
-                LieCode::FlakyDisagrees,
+            self.contradiction(
+                Code::FlakyDisagrees,
                 format!("{issue}: {}", self.row_place(found.line)),
                 failed.join(", "),
                 listed.join(", "),
@@ -340,8 +340,8 @@ impl<'a> Audit<'a> {
                 continue;
             };
             if (file.bytes, &file.sha256) != (stream.bytes, &stream.sha256) {
-                self.lie(
-                    LieCode::StreamAltered,
+                self.contradiction(
+                    Code::StreamAltered,
                     format!("{issue}: {}", file.path),
                     format!("{} bytes, sha256 {}", stream.bytes, stream.sha256),
                     format!("{} bytes, sha256 {}", file.bytes, file.sha256),

@@ -2,7 +2,7 @@
 
 use super::closed::ClosedWitness;
 use super::witness::WitnessRef;
-use super::{Audit, AuditRow, CommitFacts, LieCode};
+use super::{Audit, AuditRow, CommitFacts, ContradictionCode as Code};
 use crate::policy::landing::LandingRecord;
 use crate::record::trailers::LandingTrailers;
 use crate::record::trajectory::action;
@@ -64,7 +64,7 @@ impl<'a> Audit<'a> {
         let place = format!("{issue}: {}", record.commit);
         let Some(Some(history)) = facts.targets.get(&record.target) else {
             let expected = format!("the branch {}", record.target);
-            self.lie(LieCode::TargetMissing, place, expected, "none");
+            self.contradiction(Code::TargetMissing, place, expected, "none");
             return None;
         };
         let commit = history.iter().find(|commit| commit.id == record.commit);
@@ -72,10 +72,10 @@ impl<'a> Audit<'a> {
             return commit;
         }
         if !facts.strays.contains_key(&record.commit) {
-            self.lie(LieCode::CommitMissing, place, "the commit", "none");
+            self.contradiction(Code::CommitMissing, place, "the commit", "none");
         } else if facts.since.is_none() {
             let expected = format!("it in the first-parent history of {}", record.target);
-            self.lie(LieCode::CommitUnreachable, place, expected, "it is not");
+            self.contradiction(Code::CommitUnreachable, place, expected, "it is not");
         } else {
             self.note(format!(
                 "{issue}: landed before --since; its commit is not compared"
@@ -99,7 +99,7 @@ impl<'a> Audit<'a> {
             Ok(Some(trailers)) => trailers,
             Ok(None) => {
                 let expected = format!("the trailers of {}", row.step_id);
-                self.lie(LieCode::TrailersMissing, place, expected, "none");
+                self.contradiction(Code::TrailersMissing, place, expected, "none");
                 return false;
             }
             // It is in the history.
@@ -109,7 +109,7 @@ impl<'a> Audit<'a> {
         let mut differs = |key: &str, expected: &str, found: &str| {
             if expected != found {
                 let place = format!("{place}: {key}");
-                self.lie(LieCode::TrailerDisagrees, place, expected, found);
+                self.contradiction(Code::TrailerDisagrees, place, expected, found);
             }
         };
         differs("Issue", issue, &trailers.issue);
@@ -132,8 +132,8 @@ impl<'a> Audit<'a> {
         if let Some(line) = anchor.and_then(|value| self.facts.chain.line_of(value))
             && line >= found.line
         {
-            self.lie(
-                LieCode::AnchorAfterRow,
+            self.contradiction(
+                Code::AnchorAfterRow,
                 format!("{place}: Trajectory"),
                 format!("a value before line {}", found.line),
                 format!("that of line {line}"),
@@ -156,7 +156,7 @@ impl<'a> Audit<'a> {
             let read = read.find(|read| read.reference.phase == phase)?;
             Some(read.document)
         };
-        let mut lies: Vec<(&str, String, &str)> = Vec::new();
+        let mut differing: Vec<(&str, String, &str)> = Vec::new();
         let number = trailers.lease.rsplit_once('#').map(|(_, number)| number);
         let lease = document(WitnessRef::CLOSE).and_then(|document| {
             let mutation = &document["mutation"];
@@ -167,17 +167,17 @@ impl<'a> Audit<'a> {
             && number != Some(&generation.to_string())
         {
             let expected = format!("generation {generation}");
-            lies.push(("Lease", expected, &trailers.lease));
+            differing.push(("Lease", expected, &trailers.lease));
         } else if let Some(lease) = lease
             && lease != trailers.lease
         {
-            lies.push(("Lease", lease, &trailers.lease));
+            differing.push(("Lease", lease, &trailers.lease));
         }
         if let Some(base) = &trailers.base
             && let Some(began) = document("work").and_then(|work| work["before"]["head"].as_str())
             && base != began
         {
-            lies.push(("Base", began.to_owned(), base));
+            differing.push(("Base", began.to_owned(), base));
         }
         // Chain and trailers are written by the same versions of the harness.
         if self.facts.chain.values.contains_key(&found.line) {
@@ -188,11 +188,11 @@ impl<'a> Audit<'a> {
                 ("Verified-Tree", trailers.verified_tree.is_none()),
             ];
             let lacking = lacks.into_iter().filter(|(_, lacks)| *lacks);
-            lies.extend(lacking.map(|(key, _)| (key, "the trailer".to_owned(), "none")));
+            differing.extend(lacking.map(|(key, _)| (key, "the trailer".to_owned(), "none")));
         }
-        for (key, expected, found) in lies {
+        for (key, expected, found) in differing {
             let place = format!("{place}: {key}");
-            self.lie(LieCode::TrailerDisagrees, place, expected, found);
+            self.contradiction(Code::TrailerDisagrees, place, expected, found);
         }
     }
 
@@ -213,8 +213,8 @@ impl<'a> Audit<'a> {
             .peekable();
         if trees.peek().is_some() && !trees.clone().any(|tree| tree == commit.tree) {
             let verified: Vec<&str> = trees.collect();
-            self.lie(
-                LieCode::TreeUnverified,
+            self.contradiction(
+                Code::TreeUnverified,
                 format!("{issue}: {}", commit.id),
                 verified.join(" or "),
                 &commit.tree,

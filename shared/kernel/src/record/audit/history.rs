@@ -1,7 +1,7 @@
 //! The first-parent history of landing targets: what claims to be the
 //! harness's must be.
 
-use super::{Audit, CommitFacts, LieCode, SignaturePolicy, SignatureState};
+use super::{Audit, CommitFacts, ContradictionCode as Code, SignaturePolicy, SignatureState};
 use crate::record::trailers::LandingTrailers;
 use crate::record::trajectory::ChainHead;
 
@@ -16,8 +16,8 @@ impl Audit<'_> {
                     Ok(None) => continue,
                     Ok(Some(trailers)) => trailers,
                     Err(error) => {
-                        self.lie(
-                            LieCode::TrailersForged,
+                        self.contradiction(
+                            Code::TrailersForged,
                             format!("{target}: {}", commit.id),
                             "trailers as the harness writes them",
                             error.to_string(),
@@ -29,8 +29,8 @@ impl Audit<'_> {
                 self.claim(target, commit, &trailers);
                 if let Some(line) = self.anchor(target, commit, trailers.trajectory) {
                     match last {
-                        Some((before, id)) if line < before => self.lie(
-                            LieCode::AnchorOutOfOrder,
+                        Some((before, id)) if line < before => self.contradiction(
+                            Code::AnchorOutOfOrder,
                             format!("{target}: {}", commit.id),
                             format!("line {before} or later, for {id} names it"),
                             format!("line {line}"),
@@ -52,8 +52,8 @@ impl Audit<'_> {
             facts.steps().filter(move |found| found.row.step_id == step)
         };
         if rows().next().is_none() && !self.was_cut(&trailers.step) {
-            self.lie(
-                LieCode::ClaimWithoutRow,
+            self.contradiction(
+                Code::ClaimWithoutRow,
                 place,
                 format!("a row of {}", trailers.step),
                 "none",
@@ -65,8 +65,8 @@ impl Audit<'_> {
             .find_map(|found| facts.commit_of(found))
             .filter(|id| *id != commit.id);
         if let Some(id) = landed {
-            self.lie(
-                LieCode::ClaimOfAnother,
+            self.contradiction(
+                Code::ClaimOfAnother,
                 place,
                 format!("{} as {id}", trailers.step),
                 "this commit",
@@ -88,8 +88,8 @@ impl Audit<'_> {
         };
         let line = self.facts.chain.line_of(value);
         if line.is_none() {
-            self.lie(
-                LieCode::AnchorUnknown,
+            self.contradiction(
+                Code::AnchorUnknown,
                 place,
                 format!("a row with the chain value {value}"),
                 "none",
@@ -105,27 +105,22 @@ impl Audit<'_> {
             SignatureState::Good => {}
             SignatureState::None => {
                 if self.facts.signatures == SignaturePolicy::Required {
-                    self.lie(LieCode::SignatureMissing, place, good, "none");
+                    self.contradiction(Code::SignatureMissing, place, good, "none");
                 }
             }
             SignatureState::Foreign => {
                 if self.facts.signatures == SignaturePolicy::Required {
-                    self.lie(
-                        LieCode::SignatureMissing,
-                        place,
-                        good,
-                        "one of another kind",
-                    );
+                    self.contradiction(Code::SignatureMissing, place, good, "one of another kind");
                 } else {
                     self.note(format!("{place}: its signature is not of SSH; not judged"));
                 }
             }
-            SignatureState::Bad(why) => self.lie(LieCode::SignatureBad, place, good, why),
+            SignatureState::Bad(why) => self.contradiction(Code::SignatureBad, place, good, why),
             SignatureState::Unjudged(key) => self.note(format!(
                 "{place}: signed by {key}; which keys may sign is not configured"
             )),
             SignatureState::Refused { key, why } => {
-                self.lie(LieCode::SignerRefused, place, good, format!("{key}: {why}"));
+                self.contradiction(Code::SignerRefused, place, good, format!("{key}: {why}"));
             }
         }
     }

@@ -2,20 +2,20 @@
 //! the files hold alone (`isolation.md` 6, 14).
 //!
 //! Pure: the caller collects the [`AuditFacts`], this module compares them. What
-//! contradicts something else is a [`Lie`]; what cannot be checked is a note.
+//! contradicts something else is a [`Contradiction`]; what cannot be checked is a note.
 
 mod closed;
 mod commit;
+mod contradiction;
 mod facts;
 mod history;
-mod lie;
 mod witness;
 
+pub use contradiction::{Contradiction, ContradictionCode};
 pub use facts::{
     AuditFacts, AuditRow, CommitFacts, IssueState, SignaturePolicy, SignatureState, StreamFile,
     UnsealedChange, WitnessFile,
 };
-pub use lie::{Lie, LieCode};
 pub use witness::{StreamName, WitnessRef, digest_of, streams_of};
 
 use crate::record::trajectory::{BreakKind, action};
@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditReport {
     /// What contradicts something else, in the order of the checks.
-    pub lies: Vec<Lie>,
+    pub contradictions: Vec<Contradiction>,
     /// What is true and cannot be proven, or was not checked.
     pub notes: Vec<String>,
     /// How many issues were closed by steps.
@@ -56,14 +56,14 @@ struct Audit<'a> {
 }
 
 impl Audit<'_> {
-    fn lie(
+    fn contradiction(
         &mut self,
-        code: LieCode,
+        code: ContradictionCode,
         place: impl Into<String>,
         expected: impl Into<String>,
         found: impl Into<String>,
     ) {
-        self.report.lies.push(Lie {
+        self.report.contradictions.push(Contradiction {
             code,
             place: place.into(),
             expected: expected.into(),
@@ -83,16 +83,16 @@ impl Audit<'_> {
         let facts = self.facts;
         for found in &facts.chain.breaks {
             let code = match found.kind {
-                BreakKind::Altered => LieCode::RowAltered,
-                BreakKind::Inserted { .. } => LieCode::RowInserted,
-                BreakKind::Moved { .. } => LieCode::RowMoved,
-                BreakKind::BeginsAgain => LieCode::ChainBeginsAgain,
-                BreakKind::Repeated { .. } => LieCode::RowRepeated,
-                BreakKind::Rewritten => LieCode::RowRewritten,
+                BreakKind::Altered => ContradictionCode::RowAltered,
+                BreakKind::Inserted { .. } => ContradictionCode::RowInserted,
+                BreakKind::Moved { .. } => ContradictionCode::RowMoved,
+                BreakKind::BeginsAgain => ContradictionCode::ChainBeginsAgain,
+                BreakKind::Repeated { .. } => ContradictionCode::RowRepeated,
+                BreakKind::Rewritten => ContradictionCode::RowRewritten,
             };
             let place = self.row_place(found.line);
             let expected = found.expected.to_string();
-            self.lie(
+            self.contradiction(
                 code,
                 place,
                 expected,
@@ -119,8 +119,8 @@ impl Audit<'_> {
             let row = &found.row;
             let place = self.row_place(found.line);
             if !completed.insert(row.step_id.as_str()) {
-                self.lie(
-                    LieCode::RowDuplicate,
+                self.contradiction(
+                    ContradictionCode::RowDuplicate,
                     place,
                     format!("one row that completes {}", row.step_id),
                     "another one",
@@ -131,8 +131,8 @@ impl Audit<'_> {
                 continue;
             };
             let Some(state) = facts.issues.get(issue) else {
-                self.lie(
-                    LieCode::IssueMissing,
+                self.contradiction(
+                    ContradictionCode::IssueMissing,
                     place,
                     format!("the issue {issue}, which the step {} closed", row.step_id),
                     "no such issue",
@@ -163,8 +163,8 @@ impl Audit<'_> {
             };
             let was_closed = facts.steps().any(|found| of_step(&found));
             if change.closes || was_closed {
-                self.lie(
-                    LieCode::IssueChangedOutside,
+                self.contradiction(
+                    ContradictionCode::IssueChangedOutside,
                     format!("{}: {}", facts.issues_path, change.issue),
                     "a change by a transaction, or one that is accepted",
                     &change.summary,

@@ -1,21 +1,21 @@
-//! What an audit calls a lie.
+//! The contradictions that an audit finds.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
-macro_rules! lies {
+macro_rules! contradictions {
     ($( $variant:ident = $text:literal; )+) => {
-        /// What contradicts something else.
+        /// What contradicts something else, as a code.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
-        pub enum LieCode { $( #[doc = $text] $variant, )+ }
+        pub enum ContradictionCode { $( #[doc = $text] $variant, )+ }
 
-        impl LieCode {
+        impl ContradictionCode {
             /// Every code.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
-            /// Says what it is, in a line.
+            /// Returns the description of this contradiction, in one line.
             pub const fn text(self) -> &'static str {
                 match self { $( Self::$variant => $text, )+ }
             }
@@ -23,7 +23,7 @@ macro_rules! lies {
     };
 }
 
-lies! {
+contradictions! {
     RowAltered = "the chain of the trajectory is broken";
     RowInserted = "a line of the trajectory is not part of its chain";
     RowMoved = "a row of the trajectory is out of order";
@@ -69,9 +69,9 @@ lies! {
 
 /// Two things that cannot both be true.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lie {
-    /// What it is.
-    pub code: LieCode,
+pub struct Contradiction {
+    /// The kind of contradiction.
+    pub code: ContradictionCode,
     /// Where it was found: a file and line, an issue, a commit.
     pub place: String,
     /// What would be true.
@@ -80,7 +80,7 @@ pub struct Lie {
     pub found: String,
 }
 
-impl fmt::Display for Lie {
+impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
