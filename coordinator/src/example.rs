@@ -211,17 +211,17 @@ pub struct ExampleOutcome {
 ///
 /// The differences, one line each.
 pub fn compare(repository: &Path, rule: &LandingRule) -> Result<ExampleOutcome, Vec<String>> {
-    let said = |error: &dyn std::fmt::Display| vec![error.to_string()];
+    let message = |error: &dyn std::fmt::Display| vec![error.to_string()];
     let text = EXAMPLE
         .get_file("expected.json")
         .map_or(&b""[..], |file| file.contents());
-    let expected: Expected = serde_json::from_slice(text).map_err(|e| said(&e))?;
+    let expected: Expected = serde_json::from_slice(text).map_err(|e| message(&e))?;
     let roots = MemoryRoots::at(repository);
-    let statuses = statuses(&roots).map_err(|e| said(&e))?;
+    let statuses = statuses(&roots).map_err(|e| message(&e))?;
     let rows = Trajectory::open(&roots.trajectory)
-        .map_err(|e| said(&e))?
+        .map_err(|e| message(&e))?
         .rows()
-        .map_err(|e| said(&e))?;
+        .map_err(|e| message(&e))?;
     let mut attempts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut landings: BTreeMap<&str, &LandingRecord> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.action == action::WORKER_LOOP) {
@@ -255,7 +255,7 @@ pub fn compare(repository: &Path, rule: &LandingRule) -> Result<ExampleOutcome, 
         .map(|(id, _)| (id.as_str(), landings.get(id.as_str()).copied()));
     let landing = Landing::begin(rule.clone(), repository.to_path_buf())
         .and_then(|landing| landing.check(closed))
-        .map_err(|e| said(&e))?;
+        .map_err(|e| message(&e))?;
     let missing = landing.missing.iter();
     differences.extend(missing.map(|id| {
         let target = &landing.target;

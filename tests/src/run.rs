@@ -74,7 +74,7 @@ impl Run {
         let [stdout, stderr] = ["stdout", "stderr"].map(|name| self.output.with_extension(name));
         let file = |path: &Path| File::create(path).expect("the folder of outputs is there");
         self.command.stdout(file(&stdout)).stderr(file(&stderr));
-        let told = format!("{:?}", self.command);
+        let command_line = format!("{:?}", self.command);
         let child = self.command.spawn().unwrap_or_else(|error| {
             panic!("cannot start {:?}: {error}", self.command.get_program())
         });
@@ -82,7 +82,7 @@ impl Run {
             child,
             stdout,
             stderr,
-            told,
+            command_line,
         }
     }
 
@@ -98,7 +98,7 @@ pub struct Running {
     child: Child,
     stdout: PathBuf,
     stderr: PathBuf,
-    told: String,
+    command_line: String,
 }
 
 impl Running {
@@ -153,7 +153,7 @@ impl Running {
         assert!(
             self.is_over(),
             "not over after {patience:?}: {}\n{}",
-            self.told,
+            self.command_line,
             self.stderr()
         );
         let status = self.child.wait().expect("a child can be waited for");

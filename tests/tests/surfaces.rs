@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-fn told(faults: &[Fault]) -> Vec<String> {
+fn lines(faults: &[Fault]) -> Vec<String> {
     faults.iter().map(ToString::to_string).collect()
 }
 
@@ -40,8 +40,8 @@ fn checkout(names: &[&str]) -> TempDir {
 
 #[test]
 fn this_checkout_is_clean() {
-    assert_eq!(told(&hygiene::faults(&workspace())), none());
-    assert_eq!(told(&pipeline::faults(&workspace())), none());
+    assert_eq!(lines(&hygiene::faults(&workspace())), none());
+    assert_eq!(lines(&pipeline::faults(&workspace())), none());
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn no_dependency_changes_how_json_is_read() {
     assert!(output.status.success(), "{output:?}");
     let tree = String::from_utf8(output.stdout).unwrap();
     assert!(tree.contains("serde_json feature \"raw_value\""), "{tree}");
-    assert_eq!(told(&features::faults(&tree)), none());
+    assert_eq!(lines(&features::faults(&tree)), none());
     for feature in ["preserve_order", "arbitrary_precision", "float_roundtrip"] {
         let planted = format!("{tree}serde_json feature \"{feature}\"\n");
-        let found = told(&features::faults(&planted));
+        let found = lines(&features::faults(&planted));
         assert_eq!(found.len(), 1, "{feature}");
         assert!(found[0].contains(feature), "{found:?}");
     }
@@ -61,19 +61,19 @@ fn no_dependency_changes_how_json_is_read() {
 
 #[test]
 fn the_modules_of_this_checkout_form_layers() {
-    assert_eq!(told(&layers::faults(&workspace())), none());
+    assert_eq!(lines(&layers::faults(&workspace())), none());
 }
 
 #[test]
 fn the_pages_of_this_checkout_are_what_the_binaries_do() {
     let surface = Surface::of_the_binaries();
-    assert_eq!(told(&docs::faults(&workspace(), &surface)), none());
+    assert_eq!(lines(&docs::faults(&workspace(), &surface)), none());
 }
 
 #[test]
 fn the_generated_files_of_this_checkout_are_current() {
     let files = generate::files(&workspace());
-    assert_eq!(told(&generate::faults(&workspace(), &files)), none());
+    assert_eq!(lines(&generate::faults(&workspace(), &files)), none());
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_stale_generated_file_is_found_and_written() {
         ("docs/reference/other.md".to_owned(), String::new()),
     ]);
     let stale = |root: &Path| {
-        let faults = told(&generate::faults(root, &files));
+        let faults = lines(&generate::faults(root, &files));
         faults
             .into_iter()
             .filter(|fault| fault.contains("stale"))
@@ -108,7 +108,7 @@ fn a_file_of_a_generated_folder_that_nothing_generates_is_found() {
     write(folder.path(), "docs/man/premath.1", "new\n");
     let there = ("docs/man/premath.1".to_owned(), "new\n".to_owned());
     let files = generate::Files::from([there]);
-    let faults = told(&generate::faults(folder.path(), &files));
+    let faults = lines(&generate::faults(folder.path(), &files));
     let left = faults.iter().filter(|fault| fault.contains("docs/man"));
     let left: Vec<&String> = left.collect();
     assert_eq!(
@@ -222,14 +222,14 @@ fn what_does_not_belong_into_a_commit_is_found() {
     for (name, text, fault) in unclean_sources().into_iter().chain(unfit_files()) {
         let folder = checkout(&["README.md", ".ci/run"]);
         write(folder.path(), name, &text);
-        let faults = told(&hygiene::faults(folder.path()));
+        let faults = lines(&hygiene::faults(folder.path()));
         assert!(
             faults.len() == 1 && faults[0].starts_with(fault),
             "{fault}: {faults:?}"
         );
     }
     let folder = checkout(&["README.md", ".ci/run"]);
-    assert_eq!(told(&hygiene::faults(folder.path())), none());
+    assert_eq!(lines(&hygiene::faults(folder.path())), none());
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn an_import_upward_and_a_cycle_are_found() {
         for (name, text) in files {
             write(folder.path(), &format!("{kernel}/{name}"), text);
         }
-        assert_eq!(told(&layers::faults(folder.path())), expected);
+        assert_eq!(lines(&layers::faults(folder.path())), expected);
     }
     let folder = checkout(&[]);
     write(folder.path(), "worker/src/a/x.rs", "use crate::b::y;\n");
@@ -289,7 +289,7 @@ fn an_import_upward_and_a_cycle_are_found() {
         "worker/src/c.rs",
         "fn f() { crate::a::x::g(); }\n",
     );
-    let faults = told(&layers::faults(folder.path()));
+    let faults = lines(&layers::faults(folder.path()));
     assert!(
         faults.len() == 1 && faults[0].starts_with("worker/src: modules import each other: a -> b"),
         "{faults:?}"
@@ -308,7 +308,7 @@ fn a_call_of_linux_outside_of_its_interface_is_found() {
         format!("worker/src/a.rs:{line}: `{name}` is of Linux alone: add it to shared/platform")
     };
     assert_eq!(
-        told(&layers::faults(folder.path())),
+        lines(&layers::faults(folder.path())),
         [fault(1, "statfs"), fault(3, "\"/proc/")]
     );
     // Each line of its own.
@@ -325,13 +325,13 @@ fn a_call_of_linux_outside_of_its_interface_is_found() {
     ] {
         let folder = checkout(&[]);
         write(folder.path(), "worker/src/a.rs", &format!("{line}\n"));
-        assert_eq!(told(&layers::faults(folder.path())), [fault(1, name)]);
+        assert_eq!(lines(&layers::faults(folder.path())), [fault(1, name)]);
     }
     // Paths that a command sees, in the files that are named for them alone.
     let shown = "const SYSTEM: [&str; 1] = [\"/proc\"];\n";
     let folder = checkout(&[]);
     write(folder.path(), "worker/src/sandbox/words.rs", shown);
-    assert_eq!(told(&layers::faults(folder.path())), none());
+    assert_eq!(lines(&layers::faults(folder.path())), none());
 }
 
 #[test]
@@ -361,9 +361,9 @@ fn a_script_that_is_not_what_it_says_is_found() {
         let text = fs::read_to_string(folder.path().join(".ci/run")).unwrap();
         assert!(text.contains(old), "{old}");
         write(folder.path(), ".ci/run", &text.replacen(old, new, 1));
-        let faults = told(&pipeline::faults(folder.path()));
+        let faults = lines(&pipeline::faults(folder.path()));
         assert!(
-            faults.iter().any(|told| told.contains(fault)),
+            faults.iter().any(|line| line.contains(fault)),
             "{fault}: {faults:?}"
         );
     }
@@ -420,7 +420,7 @@ fn pages() -> TempDir {
 
 #[test]
 fn a_page_that_names_what_is_not_there_is_found() {
-    assert_eq!(told(&docs::faults(pages().path(), &small())), none());
+    assert_eq!(lines(&docs::faults(pages().path(), &small())), none());
     for (text, fault) in [
         (
             "`premath leap`",
@@ -461,7 +461,7 @@ fn a_page_that_names_what_is_not_there_is_found() {
         let folder = pages();
         let readme = fs::read_to_string(folder.path().join("README.md")).unwrap();
         write(folder.path(), "README.md", &format!("{readme}{text}\n"));
-        let faults = told(&docs::faults(folder.path(), &small()));
+        let faults = lines(&docs::faults(folder.path(), &small()));
         assert!(
             faults.len() == 1 && faults[0].starts_with(fault),
             "{fault}: {faults:?}"
@@ -476,7 +476,7 @@ fn what_no_page_names_is_found() {
     let look = surface.commands.get_mut("premath look").unwrap();
     look.flags.insert("--broad".to_owned());
     look.options.push(("--broad".to_owned(), "Text".to_owned()));
-    let faults = told(&docs::faults(folder.path(), &surface));
+    let faults = lines(&docs::faults(folder.path(), &surface));
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert!(
         faults[0].starts_with("docs/reference/commands.md: "),
@@ -491,7 +491,7 @@ fn what_no_page_names_is_found() {
     let classes = fs::read_to_string(folder.path().join("docs/reference/classes.md")).unwrap();
     let classes = classes.replace("`check_failed`", "");
     write(folder.path(), "docs/reference/classes.md", &classes);
-    let faults = told(&docs::faults(folder.path(), &small()));
+    let faults = lines(&docs::faults(folder.path(), &small()));
     assert_eq!(
         faults,
         [
@@ -542,7 +542,7 @@ fn an_idiom_is_found_in_comments_messages_help_and_pages() {
     ] {
         let folder = checkout(&[]);
         write(folder.path(), name, text);
-        let faults = told(&idioms::faults(folder.path()));
+        let faults = lines(&idioms::faults(folder.path()));
         assert!(
             faults.len() == 1 && faults[0].starts_with(fault),
             "{fault}: {faults:?}"
@@ -579,11 +579,11 @@ fn plain_words_code_and_tests_data_are_no_idioms() {
     ] {
         let folder = checkout(&[]);
         write(folder.path(), name, text);
-        assert_eq!(told(&idioms::faults(folder.path())), none(), "{text}");
+        assert_eq!(lines(&idioms::faults(folder.path())), none(), "{text}");
     }
 }
 
 #[test]
 fn this_checkout_has_no_idiom() {
-    assert_eq!(told(&idioms::faults(&workspace())), none());
+    assert_eq!(lines(&idioms::faults(&workspace())), none());
 }

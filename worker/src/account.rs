@@ -7,7 +7,7 @@ use premath_kernel::record::trajectory::{Account, ProviderAccount};
 use std::time::Duration;
 
 /// Returns a line for each provider, the breaker, and what ended the batch.
-pub fn told(account: &Account, ended_by: Option<EndedBy>, now: jiff::Timestamp) -> Vec<String> {
+pub fn lines(account: &Account, ended_by: Option<EndedBy>, now: jiff::Timestamp) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, used) in account.providers() {
         lines.push(format!("{}: {}", plain(name), provider(used, now)));
@@ -96,7 +96,7 @@ mod tests {
         };
         account.observe(&breaker_row(&"hb".into(), &opened, at(20)));
         assert_eq!(
-            told(&account, Some(EndedBy::StopAt), at(70)),
+            lines(&account, Some(EndedBy::StopAt), at(70)),
             [
                 "codex: 1 step(s), 1050 tokens (1000 in, 200 of them cached, 50 out), 1.25 USD",
                 "gemini: parked 1 time(s), 1m",

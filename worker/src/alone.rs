@@ -4,7 +4,7 @@ use harness_worker::batch::{Admitted, Batch};
 use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lane::Lane;
-use harness_worker::stderr::{baseline_told, failed, say};
+use harness_worker::stderr::{baseline_message, failed, say};
 use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::WorkerName;
@@ -151,7 +151,7 @@ impl<'a> Alone<'a> {
                 return false;
             }
         };
-        say(baseline_told(passes));
+        say(baseline_message(passes));
         match self.batch.baseline_answered(passes) {
             Ok(change) => {
                 change
@@ -175,7 +175,7 @@ impl<'a> Alone<'a> {
             plain(&claimed.row.text_of("title"))
         ));
         let report = lane.step(claimed);
-        say(&told(&report));
+        say(&describe(&report));
         self.batch.outside_changes().iter().for_each(tell_change);
         self.worked.store_lost |= report.store_lost.is_some();
         match self.batch.step_ended(&self.worker[0], &report.for_batch()) {
@@ -196,7 +196,7 @@ impl<'a> Alone<'a> {
 
 pub(crate) fn tell_change(change: &OutsideChange) {
     let class = FailureClass::MemoryChangedOutside;
-    say(&format!("warning: {class}: {}", plain(&change.told())));
+    say(&format!("warning: {class}: {}", plain(&change.describe())));
 }
 
 fn ran(started_ms: u64) -> Duration {
@@ -223,7 +223,7 @@ fn drain_at(deadline: Deadline, started_ms: u64, interrupt: Interrupt) {
     }
 }
 
-fn told(report: &StepReport) -> String {
+fn describe(report: &StepReport) -> String {
     let outcome = match &report.ending {
         StepEnding::Closed => "closed".to_owned(),
         ending => {

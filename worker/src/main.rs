@@ -14,7 +14,7 @@ use harness_worker::interrupt::Interrupt;
 use harness_worker::lane::{BootError, BootReport, Lane, LanePlan};
 use harness_worker::refusal::{self, RefusedLane};
 use harness_worker::settings::{Settings, SettingsError};
-use harness_worker::stderr::{end_told, failed, say};
+use harness_worker::stderr::{end_message, failed, say};
 use harness_worker::step::StepReport;
 use harness_worker::supervisor;
 use harness_worker::trust;
@@ -80,7 +80,7 @@ fn run(arguments: &Arguments) -> u8 {
     let end = end_of(&batch, &worked, &tips, ended_by);
     let code = end.exit_code();
     let used = batch.account();
-    for line in account::told(&used, ended_by, clock::now().wall) {
+    for line in account::lines(&used, ended_by, clock::now().wall) {
         say(&line);
     }
     if arguments.json {
@@ -130,11 +130,11 @@ fn settings_of(arguments: &Arguments) -> Result<Settings, u8> {
 /// Says what the batch is run with.
 fn announce(batch: &Batch) {
     let settings = &batch.settings;
-    say(&plain(&settings.mode.told()));
-    say(&plain(&settings.sandbox.choice.told()));
+    say(&plain(&settings.mode.describe()));
+    say(&plain(&settings.sandbox.choice.describe()));
     let deadline = settings.bounds.deadline;
     if let Some(at) = deadline.ends_at(clock::now().wall, Duration::ZERO) {
-        say(&end_told(at));
+        say(&end_message(at));
     }
     for target_sync in batch.target_sync() {
         let warning = if target_sync.is_warning() {

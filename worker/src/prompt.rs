@@ -50,7 +50,7 @@ pub(crate) struct Neighbour {
 
 impl Neighbour {
     /// Says it on a line, whatever its title holds.
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let [kind, id] = [&self.kind, &self.id].map(|text| visible_line(text, LINE_MAX));
         match &self.found {
             None => format!("- {kind} {id} (missing)"),
@@ -82,7 +82,7 @@ pub(crate) fn render(
     let mut dependencies: Vec<String> = neighbours
         .iter()
         .take(NEIGHBOURS_MAX)
-        .map(Neighbour::told)
+        .map(Neighbour::describe)
         .collect();
     match neighbours.len().saturating_sub(NEIGHBOURS_MAX) {
         0 if dependencies.is_empty() => dependencies.push("(none)".to_owned()),

@@ -13,7 +13,7 @@ pub fn say(text: &str) {
 }
 
 /// What is reported about a verification that was run without any work.
-pub const fn baseline_told(passes: bool) -> &'static str {
+pub const fn baseline_message(passes: bool) -> &'static str {
     if passes {
         "several issues in a row failed the verification, which passes without changes: the issues \
         are at fault"
@@ -24,7 +24,7 @@ pub const fn baseline_told(passes: bool) -> &'static str {
 
 /// What is reported about a loop that is to end at a time, by this machine's
 /// clocks.
-pub fn end_told(at: Timestamp) -> String {
+pub fn end_message(at: Timestamp) -> String {
     let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
     format!("ends at {}", on_the_wall(&at.to_zoned(zone)))
 }

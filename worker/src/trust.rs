@@ -51,7 +51,7 @@ pub fn settle(flags: &LoopFlags) -> Result<Vec<String>, SettingsError> {
         }
         TrustVerdict::Accept(acceptance, changes) => {
             let digest = now.files.digest();
-            let said = told(acceptance, &changes, now.files.0.len(), &digest);
+            let said = describe(acceptance, &changes, now.files.0.len(), &digest);
             write(&roots, &accepted(now, acceptance))?;
             Ok(said.into_iter().collect())
         }
@@ -111,7 +111,7 @@ fn accepted(now: GoverningSurvey, acceptance: Acceptance) -> TrustRecord {
 }
 
 /// Returns what is reported about an acceptance; nothing where nothing governs.
-fn told(
+fn describe(
     acceptance: Acceptance,
     changes: &[FileChange],
     count: usize,
@@ -140,7 +140,7 @@ mod tests {
             kind: premath_kernel::policy::trust::ChangeKind::Changed,
         };
         let of = |acceptance, changes: &[FileChange], count| {
-            told(acceptance, changes, count, "sha256:a").unwrap_or_default()
+            describe(acceptance, changes, count, "sha256:a").unwrap_or_default()
         };
         assert_eq!(
             of(Acceptance::LocalChange, &[change], 3),

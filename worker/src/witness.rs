@@ -35,9 +35,8 @@ pub(crate) fn write(
     })
 }
 
-/// What a stream was, as a witness says it. Reads what a command printed, if
-/// anything.
-pub(crate) fn said(report: &StreamReport, path: &Path) -> Vec<u8> {
+/// Reads a stream that a command printed; empty if it printed nothing.
+pub(crate) fn printed(report: &StreamReport, path: &Path) -> Vec<u8> {
     if report.bytes == 0 {
         return Vec::new();
     }

@@ -36,7 +36,7 @@ struct Ran {
 }
 
 impl Ran {
-    fn said(&self) -> String {
+    fn output(&self) -> String {
         let read = |name: &str| fs::read_to_string(self.folder.path().join(name)).unwrap();
         read("out") + &read("err")
     }
@@ -124,8 +124,8 @@ for kind in cgroup2 tmpfs ramfs; do
 done
 for kind in user mount cgroup ipc net pid; do unshare --$kind true && echo "made: $kind"; done; echo end"#;
     in_each_mode(script, &Ceilings::default(), |mode, ran| {
-        let said = ran.said();
-        let found: Vec<&str> = said
+        let output = ran.output();
+        let found: Vec<&str> = output
             .lines()
             .filter(|line| line.starts_with("mounted: ") || line.starts_with("made: "))
             .collect();
@@ -140,7 +140,7 @@ for kind in user mount cgroup ipc net pid; do unshare --$kind true && echo "made
             })
             .collect();
         assert!(found.is_empty(), "{mode:?}: {found:?}");
-        assert!(said.contains("end\n"), "{mode:?}: {said}");
+        assert!(output.contains("end\n"), "{mode:?}: {output}");
     });
 }
 
@@ -157,12 +157,15 @@ except OSError: pass
 END
 grep core /proc/self/limits; sh -c 'kill -SEGV $$'; ls; echo end"#;
     in_each_mode(script, &Ceilings::default(), |mode, ran| {
-        let said = ran.said();
-        let limit = said.lines().find(|line| line.starts_with("Max core"));
+        let output = ran.output();
+        let limit = output.lines().find(|line| line.starts_with("Max core"));
         let numbers: Vec<&str> = limit.unwrap().split_whitespace().skip(4).take(2).collect();
-        assert_eq!(numbers, ["1", "1"], "{mode:?}: {said}");
-        assert!(!said.lines().any(|line| line.starts_with("core")), "{said}");
-        assert!(said.contains("end\n"), "{mode:?}: {said}");
+        assert_eq!(numbers, ["1", "1"], "{mode:?}: {output}");
+        assert!(
+            !output.lines().any(|line| line.starts_with("core")),
+            "{output}"
+        );
+        assert!(output.contains("end\n"), "{mode:?}: {output}");
     });
 }
 
@@ -180,7 +183,7 @@ stat -c %a ../a ../a/b"#;
     for mode in [SandboxMode::Namespaces, SandboxMode::Landlock] {
         if works(mode) {
             let ran = run(mode, &open, Ceilings::default());
-            assert_eq!(ran.exit.code, Some(0), "{mode:?}: {}", ran.said());
+            assert_eq!(ran.exit.code, Some(0), "{mode:?}: {}", ran.output());
         }
     }
 }
@@ -209,13 +212,13 @@ END"#
             ran.exit.cause,
             ExitCause::Exited,
             "{mode:?}: {}",
-            ran.said()
+            ran.output()
         );
-        assert_eq!(ran.exit.code, Some(0), "{mode:?}: {}", ran.said());
+        assert_eq!(ran.exit.code, Some(0), "{mode:?}: {}", ran.output());
     });
     in_each_mode(&holds(640), &ceilings, |mode, ran| {
         let exceeded = ExitCause::Exceeded(Resource::Memory);
-        assert_eq!(ran.exit.cause, exceeded, "{mode:?}: {}", ran.said());
+        assert_eq!(ran.exit.cause, exceeded, "{mode:?}: {}", ran.output());
     });
 }
 

@@ -4,7 +4,7 @@ use super::why::changed_nothing;
 use super::{BatchTerms, Notice, Reporter, Summary, bound, outcome};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::BootReport;
-use harness_worker::stderr::{baseline_told, end_told};
+use harness_worker::stderr::{baseline_message, end_message};
 use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::WorkerName;
@@ -48,8 +48,8 @@ impl<W: Write> HumanReporter<W> {
             start.lanes,
             start.issues_path.display()
         ));
-        self.line(&start.mode.told());
-        self.line(&start.sandbox.told());
+        self.line(&start.mode.describe());
+        self.line(&start.sandbox.describe());
         if let Some(rule) = start.landing {
             let target = &rule.target;
             self.line(&match rule.mode {
@@ -58,7 +58,7 @@ impl<W: Write> HumanReporter<W> {
             });
         }
         if let Some(at) = start.ends_at {
-            self.line(&end_told(at));
+            self.line(&end_message(at));
         }
     }
 
@@ -141,7 +141,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
             }
             Notice::Changed(change) => self.line(&change.to_string()),
             Notice::BaselineChecked { worker_id, passes } => {
-                self.line(&format!("{worker_id}: {}", baseline_told(*passes)));
+                self.line(&format!("{worker_id}: {}", baseline_message(*passes)));
             }
             Notice::Room(Some(short)) => self.line(&format!("no new attempts start: {short}")),
             Notice::Room(None) => self.line("free disk and memory are sufficient again"),
@@ -154,7 +154,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
             Notice::MemoryChanged { change } => self.line(&format!(
                 "warning: {}: {}",
                 FailureClass::MemoryChangedOutside,
-                change.told()
+                change.describe()
             )),
             Notice::StoreLost { detail } => self.line(&format!("error: {detail}")),
         }

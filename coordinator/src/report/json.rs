@@ -218,7 +218,7 @@ fn interrupted(level: Level) -> ProgressEvent<'static> {
 fn memory_changed(change: &OutsideChange) -> ProgressEvent<'_> {
     ProgressEvent::MemoryChanged {
         failure_class: FailureClass::MemoryChangedOutside,
-        detail: change.told(),
+        detail: change.describe(),
         added: change.added,
         altered: change.altered,
         removed: change.removed,

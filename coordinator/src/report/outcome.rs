@@ -28,7 +28,7 @@ pub(super) fn lines(summary: &Summary) -> Vec<String> {
         let failure = failure.to_string();
         plain(&failure).into_owned()
     }));
-    lines.extend(account::told(
+    lines.extend(account::lines(
         &summary.account,
         summary.ended_by,
         summary.ended_at,

@@ -129,7 +129,7 @@ impl Shell<'_> {
             EndedBy::Budget => {
                 let spent = self.batch.account().spent();
                 let budget = self.batch.settings.bounds.batch;
-                budget.told(spent, Duration::ZERO)
+                budget.describe(spent, Duration::ZERO)
             }
             _ => String::new(),
         };

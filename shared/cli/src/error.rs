@@ -167,10 +167,10 @@ pub(crate) enum CliError {
         source: PolicyError,
     },
     /// The policy still gives attempts.
-    #[error("not escalated: {told}")]
+    #[error("not escalated: {decision}")]
     NotDue {
-        /// What the policy says.
-        told: String,
+        /// The decision of the policy.
+        decision: String,
     },
     /// The issue cannot be determined.
     #[error(transparent)]

@@ -6,7 +6,7 @@ use crate::error::CliError;
 use crate::operator;
 use crate::paths::{self, variable};
 use crate::policy::RetryPolicyFile;
-use crate::retry::{FailureArgs, told};
+use crate::retry::{FailureArgs, describe};
 use crate::terminal::plain;
 use clap::Args;
 use premath_evidence::{EscalationFacts, TurnPolicies, escalation_right};
@@ -91,7 +91,7 @@ impl EscalateArgs {
         };
         let RetryOutcome::Escalate(action) = decision.outcome else {
             return Err(CliError::NotDue {
-                told: told(&decision),
+                decision: describe(&decision),
             });
         };
         let trajectory = paths::trajectory(self.trajectory.clone())?;
@@ -254,7 +254,7 @@ fn answer(context: Option<&IssueContext>, decision: &Decision, handed: &HandedUp
             filed_issue_id: filed,
             witness_ref: handed.witness_ref.as_deref(),
         },
-        format!("{}\n{text}\n", told(decision)),
+        format!("{}\n{text}\n", describe(decision)),
     )
 }
 

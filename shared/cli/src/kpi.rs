@@ -58,12 +58,12 @@ impl KpiArgs {
         let failed = self
             .require
             .is_some_and(|required| !required.is_met(found.decision));
-        let text = told(&found);
+        let text = describe(&found);
         Ok(Answer::new(&found, text).refused(failed))
     }
 }
 
-fn told(found: &Throughput) -> String {
+fn describe(found: &Throughput) -> String {
     let decision = match found.decision {
         KpiDecision::Pass => "pass",
         KpiDecision::Watch => "watch",

@@ -115,7 +115,7 @@ impl DecideArgs {
                 policy_path: active.path().map(|path| path.display().to_string()),
                 retry: RetryRecord::from(&decision),
             },
-            format!("{}\n", told(&decision)),
+            format!("{}\n", describe(&decision)),
         );
         let strange =
             |class: &&String| !policy.knows(class) && class.parse::<FailureClass>().is_err();
@@ -131,7 +131,7 @@ impl DecideArgs {
 }
 
 /// Describes a decision in one line.
-pub(crate) fn told(decision: &Decision) -> String {
+pub(crate) fn describe(decision: &Decision) -> String {
     let outcome = match decision.outcome {
         RetryOutcome::Retry => format!("retry after backoff {}", decision.backoff_class),
         RetryOutcome::Escalate(action) => {

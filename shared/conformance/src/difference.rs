@@ -78,7 +78,7 @@ fn compare(at: &str, expected: &Value, found: &Value, places: &mut Vec<Differenc
                 side(&at, left.get(index), right.get(index), places);
             }
         }
-        _ => places.push(Difference::new(at, told(expected), told(found))),
+        _ => places.push(Difference::new(at, excerpt(expected), excerpt(found))),
     }
 }
 
@@ -87,13 +87,13 @@ fn side(at: &str, left: Option<&Value>, right: Option<&Value>, places: &mut Vec<
         (Some(left), Some(right)) => compare(at, left, right, places),
         _ if places.len() == PLACES => {}
         _ => {
-            let text = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), told);
+            let text = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), excerpt);
             places.push(Difference::new(at, text(left), text(right)));
         }
     }
 }
 
-fn told(value: &Value) -> String {
+fn excerpt(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(LENGTH) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -132,7 +132,7 @@ fn refusal(
         .input(files)
         .map_err(|error| unmade("document", error))?;
     let found = match RuleVerdict::of(&input) {
-        Ok(verdict) => verdict.told(),
+        Ok(verdict) => verdict.describe(),
         Err(found) if found.contains(error) => return Ok(JudgedVector::default()),
         Err(found) => found,
     };

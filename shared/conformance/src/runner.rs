@@ -127,7 +127,7 @@ fn refused_bases(files: &Files) -> impl Iterator<Item = SuiteFault> {
         let input = Input::Text(String::from_utf8_lossy(bytes).into_owned());
         let detail = match RuleVerdict::of(&input) {
             Ok(verdict) if verdict.check.mutation_ready => return None,
-            Ok(verdict) => format!("is not ready for a change: {}", verdict.told()),
+            Ok(verdict) => format!("is not ready for a change: {}", verdict.describe()),
             Err(error) => error,
         };
         Some(SuiteFault::new(

@@ -43,7 +43,7 @@ impl RuleVerdict {
     }
 
     /// Returns the verdict as a person reads it.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         format!(
             "a verdict, with the classes {} and, of a change, {}",
             listed(&self.check.failure_classes),

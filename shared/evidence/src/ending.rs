@@ -1,4 +1,4 @@
-//! An agent's end: its classes, what it said, and its witness.
+//! An agent's end: its classes, its message, and its witness.
 
 use crate::adapter::speaks_of_network;
 use crate::event::Terminal;
@@ -18,7 +18,7 @@ pub struct AgentEnd<'a> {
     /// What it printed.
     pub stream: &'a FoldedStream,
     /// Why it was ended before its own end, where it was.
-    pub overdue: Option<AgentTimeout>,
+    pub timeout: Option<AgentTimeout>,
 }
 
 impl AgentEnd<'_> {
@@ -33,7 +33,7 @@ impl AgentEnd<'_> {
         let Self {
             command,
             stream,
-            overdue,
+            timeout,
         } = *self;
         let mut classes: Vec<String> = Vec::new();
         let mut add = |class: &str| {
@@ -46,7 +46,7 @@ impl AgentEnd<'_> {
             add(FailureClass::UsageLimit.as_str());
         }
         let ended_by_us = matches!(
-            overdue,
+            timeout,
             Some(AgentTimeout::Silent(..) | AgentTimeout::OverBudget)
         );
         let cut_short = command.cause == EndCause::Limit || ended_by_us;
@@ -66,12 +66,12 @@ impl AgentEnd<'_> {
             of_stream.iter().for_each(|class| add(class.as_str()));
         }
         let failed = matches!(stream.terminal(), Some(Terminal::Failed { .. }));
-        match overdue {
+        match timeout {
             Some(AgentTimeout::Silent(..)) if stream.waits().is_some() => {}
             Some(AgentTimeout::Silent(..)) => add(FailureClass::FlakyExecution.as_str()),
             Some(AgentTimeout::OverBudget) => add(FailureClass::BudgetExceeded.as_str()),
             Some(AgentTimeout::TooLong) => add(FailureClass::AgentStreamInvalid.as_str()),
-            // It had said that it was done: its evidence counts.
+            // It had reported that it was done: its evidence counts.
             Some(AgentTimeout::Lingering) => {}
             None => {
                 let own = classes_of(command, words, FailureClass::WorkFailed);
@@ -87,7 +87,7 @@ impl AgentEnd<'_> {
     /// Returns whether the agent says that it did not reach its provider, or
     /// was ended while it asked it again and again.
     fn had_no_network(&self) -> bool {
-        match (self.stream.terminal(), self.overdue) {
+        match (self.stream.terminal(), self.timeout) {
             (Some(Terminal::Failed { message, .. }), _) => speaks_of_network(message),
             (_, Some(AgentTimeout::Silent(..))) => self.stream.waits().is_some(),
             _ => false,
@@ -95,11 +95,11 @@ impl AgentEnd<'_> {
     }
 
     /// Returns what went wrong; `None` if the agent reported nothing.
-    pub fn said(&self) -> Option<String> {
-        if let Some(said) = self.overdue.and_then(said_of) {
+    pub fn message(&self) -> Option<String> {
+        if let Some(message) = self.timeout.and_then(message_of) {
             return Some(match self.stream.waits() {
-                None => said,
-                Some(waits) => format!("{said}; its provider did not answer: {waits}"),
+                None => message,
+                Some(waits) => format!("{message}; its provider did not answer: {waits}"),
             });
         }
         let failed = match self.stream.terminal() {
@@ -110,20 +110,22 @@ impl AgentEnd<'_> {
             _ => None,
         };
         let notice = || self.stream.last_notice().map(str::to_owned);
-        let said = failed.or_else(notice);
-        said.filter(|said| !said.trim().is_empty()).or_else(|| {
-            let fault = self.stream.faults().first();
-            let fault = fault.map(|fault| format!("the agent's event stream: {fault}"));
-            let fault = fault.unwrap_or_else(|| "the agent failed".to_owned());
-            self.stream.is_up().then_some(fault)
-        })
+        let message = failed.or_else(notice);
+        message
+            .filter(|message| !message.trim().is_empty())
+            .or_else(|| {
+                let fault = self.stream.faults().first();
+                let fault = fault.map(|fault| format!("the agent's event stream: {fault}"));
+                let fault = fault.unwrap_or_else(|| "the agent failed".to_owned());
+                self.stream.is_up().then_some(fault)
+            })
     }
 }
 
 /// Says why an agent was ended, where that is what went wrong with it.
-fn said_of(overdue: AgentTimeout) -> Option<String> {
+fn message_of(timeout: AgentTimeout) -> Option<String> {
     let silent = |who: &str, limit| format!("{who} for {}", humantime::format_duration(limit));
-    Some(match overdue {
+    Some(match timeout {
         AgentTimeout::Silent(AgentPhase::Starting, limit) => {
             silent("the agent printed no event", limit)
         }
@@ -208,7 +210,7 @@ mod tests {
         let killed = (EndCause::Exited, None, Some(9));
         let limit = (EndCause::Limit, None, Some(15));
         let silent = AgentTimeout::Silent(AgentPhase::Thinking, Duration::ZERO);
-        for ((cause, code, signal), lines, overdue, expected) in [
+        for ((cause, code, signal), lines, timeout, expected) in [
             (exited(0), &[INIT, DONE][..], None, &[][..]),
             (exited(1), &[INIT, DONE], None, &["work_failed"]),
             (exited(0), &[INIT, FAILED], None, &["work_failed"]),
@@ -291,10 +293,10 @@ mod tests {
             let found = AgentEnd {
                 command: &end,
                 stream: &stream,
-                overdue,
+                timeout,
             };
             let found = found.classes(Vec::new());
-            assert_eq!(found, expected, "{end:?} {lines:?} {overdue:?}");
+            assert_eq!(found, expected, "{end:?} {lines:?} {timeout:?}");
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct FileTurn<'a> {
     /// The policies in force.
     pub policies: &'a TurnPolicies,
     /// What the command wrote down.
-    pub told: &'a JoinCheckInput,
+    pub reported: &'a JoinCheckInput,
     /// The commands that the harness ran itself, in their order.
     pub calls: &'a [ShellCall],
 }
@@ -33,15 +33,15 @@ pub struct FileTurn<'a> {
 impl FileTurn<'_> {
     /// Returns the tool call id of one of the file's calls. It is below the
     /// work call's, so that none is that of a verification.
-    pub(crate) fn told_call_id(&self, id: &str) -> String {
+    pub(crate) fn reported_call_id(&self, id: &str) -> String {
         format!("{}/{}", shell::call_id(self.step, WORK), token::encode(id))
     }
 
     /// Returns a caller: another call of the file, or the work call.
-    fn caller(&self, told: Option<&str>) -> String {
-        let calls = &self.told.evidence.tool_requests;
-        match told.filter(|id| calls.iter().any(|call| call.tool_call_id == *id)) {
-            Some(id) => self.told_call_id(id),
+    fn caller(&self, reported: Option<&str>) -> String {
+        let calls = &self.reported.evidence.tool_requests;
+        match reported.filter(|id| calls.iter().any(|call| call.tool_call_id == *id)) {
+            Some(id) => self.reported_call_id(id),
             None => shell::call_id(self.step, WORK),
         }
     }
@@ -54,9 +54,13 @@ impl FileTurn<'_> {
 /// own calls are the harness's, whatever the file reports about them. What is
 /// missing in the file is missing in the turn, and the gate refuses it.
 pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
-    let told = &turn.told.evidence;
+    let reported = &turn.reported.evidence;
     let own = shell::rows(turn.step, turn.calls);
-    let results: Vec<ResultRow> = told.tool_results.iter().map(|r| result(turn, r)).collect();
+    let results: Vec<ResultRow> = reported
+        .tool_results
+        .iter()
+        .map(|r| result(turn, r))
+        .collect();
     let of_file = results.iter().map(|row| Seen {
         call_id: &row.tool_call_id,
         result_digest: row.result_digest.as_deref().unwrap_or_default().into(),
@@ -67,18 +71,18 @@ pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
     let mut evidence = evidence_of(
         turn.step,
         &turn.step.step_id(),
-        &told.call_spec.model_ref,
+        &reported.call_spec.model_ref,
         FILE_NORMALIZER,
         turn.policies,
         &seen,
     );
-    evidence.protocol_state = told.protocol_state.clone();
-    evidence.handoff.clone_from(&told.handoff);
-    evidence.tool_requests = told
+    evidence.protocol_state = reported.protocol_state.clone();
+    evidence.handoff.clone_from(&reported.handoff);
+    evidence.tool_requests = reported
         .tool_requests
         .iter()
         .map(|row| RequestRow {
-            tool_call_id: turn.told_call_id(&row.tool_call_id),
+            tool_call_id: turn.reported_call_id(&row.tool_call_id),
             caller_id: Some(turn.caller(row.caller_id.as_deref())),
             facts: Some(Box::new(RequestFacts {
                 parent_call_id: Some(turn.caller(row.caller_id.as_deref())),
@@ -88,18 +92,18 @@ pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
         })
         .collect();
     evidence.tool_results = results;
-    evidence.tool_use = told
+    evidence.tool_use = reported
         .tool_use
         .iter()
         .map(|row| UseRow {
-            tool_call_id: turn.told_call_id(&row.tool_call_id),
+            tool_call_id: turn.reported_call_id(&row.tool_call_id),
             ..row.clone()
         })
         .collect();
     shell::add(&mut evidence, &own);
     let mut input = JoinCheckInput::new(evidence);
     let ours = shell::constraints(turn.policies, turn.calls);
-    input.constraints = turn.told.constraints.clone();
+    input.constraints = turn.reported.constraints.clone();
     input.constraints.governance_profile = ours.governance_profile;
     let truncation = &mut input.constraints.truncation_constraints;
     *truncation = truncation.take().or(ours.truncation_constraints);
@@ -111,14 +115,14 @@ fn result(turn: &FileTurn<'_>, row: &ResultRow) -> ResultRow {
     let given = row.result_digest.clone();
     let mut facts = row.facts.clone().unwrap_or_default();
     // Where the file does not say who got it, it was who asked.
-    let asked = &turn.told.evidence.tool_requests;
+    let asked = &turn.reported.evidence.tool_requests;
     let asked = asked
         .iter()
         .find(|ask| ask.tool_call_id == row.tool_call_id);
     let caller = asked.and_then(|ask| ask.caller_id.as_deref());
     facts.parent_call_id = Some(turn.caller(facts.parent_call_id.as_deref().or(caller)));
     ResultRow {
-        tool_call_id: turn.told_call_id(&row.tool_call_id),
+        tool_call_id: turn.reported_call_id(&row.tool_call_id),
         result_digest: Some(given.unwrap_or_else(|| canonical::digest(payload))),
         payload: None,
         facts: Some(facts),
@@ -136,7 +140,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// What a command may write down: of the call spec its model alone counts.
-    fn told() -> Value {
+    fn reported() -> Value {
         json!({"evidence": {
             "callSpec": {
                 "callId": "c", "modelRef": "my-agent:1", "actionMode": "json",
@@ -162,21 +166,21 @@ mod tests {
         }})
     }
 
-    fn verdict(told: &Value) -> Result<(), BTreeSet<FailureClass>> {
-        let bytes = told.to_string();
-        let told = ParsedInput::from_slice(bytes.as_bytes()).unwrap().input;
+    fn verdict(reported: &Value) -> Result<(), BTreeSet<FailureClass>> {
+        let bytes = reported.to_string();
+        let reported = ParsedInput::from_slice(bytes.as_bytes()).unwrap().input;
         let calls = [own("work"), own("verify")];
         case::verdict(&file_turn(&FileTurn {
             step: &step(),
             policies: &policies(),
-            told: &told,
+            reported: &reported,
             calls: &calls,
         }))
     }
 
     #[test]
     fn evidence_that_is_whole_may_close() {
-        assert_eq!(verdict(&told()), Ok(()));
+        assert_eq!(verdict(&reported()), Ok(()));
     }
 
     #[test]
@@ -205,21 +209,21 @@ mod tests {
             ),
         ];
         for (edit, class) in edits {
-            let mut told = told();
-            edit(&mut told["evidence"]);
-            let classes = verdict(&told).unwrap_err();
+            let mut reported = reported();
+            edit(&mut reported["evidence"]);
+            let classes = verdict(&reported).unwrap_err();
             assert!(classes.contains(&class), "{class}: {classes:?}");
         }
     }
 
     #[test]
     fn a_file_cannot_make_the_verification_up() {
-        let mut told = told();
+        let mut reported = reported();
         let id = format!("{}/verify", step().step_id());
-        told["evidence"]["toolRequests"][0]["toolCallId"] = id.clone().into();
-        told["evidence"]["toolResults"][0]["toolCallId"] = id.clone().into();
-        told["evidence"]["toolUse"][0]["toolCallId"] = id.into();
+        reported["evidence"]["toolRequests"][0]["toolCallId"] = id.clone().into();
+        reported["evidence"]["toolResults"][0]["toolCallId"] = id.clone().into();
+        reported["evidence"]["toolUse"][0]["toolCallId"] = id.into();
         // It is another call, so that nothing collides and nothing is gained.
-        assert_eq!(verdict(&told), Ok(()));
+        assert_eq!(verdict(&reported), Ok(()));
     }
 }

@@ -248,9 +248,9 @@ impl StreamFold {
             synthesized: request.synthesized,
             source,
         };
-        let told = |call: &CallRecord| call.request.is_some();
+        let is_reported = |call: &CallRecord| call.request.is_some();
         let cost = record.retained_bytes();
-        let Some(place) = self.place(source, &request.call_id, cost, told) else {
+        let Some(place) = self.place(source, &request.call_id, cost, is_reported) else {
             return;
         };
         self.tell(TransportEvent::Call, place);
@@ -276,9 +276,9 @@ impl StreamFold {
             source,
             read_at: None,
         };
-        let told = |call: &CallRecord| call.result.is_some();
+        let is_reported = |call: &CallRecord| call.result.is_some();
         let cost = record.retained_bytes() + self.unread.cost(&record.caller);
-        let Some(place) = self.place(source, &result.call_id, cost, told) else {
+        let Some(place) = self.place(source, &result.call_id, cost, is_reported) else {
             return;
         };
         self.tell(TransportEvent::Output, place);
@@ -329,11 +329,11 @@ impl StreamFold {
         source: LineSource,
         call_id: &str,
         bytes: usize,
-        told: impl Fn(&CallRecord) -> bool,
+        is_reported: impl Fn(&CallRecord) -> bool,
     ) -> Option<usize> {
         let known = self.stream.calls.get_index_of(call_id);
         let bytes = match known {
-            Some(place) if !told(&self.stream.calls[place]) => bytes,
+            Some(place) if !is_reported(&self.stream.calls[place]) => bytes,
             _ => bytes + CallRecord::COST + call_id.len(),
         };
         self.full |= self.call_bytes + bytes > MAX_CALL_BYTES;

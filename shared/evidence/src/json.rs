@@ -11,7 +11,7 @@ mod value;
 
 pub(crate) use digest::digest_of;
 pub(crate) use node::{Object, Shape};
-pub(crate) use text::{cut, said};
+pub(crate) use text::{cut, excerpt};
 
 use crate::flaw::Flaw;
 use node::Node;
@@ -180,10 +180,10 @@ impl<'a> Object<'a> {
 
     /// Returns the first bytes of what a member says.
     pub(crate) fn excerpt(&self, name: &'static str) -> Result<String, Flaw> {
-        if let Some(Node::Text(said)) = self.member(name)? {
-            return Ok(said.clone());
+        if let Some(Node::Text(text)) = self.member(name)? {
+            return Ok(text.clone());
         }
-        Ok(self.get(name)?.map(said).unwrap_or_default())
+        Ok(self.get(name)?.map(excerpt).unwrap_or_default())
     }
 }
 

@@ -17,9 +17,9 @@ fuzz_target!(|bytes: &[u8]| {
     let broken = explain(&normalized, &input.constraints);
     let check = JoinCheck::of(normalized, &input.constraints);
 
-    let told: BTreeSet<_> = broken.iter().map(|rule| rule.class).collect();
+    let explained: BTreeSet<_> = broken.iter().map(|rule| rule.class).collect();
     let judged = &check.failure_classes | &check.mutation_failure_classes;
-    assert_eq!(told, judged, "what is explained is what is refused");
+    assert_eq!(explained, judged, "what is explained is what is refused");
 
     let document = serde_json::to_vec(&input).expect("an input is JSON");
     let again = ParsedInput::from_slice(&document).expect("a document reads back");

@@ -157,14 +157,14 @@ fn read(agent: &str, bytes: &str, payload: &str) -> Result<(), Wrong> {
     }
     stream.feed(lines.end.as_bytes());
     let folded = stream.finish();
-    let told = folded.calls().len();
+    let read = folded.calls().len();
     let whole = match folded.faults().first() {
-        None => told == calls as usize,
+        None => read == calls as usize,
         // More than is kept: refused, and every call that is kept is there.
-        Some(fault) => fault.flaw == Flaw::TooManyCalls && told > 0,
+        Some(fault) => fault.flaw == Flaw::TooManyCalls && read > 0,
     };
     if !whole {
-        return Err(Wrong::because(format!("{told} of {calls} calls were read")));
+        return Err(Wrong::because(format!("{read} of {calls} calls were read")));
     }
     println!("{}", peak::of("self")?);
     Ok(())

@@ -161,14 +161,14 @@ fn astray(
             for path in &stage.outside {
                 let call = calls.write(&path.to_string_lossy(), "escaped\n");
                 voice.say(&Beat::Call(&call))?;
-                told(voice, &call, fs::write(path, "escaped\n"))?;
+                finish(voice, &call, fs::write(path, "escaped\n"))?;
             }
             Ok(())
         }
         Misbehaviour::Memory => {
             let call = calls.command("close another issue by hand");
             voice.say(&Beat::Call(&call))?;
-            told(voice, &call, close_by_hand(stage))
+            finish(voice, &call, close_by_hand(stage))
         }
         // The others tell it in one sum at the end.
         Misbehaviour::Budget if reports_use_as_it_goes(stage.agent) => {
@@ -192,13 +192,13 @@ fn astray(
         Misbehaviour::Sleepers => {
             let call = calls.command("sleepers");
             voice.say(&Beat::Call(&call))?;
-            told(voice, &call, sleepers())
+            finish(voice, &call, sleepers())
         }
         _ => Ok(()),
     }
 }
 
-fn told(voice: &mut Voice, call: &Call, done: io::Result<()>) -> io::Result<()> {
+fn finish(voice: &mut Voice, call: &Call, done: io::Result<()>) -> io::Result<()> {
     match done {
         Ok(()) => voice.say(&Beat::Done(call, End::Ok(""))),
         Err(error) => voice.say(&Beat::Done(call, End::Error(&error.to_string()))),

@@ -376,7 +376,7 @@ fn free(scratch: &Scratch, work: &str) -> Run {
 }
 
 #[test]
-fn an_unconfined_change_of_issue_memory_is_found_told_and_recorded() {
+fn an_unconfined_change_of_issue_memory_is_found_reported_and_recorded() {
     let cases = [
         (
             r#"echo '{"id":"z","title":"z","status":"closed"}' >> "$PREMATH_ISSUES_PATH""#,

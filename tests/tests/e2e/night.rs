@@ -37,7 +37,7 @@ fn events_of(ended: &Ended, name: &str) -> Vec<Value> {
 }
 
 /// The names of events, in their order, those of interest only.
-fn told(ended: &Ended, names: &[&str]) -> Vec<String> {
+fn named_events(ended: &Ended, names: &[&str]) -> Vec<String> {
     let events = ended.events();
     let names = events
         .iter()
@@ -95,7 +95,7 @@ fn a_usage_limit_parks_the_provider_and_costs_the_issue_nothing() {
     let limited = events.iter().find(|event| event["event"] == "step.ended");
     assert_eq!(limited.unwrap()["ending"], "usage_limit");
     assert_eq!(
-        told(
+        named_events(
             &ended,
             &[
                 "issue.dispatched",
@@ -165,7 +165,7 @@ until [ -e "$HOME/go" ]; do sleep 0.02; done"#;
     until(PATIENCE, fourth).expect("the provider is asked again");
     let_go(&scratch, "go");
     let ended = batch.wait().exits(0);
-    let names = told(&ended, &["issue.dispatched", "provider.resumed"]);
+    let names = named_events(&ended, &["issue.dispatched", "provider.resumed"]);
     let resumed = names.iter().position(|n| n == "provider.resumed").unwrap();
     assert_eq!(resumed, 4, "{names:?}");
     assert_eq!(names.len(), 10, "{names:?}");
@@ -250,7 +250,7 @@ fn what_fails_alike_on_three_issues_pauses_dispatch_until_one_ends_otherwise() {
     assert_eq!(opened[0]["failureClass"], "work_failed");
     assert_eq!(opened[0]["issueIds"], json!(["a", "b", "c"]));
     assert_eq!(
-        told(
+        named_events(
             &ended,
             &["issue.dispatched", "breaker.open", "breaker.closed"]
         ),
@@ -280,7 +280,10 @@ fn a_breaker_that_is_turned_off_stays_closed() {
         let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c", "d"]));
         settings(&scratch, "[breaker]\nfailures = 0\n");
         let ended = scratch.batch(work, verify).end().exits(1);
-        assert_eq!(told(&ended, &["breaker.open", "baseline.checked"]), [""; 0]);
+        assert_eq!(
+            named_events(&ended, &["breaker.open", "baseline.checked"]),
+            [""; 0]
+        );
         assert_eq!(scratch.steps().len(), 4);
     }
 }
@@ -293,7 +296,7 @@ fn a_verification_that_fails_without_any_work_pauses_dispatch() {
     let verify = r#"echo x > left.txt; case "$PREMATH_ISSUE_ID" in ''|a|b|c) exit 1;; esac"#;
     let ended = scratch.landing_batch("true", verify).end().exits(1);
     assert_eq!(
-        told(
+        named_events(
             &ended,
             &[
                 "issue.dispatched",

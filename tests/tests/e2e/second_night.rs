@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 
 /// What a batch reports about the landing target before its first step.
-fn said(ended: &Ended) -> Vec<String> {
+fn target_details(ended: &Ended) -> Vec<String> {
     let events = ended.events();
     let of_target = events
         .iter()
@@ -51,9 +51,9 @@ fn a_target_that_was_merged_follows_main() {
         "{TARGET} was created from main at {}",
         short(&scratch, "main")
     );
-    assert_eq!(said(&night(&scratch, "a")), [made]);
+    assert_eq!(target_details(&night(&scratch, "a")), [made]);
     // The work is not merged yet: there is nothing to report.
-    assert_eq!(said(&night(&scratch, "b")), [""; 0]);
+    assert_eq!(target_details(&night(&scratch, "b")), [""; 0]);
 
     git(
         &scratch,
@@ -62,7 +62,7 @@ fn a_target_that_was_merged_follows_main() {
     commit(&scratch, "day.txt");
     let tip = short(&scratch, "main");
     let follows = format!("{TARGET} follows main: 2 commits, now at {tip}");
-    assert_eq!(said(&night(&scratch, "c")), [follows]);
+    assert_eq!(target_details(&night(&scratch, "c")), [follows]);
     let day = scratch.file_on(TARGET, "src/day.txt");
     assert_eq!(day.as_deref(), Some("a person's\n"));
 
@@ -71,11 +71,11 @@ fn a_target_that_was_merged_follows_main() {
     commit(&scratch, "next.txt");
     let tip = short(&scratch, "HEAD");
     let follows = format!("{TARGET} follows HEAD: 1 commit, now at {tip}");
-    assert_eq!(said(&night(&scratch, "d")), [follows]);
+    assert_eq!(target_details(&night(&scratch, "d")), [follows]);
     let none = ["--landing", "none"];
     commit(&scratch, "last.txt");
     let run = scratch.landing_batch(OWN, "true").args(none).end().exits(0);
-    assert_eq!(said(&run), [""; 0]);
+    assert_eq!(target_details(&run), [""; 0]);
     assert_eq!(scratch.file_on(TARGET, "src/last.txt"), None);
 }
 
@@ -100,7 +100,10 @@ fn a_target_that_continued_beside_main_stays_and_is_named() {
         scratch.premath(["doctor"]).end().exits(0).stdout
     };
     assert!(doctor().contains(lacks), "{}", doctor());
-    assert_eq!(said(&night(&scratch, "b")), [format!("{TARGET} {lacks}")]);
+    assert_eq!(
+        target_details(&night(&scratch, "b")),
+        [format!("{TARGET} {lacks}")]
+    );
     assert_eq!(scratch.file_on(TARGET, "src/1"), None);
     git(&scratch, &["merge", "-q", "-m", "merged", TARGET]);
     assert!(!doctor().contains("lacks"), "{}", doctor());
@@ -130,7 +133,7 @@ echo x > src/a.txt"#;
     let held = format!(
         "{TARGET} lacks 1 commit of main, and is not updated while another batch works on it"
     );
-    assert_eq!(said(&second.end().exits(0)), [held]);
+    assert_eq!(target_details(&second.end().exits(0)), [held]);
     assert_eq!(scratch.file_on(TARGET, "src/day.txt"), None);
     fs::write(scratch.home().join("go"), "").unwrap();
     running.wait().exits(0);
@@ -152,7 +155,7 @@ fn a_target_that_is_gone_is_made_and_what_it_lacks_is_named() {
         "{TARGET} lacks earlier landed work of 1 closed issue (b); list the commits with `premath \
          doctor`"
     );
-    assert_eq!(said(&ended), [made, lost]);
+    assert_eq!(target_details(&ended), [made, lost]);
     let doctor = scratch.premath(["doctor"]).end().exits(1);
     assert!(
         doctor.stdout.contains("closed, but its commit"),

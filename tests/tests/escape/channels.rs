@@ -78,7 +78,7 @@ fn a_socket_by_a_name_of_the_kernels_is_reached_by_an_open_network(ground: &mut 
 
 /// The probe must have been there, or nothing was tried.
 fn probed(ground: &mut Ground) {
-    let is_missing = ground.said("h").contains("premath-probe: not found");
+    let is_missing = ground.output("h").contains("premath-probe: not found");
     ground.harm(is_missing, "the probe was not found by the step");
 }
 
@@ -164,7 +164,7 @@ fn a_service_of_this_machine_is_reached(ground: &mut Ground) {
     ground.nights();
     listener.set_nonblocking(true).unwrap();
     datagrams.set_nonblocking(true).unwrap();
-    let told = ground.said("h");
+    let told = ground.output("h");
     let reached: Vec<&str> = told
         .lines()
         .filter(|line| line.starts_with("reached"))
@@ -220,7 +220,7 @@ except OSError as error:
 END"#;
     ground.hostile("h", script);
     ground.nights();
-    let said = ground.said("h");
+    let said = ground.output("h");
     let sent = said.lines().any(|line| line == "sent");
     ground.harm(sent, "a step sent descriptors to the harness");
 }

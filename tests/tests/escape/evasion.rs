@@ -37,7 +37,7 @@ fn takes(ground: &mut Ground, ways: &[(&str, &str)]) {
     ground.settings(LIMITS);
     ground.nights();
     for number in 0..ways.len() {
-        let said = ground.said(&format!("h{number}"));
+        let said = ground.output(&format!("h{number}"));
         let kept: Vec<&str> = said
             .lines()
             .filter(|line| line.starts_with("kept "))
@@ -242,9 +242,9 @@ with tempfile.TemporaryFile(dir=sys.argv[1]) as file:
         .args(["-c", others, &folder]);
     let others = ground.stands_by(run);
     let is_ready = premath_tests::until(premath_tests::PATIENCE / 10, || {
-        ground.said_by(others).contains("ready").then_some(())
+        ground.output_by(others).contains("ready").then_some(())
     });
-    assert!(is_ready.is_some(), "{}", ground.said_by(others));
+    assert!(is_ready.is_some(), "{}", ground.output_by(others));
     // As long as several checks of the disk take.
     ground.hostile("h", "sleep 3");
     ground.settings(LIMITS);

@@ -27,7 +27,7 @@ for at in / /etc /usr /usr/local/bin /var /var/tmp /run /dev/shm /opt /srv; do
 done; :"#;
     ground.hostile("h", script);
     ground.night();
-    let said = ground.said("h");
+    let said = ground.output("h");
     let writable: Vec<&str> = said
         .lines()
         .filter(|line| line.starts_with("writable:"))
@@ -63,7 +63,7 @@ fn secrets_of_the_user_are_not_read(ground: &mut Ground) {
 cat "/proc/1/root$USERHOME/.netrc" "/proc/$PPID/root$USERHOME/.netrc" "/proc/$PPID/cwd/../repo/.env"; :"#;
     ground.hostile("h", script);
     ground.nights();
-    let said = ground.said("h");
+    let said = ground.output("h");
     for (number, name) in secrets.iter().enumerate() {
         let is_read = said.lines().any(|line| line == format!("SECRET-{number}"));
         ground.harm(is_read, format!("a step read {name}"));
@@ -89,7 +89,7 @@ git for-each-ref; git config --list; cat "$ROOT/.git/config"; git stash list; :"
     let script = format!("{{ {script}\n}} 2> /dev/null");
     ground.hostile("h", &script);
     ground.nights();
-    let said = ground.said("h");
+    let said = ground.output("h");
     for secret in [
         "SECRET-BRANCH",
         "SECRET-STASH",
@@ -120,7 +120,7 @@ fn variables_of_the_user_do_not_arrive(ground: &mut Ground) {
     }
     ground.hostile("h", "env; tr '\\0' '\\n' < /proc/$PPID/environ; :");
     ground.nights();
-    let said = ground.said("h");
+    let said = ground.output("h");
     for (number, name) in names.iter().enumerate() {
         let arrived = said.contains(&format!("/SECRET-{number}/"));
         ground.harm(arrived, format!("{name} arrives at a step"));
@@ -133,7 +133,7 @@ fn state_of_other_lanes_is_not_seen(ground: &mut Ground) {
 while read -r at; do head -c 1 "$at" > /dev/null 2>&1 && echo "readable: $at"; done; :"#;
     ground.hostile("h", script);
     ground.nights();
-    let said = ground.said("h");
+    let said = ground.output("h");
     let readable: Vec<&str> = said
         .lines()
         .filter(|line| line.starts_with("readable:"))
@@ -179,7 +179,7 @@ done; :"#;
     ground.hostile("h", script);
     ground.nights();
     let seen = ground
-        .said("h")
+        .output("h")
         .lines()
         .any(|line| line.starts_with("seen:"));
     ground.harm(seen, "a step sees processes of the user");

@@ -55,7 +55,7 @@ fn a_memory_hog_is_ended(ground: &mut Ground) {
     ground.hostile("h", script).may_be_cut();
     ground.settings(LIMITS);
     ground.nights();
-    let hogged = ground.said("h").lines().any(|line| line == "hogged");
+    let hogged = ground.output("h").lines().any(|line| line == "hogged");
     ground.harm(hogged, "a step took 1.4 GB of memory");
 }
 
@@ -66,7 +66,7 @@ done"#;
     ground.hostile("h", script).may_be_cut();
     ground.settings(LIMITS);
     ground.nights();
-    let said = ground.said("h");
+    let said = ground.output("h");
     let filled: Vec<&str> = said
         .lines()
         .filter(|line| line.starts_with("filled"))
@@ -104,7 +104,7 @@ fn a_flood_of_output_is_bounded(ground: &mut Ground) {
         )
         .may_be_cut();
     ground.nights();
-    let bytes = ground.said("h").len();
+    let bytes = ground.output("h").len();
     ground.harm(
         bytes > 40_000_000,
         format!("{bytes} bytes of output are kept"),
@@ -172,7 +172,7 @@ print("took", watches, terminals)
 END"#;
     ground.hostile("h", script);
     ground.nights();
-    let said = ground.said("h");
+    let said = ground.output("h");
     let took = said.lines().find_map(|line| line.strip_prefix("took "));
     let is_little = |text: &str| {
         let numbers = text.split(' ').map(|number| number.parse::<u32>());

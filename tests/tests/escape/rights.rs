@@ -38,7 +38,7 @@ find . "$TMPDIR" -type f -perm /6000 2>/dev/null | sed 's/^/made: /'
 rm -f src/a.bin src/*755*; :"#;
     ground.hostile("h", script);
     ground.nights();
-    let said = ground.said("h");
+    let said = ground.output("h");
     let made: Vec<&str> = said
         .lines()
         .filter(|line| line.starts_with("made:"))
@@ -62,7 +62,7 @@ END
 :"#;
     ground.hostile("h", script);
     ground.nights();
-    let said = ground.said("h");
+    let said = ground.output("h");
     let answered: Vec<&str> = said
         .lines()
         .filter(|line| line.starts_with("answered:"))
@@ -105,7 +105,7 @@ fn mounts_give_no_rights(ground: &mut Ground) {
 done < /proc/self/mountinfo"#;
     ground.hostile("h", script);
     ground.nights();
-    let said = ground.said("h");
+    let said = ground.output("h");
     let found: Vec<&str> = said
         .lines()
         .filter(|line| line.starts_with("with rights:") && !line.contains(": /dev/"))

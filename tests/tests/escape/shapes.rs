@@ -55,7 +55,7 @@ printf '{"schema":"%s"}' "$text" > .premath/step/evidence.json"#;
     }
     ground.nights();
     let part = "p".repeat(200);
-    let mut found = vec![("the batch says".to_owned(), ground.told().to_owned())];
+    let mut found = vec![("the batch says".to_owned(), ground.printed().to_owned())];
     for folder in ["repo/.premath", "repo/artifacts"] {
         found.extend(texts(&ground.path(folder)));
     }

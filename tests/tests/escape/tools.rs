@@ -118,14 +118,14 @@ fn the_users_server_is_not_reached(ground: &mut Ground) {
         .arg(instruction(ground));
     let server = ground.stands_by(server);
     let address = until(PATIENCE / 10, || {
-        let said = ground.said_by(server);
+        let said = ground.output_by(server);
         let at = said.find("127.0.0.1:")?;
         let rest = &said[at..];
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
         Some(rest[..end.unwrap_or(rest.len())].to_owned()).filter(|found| found.len() > 10)
     });
     let address =
-        address.unwrap_or_else(|| panic!("the server says where: {}", ground.said_by(server)));
+        address.unwrap_or_else(|| panic!("the server says where: {}", ground.output_by(server)));
     let script = format!(
         r#"token=$(cat "$ROOT/.premath/private/mcp-token"); cat > "$TMPDIR/messages" <<'END'
 {}END

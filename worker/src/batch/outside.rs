@@ -31,7 +31,7 @@ impl Batch {
             let mut row = StepRow::new(id, action::MEMORY_CHANGED, "failed", now);
             row.batch_id = Some(self.id.clone());
             row.failure_classes = vec![FailureClass::MemoryChangedOutside.as_str().to_owned()];
-            row.next_step = Some(change.told());
+            row.next_step = Some(change.describe());
             row.started_at = Some(now.into());
             if let Err(error) = self.record(&row) {
                 tracing::error!(%error, "a change of issue memory was not recorded");

@@ -56,7 +56,11 @@ impl fmt::Display for SupervisionChange {
             Self::Provider(change) => change.fmt(f),
             Self::Breaker(change) => change.fmt(f),
             Self::BudgetExceeded(spent, budget) => {
-                write!(f, "BUDGET USED UP: {}", budget.told(*spent, Duration::ZERO))
+                write!(
+                    f,
+                    "BUDGET USED UP: {}",
+                    budget.describe(*spent, Duration::ZERO)
+                )
             }
         }
     }
@@ -81,7 +85,7 @@ impl Batch {
         };
         let blamed = match (step.end, step.limit) {
             (SupervisedEnd::Closed, _) => Blame::Issue,
-            (SupervisedEnd::Cut, _) | (SupervisedEnd::Failed, Some(_)) => Blame::Nobody,
+            (SupervisedEnd::Cut, _) | (SupervisedEnd::Failed, Some(_)) => Blame::NotCounted,
             (SupervisedEnd::Failed, None) => blame(&self.settings.retry, step.failure_classes),
         };
         let result = StepResult {

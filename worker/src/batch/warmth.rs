@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_lane_is_told_whatever_became_of_the_others() {
+    fn the_last_lane_is_known_whatever_the_others_did() {
         let warmth = Warmth::default();
         warmth.expect(3);
         let [one, two, three] = [(); 3].map(|()| warmth.enter());

@@ -255,7 +255,7 @@ impl Gate {
             }
             None => Tried::Passed,
             Some(decision) => {
-                say(&self.told(&decision));
+                say(&self.describe(&decision));
                 Tried::Failed
             }
         })
@@ -281,7 +281,7 @@ impl Gate {
         decide_within(&self.settings.retry, classes, attempt, self.budget)
     }
 
-    fn told(&self, decision: &Decision) -> String {
+    fn describe(&self, decision: &Decision) -> String {
         let next = match decision.outcome {
             RetryOutcome::Retry => "to retry".to_owned(),
             RetryOutcome::Escalate(action) => action.as_str().to_owned(),

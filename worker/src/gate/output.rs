@@ -39,8 +39,8 @@ mod tests {
         let mut raw = Vec::new();
         show(&mut raw, bytes, false);
         assert_eq!(raw, bytes);
-        let mut told = Vec::new();
-        show(&mut told, bytes, true);
-        assert_eq!(told, "a\t\\u{1b}[31mred\u{fffd}\n".as_bytes());
+        let mut written = Vec::new();
+        show(&mut written, bytes, true);
+        assert_eq!(written, "a\t\\u{1b}[31mred\u{fffd}\n".as_bytes());
     }
 }

@@ -50,11 +50,11 @@ impl Lane {
         Ok(())
     }
 
-    /// Takes the lane off a step's branch, and the branch away where nothing
-    /// is on it that the target or the base does not hold.
+    /// Detaches the lane from a step's branch, and deletes the branch if the
+    /// target or the base contains all of its commits.
     pub(crate) fn leave_branch(&self, step: &SessionStep, closed: bool) {
         if step.world.is_some() {
-            self.leave_branch_abroad(step);
+            self.leave_remote_branch(step);
             return;
         }
         let landing = &self.batch.landing;

@@ -19,7 +19,7 @@ pub(crate) struct Saying<'a> {
     pub(crate) limit: Duration,
     /// What it printed, where it was an agent.
     pub(crate) stream: Option<&'a FoldedStream>,
-    pub(crate) overdue: Option<AgentTimeout>,
+    pub(crate) timeout: Option<AgentTimeout>,
     pub(crate) stdout: &'a Path,
     pub(crate) stderr: &'a Path,
 }
@@ -36,7 +36,7 @@ impl Saying<'_> {
         let how = if is_over {
             Some(format!("timed out after {limit}"))
         } else {
-            end.said()
+            end.message()
         };
         let Some(stream) = self.stream else {
             // What a command reports about an exit of its own is enough.
@@ -48,19 +48,19 @@ impl Saying<'_> {
                 (None, None) => "no output".to_owned(),
             };
         };
-        let said = AgentEnd {
+        let agent = AgentEnd {
             command: &end,
             stream,
-            overdue: self.overdue,
+            timeout: self.timeout,
         };
-        let said = said.said();
+        let message = agent.message();
         // What an agent prints is its stream, and no sentence.
         let line = last_line(&[self.stderr]);
         let how = match (how, line) {
             (Some(how), Some(line)) => Some(format!("{how}: {line}")),
-            (how, line) => how.or(line.filter(|_| said.is_none())),
+            (how, line) => how.or(line.filter(|_| message.is_none())),
         };
-        let parts: Vec<String> = said.into_iter().chain(how).collect();
+        let parts: Vec<String> = message.into_iter().chain(how).collect();
         if parts.is_empty() {
             return "no output".to_owned();
         }

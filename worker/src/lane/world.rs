@@ -157,9 +157,9 @@ impl Lane {
         });
     }
 
-    /// Goes back to where a step that was cut worked; `false` where the
-    /// worktree is not there any more.
-    pub(crate) fn go_back_abroad(&mut self, world: &StepWorld) -> Result<bool, BootError> {
+    /// Returns to the worktree in another world where a step that was cut worked;
+    /// `false` if the worktree is gone.
+    pub(crate) fn return_to_remote(&mut self, world: &StepWorld) -> Result<bool, BootError> {
         let worktree = PathBuf::from(&world.worktree);
         let Ok(there) = self.world_named(&world.name) else {
             return Ok(false);
@@ -254,9 +254,9 @@ impl Lane {
         }
     }
 
-    /// Takes the lane off a step's branch in another world, and the branch away
-    /// where nothing is on it.
-    pub(crate) fn leave_branch_abroad(&self, step: &SessionStep) {
+    /// Detaches the lane from a step's branch in another world, and deletes the
+    /// branch if the base contains all of its commits.
+    pub(crate) fn leave_remote_branch(&self, step: &SessionStep) {
         let Some(branch) = &step.base_branch else {
             return;
         };

@@ -16,7 +16,8 @@ pub struct Explanation {
     /// How commands are confined.
     pub mode: SandboxMode,
     /// The same in a sentence, with what does not work here.
-    pub told: String,
+    #[serde(rename = "told")]
+    pub description: String,
     /// The image of the mode `container`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ContainerImage>,
@@ -109,7 +110,7 @@ impl Explanation {
         });
         Self {
             mode,
-            told: settings.sandbox.choice.told(),
+            description: settings.sandbox.choice.describe(),
             image: settings.sandbox.choice.image.clone(),
             read,
             hidden: hidden

@@ -217,8 +217,8 @@ mod tests {
             let at = Path::new("/").join(name);
             show(&root.join(name), &at, &over, &mut places);
         }
-        let told = |place: &ViewEntry| format!("{} {}", place.access(), place.at().display());
-        places.iter().map(told).collect()
+        let line = |place: &ViewEntry| format!("{} {}", place.access(), place.at().display());
+        places.iter().map(line).collect()
     }
 
     #[test]

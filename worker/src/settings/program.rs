@@ -310,12 +310,12 @@ mod tests {
                 check: file.landing.check_cmd.as_deref(),
             };
             let path = format!("{}{}", folder.path().display(), self.path);
-            let said = commands.must_be_there(Some(OsStr::new(&path)));
+            let found = commands.must_be_there(Some(OsStr::new(&path)));
             commands.must_be_there(None).unwrap();
-            said.err()
+            found.err()
         }
 
-        fn said(&self) -> String {
+        fn message(&self) -> String {
             let error = self.error();
             error.map_or_else(String::new, |error| error.to_string())
         }
@@ -345,45 +345,48 @@ mod tests {
                 "h.toml:3: `codex_cmd`: program `none` of the work command",
             ),
         ] {
-            let said = TestSettings::of(text).said();
-            assert_eq!(said, format!("{place} not found on PATH"));
+            let message = TestSettings::of(text).message();
+            assert_eq!(message, format!("{place} not found on PATH"));
         }
         for program in ["no-program", "folder"] {
-            let told = TestSettings::of(&format!("[batch]\nwork_cmd = '{program}'"));
-            assert!(told.said().contains(program), "{program}");
+            let settings = TestSettings::of(&format!("[batch]\nwork_cmd = '{program}'"));
+            assert!(settings.message().contains(program), "{program}");
         }
-        let mut told = TestSettings::of("[batch]\nwork_cmd = 'there'");
-        assert_eq!(told.said(), "");
-        told.flags.work_cmd = Some("none".to_owned());
+        let mut settings = TestSettings::of("[batch]\nwork_cmd = 'there'");
+        assert_eq!(settings.message(), "");
+        settings.flags.work_cmd = Some("none".to_owned());
         assert!(
-            told.said()
+            settings
+                .message()
                 .starts_with("--work-cmd: program `none` of the work command")
         );
         // Where it is looked for is another folder in each lane.
-        told.path = ":bin";
-        assert_eq!(told.said(), "");
+        settings.path = ":bin";
+        assert_eq!(settings.message(), "");
     }
 
     #[test]
     fn a_missing_agent_is_named_with_how_to_get_it() {
-        let mut told =
+        let mut settings =
             TestSettings::of("[agent]\nuse = [\"codex\", \"gemini\"]\nfallback = [\"claude\"]");
-        told.agents = &["codex", "claude"];
+        settings.agents = &["codex", "claude"];
         assert!(
-            told.said()
+            settings
+                .message()
                 .starts_with("h.toml:2: `use`: program `gemini` of the work command")
         );
-        let hint = told.error().unwrap().hint().unwrap();
+        let hint = settings.error().unwrap().hint().unwrap();
         assert!(hint.contains("premath agents check"), "{hint}");
         assert!(hint.contains("@google/gemini-cli"), "{hint}");
-        told.agents = &["codex", "gemini"];
-        assert!(told.said().starts_with("h.toml:3: `fallback`: "));
-        told.flags.agent = Some("opencode,claude".to_owned());
+        settings.agents = &["codex", "gemini"];
+        assert!(settings.message().starts_with("h.toml:3: `fallback`: "));
+        settings.flags.agent = Some("opencode,claude".to_owned());
         assert!(
-            told.said()
+            settings
+                .message()
                 .starts_with("--agent: program `opencode` of the work command")
         );
-        told.agents = &["opencode", "claude"];
-        assert_eq!(told.said(), "");
+        settings.agents = &["opencode", "claude"];
+        assert_eq!(settings.message(), "");
     }
 }

@@ -101,7 +101,7 @@ impl Lane {
         classes
             .iter()
             .for_each(|class| trouble.fail(class.as_str()));
-        trouble.said = Some((told(&crossing), folder.clone()));
+        trouble.said = Some((describe(&crossing), folder.clone()));
         Err(trouble.into())
     }
 
@@ -140,7 +140,7 @@ fn last_witness(crossing: &Crossing, witnesses: &RefSet) -> Option<String> {
 }
 
 /// The message about a crossing that failed.
-fn told(crossing: &Crossing) -> String {
+fn describe(crossing: &Crossing) -> String {
     match &crossing.gate {
         None => {
             let detail = crossing.transport.detail.as_deref();

@@ -176,7 +176,7 @@ impl Lane {
             let classes = &mut stopping.trouble.classes;
             classes.retain(|known| known != class);
             classes.insert(0, class.to_owned());
-            stopping.used_up = Some(budget.told(spent, time));
+            stopping.used_up = Some(budget.describe(spent, time));
         }
     }
 }

@@ -39,10 +39,10 @@ impl Lane {
                 stream,
                 calls,
             }),
-            Some(ReportedCalls::File(told)) => file_turn(&FileTurn {
+            Some(ReportedCalls::File(reported)) => file_turn(&FileTurn {
                 step,
                 policies,
-                told,
+                reported,
                 calls,
             }),
         }

@@ -319,7 +319,7 @@ impl Supervisor {
     async fn flush(&mut self) -> Result<(), SupervisorError> {
         match within(self.backstop, self.send()).await {
             Some(sent) => sent,
-            None => Err(self.lost(Some(overdue()))),
+            None => Err(self.lost(Some(no_answer()))),
         }
     }
 
@@ -377,7 +377,7 @@ impl Supervisor {
         self.drain();
         match self.take_in() {
             Ok(Some(exit)) => Ok(exit),
-            Ok(None) => Err(self.lost(Some(overdue()))),
+            Ok(None) => Err(self.lost(Some(no_answer()))),
             Err(error) => Err(self.lost(Some(error))),
         }
     }
@@ -433,8 +433,8 @@ impl Supervisor {
         }
     }
 
-    /// Gives the supervisor up: kills it, if it still runs, and what it has
-    /// left behind, as it cannot.
+    /// Marks the supervisor lost: kills it, if it still runs, and what it
+    /// left behind, as it cannot do so itself.
     fn lost(&mut self, source: Option<io::Error>) -> SupervisorError {
         // What it said before its end may name the group, or end it.
         self.drain();
@@ -446,7 +446,7 @@ impl Supervisor {
         self.outstanding = false;
         self.backstop = None;
         self.lost = true;
-        self.survivors = orphans::put_down(&mut self.process, self.group.take());
+        self.survivors = orphans::terminate(&mut self.process, self.group.take());
         self.lost_because(source)
     }
 
@@ -465,7 +465,7 @@ impl Supervisor {
             return;
         }
         if orphans::is_stopped(&self.process) {
-            orphans::put_down(&mut self.process, self.group.take());
+            orphans::terminate(&mut self.process, self.group.take());
         } else {
             // One that still has a process to see off is left to it: killed, it
             // could not.
@@ -571,8 +571,8 @@ async fn within<T>(until: Option<Instant>, future: impl Future<Output = T>) -> O
     }
 }
 
-/// Says why a supervisor that was waited for without success is lost.
-fn overdue() -> io::Error {
+/// Returns the error of a supervisor that did not answer in time.
+fn no_answer() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "it does not answer")
 }
 

@@ -1,4 +1,4 @@
-//! What a lost supervisor leaves behind, and the harness that puts it down.
+//! Terminates the processes that a lost supervisor leaves behind.
 //!
 //! The harness is a child subreaper as its supervisors are: what a killed
 //! supervisor has started becomes the harness's own, and can be found. A
@@ -41,7 +41,7 @@ pub(super) const MARKER_OF_SUPERVISOR: &str = "itself";
 /// How long a process that was killed is waited for.
 const KILLED: Duration = Duration::from_secs(2);
 
-/// How long what a lost supervisor left is killed again and again.
+/// How long a sweep keeps killing what a lost supervisor left.
 const SWEEP: Duration = Duration::from_secs(5);
 
 /// How long a sweep sleeps between two looks.
@@ -52,34 +52,37 @@ const LOOK_AGAIN: Duration = Duration::from_millis(2);
 const CLEAN_LOOKS: u32 = 2;
 
 /// The supervisors of this process that were not reaped yet.
-static HOUSEHOLD: Mutex<Household> = Mutex::new(Household(BTreeMap::new()));
+static SUPERVISORS: Mutex<Supervisors> = Mutex::new(Supervisors(BTreeMap::new()));
 
+/// The supervisors by process id, each with who waits for it.
 #[derive(Debug)]
-struct Household(BTreeMap<i32, Standing>);
+struct Supervisors(BTreeMap<i32, Waiter>);
 
 /// Who waits for a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// Its lane has the handle.
-    Held,
-    /// Its lane is gone; the next scan reaps it.
-    Left,
+enum Waiter {
+    /// The lane that started it; it has the handle.
+    Lane,
+    /// The next scan, which reaps it; the lane is gone.
+    Scan,
 }
 
-fn household() -> MutexGuard<'static, Household> {
-    HOUSEHOLD.lock().unwrap_or_else(PoisonError::into_inner)
+fn supervisors() -> MutexGuard<'static, Supervisors> {
+    SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a supervisor and takes it into the household.
+/// Starts a supervisor and adds it to the supervisors of this process.
 ///
-/// As one step for those who sweep at the same time: they take a child that
-/// they do not know for an orphan.
+/// Both happen under one lock. A sweep at the same time would take a child that
+/// is not in the map for an orphan.
 pub(super) fn start(spawn: impl FnOnce() -> io::Result<Child>) -> io::Result<Child> {
     process::check_numbers()?;
     process::adopt_orphans()?;
-    let mut house = household();
+    let mut supervisors = supervisors();
     let child = spawn()?;
-    house.0.insert(raw(Pid::from_child(&child)), Standing::Held);
+    supervisors
+        .0
+        .insert(raw(Pid::from_child(&child)), Waiter::Lane);
     Ok(child)
 }
 
@@ -93,18 +96,18 @@ pub(super) fn await_end(process: &mut Child, patience: Duration) -> bool {
     false
 }
 
-/// Leaves a supervisor that takes its time to itself. It is reaped later.
+/// Stops waiting for a supervisor. The next scan after its end reaps it.
 pub(super) fn leave(process: &Child) {
-    if let Some(standing) = household().0.get_mut(&raw(Pid::from_child(process))) {
-        *standing = Standing::Left;
+    if let Some(waiter) = supervisors().0.get_mut(&raw(Pid::from_child(process))) {
+        *waiter = Waiter::Scan;
     }
 }
 
-/// Kills a supervisor that does not answer, or has ended, and everything that
-/// it left. Returns how many processes could not be ended.
+/// Kills a supervisor that does not answer, or has ended, and every process that
+/// it left. Returns how many processes could not be terminated.
 ///
 /// Takes milliseconds, and seconds at most.
-pub(super) fn put_down(process: &mut Child, group: Option<Pid>) -> u32 {
+pub(super) fn terminate(process: &mut Child, group: Option<Pid>) -> u32 {
     let pid = Pid::from_child(process);
     let lost = Lost {
         pid,
@@ -136,14 +139,15 @@ pub(super) fn is_stopped(process: &Child) -> bool {
 ///
 /// Costs one system call if there is none.
 pub(super) fn reap_inherited() {
-    let anybody = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    if !matches!(waitid(WaitId::All, anybody), Ok(Some(_))) {
+    let any_child = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    if !matches!(waitid(WaitId::All, any_child), Ok(Some(_))) {
         return;
     }
-    let mut house = household();
-    house.reap_left();
-    // Whose lane is about to reap it. Who hides behind it is found after that.
-    if house.0.keys().copied().any(is_dead) {
+    let mut supervisors = supervisors();
+    supervisors.reap_left();
+    // The lane of this supervisor is about to reap it. Ended processes behind it
+    // are found after that.
+    if supervisors.0.keys().copied().any(is_dead) {
         return;
     }
     let me = raw(getpid());
@@ -152,7 +156,7 @@ pub(super) fn reap_inherited() {
         if process.zombie
             && process.parent == me
             && process.session != session
-            && !house.0.contains_key(&raw(process.pid))
+            && !supervisors.0.contains_key(&raw(process.pid))
         {
             let _ = waitpid(Some(process.pid), WaitOptions::NOHANG);
         }
@@ -165,11 +169,11 @@ fn is_dead(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| matches!(waitid(WaitId::Pid(pid), options), Ok(Some(_))))
 }
 
-impl Household {
+impl Supervisors {
     /// Reaps supervisors whose lanes are gone.
     fn reap_left(&mut self) {
-        self.0.retain(|pid, standing| {
-            *standing == Standing::Held
+        self.0.retain(|pid, waiter| {
+            *waiter == Waiter::Lane
                 || Pid::from_raw(*pid)
                     .is_some_and(|pid| matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)))
         });
@@ -184,10 +188,10 @@ fn ended(process: &Child, patience: Duration) -> bool {
 
 /// Reaps a supervisor that has ended; false if it has not.
 fn reap(process: &mut Child) -> bool {
-    let mut house = household();
+    let mut supervisors = supervisors();
     let reaped = !matches!(process.try_wait(), Ok(None));
     if reaped {
-        house.0.remove(&raw(Pid::from_child(process)));
+        supervisors.0.remove(&raw(Pid::from_child(process)));
     }
     reaped
 }
@@ -230,21 +234,21 @@ impl Lost {
         }
     }
 
-    /// Kills everybody once; returns how many were not reaped at once, and how
-    /// many of them we may not kill.
+    /// Kills every process of the lost supervisor once; returns how many were
+    /// not reaped at once, and how many of them this process may not kill.
     fn pass(&self) -> (usize, usize) {
-        let mut house = household();
-        house.reap_left();
-        let doomed = self.doomed(&house);
+        let mut supervisors = supervisors();
+        supervisors.reap_left();
+        let orphans = self.orphans(&supervisors);
         // The group dies as one, so that it cannot outrun us by forking. A
         // member of ours in it keeps its number from being reused.
         if let Some(group) = self.group
-            && doomed.iter().any(|process| process.group == raw(group))
+            && orphans.iter().any(|process| process.group == raw(group))
         {
             let _ = kill_process_group(group, Signal::KILL);
         }
         let (mut left, mut immune) = (0, 0);
-        for process in &doomed {
+        for process in &orphans {
             // First a handle of the process with this number, then the check
             // that it is the one that was found.
             let Ok(handle) = Handle::open(process.pid) else {
@@ -266,21 +270,21 @@ impl Lost {
         (left, immune)
     }
 
-    /// Returns who belongs to the lost supervisor, parents first.
-    fn doomed(&self, house: &Household) -> Vec<Process> {
+    /// Returns the processes that belong to the lost supervisor, parents first.
+    fn orphans(&self, supervisors: &Supervisors) -> Vec<Process> {
         let me = getpid();
         let Some(session) = own_session() else {
             return Vec::new();
         };
         let mut found = HashSet::new();
         let mut spared = HashSet::new();
-        let mut doomed = Vec::new();
+        let mut orphans = Vec::new();
         for process in below(me, Process::all()) {
             let number = raw(process.pid);
             let own_child = process.parent == raw(me);
             // A child in the harness's own session belongs to another part of
             // the program, or is a supervisor that has not left it yet.
-            if house.0.contains_key(&number)
+            if supervisors.0.contains_key(&number)
                 || spared.contains(&process.parent)
                 || own_child && process.session == session
             {
@@ -297,10 +301,10 @@ impl Lost {
                 }
             {
                 found.insert(number);
-                doomed.push(process);
+                orphans.push(process);
             }
         }
-        doomed
+        orphans
     }
 
     fn mark(&self, pid: Pid) -> Mark {

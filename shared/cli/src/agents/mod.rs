@@ -108,7 +108,7 @@ impl CheckArgs {
         } else {
             !agents.iter().all(is_ready)
         };
-        let text = told(&agents);
+        let text = describe(&agents);
         Ok(Answer::new(AgentsAnswer { agents }, text).refused(failed))
     }
 
@@ -144,7 +144,7 @@ impl CheckArgs {
     }
 }
 
-fn told(agents: &[Found]) -> String {
+fn describe(agents: &[Found]) -> String {
     let mut text = String::new();
     for found in agents {
         let version = found.version.as_deref().unwrap_or("-");
@@ -165,7 +165,7 @@ fn told(agents: &[Found]) -> String {
         );
         match &found.trial {
             Some(trial) => {
-                let _ = writeln!(text, "          {}", plain(&trial.told()));
+                let _ = writeln!(text, "          {}", plain(&trial.describe()));
             }
             None if found.program.is_some() => {
                 text.push_str(

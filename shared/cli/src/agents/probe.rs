@@ -40,8 +40,8 @@ pub(super) struct Ended {
     pub(super) stderr: Vec<u8>,
     /// Its exit code, where it ended by itself.
     pub(super) code: Option<i32>,
-    /// Whether it was ended for it took too long.
-    pub(super) overdue: bool,
+    /// Whether it was ended because it took too long.
+    pub(super) timed_out: bool,
 }
 
 /// Returns a command of ours: nothing but `premath agents check` starts any
@@ -70,8 +70,8 @@ pub(super) fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
     let ended = read(child.stdout.take());
     let complained = read(child.stderr.take());
     let read = ended.recv_timeout(limit);
-    let overdue = matches!(read, Err(RecvTimeoutError::Timeout));
-    if overdue {
+    let timed_out = matches!(read, Err(RecvTimeoutError::Timeout));
+    if timed_out {
         let _ = kill_process_group(group, Signal::KILL);
     }
     let stdout = match read {
@@ -81,7 +81,7 @@ pub(super) fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
             .unwrap_or_default(),
     };
     // Its output is closed: it ends now, or is made to.
-    let is_ending = !overdue && child.try_wait()?.is_none();
+    let is_ending = !timed_out && child.try_wait()?.is_none();
     if is_ending && !Handle::open(group)?.has_ended_within(FAREWELL) {
         let _ = kill_process_group(group, Signal::KILL);
     }
@@ -93,7 +93,7 @@ pub(super) fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
         stdout,
         stderr: stderr.unwrap_or_default(),
         code: status.code(),
-        overdue,
+        timed_out,
     })
 }
 
@@ -119,7 +119,7 @@ pub(super) fn version(program: &Path, limit: Duration) -> Result<String, String>
     let mut asked = command(program);
     asked.arg("--version");
     let ended = run(asked, limit).map_err(|error| format!("cannot be started: {error}"))?;
-    if ended.overdue {
+    if ended.timed_out {
         return Err("did not end".to_owned());
     }
     let text = String::from_utf8_lossy(&ended.stdout).into_owned();

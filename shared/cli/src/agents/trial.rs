@@ -53,7 +53,7 @@ impl Trial {
         stream.feed(&ended.stdout);
         let stream = stream.finish();
         let failed = match (stream.terminal(), ended.code) {
-            _ if ended.overdue => Some(format!(
+            _ if ended.timed_out => Some(format!(
                 "it did not end within {}",
                 humantime::format_duration(limit)
             )),
@@ -70,7 +70,7 @@ impl Trial {
             (failed, _) => failed,
         };
         Ok(Self {
-            exit_code: ended.code.filter(|_| !ended.overdue),
+            exit_code: ended.code.filter(|_| !ended.timed_out),
             lines: stream.log().lines,
             calls: stream.calls().len() as u64,
             model: stream.model().map(str::to_owned),
@@ -89,7 +89,7 @@ impl Trial {
     }
 
     /// Says how it went, on a line.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         if self.lines == 0 {
             return "it printed no event".to_owned();
         }

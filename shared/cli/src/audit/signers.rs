@@ -25,7 +25,7 @@ pub(super) fn find(flag: Option<&Path>, roots: &MemoryRoots) -> Result<Signers, 
         });
     }
     if let Some(path) = configured(roots)? {
-        let key = public_half(&path).map_err(|error| CliError::Usage(said(&error)))?;
+        let key = public_half(&path).map_err(|error| CliError::Usage(message(&error)))?;
         return Ok(Signers {
             allowed: Some(AllowedSigners::only(key, "[signing] key")),
             policy: SignaturePolicy::Required,
@@ -84,11 +84,11 @@ fn configured(roots: &MemoryRoots) -> Result<Option<PathBuf>, CliError> {
     source
         .path(&roots.repository)
         .map(Some)
-        .map_err(|error| CliError::Usage(said(&error)))
+        .map_err(|error| CliError::Usage(message(&error)))
 }
 
 /// Returns an error with its cause.
-fn said(error: &dyn std::error::Error) -> String {
+fn message(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),

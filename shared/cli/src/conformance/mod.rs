@@ -106,7 +106,7 @@ impl RunArgs {
         let report = premath_conformance::run(source.files());
         let report = suite.into_iter().fold(report, SuiteReport::only);
         let document = json!({
-            "source": source.told(),
+            "source": source.describe(),
             "suite": suite,
             "passed": report.passed(),
             "count": report.outcomes.len(),
@@ -137,7 +137,7 @@ impl SlicesArgs {
             let page = page::page(&rows);
             return Ok(Answer::new(json!({"page": page}), page));
         }
-        let document = json!({"source": source.told(), "count": rows.len()});
+        let document = json!({"source": source.describe(), "count": rows.len()});
         let text = listing::slices(&rows);
         Ok(Answer::new(document, text).items(rows.iter().map(value_of)))
     }
@@ -155,7 +155,7 @@ impl DocumentsArgs {
         }
         let text = format!("wrote {} documents\n", documents.len());
         let document = json!({
-            "source": source.told(), "dir": self.dir, "count": documents.len(),
+            "source": source.describe(), "dir": self.dir, "count": documents.len(),
         });
         Ok(Answer::new(document, text))
     }

@@ -52,7 +52,7 @@ impl SuiteSource {
     }
 
     /// Returns where they are from.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match &self.folder {
             Some(folder) => folder.display().to_string(),
             None => "embedded".to_owned(),

@@ -130,7 +130,7 @@ fn lay_out(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
         ))
     });
     let answer = match unset {
-        Some([told, hint]) => answer.note(told).note(hint),
+        Some([note, hint]) => answer.note(note).note(hint),
         None => answer,
     };
     let asked = fs::canonicalize(dir).map_err(failed("find", dir))?;
@@ -164,7 +164,7 @@ fn unset(root: &Path, instruction: &str, agent: Agent, report: &Report) -> Optio
     if named {
         return None;
     }
-    let told = format!("agent not set: {CONFIG_NAME} already exists");
+    let note = format!("agent not set: {CONFIG_NAME} already exists");
     let mut hint = format!(
         "hint: set use = \"{}\" under [agent] in that file",
         agent.as_str()
@@ -178,7 +178,7 @@ fn unset(root: &Path, instruction: &str, agent: Agent, report: &Report) -> Optio
              instruction new --normalizer {AGENT_NORMALIZER}`"
         );
     }
-    Some([told, hint])
+    Some([note, hint])
 }
 
 fn text(root: &Path, report: &Report, agent: Option<Agent>, is_git: bool, is_new: bool) -> String {

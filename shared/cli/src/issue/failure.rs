@@ -89,7 +89,7 @@ impl LastFailure {
         let said = judged
             .as_ref()
             .and_then(|judged| error_message(judged, class))
-            .or_else(|| said_by_name(stderr.as_deref()?, class))
+            .or_else(|| named_line(stderr.as_deref()?, class))
             .unwrap_or_else(|| match class.parse::<FailureClass>() {
                 Ok(known) => match judged.clone().and_then(|turn| broken_at(turn, known)) {
                     Some(place) => format!("{} {place}", known.meaning()),
@@ -149,7 +149,7 @@ fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<(PathBuf, P
                 .as_array()
                 .is_some_and(|classes| classes.iter().any(|one| one.as_str() == Some(class))),
             // What the harness itself reports about a landing has no witness.
-            None => said_by_name(&stderr, class).is_some(),
+            None => named_line(&stderr, class).is_some(),
         };
         let printed = || artifact::printed(&roots.streams, &row.step_id, phase);
         failed.then(printed)?.map(|output| (output, stderr))
@@ -157,7 +157,7 @@ fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<(PathBuf, P
 }
 
 /// The last line of a command's error output that names the class.
-fn said_by_name(output: &Path, class: &str) -> Option<String> {
+fn named_line(output: &Path, class: &str) -> Option<String> {
     let bytes = artifact::read(output).ok()??;
     let text = String::from_utf8_lossy(&bytes);
     let line = text

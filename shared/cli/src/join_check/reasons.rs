@@ -14,13 +14,13 @@ pub(super) fn text(broken: &[BrokenRule], ignored: &BTreeSet<String>) -> String 
     for class in &roots {
         let _ = writeln!(text, "\n{class}  ({})", class.source());
         text.push_str(&wrapped(class.meaning(), 4));
-        let mut told: Vec<&[Breach]> = Vec::new();
+        let mut shown: Vec<&[Breach]> = Vec::new();
         for rule in broken.iter().filter(|rule| rule.class == *class) {
             // Some rules hold for the join, and again before a change.
-            if told.contains(&rule.breaches.as_slice()) {
+            if shown.contains(&rule.breaches.as_slice()) {
                 continue;
             }
-            told.push(&rule.breaches);
+            shown.push(&rule.breaches);
             text.extend(rule.breaches.iter().map(place));
             if rule.more > 0 {
                 let _ = writeln!(text, "  - and {} more", rule.more);

@@ -28,7 +28,7 @@ pub(super) struct Context {
 
 impl Context {
     /// Returns what the server does, in a line for the person who started it.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let changes = match (&self.bound, &self.instruction) {
             (Some(bound), _) => format!("bound to {bound}; follow-up issues go to its outbox"),
             (None, Some(path)) => format!("changes are authorised by {}", path.display()),

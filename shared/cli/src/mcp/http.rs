@@ -117,7 +117,7 @@ struct Served {
 impl Served {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         if !self.token.borne(request.headers()) {
-            let mut refused = said(
+            let mut refused = text_response(
                 StatusCode::UNAUTHORIZED,
                 "the bearer token is missing or wrong\n",
             );
@@ -126,13 +126,13 @@ impl Served {
             return refused;
         }
         if request.uri().path() != PATH {
-            return said(StatusCode::NOT_FOUND, "the server is at /mcp\n");
+            return text_response(StatusCode::NOT_FOUND, "the server is at /mcp\n");
         }
         if request.headers().contains_key(SESSION_ID) {
             return self.service.handle(request).await;
         }
         let Some(_opening) = self.sessions.open().await else {
-            let mut full = said(
+            let mut full = text_response(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too many clients; a client that is idle for five minutes is disconnected\n",
             );
@@ -171,7 +171,7 @@ impl Drop for Opening<'_> {
     }
 }
 
-fn said(status: StatusCode, text: &'static str) -> Response<Body> {
+fn text_response(status: StatusCode, text: &'static str) -> Response<Body> {
     let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");

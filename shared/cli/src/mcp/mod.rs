@@ -80,7 +80,7 @@ impl McpServeArgs {
             bound: BoundLease::find(self.lease.as_deref())?,
             memory: Default::default(),
         };
-        tell(&context.told());
+        tell(&context.describe());
         let server = Server::new(Arc::new(context));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

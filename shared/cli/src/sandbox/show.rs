@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 const GIB: f64 = (1_u64 << 30) as f64;
 
 pub(super) fn text(explanation: &Explanation) -> String {
-    let mut text = format!("{}\n", plain(&explanation.told));
+    let mut text = format!("{}\n", plain(&explanation.description));
     section(&mut text, "read", &explanation.read);
     section(&mut text, "read, with a private layer", &explanation.caches);
     section(&mut text, "write", &explanation.write);

@@ -71,7 +71,7 @@ impl SandboxCheck {
         match Sandbox::look(root) {
             Ok(choice) => Self {
                 mode: Some(choice.mode),
-                detail: choice.told(),
+                detail: choice.describe(),
             },
             Err(error) => Self {
                 mode: None,

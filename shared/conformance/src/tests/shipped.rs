@@ -21,7 +21,10 @@ fn shipped() -> SuiteReport {
     run(&files)
 }
 
-fn told<'a>(outcomes: &[VectorOutcome], faults: impl Iterator<Item = &'a SuiteFault>) -> String {
+fn describe<'a>(
+    outcomes: &[VectorOutcome],
+    faults: impl Iterator<Item = &'a SuiteFault>,
+) -> String {
     let mut text = String::new();
     for outcome in outcomes {
         for difference in &outcome.differences {
@@ -38,8 +41,8 @@ fn told<'a>(outcomes: &[VectorOutcome], faults: impl Iterator<Item = &'a SuiteFa
 fn every_shipped_vector_passes() {
     let report = shipped();
     let faults = report.faults.iter().filter(|f| !f.kind.is_coverage());
-    let told = told(&report.outcomes, faults);
-    assert!(told.is_empty(), "\n{told}");
+    let text = describe(&report.outcomes, faults);
+    assert!(text.is_empty(), "\n{text}");
     assert!(!report.outcomes.is_empty());
 }
 
@@ -47,7 +50,7 @@ fn every_shipped_vector_passes() {
 fn the_shipped_suite_covers_every_class_rule_and_slice() {
     let report = shipped();
     let faults = report.faults.iter().filter(|f| f.kind.is_coverage());
-    let told = told(&[], faults);
-    assert!(told.is_empty(), "\n{told}");
+    let text = describe(&[], faults);
+    assert!(text.is_empty(), "\n{text}");
     assert!(report.uncovered.is_empty());
 }

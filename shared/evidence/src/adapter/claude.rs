@@ -114,7 +114,7 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         round: message.optional_name("id")?.map(Arc::from),
     };
     if message.text("model")?.as_deref() == Some(SYNTHETIC) {
-        out(EventKind::Notice(said_in(&message)?));
+        out(EventKind::Notice(first_text(&message)?));
         return Ok(());
     }
     for block in message.objects("content")? {
@@ -143,16 +143,16 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// Returns what a message says: its text, or the first of its texts.
-fn said_in(message: &Object<'_>) -> Result<String, Flaw> {
+/// Returns the text of a message, or the first of its texts.
+fn first_text(message: &Object<'_>) -> Result<String, Flaw> {
     if message.is_text("content")? {
         return message.excerpt("content");
     }
     let texts = message
         .objects("content")?
         .filter(|block| block.has("text"));
-    let said = texts.map(|block| block.excerpt("text")).next();
-    Ok(said.transpose()?.unwrap_or_default())
+    let first = texts.map(|block| block.excerpt("text")).next();
+    Ok(first.transpose()?.unwrap_or_default())
 }
 
 fn user(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {

@@ -15,7 +15,7 @@ use crate::event::{
     Terminal, Tokens, UsageBasis,
 };
 use crate::flaw::{Flaw, MAX_OPEN};
-use crate::json::{Object, Shape, digest_of, said};
+use crate::json::{Object, Shape, digest_of, excerpt};
 use premath_kernel::json::canonical::Sum;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -79,7 +79,7 @@ impl LineReader for Codex {
             "turn.completed" => {
                 self.end_turn()?;
                 let usage = line.needed("usage")?;
-                let told = usage.has("input_tokens") || usage.has("output_tokens");
+                let has_usage = usage.has("input_tokens") || usage.has("output_tokens");
                 let tokens = Tokens {
                     input: usage.count("input_tokens")?.unwrap_or_default(),
                     cached: usage.count("cached_input_tokens")?.unwrap_or_default(),
@@ -87,7 +87,7 @@ impl LineReader for Codex {
                 };
                 out(EventKind::Usage(ReportedUsage {
                     basis: UsageBasis::RunningTotal,
-                    tokens: told.then_some(tokens),
+                    tokens: has_usage.then_some(tokens),
                     cost_nano_usd: None,
                 }));
                 out(EventKind::Terminal(Terminal::Finished {
@@ -311,9 +311,9 @@ impl<'a> Call<'a> {
     fn end(&self, item: &Object<'_>) -> Result<CallEnd, Flaw> {
         let status = item.text("status")?;
         let failed = CallEnd::failed;
-        let said_in = |name| -> Result<String, Flaw> { item.excerpt(name) };
+        let excerpt_of = |name| -> Result<String, Flaw> { item.excerpt(name) };
         match status.as_deref() {
-            Some("declined") => return Ok(failed("declined", said_in("aggregated_output")?)),
+            Some("declined") => return Ok(failed("declined", excerpt_of("aggregated_output")?)),
             Some("failed") | Some("completed") => {}
             // A search has no status: it is over when it is reported to be.
             None if &*self.tool == "web_search" => return Ok(CallEnd::Ok),
@@ -327,9 +327,9 @@ impl<'a> Call<'a> {
                 if code == 0 {
                     None
                 } else {
-                    let output = said_in("aggregated_output")?;
-                    let said = format!("exit code {code}: {output}");
-                    Some(failed("command_failed", said))
+                    let output = excerpt_of("aggregated_output")?;
+                    let message = format!("exit code {code}: {output}");
+                    Some(failed("command_failed", message))
                 }
             }
             "file_change" => None,
@@ -351,7 +351,7 @@ fn message_of(error: &RawValue) -> String {
     message
         .ok()
         .filter(|message| !message.is_empty())
-        .unwrap_or_else(|| said(error))
+        .unwrap_or_else(|| excerpt(error))
 }
 
 fn limit() -> EventKind<'static> {

@@ -233,11 +233,11 @@ fn end(line: &Object<'_>) -> Result<CallEnd, Flaw> {
     if !failed && error.is_none() {
         return Ok(CallEnd::Ok);
     }
-    let said = |name| match &error {
+    let text = |name| match &error {
         Some(error) => error.excerpt(name),
         None => Ok(String::new()),
     };
-    Ok(CallEnd::failed(&said("type")?, said("message")?))
+    Ok(CallEnd::failed(&text("type")?, text("message")?))
 }
 
 /// Returns whether a command's output is what the agent reports about one that

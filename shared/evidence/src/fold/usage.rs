@@ -43,7 +43,8 @@ pub(super) struct UsageFold {
     open: BTreeMap<Arc<str>, Tokens>,
     /// Messages of the turn that are no longer open.
     closed: Tokens,
-    told: bool,
+    /// Whether any tokens were reported.
+    is_reported: bool,
     cost: Option<u64>,
 }
 
@@ -54,7 +55,7 @@ impl UsageFold {
             tokens,
             cost_nano_usd,
         } = usage;
-        self.told |= tokens.is_some();
+        self.is_reported |= tokens.is_some();
         match (&basis, cost_nano_usd) {
             (_, None) => {}
             (UsageBasis::Step, Some(cost)) => {
@@ -93,7 +94,7 @@ impl UsageFold {
             .values()
             .fold(self.closed, |sum, one| sum.plus(*one));
         RunSpending {
-            tokens: self.told.then(|| self.settled.plus(open)),
+            tokens: self.is_reported.then(|| self.settled.plus(open)),
             cost_nano_usd: self.cost,
         }
     }

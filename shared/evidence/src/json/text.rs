@@ -7,9 +7,9 @@ use std::borrow::Cow;
 /// How many bytes of a text are kept where an excerpt does.
 const EXCERPT_BYTES: usize = 512;
 
-/// Returns the first bytes of what a value says: a text as it is, anything
+/// Returns the first bytes of a value: a text as it is, anything
 /// else as its JSON.
-pub(crate) fn said(raw: &RawValue) -> String {
+pub(crate) fn excerpt(raw: &RawValue) -> String {
     match read_text(raw) {
         Some(text) => cut(&text).to_owned(),
         None => cut(raw.get()).to_owned(),

@@ -3,7 +3,7 @@
 //! The four `.jsonl` files are written by hand, in the form in which each
 //! agent prints; every test begins with one of them or says its lines itself.
 
-#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+#![expect(clippy::unwrap_used, reason = "a test fails at its line")]
 
 #[path = "../case/mod.rs"]
 mod case;

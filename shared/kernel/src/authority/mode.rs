@@ -181,7 +181,7 @@ impl MutationMode {
     }
 
     /// Returns the mode and what it rests on, in a line for a person.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::InstructionLinked(link) => format!(
                 "mode instruction-linked: {} ({}, {})",

@@ -184,7 +184,7 @@ mod tests {
     fn a_request_beyond_its_bounds_is_refused_with_the_bound() {
         assert_eq!(request(json!({"priority": 0})).check(), Ok(()));
         let long = |length: usize| "x".repeat(length);
-        for (fields, told) in [
+        for (fields, expected) in [
             (json!({"title": " "}), "`title` must not be empty"),
             (
                 json!({"title": long(201)}),
@@ -211,7 +211,7 @@ mod tests {
                 "`priority` is -5, and must not be negative",
             ),
         ] {
-            assert_eq!(request(fields).check().unwrap_err().to_string(), told);
+            assert_eq!(request(fields).check().unwrap_err().to_string(), expected);
         }
     }
 

@@ -98,7 +98,7 @@ impl Admission {
     pub fn step_lost(&mut self, worker: &WorkerName, now: Timestamp) {
         self.desk.ended(worker, ProviderAnswer::Unknown, now);
         self.breaker
-            .ended(worker, &IssueId::default(), Blame::Nobody, now);
+            .ended(worker, &IssueId::default(), Blame::NotCounted, now);
     }
 
     /// Takes in whether the verification passes without any work.

@@ -36,8 +36,8 @@ pub enum Blame {
     Check,
     /// It failed with a class that does not blame the issue.
     Surroundings(String),
-    /// Nothing: it did not begin, or was cut by us.
-    Nobody,
+    /// Nothing: the step did not begin, or the harness ended it.
+    NotCounted,
 }
 
 /// Returns what a failed attempt's classes blame: a class for which the policy
@@ -214,7 +214,7 @@ impl Breaker {
             let class = class.clone();
             let by_baseline = class == FailureClass::StartupCheckFailed.as_str();
             let again = match &blame {
-                Blame::Nobody => return None,
+                Blame::NotCounted => return None,
                 Blame::Surroundings(again) => *again == class,
                 Blame::Check => by_baseline,
                 Blame::Issue => false,
@@ -239,7 +239,7 @@ impl Breaker {
 
     fn count(&mut self, issue_id: &IssueId, blame: Blame) {
         match blame {
-            Blame::Nobody => {}
+            Blame::NotCounted => {}
             Blame::Issue => {
                 self.issues.clear();
                 self.checks.clear();
@@ -296,7 +296,7 @@ mod tests {
             let (issue, class) = step.split_once(' ').unwrap();
             let blame = match class {
                 "ok" => Blame::Issue,
-                "-" => Blame::Nobody,
+                "-" => Blame::NotCounted,
                 "check" => Blame::Check,
                 class => Blame::Surroundings(class.into()),
             };
@@ -358,7 +358,7 @@ mod tests {
         breaker.take(&"w".into());
         assert_eq!(breaker.passage(at(311)), Passage::NoneYet);
         assert_eq!(
-            breaker.ended(&"w".into(), &"d".into(), Blame::Nobody, at(312)),
+            breaker.ended(&"w".into(), &"d".into(), Blame::NotCounted, at(312)),
             None
         );
         assert_eq!(breaker.passage(at(312)), Passage::One);
@@ -410,7 +410,7 @@ mod tests {
         end(&mut breaker, &["a check", "b check"]);
         breaker.ask(&"w".into());
         assert_eq!(
-            breaker.ended(&"w".into(), &"".into(), Blame::Nobody, at(2)),
+            breaker.ended(&"w".into(), &"".into(), Blame::NotCounted, at(2)),
             None
         );
         assert_eq!(breaker.passage(at(2)), Passage::Baseline);

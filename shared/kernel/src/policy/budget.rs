@@ -32,11 +32,11 @@ impl fmt::Display for Spent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tokens = self.tokens.map(|tokens| format!("{tokens} tokens"));
         let money = self.cost_nano_usd.map(|nano| usd(nano) + " USD");
-        let told: Vec<String> = tokens.into_iter().chain(money).collect();
-        if told.is_empty() {
+        let parts: Vec<String> = tokens.into_iter().chain(money).collect();
+        if parts.is_empty() {
             return f.write_str("nothing reported");
         }
-        f.write_str(&told.join(", "))
+        f.write_str(&parts.join(", "))
     }
 }
 
@@ -75,8 +75,8 @@ impl Budget {
         }
     }
 
-    /// Says what was used of each bound, as in `1200 of 1000 tokens, 90 s of 60 s`.
-    pub fn told(&self, spent: Spent, time: Duration) -> String {
+    /// Returns what was used of each bound, as in `1200 of 1000 tokens, 90 s of 60 s`.
+    pub fn describe(&self, spent: Spent, time: Duration) -> String {
         let mut parts = Vec::new();
         if let Some(bound) = self.tokens {
             parts.push(format!("{} of {bound} tokens", spent.tokens.unwrap_or(0)));
@@ -182,7 +182,7 @@ mod tests {
             assert_eq!(budget.is_used_up(spent, time), expected, "{spent:?}");
             let none = Budget::default();
             assert!(!none.is_used_up(spent, time));
-            assert_eq!(none.told(spent, time), "");
+            assert_eq!(none.describe(spent, time), "");
         }
         let spent = Spent {
             tokens: Some(120),
@@ -190,7 +190,7 @@ mod tests {
         };
         let time = Duration::from_secs(6);
         assert_eq!(
-            budget.told(spent, time),
+            budget.describe(spent, time),
             "120 of 100 tokens, 0.25 of 1.00 USD, 6000 ms of 60 s"
         );
         let left = budget.left(spent, time);

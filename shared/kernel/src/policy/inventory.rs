@@ -17,7 +17,8 @@ mod worktree;
 pub use found::{
     Branch, CachedImage, CheckedOut, CutStep, Findings, ForeignChange, GitLockFile, Head,
     IssueFacts, KnownFacts, LandedCommit, LandedPlace, LaneLockState, LeaseLook, LeftFile,
-    LeftKind, Loss, Mark, SalvageFolder, Stand, StepOutput, UnendedBatch, Unreadable, Worktree,
+    LeftKind, Loss, Mark, SalvageFolder, StepOutput, TargetState, UnendedBatch, Unreadable,
+    Worktree,
 };
 pub use name::{Role, marked_issue, role};
 

@@ -35,7 +35,7 @@ pub struct UsageLimit {
 impl UsageLimit {
     /// Reads what a command reported about its limit: `resets at` and a time,
     /// RFC 3339 or seconds since 1970, in the text after the class word.
-    pub fn said(text: &str) -> Self {
+    pub fn reported_in(text: &str) -> Self {
         const WORDS: &str = "resets at ";
         let at = text.find(WORDS).and_then(|at| {
             let word = text[at + WORDS.len()..].split_whitespace().next()?;
@@ -50,7 +50,7 @@ impl UsageLimit {
     pub fn named_in(stderr: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(stderr);
         let mut lines = text.lines().rev();
-        lines.find_map(|line| line.strip_prefix("usage_limit:").map(Self::said))
+        lines.find_map(|line| line.strip_prefix("usage_limit:").map(Self::reported_in))
     }
 }
 

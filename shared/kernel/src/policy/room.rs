@@ -89,8 +89,8 @@ mod tests {
             (None, Some(49), Some("49 B of memory free, 50 B needed")),
             (None, None, None),
         ] {
-            let told = rule.shortage(&Room { disk, memory });
-            assert_eq!(told.map(|short| short.to_string()).as_deref(), expected);
+            let short = rule.shortage(&Room { disk, memory });
+            assert_eq!(short.map(|short| short.to_string()).as_deref(), expected);
         }
         let none = RoomRule {
             disk: Size(0),

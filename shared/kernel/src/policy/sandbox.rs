@@ -111,7 +111,7 @@ impl ContainerImage {
     const SHOWN: usize = 12;
 
     /// Returns the image with the start of its id.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let short = self.id.get(..Self::SHOWN).unwrap_or(&self.id);
         format!("{} ({short})", self.name)
     }
@@ -130,7 +130,7 @@ pub struct SandboxChoice {
 
 impl SandboxChoice {
     /// Says in a line how commands are confined.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let what = match self.mode {
             SandboxMode::Namespaces => {
                 "commands are confined by namespaces: system, worktree and a private home are \
@@ -154,7 +154,7 @@ impl SandboxChoice {
             .map(|missing| format!(" (no {}: {})", missing.mode, missing.why))
             .collect();
         let image = self.image.as_ref();
-        let image = image.map_or_else(String::new, |image| format!("; image {}", image.told()));
+        let image = image.map_or_else(String::new, |image| format!("; image {}", image.describe()));
         format!("{what}{image}{why}")
     }
 }
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(second.mode, SandboxMode::Landlock);
         assert!(
             second
-                .told()
+                .describe()
                 .ends_with("(no namespaces: they are switched off)")
         );
     }
@@ -277,7 +277,7 @@ mod tests {
         );
         let none = choose(Some(SandboxMode::None), |_| Err(String::new())).unwrap();
         assert_eq!(none.mode, SandboxMode::None);
-        assert!(none.told().contains("as requested"));
+        assert!(none.describe().contains("as requested"));
     }
 
     #[test]
@@ -302,8 +302,8 @@ mod tests {
             name: "debian:12".to_owned(),
             id: "0123456789abcdef".repeat(4),
         });
-        let told = choice.told();
-        assert!(told.ends_with("; image debian:12 (0123456789ab)"), "{told}");
+        let text = choice.describe();
+        assert!(text.ends_with("; image debian:12 (0123456789ab)"), "{text}");
         let default = choose(None, |mode| match mode {
             SandboxMode::Container => Ok(()),
             mode => Err(format!("no {mode}")),

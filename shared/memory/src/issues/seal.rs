@@ -114,7 +114,7 @@ pub(super) struct Seal {
     /// The sum of the rows, once it was checked.
     sum: RowSum,
     /// The number of the last finding that this process reported.
-    told: Option<u64>,
+    reported: Option<u64>,
 }
 
 impl Seal {
@@ -128,7 +128,7 @@ impl Seal {
             data: data.to_path_buf(),
             record: Record::default(),
             sum: RowSum::default(),
-            told: None,
+            reported: None,
         }
     }
 
@@ -154,10 +154,10 @@ impl Seal {
                 ..Record::default()
             };
             self.sum = RowSum::of(rows());
-            self.told.get_or_insert(0);
+            self.reported.get_or_insert(0);
             return;
         };
-        self.told.get_or_insert(self.record.found);
+        self.reported.get_or_insert(self.record.found);
         let is_same = state.is_some() && self.record.file.as_ref() == state;
         if is_same && is_known {
             return;
@@ -227,7 +227,7 @@ impl Seal {
     /// Puts the rows that differ on the list.
     fn found<'a>(&mut self, rows: impl Iterator<Item = &'a IssueRow>, found_at: String) {
         let mut change = OutsideChange {
-            number: self.record.found.max(self.told.unwrap_or_default()) + 1,
+            number: self.record.found.max(self.reported.unwrap_or_default()) + 1,
             found_at: found_at.clone(),
             ..OutsideChange::default()
         };
@@ -243,7 +243,7 @@ impl Seal {
             }
             None => self.foreign.merge_unknown(&found_at),
         }
-        tracing::debug!(path = %self.data.display(), "{}", change.told());
+        tracing::debug!(path = %self.data.display(), "{}", change.describe());
         self.is_listed = false;
         self.record.foreign = self.foreign.len();
         self.record.base = None;
@@ -313,7 +313,7 @@ impl Seal {
         self.record.after = after.text();
         self.record.file = None;
         let written = self.file.write_on(self.text());
-        self.told_of(written);
+        self.log_seal_failure(written);
     }
 
     /// Says that the rows of this sum are in the file, which is in `state`.
@@ -327,26 +327,26 @@ impl Seal {
         if self.record.base.is_none() {
             let written = self.base.rewrite(rows);
             self.record.base = written.as_ref().ok().copied();
-            self.told_of(written.map(drop));
+            self.log_seal_failure(written.map(drop));
         }
         self.sum = sum;
         self.record.before = sum.text();
         self.record.after.clone_from(&self.record.before);
         self.record.file = state.cloned();
         let written = self.file.write(self.text());
-        self.told_of(written);
+        self.log_seal_failure(written);
     }
 
     /// Returns what was found since the last call, by this process or another;
     /// what was there before its first transaction is none of its business.
     pub(super) fn take_found(&mut self) -> Vec<OutsideChange> {
-        let told = self.told.unwrap_or(self.record.found);
-        if self.told.is_some() {
-            self.told = Some(self.record.found.max(told));
+        let reported = self.reported.unwrap_or(self.record.found);
+        if self.reported.is_some() {
+            self.reported = Some(self.record.found.max(reported));
         }
         let latest = self.record.latest.iter();
         latest
-            .filter(|change| change.number > told)
+            .filter(|change| change.number > reported)
             .cloned()
             .collect()
     }
@@ -355,7 +355,7 @@ impl Seal {
         serde_json::to_string(&self.record).unwrap_or_default()
     }
 
-    fn told_of(&self, written: io::Result<()>) {
+    fn log_seal_failure(&self, written: io::Result<()>) {
         if let Err(error) = written {
             // Without a seal the copy of the rows may be an old one.
             self.base.remove();

@@ -50,7 +50,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
     symlink("../../kept", scratch.at("link")).unwrap();
     symlink("gone", scratch.at("dangling")).unwrap();
     let _listener = std::os::unix::net::UnixListener::bind(scratch.at("socket")).unwrap();
-    for (name, told) in [
+    for (name, expected) in [
         ("pipe", "is a pipe"),
         ("folder", "is a folder"),
         ("zero", "is a link"),
@@ -59,7 +59,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
         ("socket", "is a socket"),
     ] {
         let error = folder.read(name, 10).unwrap_err();
-        assert!(error.to_string().contains(told), "{name}: {error}");
+        assert!(error.to_string().contains(expected), "{name}: {error}");
     }
     fs::hard_link(scratch.root.path().join("kept"), scratch.at("hard")).unwrap();
     let error = folder.read("hard", 10).unwrap_err();

@@ -18,8 +18,8 @@ use git2::{Oid, Repository};
 use holder::Holders;
 use jiff::Timestamp;
 use premath_kernel::policy::inventory::{
-    Branch, CheckedOut, Findings, Head, LandedCommit, LandedPlace, Mark, Role, Stand, Worktree,
-    marked_issue, role,
+    Branch, CheckedOut, Findings, Head, LandedCommit, LandedPlace, Mark, Role, TargetState,
+    Worktree, marked_issue, role,
 };
 use premath_kernel::policy::landing::{DEFAULT_TARGET, LandingRecord};
 use premath_memory::{LockState, landing_lock};
@@ -101,7 +101,7 @@ impl Inventory {
             locks: lock::find(self.common_folder(), targets, &worktrees),
             salvage: salvage::find(self.common_folder(), &worktrees),
             landings: self.landings(targets, closed)?,
-            stands: self.stands(targets)?,
+            target_states: self.target_states(targets)?,
             worktrees,
             landing_holder,
             ..Findings::default()
@@ -221,24 +221,24 @@ impl Inventory {
 
     /// Returns how far each target is from what the main worktree has checked
     /// out.
-    fn stands(&self, targets: &Targets) -> Result<Vec<Stand>, InventoryError> {
+    fn target_states(&self, targets: &Targets) -> Result<Vec<TargetState>, InventoryError> {
         let failed = "compare the landing target with the main worktree's HEAD";
         let Some(head) = MainHead::of(&self.git) else {
             return Ok(Vec::new());
         };
-        let mut stands = Vec::new();
+        let mut states = Vec::new();
         for (target, tip) in targets {
             let Some(tip) = tip.as_deref().and_then(|tip| Oid::from_str(tip).ok()) else {
                 continue;
             };
             let distance = head.from(&self.git, tip);
-            stands.push(Stand {
+            states.push(TargetState {
                 target: target.clone(),
                 from: head.name.clone(),
                 distance: distance.map_err(InventoryError::git(failed))?,
             });
         }
-        Ok(stands)
+        Ok(states)
     }
 
     /// Takes out of a set what a commit continues from.

@@ -35,11 +35,11 @@ impl Landing {
             }
             None => self.follow(others)?.into_iter().collect::<Vec<_>>(),
         };
-        let said = |change| TargetSync {
+        let sync = |change| TargetSync {
             target: self.target().to_owned(),
             change,
         };
-        Ok(changes.into_iter().map(said).collect())
+        Ok(changes.into_iter().map(sync).collect())
     }
 
     /// Returns the closed issues whose work a target does not have that was

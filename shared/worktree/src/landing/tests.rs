@@ -233,7 +233,7 @@ fn a_lock_that_a_killed_harness_left_on_the_target_is_broken() {
 fn a_target_never_follows_what_a_step_has_checked_out() {
     let (folder, git) = repository();
     drop(landing(folder.path(), "t").unwrap());
-    let said = || {
+    let changes = || {
         let said = landing(folder.path(), "t").unwrap().sync_target([], false);
         let said = said.unwrap();
         said.iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -243,17 +243,17 @@ fn a_target_never_follows_what_a_step_has_checked_out() {
     let next = git.find_commit(next).unwrap();
     git.branch("harness/a/1", &next, false).unwrap();
     git.set_head("refs/heads/harness/a/1").unwrap();
-    assert_eq!(said(), [""; 0]);
+    assert_eq!(changes(), [""; 0]);
     git.set_head_detached(next.id()).unwrap();
     let mut home = git
         .reference_symbolic(crate::tree::HOME, "refs/heads/main", true, "m")
         .unwrap();
-    assert_eq!(said(), [""; 0]);
+    assert_eq!(changes(), [""; 0]);
     home.delete().unwrap();
     // Another step lands now.
     let lock = premath_memory::LandingLock::try_acquire(git.path()).unwrap();
-    assert!(said()[0].starts_with("t lacks 1 commit of HEAD, and is not updated"));
+    assert!(changes()[0].starts_with("t lacks 1 commit of HEAD, and is not updated"));
     drop(lock);
-    assert!(said()[0].starts_with("t follows HEAD: 1 commit, now at "));
-    assert_eq!(said(), [""; 0]);
+    assert!(changes()[0].starts_with("t follows HEAD: 1 commit, now at "));
+    assert_eq!(changes(), [""; 0]);
 }

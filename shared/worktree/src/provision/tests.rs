@@ -196,15 +196,15 @@ fn what_is_too_many_goes_unless_it_holds_work() {
         .unwrap();
     let held = WorktreeLock::acquire(&scratch.lane(5), Duration::ZERO).unwrap();
     let fates = scratch.ready(1);
-    let said = |fate: &Fate| match fate {
+    let reason = |fate: &Fate| match fate {
         Fate::Surplus(why) => why.clone(),
         other => format!("{other:?}"),
     };
     assert_eq!(fates[0], Fate::Kept);
     assert_eq!(fates[1], Fate::Removed);
-    assert_eq!(said(&fates[2]), "it holds changes, such as b.txt");
-    assert_eq!(said(&fates[3]), "it holds commits that no branch has");
-    assert!(said(&fates[4]).contains("pid"), "{fates:?}");
+    assert_eq!(reason(&fates[2]), "it holds changes, such as b.txt");
+    assert_eq!(reason(&fates[3]), "it holds commits that no branch has");
+    assert!(reason(&fates[4]).contains("pid"), "{fates:?}");
     drop(held);
     assert_eq!(scratch.ready(1).len(), 4);
     assert!(!scratch.lane(2).exists() && !scratch.lane(5).exists());

@@ -167,15 +167,15 @@ fn the_key_of_gits_configuration_is_a_private_keys_file() {
         .unwrap()
         .open_level(git2::ConfigLevel::Local)
         .unwrap();
-    let said = |config: &Config| key_of_git(config).unwrap_err().to_string();
+    let message = |config: &Config| key_of_git(config).unwrap_err().to_string();
     use git2::Config;
-    assert!(said(&config).contains("`gpg.format` is not set; expected `ssh`"));
+    assert!(message(&config).contains("`gpg.format` is not set; expected `ssh`"));
     config.set_str("gpg.format", "ssh").unwrap();
-    assert!(said(&config).contains("`user.signingkey` is not set"));
+    assert!(message(&config).contains("`user.signingkey` is not set"));
     config
         .set_str("user.signingkey", "ssh-ed25519 AAAA")
         .unwrap();
-    assert!(said(&config).contains("in an SSH agent"));
+    assert!(message(&config).contains("in an SSH agent"));
     for text in ["/keys/id", "/keys/id.pub"] {
         config.set_str("user.signingkey", text).unwrap();
         assert_eq!(key_of_git(&config).unwrap(), Path::new("/keys/id"));

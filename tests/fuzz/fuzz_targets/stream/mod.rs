@@ -13,7 +13,7 @@ pub fn holds(agent: Agent, bytes: &[u8]) {
     let whole = fold(agent, [bytes]);
     for size in [1, 7, 64] {
         let pieces = fold(agent, bytes.chunks(size));
-        assert_eq!(told(&pieces), told(&whole), "in pieces of {size}");
+        assert_eq!(summary(&pieces), summary(&whole), "in pieces of {size}");
     }
     let calls = [own("work"), own("verify")];
     let input = evidence(&whole, &calls);
@@ -54,7 +54,7 @@ fn fold<'a>(agent: Agent, pieces: impl IntoIterator<Item = &'a [u8]>) -> FoldedS
 }
 
 /// Everything that a stream amounts to.
-fn told(stream: &FoldedStream) -> (Value, Value, String, u64, String) {
+fn summary(stream: &FoldedStream) -> (Value, Value, String, u64, String) {
     (
         stream.state_view(),
         stream.queue_reduction(),

@@ -64,7 +64,7 @@ impl Ground {
     }
 
     /// Reads what the commands of an issue's work printed.
-    pub(crate) fn said(&self, id: &str) -> String {
+    pub(crate) fn output(&self, id: &str) -> String {
         let mut said = String::new();
         for entry in fs::read_dir(self.path("repo/artifacts/streams"))
             .into_iter()
@@ -238,7 +238,7 @@ impl<'a> Checked<'a> {
         });
         if gone.is_none() {
             let left = ground.user.processes(&folder, &but);
-            let some: Vec<_> = left.iter().take(5).map(|told| short(told)).collect();
+            let some: Vec<_> = left.iter().take(5).map(|process| short(process)).collect();
             self.found(true, format!("{} processes are left: {some:?}", left.len()));
             ground.user.ends_all(&folder, &but);
         }
@@ -321,7 +321,7 @@ impl<'a> Checked<'a> {
     /// A test whose attack did not run would prove nothing.
     pub(super) fn attacks_ran(&mut self) {
         for step in &self.ground.steps {
-            let said = self.ground.said(&step.id);
+            let said = self.ground.output(&step.id);
             let has_ended = said.contains("attack: the end");
             self.found(
                 !has_ended && !step.may_be_cut,

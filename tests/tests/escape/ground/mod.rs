@@ -65,7 +65,7 @@ pub(crate) struct Ground {
     nights: usize,
     has_begun: bool,
     has_hung: bool,
-    told: String,
+    printed: String,
     findings: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ impl Ground {
             nights: 0,
             has_begun: false,
             has_hung: false,
-            told: String::new(),
+            printed: String::new(),
             findings: Vec::new(),
         };
         for name in ["outside", "home/.ssh"] {
@@ -222,7 +222,7 @@ impl Ground {
     }
 
     /// Reads what a program beside the batch printed.
-    pub(crate) fn said_by(&self, bystander: usize) -> String {
+    pub(crate) fn output_by(&self, bystander: usize) -> String {
         let running = &self.bystanders[bystander];
         format!("{}{}", running.stdout(), running.stderr())
     }
@@ -302,8 +302,8 @@ impl Ground {
     }
 
     /// Returns what the harness printed in all nights.
-    pub(crate) fn told(&self) -> &str {
-        &self.told
+    pub(crate) fn printed(&self) -> &str {
+        &self.printed
     }
 
     /// Notes harm; a test ends with all of it at once.

@@ -46,7 +46,7 @@ impl Mode {
 
     /// Returns whether the mode is to be run, and works here.
     fn is_run(self, attack: &str) -> bool {
-        let told = format!("{attack} by {}", self.name());
+        let test = format!("{attack} by {}", self.name());
         let wanted = std::env::var(WANTED).ok();
         let names = |wanted: &String| wanted.split(',').any(|name| name.trim() == self.name());
         let is_named = wanted.as_ref().is_some_and(names);
@@ -55,9 +55,9 @@ impl Mode {
         }
         match self.works() {
             Ok(()) => true,
-            Err(why) if is_named => panic!("{told}: {why}, and {WANTED} names it"),
+            Err(why) if is_named => panic!("{test}: {why}, and {WANTED} names it"),
             Err(why) => {
-                skipped(&told, why);
+                skipped(&test, why);
                 false
             }
         }
@@ -106,7 +106,7 @@ fn is_known(name: &str) -> bool {
     sandbox
         .split("\n\n")
         .next()
-        .is_some_and(|told| told.contains(name))
+        .is_some_and(|text| text.contains(name))
 }
 
 /// What Landlock leaves open, by the end of the test's name: it restricts files

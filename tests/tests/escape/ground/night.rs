@@ -54,8 +54,8 @@ impl Ground {
             running.signal(Signal::KILL);
         }
         let ended = running.wait();
-        self.told.push_str(&ended.stdout);
-        self.told.push_str(&ended.stderr);
+        self.printed.push_str(&ended.stdout);
+        self.printed.push_str(&ended.stderr);
         let number = self.nights;
         self.harm(
             over.is_none(),

@@ -92,7 +92,7 @@ impl Snapshot {
             match after.0.get(path) {
                 None => changes.push(format!("{path} is gone")),
                 Some((now, _)) if now != entry => {
-                    changes.push(format!("{path} changed{}", told(now)));
+                    changes.push(format!("{path} changed{}", describe(now)));
                 }
                 Some((_, now)) if with_permissions && now != mode => {
                     changes.push(format!("{path} has other permissions: {now:o}"));
@@ -104,7 +104,7 @@ impl Snapshot {
             .0
             .iter()
             .filter(|(path, _)| !self.0.contains_key(*path));
-        changes.extend(new.map(|(path, (now, _))| format!("{path} is new{}", told(now))));
+        changes.extend(new.map(|(path, (now, _))| format!("{path} is new{}", describe(now))));
         changes
     }
 }
@@ -126,7 +126,7 @@ fn content(path: &Path, name: &str) -> Vec<u8> {
     lines.join(&b'\n')
 }
 
-fn told(entry: &Entry) -> String {
+fn describe(entry: &Entry) -> String {
     match entry {
         Entry::File(bytes) => {
             let text = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);

@@ -42,8 +42,8 @@ impl System {
             .chain(PROGRAMS.split_whitespace())
             .collect();
         let folders = [
-            said("git", &["--exec-path"]),
-            said("python3", &["-c", STDLIB]),
+            printed_folder("git", &["--exec-path"]),
+            printed_folder("python3", &["-c", STDLIB]),
         ];
         let folders: Vec<&Path> = folders.iter().flatten().map(PathBuf::as_path).collect();
         let own = [binaries().premath.clone(), probe()];
@@ -120,7 +120,7 @@ impl System {
 const STDLIB: &str = "import sysconfig; print(sysconfig.get_paths()['stdlib'])";
 
 /// Returns the folder that a program prints.
-fn said(program: &str, arguments: &[&str]) -> Option<PathBuf> {
+fn printed_folder(program: &str, arguments: &[&str]) -> Option<PathBuf> {
     let program = program_at(program)?;
     let ended = command(program).args(arguments).output().ok()?;
     let text = String::from_utf8(ended.stdout).ok()?;

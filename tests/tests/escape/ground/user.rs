@@ -72,13 +72,13 @@ impl User {
         if let Some(id) = self.id {
             found.extend(owned(id));
         }
-        let is_spared = |told: &String| {
-            let pid = told.split(' ').next().and_then(|pid| pid.parse().ok());
+        let is_spared = |process: &String| {
+            let pid = process.split(' ').next().and_then(|pid| pid.parse().ok());
             let line = std::iter::successors(pid, |pid| parent_of(*pid));
             line.take(10)
                 .any(|pid| but.iter().any(|but| but.as_raw_nonzero().get() == pid))
         };
-        found.retain(|told| !is_spared(told));
+        found.retain(|process| !is_spared(process));
         found.sort();
         found.dedup_by(|one, other| one.split(' ').next() == other.split(' ').next());
         found
@@ -91,8 +91,8 @@ impl User {
             if found.is_empty() {
                 return;
             }
-            for told in found {
-                let pid = told.split(' ').next().and_then(|pid| pid.parse().ok());
+            for process in found {
+                let pid = process.split(' ').next().and_then(|pid| pid.parse().ok());
                 if let Some(pid) = pid.and_then(Pid::from_raw) {
                     let _ = kill_process(pid, Signal::KILL);
                 }

@@ -22,7 +22,7 @@ impl Lane {
             return Ok(None);
         };
         if let Some(world) = &step.world
-            && !self.go_back_abroad(world)?
+            && !self.return_to_remote(world)?
         {
             // Nothing of it is left to be taken up.
             return Ok(None);

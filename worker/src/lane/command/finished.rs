@@ -39,12 +39,12 @@ pub(super) struct FinishedCommand<'a> {
 
 impl FinishedCommand<'_> {
     /// Says what went wrong, on one line, for the error envelope.
-    fn said(&self) -> String {
+    fn message(&self) -> String {
         let saying = Saying {
             exit: self.exit,
             limit: self.limit,
             stream: self.watched.stream.as_ref(),
-            overdue: self.watched.overdue,
+            timeout: self.watched.timeout,
             stdout: &self.stdout,
             stderr: &self.stderr,
         };
@@ -125,7 +125,7 @@ impl Lane {
             Some(class) => CallEnd::Error {
                 class: class.clone(),
                 retryable: !retry::decide(&self.batch.settings.retry, &classes, 1).is_escalation(),
-                message: finished.said(),
+                message: finished.message(),
             },
         };
         Ok(Ran {
@@ -159,8 +159,8 @@ impl Lane {
 
     fn classes_of_command(&self, finished: &FinishedCommand<'_>) -> Vec<String> {
         let exit = finished.exit;
-        let out = witness::said(&exit.stdout, &finished.stdout);
-        let err = witness::said(&exit.stderr, &finished.stderr);
+        let out = witness::printed(&exit.stdout, &finished.stdout);
+        let err = witness::printed(&exit.stderr, &finished.stderr);
         let words = class_words(&err, &out, &|word| self.knows(word));
         classes_of(&witness::end(exit), words, finished.phase.class())
     }
@@ -172,12 +172,12 @@ impl Lane {
         finished: &FinishedCommand<'_>,
         stream: &FoldedStream,
     ) -> Vec<String> {
-        let said = witness::said(&finished.exit.stderr, &finished.stderr);
-        let words = class_words(&said, &[], &|word| self.knows(word));
+        let stderr = witness::printed(&finished.exit.stderr, &finished.stderr);
+        let words = class_words(&stderr, &[], &|word| self.knows(word));
         let end = AgentEnd {
             command: &witness::end(finished.exit),
             stream,
-            overdue: finished.watched.overdue,
+            timeout: finished.watched.timeout,
         };
         end.classes(words)
     }

@@ -27,7 +27,7 @@ impl Stop {
 /// What a watch found by the time its command was over.
 pub(super) struct Watched {
     pub(super) cut: Option<Cut>,
-    pub(super) overdue: Option<AgentTimeout>,
+    pub(super) timeout: Option<AgentTimeout>,
     /// What the agent's event stream amounts to.
     pub(super) stream: Option<FoldedStream>,
 }
@@ -41,7 +41,7 @@ pub(super) struct CommandWatch<'a> {
     pub(super) listener: Option<Listener>,
     stdout: &'a Path,
     cut: Option<Cut>,
-    overdue: Option<AgentTimeout>,
+    timeout: Option<AgentTimeout>,
 }
 
 impl<'a> CommandWatch<'a> {
@@ -58,7 +58,7 @@ impl<'a> CommandWatch<'a> {
             listener: None,
             stdout,
             cut: None,
-            overdue: None,
+            timeout: None,
         }
     }
 
@@ -86,12 +86,12 @@ impl<'a> CommandWatch<'a> {
             self.cut = Some(Cut::Superseded);
             return Ok(Some(Stop::Kill));
         }
-        if self.overdue.is_none()
+        if self.timeout.is_none()
             && let Some(listener) = &mut self.listener
         {
-            let overdue = listener.look();
-            self.overdue = overdue.map_err(|source| self.unread(source))?;
-            return Ok(self.overdue.map(|_| Stop::Terminate));
+            let timeout = listener.look();
+            self.timeout = timeout.map_err(|source| self.unread(source))?;
+            return Ok(self.timeout.map(|_| Stop::Terminate));
         }
         Ok(None)
     }
@@ -117,12 +117,12 @@ impl<'a> CommandWatch<'a> {
         // What ended by itself before the signal reached it was not cut.
         if exit.cause != ExitCause::Stopped {
             self.cut = self.cut.filter(|cut| matches!(cut, Cut::Lease(_)));
-            self.overdue = None;
+            self.timeout = None;
         }
         let stream = self.listener.take().map(Listener::finish).transpose();
         Ok(Watched {
             cut: self.cut,
-            overdue: self.overdue,
+            timeout: self.timeout,
             stream: stream.map_err(|source| self.unread(source))?,
         })
     }

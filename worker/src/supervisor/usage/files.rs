@@ -25,7 +25,7 @@ pub(super) fn now() -> Time {
 
 /// Returns the free bytes of a file system.
 pub(super) fn free(folder: &Path) -> u64 {
-    statvfs(folder).map_or(0, |told| told.f_bavail.saturating_mul(told.f_frsize))
+    statvfs(folder).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Returns the bytes that a file takes, where it changed since a moment.

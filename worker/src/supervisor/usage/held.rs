@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn tcp_sockets_are_told_from_others() {
+    fn tcp_sockets_are_distinguished_from_others() {
         let table = b"  sl  local_address rem_address   st tx_queue\n   0: 0100007F:0050 \
             00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 x\n";
         let found: Vec<_> = sockets_of(table).collect();

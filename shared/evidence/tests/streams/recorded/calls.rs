@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Calls that an agent's stream does not refer to, by script and call: nothing
 /// that reads only the stream can know about them.
-const UNTOLD: [(Agent, &str, &str, &str); 11] = [
+const UNREPORTED: [(Agent, &str, &str, &str); 11] = [
     // Codex tells neither what it refuses itself, nor its own small tools.
     (Agent::Codex, "codex-others", "1_0", "view_image"),
     (Agent::Codex, "codex-others", "2_0", "get_goal"),
@@ -36,9 +36,9 @@ struct ReadCall {
     input_digest: String,
 }
 
-fn is_told(recording: &Recording, call: &Value) -> bool {
+fn is_reported(recording: &Recording, call: &Value) -> bool {
     let id = call["id"].as_str().unwrap();
-    !UNTOLD.iter().any(|(agent, script, suffix, tool)| {
+    !UNREPORTED.iter().any(|(agent, script, suffix, tool)| {
         *agent == recording.agent
             && *script == recording.script
             && call["name"] == *tool
@@ -46,8 +46,8 @@ fn is_told(recording: &Recording, call: &Value) -> bool {
     })
 }
 
-/// Says what an agent makes of a call.
-fn told_of(agent: Agent, call: &Value) -> ReadCall {
+/// Returns a call as the stream of an agent reports it.
+fn read_of(agent: Agent, call: &Value) -> ReadCall {
     let (id, name) = (call["id"].as_str().unwrap(), call["name"].as_str().unwrap());
     let arguments = &call["arguments"];
     let (id, tool, input) = match (agent, name) {
@@ -100,7 +100,7 @@ fn quoted(command: &str) -> String {
     }
 }
 
-fn told_in(stream: &FoldedStream) -> Vec<ReadCall> {
+fn read_in(stream: &FoldedStream) -> Vec<ReadCall> {
     let calls = stream.calls().map(|call| {
         let request = call.request.as_ref().unwrap();
         ReadCall {
@@ -118,11 +118,13 @@ fn told_in(stream: &FoldedStream) -> Vec<ReadCall> {
 fn every_call_of_the_model_is_there_once_and_no_other() {
     for recording in recorded_agents().into_iter().flat_map(recordings) {
         let stream = fold(recording.agent, &recording.stream);
-        let made = recording.made().filter(|call| is_told(&recording, call));
-        let mut made: Vec<ReadCall> = made.map(|call| told_of(recording.agent, call)).collect();
+        let made = recording
+            .made()
+            .filter(|call| is_reported(&recording, call));
+        let mut made: Vec<ReadCall> = made.map(|call| read_of(recording.agent, call)).collect();
         made.sort();
         assert_eq!(
-            told_in(&stream),
+            read_in(&stream),
             made,
             "{:?} {}",
             recording.agent,
@@ -136,15 +138,15 @@ fn every_call_of_the_model_is_there_once_and_no_other() {
 
 #[test]
 fn what_is_not_reported_was_made() {
-    let untold: usize = recorded_agents()
+    let unreported: usize = recorded_agents()
         .into_iter()
         .flat_map(recordings)
         .map(|recording| {
-            let untold = |call: &&Value| !is_told(&recording, call);
-            recording.made().filter(untold).count()
+            let unreported = |call: &&Value| !is_reported(&recording, call);
+            recording.made().filter(unreported).count()
         })
         .sum();
-    assert_eq!(untold, UNTOLD.len());
+    assert_eq!(unreported, UNREPORTED.len());
 }
 
 #[test]
@@ -162,7 +164,8 @@ fn what_was_spent_is_what_the_answers_said() {
         // calls did not end.
         let seen = |answer: &&Value| {
             let calls = answer["calls"].as_array().unwrap();
-            recording.agent == Agent::Codex || calls.iter().all(|call| is_told(&recording, call))
+            recording.agent == Agent::Codex
+                || calls.iter().all(|call| is_reported(&recording, call))
         };
         let own = own.filter(seen);
         for spent in own

@@ -152,10 +152,10 @@ fn losses(of: &Lines<'_>) -> Planted {
     );
     // The number of calls in one step is not reported.
     let ends = of.places(|line| of.ends(line));
-    let told = |at: &usize| of.agent != Agent::OpenCode || of.calls_of_step(*at) == 1;
+    let has_end = |at: &usize| of.agent != Agent::OpenCode || of.calls_of_step(*at) == 1;
     lose(
         "the end of a call is lost",
-        ends.into_iter().filter(told).collect(),
+        ends.into_iter().filter(has_end).collect(),
     );
     lose(
         "the terminal event is lost",

@@ -69,7 +69,7 @@ impl BindingFault {
 
 /// Everything that keeps an instruction from authorising changes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("instruction {id} is refused: {}", told(.faults))]
+#[error("instruction {id} is refused: {}", describe(.faults))]
 pub struct BindingError {
     /// The instruction.
     pub id: String,
@@ -81,7 +81,7 @@ pub struct BindingError {
     pub faults: Vec<BindingFault>,
 }
 
-fn told(faults: &[BindingFault]) -> String {
+fn describe(faults: &[BindingFault]) -> String {
     let texts: Vec<String> = faults
         .iter()
         .map(|fault| format!("{fault} ({})", fault.class()))

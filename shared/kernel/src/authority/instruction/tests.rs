@@ -364,7 +364,7 @@ fn a_mode_binds_a_turn_to_policy_claims_normaliser_and_instruction() {
             .covers(<Discover as crate::turn::MutationKind>::CLAIM)
     );
     assert!(
-        mode.told()
+        mode.describe()
             .starts_with("mode instruction-linked: Work through")
     );
 }

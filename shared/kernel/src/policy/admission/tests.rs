@@ -83,7 +83,7 @@ fn a_parked_provider_is_probed_by_one_lane_that_has_work() {
     let (claimed, _) = pass(&mut admission, 1, &[0], 0);
     assert_eq!(claimed, [0]);
     let refused = ProviderAnswer::Refused(UsageLimit::default());
-    end(&mut admission, "w.1", refused, Blame::Nobody, 0);
+    end(&mut admission, "w.1", refused, Blame::NotCounted, 0);
     let (claimed, waiting) = pass(&mut admission, 3, &[0, 1, 2], 10);
     assert!(claimed.is_empty());
     assert_eq!(waiting.held, [true; 3]);

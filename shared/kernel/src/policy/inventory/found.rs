@@ -32,8 +32,8 @@ pub struct Findings {
     pub images: Vec<CachedImage>,
     /// Where the commits of closed issues are.
     pub landings: Vec<LandedCommit>,
-    /// How far targets are from what the main worktree has checked out.
-    pub stands: Vec<Stand>,
+    /// The distance of each target from the HEAD of the main worktree.
+    pub target_states: Vec<TargetState>,
 }
 
 /// A branch.
@@ -267,12 +267,12 @@ pub enum LandedPlace {
 
 /// The relation of a target to the main worktree's HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stand {
+pub struct TargetState {
     /// The target.
     pub target: String,
     /// A branch, or `HEAD`.
     pub from: String,
-    /// How far they are apart.
+    /// The commits that each of the two lacks.
     pub distance: Distance,
 }
 

@@ -14,7 +14,7 @@ pub(super) fn items(scene: &Scene<'_>) -> Vec<InventoryItem> {
     items.extend(foreign(scene));
     items.extend(issues(scene));
     items.extend(landings(scene));
-    items.extend(stands(scene));
+    items.extend(diverged_targets(scene));
     items
 }
 
@@ -183,11 +183,11 @@ fn landings(scene: &Scene<'_>) -> Vec<InventoryItem> {
 
 /// Targets that diverged from the main worktree's branch. One whose work was
 /// merged completely follows when a batch begins.
-fn stands(scene: &Scene<'_>) -> impl Iterator<Item = InventoryItem> {
-    let stands = scene.found.stands.iter();
-    let apart_now = stands.filter(|stand| stand.distance.course() == Course::Apart);
-    apart_now.map(|stand| {
-        let reason = apart(&stand.from, stand.distance.lacks);
-        InventoryItem::new(Kind::Target, &stand.target, Standing::Kept, reason)
+fn diverged_targets(scene: &Scene<'_>) -> impl Iterator<Item = InventoryItem> {
+    let states = scene.found.target_states.iter();
+    let apart_now = states.filter(|state| state.distance.course() == Course::Apart);
+    apart_now.map(|state| {
+        let reason = apart(&state.from, state.distance.lacks);
+        InventoryItem::new(Kind::Target, &state.target, Standing::Kept, reason)
     })
 }

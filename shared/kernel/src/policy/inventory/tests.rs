@@ -116,8 +116,8 @@ fn a_steps_branch_is_judged_by_its_issue_and_by_what_holds_its_commits() {
         let issues: Vec<_> = facts.iter().map(|facts| ("a", facts.clone())).collect();
         let found = branches(vec![step(holder)]);
         for (terms, expected) in [(terms(), plain), (with_salvage(), salvaging)] {
-            let stands = standing(&found, &known(&issues), &terms, Kind::StepBranch);
-            assert_eq!(stands, expected, "{facts:?} {holder:?} {}", terms.salvage);
+            let actual = standing(&found, &known(&issues), &terms, Kind::StepBranch);
+            assert_eq!(actual, expected, "{facts:?} {holder:?} {}", terms.salvage);
         }
     }
 }
@@ -195,8 +195,8 @@ fn a_branch_is_checked_out_unless_its_worktree_goes() {
             locked,
             ..worktree("l1")
         });
-        let stands = standing(&found, &facts, &terms(), Kind::StepBranch);
-        assert_eq!(stands, expected);
+        let actual = standing(&found, &facts, &terms(), Kind::StepBranch);
+        assert_eq!(actual, expected);
     }
 }
 
@@ -224,8 +224,8 @@ fn a_mark_goes_with_the_row_of_its_closed_issue() {
             }],
             ..Findings::default()
         };
-        let stands = standing(&found, &known(&issues), &terms(), Kind::Mark);
-        assert_eq!(stands, expected, "{facts:?} {holder:?}");
+        let actual = standing(&found, &known(&issues), &terms(), Kind::Mark);
+        assert_eq!(actual, expected, "{facts:?} {holder:?}");
     }
 }
 
@@ -334,8 +334,8 @@ fn each_state_of_a_worktree_is_distinguished() {
             worktrees: vec![state.clone()],
             ..Findings::default()
         };
-        let stands = standing(&found, &known(&[]), &terms(), Kind::Worktree);
-        assert_eq!(stands, expected, "{state:?}");
+        let actual = standing(&found, &known(&[]), &terms(), Kind::Worktree);
+        assert_eq!(actual, expected, "{state:?}");
     }
 }
 
@@ -358,8 +358,8 @@ fn a_lock_is_left_to_git_for_a_while() {
             }],
             ..Findings::default()
         };
-        let stands = standing(&found, &known(&[]), &terms(), Kind::Lock);
-        assert_eq!(stands, expected, "{at} {is_shared}");
+        let actual = standing(&found, &known(&[]), &terms(), Kind::Lock);
+        assert_eq!(actual, expected, "{at} {is_shared}");
     }
 }
 
@@ -591,8 +591,8 @@ fn an_image_goes_once_it_was_not_used_for_long() {
             images: vec![image],
             ..Findings::default()
         };
-        let stands = standing(&found, &known(&[]), &terms(), Kind::Image);
-        assert_eq!(stands, expected, "{is_used} {days}");
+        let actual = standing(&found, &known(&[]), &terms(), Kind::Image);
+        assert_eq!(actual, expected, "{is_used} {days}");
         let items = account(&found, &known(&[]), &terms());
         assert!(items.iter().all(|item| !item.is_finding()));
     }

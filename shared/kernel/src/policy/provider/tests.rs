@@ -20,18 +20,18 @@ fn desk(own: &[&str], fallback: &[&str]) -> ProviderDesk {
 fn seated(desk: &mut ProviderDesk, workers: &[&str], now: i64) -> Vec<String> {
     let names: Vec<WorkerName> = workers.iter().map(|name| (*name).into()).collect();
     let seats = desk.seats(&names.iter().collect::<Vec<_>>(), at(now));
-    let told = seats.iter().map(|seat| match seat {
+    let chosen = seats.iter().map(|seat| match seat {
         None => "waits".to_owned(),
         Some(seat) if seat.probe => format!("asks {}", seat.provider),
         Some(seat) => seat.provider.clone(),
     });
-    let told = told.collect();
+    let chosen = chosen.collect();
     for (worker, seat) in names.iter().zip(seats) {
         if let Some(seat) = seat {
             desk.take(worker, seat);
         }
     }
-    told
+    chosen
 }
 
 fn refused(resets_at: Option<i64>) -> ProviderAnswer {
@@ -228,7 +228,7 @@ fn jitter_makes_a_parking_longer_by_a_tenth_at_most() {
 
 #[test]
 fn a_reset_is_read_as_commands_write_it() {
-    let reset = |text: &str| UsageLimit::said(text).resets_at;
+    let reset = |text: &str| UsageLimit::reported_in(text).resets_at;
     let expected: Timestamp = "2026-03-05T10:00:00Z".parse().unwrap();
     for text in [
         " resets at 2026-03-05T10:00:00Z",

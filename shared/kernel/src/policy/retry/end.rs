@@ -51,8 +51,8 @@ impl CommandEnd {
         }
     }
 
-    /// Says how it ended, in a few words; none where it ended well.
-    pub fn said(&self) -> Option<String> {
+    /// Returns how the command ended, in a few words; `None` if it ended well.
+    pub fn message(&self) -> Option<String> {
         match (&self.cause, self.killed_by(), self.code) {
             (EndCause::Exceeded, ..) => {
                 Some("killed: over its limit of memory, processes or disk".to_owned())

@@ -194,10 +194,10 @@ impl<'a> Audit<'a> {
                 return;
             }
         };
-        let told = &document["joinCheck"];
+        let written = &document["joinCheck"];
         let digests = judged["witness"]["digests"].as_object();
         for (name, expected) in digests.into_iter().flatten() {
-            let found = &told["witness"]["digests"][name];
+            let found = &written["witness"]["digests"][name];
             if found != expected {
                 self.contradiction(
                     Code::TurnDigest,
@@ -209,8 +209,8 @@ impl<'a> Audit<'a> {
             }
         }
         for name in ["joinClosed", "result", "failureClasses"] {
-            if told[name] != judged[name] {
-                let (expected, found) = (shown(&judged[name]), shown(&told[name]));
+            if written[name] != judged[name] {
+                let (expected, found) = (shown(&judged[name]), shown(&written[name]));
                 self.contradiction(
                     Code::TurnVerdict,
                     format!("{place}: {name}"),

@@ -299,14 +299,14 @@ mod tests {
                 1 => changed.insert(at, with),
                 _ => changed[at] = with,
             }
-            let said = |lines: &[String]| -> Vec<String> {
+            let rows = |lines: &[String]| -> Vec<String> {
                 let lines = lines.iter().filter(|line| !line.trim().is_empty());
                 lines.cloned().collect()
             };
             // Without its last row a chain ends earlier: only an anchor
             // outside of the file tells.
             let ends_earlier = check(&changed).head() != check(&lines).head();
-            if said(&changed) != said(&lines) && !ends_earlier {
+            if rows(&changed) != rows(&lines) && !ends_earlier {
                 prop_assert!(!check(&changed).breaks.is_empty());
             }
         }

@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_record_reads_back_and_is_reported_in_a_line() {
-        for (crossing, told) in [
+        for (crossing, expected) in [
             (None, "world docs: not crossed, on b there"),
             (
                 Some(CrossingResult::Accepted),
@@ -98,7 +98,7 @@ mod tests {
             };
             let value = serde_json::to_value(&record).unwrap();
             assert_eq!(of_shape::<WorldRecord>(&value), Some(record.clone()));
-            assert_eq!(record.to_string(), told);
+            assert_eq!(record.to_string(), expected);
         }
         for other in [
             json!("docs"),

@@ -49,8 +49,7 @@ pub(super) fn each<'a>(breaches: impl Iterator<Item = Breach> + 'a) -> Breaches<
     Box::new(breaches)
 }
 
-/// Returns a text as it is instructed to a person: quoted, or that there is
-/// none.
-pub(super) fn told(text: Option<&str>) -> String {
+/// Returns a text between backticks, or `nothing` where there is none.
+pub(super) fn quoted(text: Option<&str>) -> String {
     text.map_or_else(|| "nothing".to_owned(), |text| format!("`{text}`"))
 }

@@ -1,7 +1,7 @@
 //! Who calls which tool, and calls that are made from code
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.3`).
 
-use super::breach::{Breach, Breaches, each, none, told};
+use super::breach::{Breach, Breaches, each, none, quoted};
 use super::tool::{parent, request, tools, unbound};
 use super::{Case, Rule, rule};
 use crate::json::canonical;
@@ -72,7 +72,7 @@ fn caller_not_allowed<'a>(case: &Case<'a>) -> Breaches<'a> {
         let allowed = callers.get(&row.tool_name)?;
         let caller = row.caller_id.as_deref();
         (!caller.is_some_and(|caller| allowed.contains(caller))).then(|| {
-            let found = format!("`{}` was called by {}", row.tool_name, told(caller));
+            let found = format!("`{}` was called by {}", row.tool_name, quoted(caller));
             Breach::row("toolRequests", &row.tool_call_id, found)
         })
     }))
@@ -130,7 +130,7 @@ fn parent_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
     each(orphans.map(|row| {
         let found = format!(
             "{} is code, and names no parent call",
-            told(row.caller_id.as_deref())
+            quoted(row.caller_id.as_deref())
         );
         Breach::row("toolRequests", &row.tool_call_id, found)
     }))
@@ -145,7 +145,7 @@ fn parents_disagree<'a>(case: &Case<'a>) -> Breaches<'a> {
         (asked != Some(seen)).then(|| {
             let found = format!(
                 "the result's parent call is `{seen}`, but the request's is {}",
-                told(asked)
+                quoted(asked)
             );
             Breach::row("toolResults", &row.tool_call_id, found)
         })

@@ -1,7 +1,7 @@
 //! What the next turn is rebuilt from, and what a role may see
 //! (`contracts.md` 2, `TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.5`).
 
-use super::breach::{Breach, Breaches, each, none, told, when};
+use super::breach::{Breach, Breaches, each, none, quoted, when};
 use super::{Case, Rule, rule};
 use crate::json::canonical;
 use crate::turn::constraints::ScopeConstraints;
@@ -144,7 +144,7 @@ fn scope_unbound<'a>(case: &Case<'a>) -> Breaches<'a> {
     let shown = scope(case).map(canonical::digest);
     let other = shown.filter(|shown| bound.is_some_and(|bound| bound != shown));
     each(other.into_iter().map(move |shown| {
-        let found = format!("its digest is `{shown}`, bound is {}", told(bound));
+        let found = format!("its digest is `{shown}`, bound is {}", quoted(bound));
         Breach::new("scopeConstraints", found)
     }))
 }
@@ -156,7 +156,8 @@ fn scope_of_another_role<'a>(case: &Case<'a>) -> Breaches<'a> {
         meant.is_some() && meant != role,
         "scopeConstraints.role",
         move || {
-            let name = |role: Option<OrchestrationRole>| told(role.map(OrchestrationRole::as_str));
+            let name =
+                |role: Option<OrchestrationRole>| quoted(role.map(OrchestrationRole::as_str));
             format!(
                 "the scope is for {}, the call spec's role is {}",
                 name(meant),

@@ -1,7 +1,7 @@
 //! How the turn was split up (`HARNESS-TYPESTATE 5`,
 //! `TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `8`).
 
-use super::breach::{Breach, Breaches, each, none, told, when};
+use super::breach::{Breach, Breaches, each, none, quoted, when};
 use super::{Case, Rule, rule};
 use crate::turn::constraints::DecompositionConstraints;
 use crate::turn::constraints::text;
@@ -105,7 +105,7 @@ fn trigger_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
         !improved,
         "decompositionConstraints.trigger",
         move || match &block.trigger {
-            None => told(None),
+            None => quoted(None),
             Some(trigger) => format!(
                 "`{}` measured {} over a baseline of {}",
                 trigger.metric, trigger.measured, trigger.baseline

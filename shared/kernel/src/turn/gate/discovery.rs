@@ -1,7 +1,7 @@
 //! Tools that are searched for, and how they are used
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.2`).
 
-use super::breach::{Breach, Breaches, each, none, told};
+use super::breach::{Breach, Breaches, each, none, quoted};
 use super::tool::{tools, unbound};
 use super::{Case, Rule, rule};
 use crate::json::canonical;
@@ -88,8 +88,11 @@ fn search_mismatch<'a>(case: &Case<'a>) -> Breaches<'a> {
         let search = search(row)?;
         let found = if search.catalog_digest.is_some() && search.catalog_digest.as_deref() != bound
         {
-            let searched = told(search.catalog_digest.as_deref());
-            format!("searched {searched}, the bound catalog is {}", told(bound))
+            let searched = quoted(search.catalog_digest.as_deref());
+            format!(
+                "searched {searched}, the bound catalog is {}",
+                quoted(bound)
+            )
         } else if shows(search)
             && canonical::digest(&search.result_tool_names) != search.result_set_digest
         {

@@ -1,7 +1,7 @@
 //! The governance claim, guardrails, tracing and risk
 //! (`HARNESS-TYPESTATE 8`, `TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.5`).
 
-use super::breach::{Breach, Breaches, each, none, told, when};
+use super::breach::{Breach, Breaches, each, none, quoted, when};
 use super::{Case, Rule, rule};
 use crate::turn::constraints::text;
 use crate::turn::constraints::{GovernanceProfile, TraceConstraints};
@@ -100,9 +100,9 @@ fn claim_invalid<'a>(case: &Case<'a>) -> Breaches<'a> {
     let profile = case.constraints.governance_profile.as_ref();
     let claim = profile.filter(|profile| !profile.claim_is_known());
     each(
-        claim
-            .into_iter()
-            .map(|profile| Breach::new("governanceProfile.claimId", told(text(&profile.claim_id)))),
+        claim.into_iter().map(|profile| {
+            Breach::new("governanceProfile.claimId", quoted(text(&profile.claim_id)))
+        }),
     )
 }
 
@@ -158,7 +158,7 @@ fn stages_unshown<'a>(case: &Case<'a>) -> Breaches<'a> {
     when(
         bound.is_some() && case.turn.facts.guardrails.is_empty(),
         "facts.guardrails",
-        move || format!("nothing, and the call spec binds {}", told(bound)),
+        move || format!("nothing, and the call spec binds {}", quoted(bound)),
     )
 }
 
@@ -193,7 +193,7 @@ fn trace_mode_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
     when(
         !listed || *zero_data_retention && kept,
         "callSpec.observabilityMode",
-        move || told(mode.map(ObservabilityMode::as_str)),
+        move || quoted(mode.map(ObservabilityMode::as_str)),
     )
 }
 
@@ -221,7 +221,7 @@ fn processor_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
     let missing = case.turn.facts.trace.as_ref().is_some_and(|trace| {
         trace.mode == ObservabilityMode::InternalProcessor && trace.processor_ref.is_none()
     });
-    when(missing, "facts.trace.processorRef", || told(None))
+    when(missing, "facts.trace.processorRef", || quoted(None))
 }
 
 fn profile_missing<'a>(case: &Case<'a>) -> Breaches<'a> {

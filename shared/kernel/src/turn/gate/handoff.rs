@@ -1,7 +1,7 @@
 //! A transfer to another agent (`HARNESS-TYPESTATE 5`,
 //! `TOOL-CALLING-HARNESS-TYPESTATE 4.5`, `4.6`).
 
-use super::breach::{Breach, Breaches, each, none, told, when};
+use super::breach::{Breach, Breaches, each, none, quoted, when};
 use super::mutation::texts;
 use super::{Case, Rule, rule};
 use crate::turn::constraints::HandoffConstraints;
@@ -99,7 +99,7 @@ fn target_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
     let target = packet(case).map(|packet| packet.target.as_str());
     let mut allowed = texts(&block.allowed_targets).peekable();
     let refused = allowed.peek().is_some() && !allowed.any(|allowed| target == Some(allowed));
-    when(refused, "handoff.target", move || told(target))
+    when(refused, "handoff.target", move || quoted(target))
 }
 
 fn role_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
@@ -110,7 +110,7 @@ fn role_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
     when(
         refused && packet(case).is_some(),
         "callSpec.orchestrationRole",
-        move || told(role.map(OrchestrationRole::as_str)),
+        move || quoted(role.map(OrchestrationRole::as_str)),
     )
 }
 
@@ -120,7 +120,7 @@ fn contract_is_another<'a>(case: &Case<'a>) -> Breaches<'a> {
     when(
         shown.is_some() && shown != bound,
         "handoffConstraints.contractDigest",
-        move || format!("{}, bound is {}", told(shown), told(bound)),
+        move || format!("{}, bound is {}", quoted(shown), quoted(bound)),
     )
 }
 
@@ -130,7 +130,7 @@ fn return_path_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
     when(
         required && path.is_none(),
         "handoff.returnPathRef",
-        move || told(path),
+        move || quoted(path),
     )
 }
 
@@ -139,7 +139,7 @@ fn handoff_unconstrained<'a>(case: &Case<'a>) -> Breaches<'a> {
     when(
         target.is_some() && block(case).is_none(),
         "handoffConstraints",
-        move || format!("nothing, and the handoff goes to {}", told(target)),
+        move || format!("nothing, and the handoff goes to {}", quoted(target)),
     )
 }
 

@@ -1,7 +1,7 @@
 //! Use evidence, witness linkage and authority (`HARNESS-TYPESTATE 6`,
 //! `contracts.md` 2, 8, `TOOL-CALLING-HARNESS-TYPESTATE 4.4`, `4.6`).
 
-use super::breach::{Breach, Breaches, each, none, told, when};
+use super::breach::{Breach, Breaches, each, none, quoted, when};
 use super::{Case, Rule, Step, rule};
 use crate::authority::claim::ClaimSet;
 use crate::turn::constraints::{MutationConstraints, text};
@@ -96,7 +96,7 @@ fn use_speaks_of_another_result<'a>(case: &Case<'a>) -> Breaches<'a> {
         let place = results.binary_search_by(|result| result.tool_call_id.cmp(&row.tool_call_id));
         let given = results.get(place.ok()?)?.result_digest.as_deref();
         (given != Some(used)).then(|| {
-            let found = format!("refers to `{used}`, the result is {}", told(given));
+            let found = format!("refers to `{used}`, the result is {}", quoted(given));
             Breach::row("toolUse", &row.tool_call_id, found)
         })
     }))

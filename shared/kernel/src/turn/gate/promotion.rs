@@ -1,7 +1,7 @@
 //! Gates before a policy, or the agent itself, changes
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.6`, `8`).
 
-use super::breach::{Breach, Breaches, each, none, told, when};
+use super::breach::{Breach, Breaches, each, none, quoted, when};
 use super::{Case, Rule, rule};
 use crate::turn::constraints::{
     Counts, EvalConstraints, RedTeamConstraints, SelfEvolutionConstraints,
@@ -227,7 +227,7 @@ fn eval_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
     when(
         asked && evaluation(case).is_none(),
         "evalConstraints",
-        || told(None),
+        || quoted(None),
     )
 }
 
@@ -237,8 +237,8 @@ fn workload_unmeasured<'a>(case: &Case<'a>) -> Breaches<'a> {
     }
     let profile = case.turn.call_spec.eval_profile_ref.is_none();
     let cost = evaluation(case).is_some_and(|block| block.token_cost.is_none());
-    let profile = profile.then(|| Breach::new("callSpec.evalProfileRef", told(None)));
-    let cost = cost.then(|| Breach::new("evalConstraints.tokenCost", told(None)));
+    let profile = profile.then(|| Breach::new("callSpec.evalProfileRef", quoted(None)));
+    let cost = cost.then(|| Breach::new("evalConstraints.tokenCost", quoted(None)));
     each(profile.into_iter().chain(cost))
 }
 
@@ -258,7 +258,7 @@ fn lineage_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
         ),
     ];
     let missing = parts.into_iter().filter(|(_, part)| part.is_none());
-    each(missing.map(|(at, _)| Breach::new(at, told(None))))
+    each(missing.map(|(at, _)| Breach::new(at, quoted(None))))
 }
 
 fn probes_too_few<'a>(case: &Case<'a>) -> Breaches<'a> {
@@ -343,7 +343,7 @@ fn evolves_without<'a>(
 ) -> Breaches<'a> {
     let block = case.constraints.self_evolution_constraints.as_ref();
     let missing = block.is_some_and(|block| block.proposed && part(block).is_none());
-    when(missing, at, || told(None))
+    when(missing, at, || quoted(None))
 }
 
 /// A shown gate is under the bound policy, where one is bound.
@@ -353,11 +353,9 @@ fn policy_is_another<'a>(
     bound: Option<&'a str>,
 ) -> Breaches<'a> {
     let other = shown.filter(|shown| bound.is_some() && *shown != bound);
-    each(
-        other.into_iter().map(move |shown| {
-            Breach::new(at, format!("{}, bound is {}", told(shown), told(bound)))
-        }),
-    )
+    each(other.into_iter().map(move |shown| {
+        Breach::new(at, format!("{}, bound is {}", quoted(shown), quoted(bound)))
+    }))
 }
 
 fn target(case: &Case<'_>) -> Option<MutationTarget> {

@@ -1,7 +1,7 @@
 //! Why the turn stopped, and whether the loop may continue (`HARNESS-TYPESTATE
 //! 5`, `TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.5`).
 
-use super::breach::{Breach, Breaches, each, told, when};
+use super::breach::{Breach, Breaches, each, quoted, when};
 use super::{Case, Rule, rule};
 use crate::turn::evidence::{Policy, ProtocolStatePolicy, StopPolicy};
 use crate::turn::word::{Checkpoint, StopReason, Word};
@@ -130,7 +130,7 @@ fn checkpoint<'a>(case: &Case<'a>, asked: Checkpoint) -> Breaches<'a> {
     let asks = stop_policy(case).is_some_and(|policy| policy.checkpoint == asked);
     let looked = case.turn.facts.checkpoint_ref.as_deref();
     when(asks && looked.is_none(), "facts.checkpointRef", move || {
-        told(looked)
+        quoted(looked)
     })
 }
 

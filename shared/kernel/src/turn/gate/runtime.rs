@@ -1,7 +1,7 @@
 //! Where commands ran, what wrote files, and what a compaction left
 //! (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`, `4.3`).
 
-use super::breach::{Breach, Breaches, each, none, told};
+use super::breach::{Breach, Breaches, each, none, quoted};
 use super::{Case, Rule, rule};
 use crate::turn::evidence::{BoundaryPolicy, Policy, ShellEvidence};
 use crate::turn::normal::NormalResult;
@@ -139,7 +139,7 @@ fn written_off_surface<'a>(case: &Case<'a>) -> Breaches<'a> {
         let tool = case_tool(turn, row);
         let admitted = tool.is_some_and(|tool| policy.edit_surfaces.contains(tool));
         (!admitted).then(|| {
-            let found = format!("`{}` was written by {}", write.path, told(tool));
+            let found = format!("`{}` was written by {}", write.path, quoted(tool));
             Breach::row("toolResults", &row.tool_call_id, found)
         })
     }))
@@ -153,7 +153,7 @@ fn compaction_unbound<'a>(case: &Case<'a>) -> Breaches<'a> {
         let found = format!(
             "done under `{}`, bound is {}",
             done.policy_digest,
-            told(bound)
+            quoted(bound)
         );
         Breach::new("facts.compaction.policyDigest", found)
     }))

@@ -1,7 +1,7 @@
 //! Requests, results and uses, and which tools may be called
 //! (`HARNESS-TYPESTATE 5`, `7`; `TOOL-CALLING-HARNESS-TYPESTATE 4.1`–`4.5`).
 
-use super::breach::{Breach, Breaches, each, none, told, when};
+use super::breach::{Breach, Breaches, each, none, quoted, when};
 use super::{Case, Rule, rule};
 use crate::turn::constraints::ToolConstraints;
 use crate::turn::evidence::{ParallelPolicy, Policy, RequestRow, ToolPolicy};
@@ -205,7 +205,7 @@ fn schema_is_another<'a>(case: &Case<'a>) -> Breaches<'a> {
         let pinned = tool.schema_digest.as_deref()?;
         let checked = row.schema_digest.as_deref();
         (checked != Some(pinned)).then(|| {
-            let found = format!("checked against {}, pinned is `{pinned}`", told(checked));
+            let found = format!("checked against {}, pinned is `{pinned}`", quoted(checked));
             Breach::row("toolRequests", &row.tool_call_id, found)
         })
     }))
@@ -291,7 +291,7 @@ pub(super) fn unbound(at: &str, shown: String, bound: &Option<String>) -> Option
     (bound != Some(shown.as_str())).then(|| {
         Breach::new(
             at,
-            format!("its digest is `{shown}`, bound is {}", told(bound)),
+            format!("its digest is `{shown}`, bound is {}", quoted(bound)),
         )
     })
 }

@@ -13,8 +13,8 @@ fn found(rule: &str, input: Value) -> (Vec<String>, usize) {
     let Some(rule) = broken.into_iter().find(|broken| broken.rule == rule) else {
         panic!("nothing breaks {rule}");
     };
-    let told = |breach: &crate::turn::Breach| format!("{}: {}", breach.at, breach.found);
-    (rule.breaches.iter().map(told).collect(), rule.more)
+    let text = |breach: &crate::turn::Breach| format!("{}: {}", breach.at, breach.found);
+    (rule.breaches.iter().map(text).collect(), rule.more)
 }
 
 /// A turn in json mode, so many calls of which are in one action.

@@ -45,7 +45,7 @@ impl OutsideChange {
     }
 
     /// Says in a line what was found.
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         if self.issues.is_empty() {
             return "issue store changed outside a transaction; the rows cannot be determined"
                 .to_owned();

@@ -67,9 +67,9 @@ fn a_lease_authority_for_one_operation_grants_no_other() {
         .unwrap_err();
     assert_eq!(refused.class(), class);
     let claim = of(LeaseOperation::Claim);
-    let said = |row: &IssueRow| row.value()["instructed_change"]["change"].clone();
+    let change = |row: &IssueRow| row.value()["instructed_change"]["change"].clone();
     let claimed = memory.claim(&claim, &"x-0000".into(), wish("a")).unwrap();
-    assert_eq!(said(&claimed.row), "issue_claim");
+    assert_eq!(change(&claimed.row), "issue_claim");
     let key = LeaseKey::default;
     let term = Term::Ttl(TTL_DEFAULT);
     let refused = memory
@@ -81,12 +81,12 @@ fn a_lease_authority_for_one_operation_grants_no_other() {
         .unwrap_err();
     assert_eq!(refused.class(), class);
     let renewed = memory.renew(&renew, &"x-0000".into(), key(), term).unwrap();
-    assert_eq!(said(&renewed), "issue_lease_renew");
+    assert_eq!(change(&renewed), "issue_lease_renew");
     let release = of(LeaseOperation::Release);
     let released = memory
         .release(&release, &"x-0000".into(), key(), None)
         .unwrap();
-    assert_eq!(said(&released), "issue_lease_release");
+    assert_eq!(change(&released), "issue_lease_release");
 }
 
 #[test]

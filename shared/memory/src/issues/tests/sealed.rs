@@ -56,7 +56,7 @@ fn a_row_that_was_appended_is_found_at_the_next_transaction_and_named_once() {
     assert_eq!(changes[0].issues, ["new", "x-0001"]);
     assert!(
         changes[0]
-            .told()
+            .describe()
             .contains("1 added, 1 changed, 0 removed (new, x-0001)")
     );
     claim_one(&memory, "c").unwrap();

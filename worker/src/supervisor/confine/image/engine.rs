@@ -16,7 +16,7 @@ const PROGRAMS: [&str; 2] = ["podman", "docker"];
 /// The most bytes of an answer.
 const ANSWER_MAX: u64 = 16 << 20;
 /// The most bytes that are kept of what a program says about a failure.
-const SAID_MAX: u64 = 64 << 10;
+const STDERR_MAX: u64 = 64 << 10;
 /// What is printed in the place of messages that a person has seen.
 const SEEN: &str = "its messages are above";
 /// The digits of an image id (SHA-256).
@@ -108,7 +108,7 @@ impl Engine {
         let arguments = ["image", "inspect", image];
         let text = self.answer(&arguments)?;
         read(&text).map_err(|detail| EngineError::Answer {
-            command: self.told(&arguments),
+            command: self.command_line(&arguments),
             detail,
         })
     }
@@ -140,8 +140,8 @@ impl Engine {
         let ended = running.end(unpacked.is_err());
         match (unpacked, ended) {
             // An archive that ends early is the program's failure.
-            (Ok(()) | Err(UnpackError::Read(_)), Ok((status, said))) if !status.success() => {
-                Err(self.failed(&arguments, &said).into())
+            (Ok(()) | Err(UnpackError::Read(_)), Ok((status, stderr))) if !status.success() => {
+                Err(self.failed(&arguments, &stderr).into())
             }
             (Err(source), _) => Err(ImageError::Unpack {
                 image: image.name.clone(),
@@ -166,7 +166,7 @@ impl Engine {
         let ended = read.and_then(|_| running.end(false));
         match ended {
             Ok((status, _)) if status.success() => Ok(String::from_utf8_lossy(&text).into_owned()),
-            Ok((_, said)) => Err(self.failed(arguments, &said)),
+            Ok((_, stderr)) => Err(self.failed(arguments, &stderr)),
             Err(error) => Err(self.failed(arguments, &error.to_string())),
         }
     }
@@ -193,20 +193,20 @@ impl Engine {
         let stderr = child.stderr.take();
         Ok(Running {
             stdout,
-            said: stderr.map(|stderr| std::thread::spawn(move || said(stderr))),
+            stderr: stderr.map(|stderr| std::thread::spawn(move || read_start(stderr))),
             child,
         })
     }
 
-    fn failed(&self, arguments: &[&str], said: &str) -> EngineError {
-        let last = said.lines().rfind(|line| !line.trim().is_empty());
+    fn failed(&self, arguments: &[&str], stderr: &str) -> EngineError {
+        let last = stderr.lines().rfind(|line| !line.trim().is_empty());
         EngineError::Failed {
-            command: self.told(arguments),
+            command: self.command_line(arguments),
             detail: last.unwrap_or("no message").trim().to_owned(),
         }
     }
 
-    fn told(&self, arguments: &[&str]) -> String {
+    fn command_line(&self, arguments: &[&str]) -> String {
         let name = self.program.file_name().unwrap_or_default();
         format!("{} {}", name.to_string_lossy(), arguments.join(" "))
     }
@@ -232,33 +232,33 @@ struct Running {
     child: Child,
     stdout: std::process::ChildStdout,
     /// None where a person sees it.
-    said: Option<JoinHandle<String>>,
+    stderr: Option<JoinHandle<String>>,
 }
 
 impl Running {
-    /// Waits for its end, and returns what it said about it. What it still
+    /// Waits for its end, and returns what it printed about it. What it still
     /// prints is not read.
     fn end(self, is_cut: bool) -> io::Result<(ExitStatus, String)> {
         let Self {
             mut child,
             mut stdout,
-            said,
+            stderr,
         } = self;
         if !is_cut {
             io::copy(&mut stdout, &mut io::sink())?;
         }
         drop(stdout);
         let status = child.wait()?;
-        let said = said.map(|said| said.join().unwrap_or_default());
-        Ok((status, said.unwrap_or_else(|| SEEN.to_owned())))
+        let printed = stderr.map(|stderr| stderr.join().unwrap_or_default());
+        Ok((status, printed.unwrap_or_else(|| SEEN.to_owned())))
     }
 }
 
-/// Keeps the beginning of what a program says, and reads the rest too: it
+/// Keeps the beginning of what a program prints, and reads the rest too: it
 /// would wait for its reader.
-fn said(mut stderr: impl Read) -> String {
+fn read_start(mut stderr: impl Read) -> String {
     let mut kept = Vec::new();
-    let _ = (&mut stderr).take(SAID_MAX).read_to_end(&mut kept);
+    let _ = (&mut stderr).take(STDERR_MAX).read_to_end(&mut kept);
     let _ = io::copy(&mut stderr, &mut io::sink());
     String::from_utf8_lossy(&kept).into_owned()
 }

@@ -24,9 +24,10 @@ pub(super) fn enter(is_offline: bool) -> io::Result<()> {
     }
     let (user, group) = (geteuid(), getegid());
     if is_privileged() {
-        return unshare(flags).map_err(|errno| told("namespaces", errno));
+        return unshare(flags).map_err(|errno| unavailable("namespaces", errno));
     }
-    unshare(flags | CloneFlags::CLONE_NEWUSER).map_err(|errno| told("user namespaces", errno))?;
+    unshare(flags | CloneFlags::CLONE_NEWUSER)
+        .map_err(|errno| unavailable("user namespaces", errno))?;
     let write = |file: &str, text: &str| {
         fs::write(file, text)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot write {file}: {error}")))
@@ -65,8 +66,8 @@ fn bound_counts() -> io::Result<()> {
     for (name, bound) in COUNTS {
         match fs::write(format!("/proc/sys/user/{name}"), bound.to_string()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                let told = format!("cannot bound {name}: {error}");
-                return Err(io::Error::new(error.kind(), told));
+                let detail = format!("cannot bound {name}: {error}");
+                return Err(io::Error::new(error.kind(), detail));
             }
             _ => {}
         }
@@ -101,7 +102,7 @@ pub(super) fn is_privileged() -> bool {
         && capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
-fn told(what: &str, errno: nix::errno::Errno) -> io::Error {
+fn unavailable(what: &str, errno: nix::errno::Errno) -> io::Error {
     let error = io::Error::from(errno);
     io::Error::new(error.kind(), format!("no {what} available: {error}"))
 }

@@ -151,7 +151,7 @@ pub(crate) fn run(spec: CommandSpec) -> io::Result<u8> {
     reason = "this is the supervisor's module; the trial ends before any lane begins"
 )]
 pub(crate) fn works() -> Result<(), String> {
-    let told = |error: &dyn std::fmt::Display| format!("{error}{}", advice());
+    let with_advice = |error: &dyn std::fmt::Display| format!("{error}{}", advice());
     let places = ["/usr", "/bin", "/lib", "/lib64"]
         .into_iter()
         .map(Path::new);
@@ -171,8 +171,8 @@ pub(crate) fn works() -> Result<(), String> {
         env: Vec::new(),
         cwd: OsText("/".into()),
     };
-    let record = Record::make(&order).map_err(|error| told(&error))?;
-    let stdin = record.share().map_err(|error| told(&error))?;
+    let record = Record::make(&order).map_err(|error| with_advice(&error))?;
+    let stdin = record.share().map_err(|error| with_advice(&error))?;
     let status = Command::new("/proc/self/exe")
         .arg(LAUNCHER)
         .env_clear()
@@ -181,12 +181,14 @@ pub(crate) fn works() -> Result<(), String> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
-        .map_err(|error| told(&error))?;
+        .map_err(|error| with_advice(&error))?;
     match record.outcome() {
         Some(OrderEnd::Ended { code: Some(0), .. }) => Ok(()),
-        Some(OrderEnd::NotConfined { message }) => Err(told(&message)),
-        Some(other) => Err(told(&format!("the trial ended as {other:?}"))),
-        None => Err(told(&format!("the trial's launcher ended with {status}"))),
+        Some(OrderEnd::NotConfined { message }) => Err(with_advice(&message)),
+        Some(other) => Err(with_advice(&format!("the trial ended as {other:?}"))),
+        None => Err(with_advice(&format!(
+            "the trial's launcher ended with {status}"
+        ))),
     }
 }
 

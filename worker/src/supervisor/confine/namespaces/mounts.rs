@@ -346,8 +346,8 @@ impl MountedView {
             here = while_doing(path.display(), next)?;
             let found = FileType::from_raw_mode(fstat(&here)?.st_mode);
             if is_folder != (found == FileType::Directory) || found == FileType::Symlink {
-                let told = format!("{} exists and has another type", path.display());
-                return Err(io::Error::other(told));
+                let detail = format!("{} exists and has another type", path.display());
+                return Err(io::Error::other(detail));
             }
         }
         Ok(here)

@@ -8,10 +8,10 @@ fn a_word_reads_back_and_an_unknown_one_suggests_the_near_one() {
     for word in NetworkWord::ALL {
         assert_eq!(word.as_str().parse(), Ok(word));
     }
-    let said = |text: &str| text.parse::<NetworkWord>().unwrap_err().to_string();
+    let message = |text: &str| text.parse::<NetworkWord>().unwrap_err().to_string();
     let known = "expected `off`, `allow`, `registries`, `public` or `open`";
     assert_eq!(
-        said("nothing"),
+        message("nothing"),
         format!("invalid network policy `nothing`: {known}")
     );
     for (text, near) in [
@@ -23,7 +23,7 @@ fn a_word_reads_back_and_an_unknown_one_suggests_the_near_one() {
     ] {
         let suggestion =
             format!("invalid network policy `{text}`: {known}; did you mean `{near}`?");
-        assert_eq!(said(text), suggestion);
+        assert_eq!(message(text), suggestion);
     }
 }
 

@@ -209,43 +209,43 @@ fn allow_without_a_host_is_an_error() {
 #[test]
 fn a_denial_names_the_key_that_decides() {
     use NetworkPhase::{Verify, Work};
-    let said = |policy: &NetworkPolicy, target: &str, resolved: &[&str], phase| match decided(
+    let message = |policy: &NetworkPolicy, target: &str, resolved: &[&str], phase| match decided(
         policy, target, resolved,
     ) {
         Err(denial) => denial.message(phase),
         Ok(addresses) => panic!("{addresses:?}"),
     };
     assert_eq!(
-        said(&NetworkPolicy::Off, "a.example:443", &[], Verify),
+        message(&NetworkPolicy::Off, "a.example:443", &[], Verify),
         "the network is off: `verify` under [network] in harness.toml"
     );
     assert_eq!(
-        said(&allow(&["b.example"]), "A.example:443", &[], Verify),
+        message(&allow(&["b.example"]), "A.example:443", &[], Verify),
         "a.example is not listed; allow it with \"a.example\" in `verify_allow` under [network] in \
         harness.toml"
     );
     assert_eq!(
-        said(&allow(&["b.example"]), "a.example:22", &[], Work),
+        message(&allow(&["b.example"]), "a.example:22", &[], Work),
         "a.example is not listed; allow it with \"a.example:22\" in `allow` under [network] in \
         harness.toml"
     );
     assert_eq!(
-        said(&public(&[]), "a.example:22", &[], Work),
+        message(&public(&[]), "a.example:22", &[], Work),
         "port 22 of a.example is not allowed; allow it with \"a.example:22\" in `allow` under \
         [network] in harness.toml"
     );
     assert_eq!(
-        said(&public(&[]), "a.example:443", &["10.0.0.1"], Work),
+        message(&public(&[]), "a.example:443", &["10.0.0.1"], Work),
         "a.example is 10.0.0.1, a private address; allow it with \"a.example:443\" in `allow` \
         under [network] in harness.toml"
     );
     assert_eq!(
-        said(&public(&[]), "a.example:80", &["169.254.169.254"], Work),
+        message(&public(&[]), "a.example:80", &["169.254.169.254"], Work),
         "a.example is 169.254.169.254, a link-local address; allow it with \"169.254.169.254:80\" \
         in `allow` under [network] in harness.toml"
     );
     assert_eq!(
-        said(&public(&[]), "a.example:80", &[], Work),
+        message(&public(&[]), "a.example:80", &[], Work),
         "a.example has no address"
     );
 }
