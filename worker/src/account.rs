@@ -30,7 +30,7 @@ pub fn lines(account: &Account, ended_by: Option<EndedBy>, now: jiff::Timestamp)
 fn provider(account: &ProviderAccount, now: jiff::Timestamp) -> String {
     let mut parts = Vec::new();
     if account.steps > 0 {
-        parts.push(format!("{} step(s)", account.steps));
+        parts.push(format!("{} attempt(s)", account.steps));
     }
     if let Some(tokens) = account.tokens {
         parts.push(format!(
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(
             lines(&account, Some(EndedBy::StopAt), at(70)),
             [
-                "codex: 1 step(s), 1050 tokens (1000 in, 200 of them cached, 50 out), 1.25 USD",
+                "codex: 1 attempt(s), 1050 tokens (1000 in, 200 of them cached, 50 out), 1.25 USD",
                 "gemini: parked 1 time(s), 1m",
                 "in all: 1050 tokens, 1.25 USD",
                 "the breaker opened once",

@@ -219,7 +219,7 @@ fn drain_at(deadline: Deadline, started_ms: u64, interrupt: Interrupt) {
         }
     });
     if let Err(error) = spawned {
-        tracing::warn!(%error, "the deadline is looked at between steps only");
+        tracing::warn!(%error, "the deadline is checked only between attempts");
     }
 }
 

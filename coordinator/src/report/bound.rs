@@ -6,8 +6,8 @@ use premath_kernel::policy::admission::EndedBy;
 /// That a bound of the batch's own is reached.
 pub(super) fn ending(ended_by: EndedBy, detail: &str) -> String {
     let what = match ended_by {
-        EndedBy::Budget => "running steps are cancelled",
-        EndedBy::StopAt | EndedBy::MaxDuration | EndedBy::Room => "running steps finish",
+        EndedBy::Budget => "running attempts are cancelled",
+        EndedBy::StopAt | EndedBy::MaxDuration | EndedBy::Room => "running attempts finish",
     };
     let detail = match detail {
         "" => String::new(),
@@ -22,15 +22,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_says_what_happens_to_running_steps() {
+    fn the_end_says_what_happens_to_running_attempts() {
         assert_eq!(
             ending(EndedBy::MaxDuration, ""),
-            "`max_duration` reached: no new attempts start, running steps finish"
+            "`max_duration` reached: no new attempts start, running attempts finish"
         );
         assert_eq!(
             ending(EndedBy::Budget, "12 of 10 tokens"),
-            "the batch's budget reached (12 of 10 tokens): no new attempts start, running steps \
-            are cancelled"
+            "the batch's budget reached (12 of 10 tokens): no new attempts start, running \
+            attempts are cancelled"
         );
     }
 }

@@ -148,8 +148,8 @@ impl<W: Write> Reporter for HumanReporter<W> {
             Notice::Warning { detail } => self.line(&format!("warning: {detail}")),
             Notice::Ending { ended_by, detail } => self.line(&bound::ending(*ended_by, detail)),
             Notice::Interrupted { level } => self.line(match level {
-                Level::Kill => "interrupted again: cancelling running steps",
-                _ => "interrupted: draining, running steps finish (interrupt again to cancel them)",
+                Level::Kill => "interrupted again: cancelling running attempts",
+                _ => "interrupted: draining, running attempts finish (interrupt again to cancel them)",
             }),
             Notice::MemoryChanged { change } => self.line(&format!(
                 "warning: {}: {}",
