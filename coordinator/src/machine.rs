@@ -117,7 +117,7 @@ enum LaneState {
     Booting,
     Idle,
     Busy,
-    /// It finished or was given up, and gets no more work.
+    /// It finished or was disabled, and gets no more work.
     Retired,
 }
 

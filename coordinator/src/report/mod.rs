@@ -43,7 +43,7 @@ pub struct BatchTerms<'a> {
     pub lanes: usize,
     /// What its changes rest on.
     pub mode: &'a MutationMode,
-    /// Issue memory.
+    /// The issue store.
     pub issues_path: &'a Path,
     /// The branch that steps begin at and, in mode `merge`, land on.
     pub landing: Option<&'a LandingRule>,
@@ -135,12 +135,12 @@ pub enum Notice<'a> {
         /// How far.
         level: Level,
     },
-    /// Issue memory was changed by no transaction.
+    /// The issue store was changed by no transaction.
     MemoryChanged {
         /// What was found.
         change: &'a OutsideChange,
     },
-    /// Issue memory or trajectory cannot be used any more.
+    /// The issue store or the trajectory cannot be used any more.
     StoreLost {
         /// Why.
         detail: &'a str,
@@ -187,7 +187,7 @@ pub struct Summary {
     pub account: Account,
     /// When it ended.
     pub ended_at: jiff::Timestamp,
-    /// How often issue memory was found changed by no transaction.
+    /// How often the issue store was found changed by no transaction.
     pub memory_changes: usize,
     /// The rows that changed outside a transaction and are not accepted.
     pub foreign_rows: Vec<ForeignRow>,

@@ -102,7 +102,7 @@ impl Shell<'_> {
         if !self.machine.store_lost()
             && let Err(error) = self.batch.memory.compact(CompactionRule::Now)
         {
-            tracing::warn!(%error, "issue memory was not compacted");
+            tracing::warn!(%error, "the issue store was not compacted");
         }
         self.batch.reached(Boundary::MemoryCompacted);
         if let Err(error) = self.batch.end(exit::batch_result(exit_code)) {

@@ -30,7 +30,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 /// Work with issues, sessions and evidence.
 ///
 /// Issues live in `.premath/issues.jsonl` at the root of the repository, whichever
-/// worktree a command runs in. `premath init` lays a repository out;
+/// worktree a command runs in. `premath init` sets up a repository;
 /// `harness-coordinator` then works through the issues.
 #[derive(Debug, Parser)]
 #[command(

@@ -39,7 +39,7 @@ fn kinds() -> PossibleValuesParser {
 /// Arguments of `premath dep`.
 #[derive(Debug, Args)]
 pub(crate) struct DepArgs {
-    /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
+    /// Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
     #[arg(long, global = true, value_name = "PATH")]
     issues: Option<PathBuf>,
     #[command(subcommand)]
@@ -50,7 +50,7 @@ pub(crate) struct DepArgs {
 enum DepCommand {
     /// Make an issue depend on another; refuse an edge that closes a cycle
     Add(AddArgs),
-    /// Take an edge away
+    /// Remove a dependency
     Remove(RemoveArgs),
     /// Change the type of a dependency
     Replace(ReplaceArgs),
@@ -114,7 +114,7 @@ struct DiagnosticsArgs {
     /// Check these issues
     #[arg(long, value_enum, default_value_t = ScopeArg::Active)]
     graph_scope: ScopeArg,
-    /// Exit 1 where this does not hold
+    /// Exit 1 if this does not hold
     #[arg(long, value_enum)]
     require: Option<RequireArg>,
 }

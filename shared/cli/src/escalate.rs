@@ -37,16 +37,16 @@ pub(crate) struct EscalateArgs {
     /// the rule gives]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     attempt: Option<u32>,
-    /// A witness of the failure (repeatable)
+    /// Add a witness of the failure (repeatable)
     #[arg(long = "witness-ref", value_name = "REF")]
     witness_refs: Vec<String>,
-    /// Who escalates: the owner of the lease on the issue, or of the one that it takes for the change
+    /// Set who escalates: the owner of the lease on the issue, or of a lease taken for the change
     #[arg(long, value_name = "NAME", default_value = "premath.escalate")]
     assignee: String,
     /// Give the reason to change issues without an instruction [default: `override_reason` of harness.toml]
     #[arg(long, value_name = "TEXT")]
     override_reason: Option<String>,
-    /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
+    /// Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
     #[arg(long, value_name = "PATH")]
     issues: Option<PathBuf>,
     /// Use this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]

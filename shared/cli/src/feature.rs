@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `premath harness-feature`.
 #[derive(Debug, Args)]
 pub(crate) struct FeatureArgs {
-    /// The ledger [default: .premath/harness_feature_ledger.json of this worktree]
+    /// Use this ledger [default: .premath/harness_feature_ledger.json of this worktree]
     #[arg(long, global = true, value_name = "FILE")]
     path: Option<PathBuf>,
     #[command(subcommand)]
@@ -40,25 +40,25 @@ enum FeatureCommand {
 
 #[derive(Debug, Args)]
 struct WriteArgs {
-    /// The feature
+    /// Write this feature
     #[arg(long, value_name = "ID")]
     feature_id: String,
-    /// How far it is [default for a new one: pending]
+    /// Set the status [default for a new feature: pending]
     #[arg(long, value_enum)]
     status: Option<StatusArg>,
-    /// Set the issue that it belongs to
+    /// Set the issue of the feature
     #[arg(long, value_name = "ID")]
     issue_id: Option<String>,
-    /// Set what it is about
+    /// Set the summary
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
-    /// The session that writes; a field of the ledger
+    /// Set the ledger's session
     #[arg(long, value_name = "REF")]
     session_ref: Option<String>,
-    /// An instruction that it is done under (repeatable; those given replace)
+    /// Set the instructions of the feature (repeatable; replaces the old ones)
     #[arg(long = "instruction-ref", value_name = "REF")]
     instruction_refs: Vec<String>,
-    /// What proves it (repeatable; those given replace)
+    /// Set the verification witnesses (repeatable; replaces the old ones)
     #[arg(long = "verification-ref", value_name = "REF")]
     verification_refs: Vec<String>,
 }

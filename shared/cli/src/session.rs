@@ -45,35 +45,35 @@ struct WriteArgs {
     /// Override the session's id
     #[arg(long, value_name = "ID")]
     session_id: Option<String>,
-    /// Whether the session is active or stopped
+    /// Set the state of the session
     #[arg(long, value_enum, default_value_t = StateArg::Stopped)]
     state: StateArg,
-    /// Set the issue that it is about
+    /// Set the issue of the session
     #[arg(long, value_name = "ID")]
     issue_id: Option<String>,
-    /// Set what happened
+    /// Set the summary
     #[arg(long, value_name = "TEXT")]
     summary: Option<String>,
-    /// Set what comes next
+    /// Set the next step
     #[arg(long, value_name = "TEXT")]
     next_step: Option<String>,
-    /// An instruction that it acts under (repeatable; those given replace)
+    /// Set the instructions (repeatable; replaces the old ones)
     #[arg(long = "instruction-ref", value_name = "REF")]
     instruction_refs: Vec<String>,
-    /// A witness that it left (repeatable; those given replace)
+    /// Set the witnesses (repeatable; replaces the old ones)
     #[arg(long = "witness-ref", value_name = "REF")]
     witness_refs: Vec<String>,
-    /// A part of its site lineage (repeatable; those given replace)
+    /// Set the site lineage (repeatable; replaces the old one)
     #[arg(long = "lineage-ref", value_name = "REF")]
     lineage_refs: Vec<String>,
-    /// Issue memory, to record its path and the digest of what it holds now
+    /// Record the path of this issue store and its current digest
     #[arg(long, value_name = "PATH")]
     issues: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct BootstrapArgs {
-    /// The feature ledger [default: .premath/harness_feature_ledger.json of this worktree]
+    /// Use this feature ledger [default: .premath/harness_feature_ledger.json of this worktree]
     #[arg(long, value_name = "FILE")]
     feature_ledger: Option<PathBuf>,
 }

@@ -34,31 +34,31 @@ enum TrajectoryCommand {
 
 #[derive(Debug, Args)]
 struct AppendArgs {
-    /// The step id; a repeated one is appended too
+    /// Set the step id; a repeated one is appended too
     #[arg(long, value_name = "ID")]
     step_id: String,
-    /// The action of the row, for example worker.loop
+    /// Set the action of the row, for example worker.loop
     #[arg(long)]
     action: String,
-    /// The result class, for example completed
+    /// Set the result class, for example completed
     #[arg(long, value_name = "CLASS")]
     result_class: String,
-    /// The issue that it worked on
+    /// Set the issue of the step
     #[arg(long, value_name = "ID")]
     issue_id: Option<String>,
-    /// An instruction that it acted under (repeatable)
+    /// Add an instruction of the step (repeatable)
     #[arg(long = "instruction-ref", value_name = "REF")]
     instruction_refs: Vec<String>,
-    /// A witness that it left (repeatable)
+    /// Add a witness of the step (repeatable)
     #[arg(long = "witness-ref", value_name = "REF")]
     witness_refs: Vec<String>,
-    /// A part of its site lineage (repeatable)
+    /// Add a part of the site lineage (repeatable)
     #[arg(long = "lineage-ref", value_name = "REF")]
     lineage_refs: Vec<String>,
-    /// The start time, RFC 3339
+    /// Set the start time, RFC 3339
     #[arg(long, value_parser = stamp, value_name = "TIME")]
     started_at: Option<Stamp>,
-    /// The end time, RFC 3339 [default: now]
+    /// Set the end time, RFC 3339 [default: now]
     #[arg(long, value_parser = stamp, value_name = "TIME")]
     finished_at: Option<Stamp>,
 }

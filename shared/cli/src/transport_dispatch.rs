@@ -25,14 +25,14 @@ use std::path::{Path, PathBuf};
 /// Arguments of `premath transport-dispatch`.
 #[derive(Debug, Args)]
 pub(crate) struct TransportDispatchArgs {
-    /// The action: issue.claim, issue.claim_next, issue.lease_renew or issue.lease_release
+    /// Perform this action: issue.claim, issue.claim_next, issue.lease_renew or issue.lease_release
     #[arg(long, value_name = "ACTION")]
     action: String,
-    /// Its payload, a JSON object: id, assignee, leaseId, leaseTtlSeconds or leaseExpiresAt,
+    /// Set the payload, a JSON object: id, assignee, leaseId, leaseTtlSeconds or leaseExpiresAt,
     /// generation, issuesPath
     #[arg(long, value_name = "JSON")]
     payload: String,
-    /// The transport: mcp or local-repl [default:
+    /// Set the transport: mcp or local-repl [default:
     /// $PREMATH_HOST_ACTION_TRANSPORT, else mcp]
     #[arg(long, value_name = "TRANSPORT")]
     host_action_transport: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) struct DispatchAnswer<'a> {
     /// Why it was rejected, for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     diagnostic: Option<String>,
-    /// Whether issue memory was changed; absent if the action was not
+    /// Whether the issue store was changed; absent if the action was not
     /// performed.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<bool>,

@@ -64,7 +64,7 @@ pub enum Family {
     World,
     /// The feature ledger's check.
     Ledger,
-    /// The check of issue memory.
+    /// The check of the issue store.
     IssueGraph,
 }
 
@@ -107,7 +107,7 @@ impl Family {
             Self::Loop => "the loop itself, with its lanes, worktrees, policy and escalation",
             Self::World => "the way of a turn to another world",
             Self::Ledger => "the feature ledger's check",
-            Self::IssueGraph => "the check of issue memory",
+            Self::IssueGraph => "the check of the issue store",
         }
     }
 
@@ -182,11 +182,11 @@ classes! {
     LeaseInvalidTtl = "lease_invalid_ttl", "contracts 4", "The time to live is not within 30 to 86,400 seconds.";
     LeaseInvalidExpiresAt = "lease_invalid_expires_at", "contracts 4", "The expiry is not a future RFC 3339 time.";
     LeaseInvalidPayload = "lease_invalid_payload", "contracts 4", "The request lacks a field, or one has the wrong type.";
-    LeaseMutationLockBusy = "lease_mutation_lock_busy", "contracts 4", "Another process held the lock of issue memory for longer than the wait.";
-    LeaseMutationLockIo = "lease_mutation_lock_io", "contracts 4", "The lock of issue memory cannot be used.";
-    LeaseMutationStoreIo = "lease_mutation_store_io", "contracts 4", "Issue memory cannot be read or written.";
+    LeaseMutationLockBusy = "lease_mutation_lock_busy", "contracts 4", "Another process held the lock of the issue store for longer than the wait.";
+    LeaseMutationLockIo = "lease_mutation_lock_io", "contracts 4", "The lock of the issue store cannot be used.";
+    LeaseMutationStoreIo = "lease_mutation_store_io", "contracts 4", "The issue store cannot be read or written.";
     TransportUnknownAction = "transport_unknown_action", "contracts 4", "There is no such transport action.";
-    IssueMemoryCorrupt = "issue_memory_corrupt", "contracts 4", "A line of issue memory is corrupt; nothing is written until it is repaired.";
+    IssueMemoryCorrupt = "issue_memory_corrupt", "contracts 4", "A line of the issue store is corrupt; nothing is written until it is repaired.";
 
     [Execution]
     ExecutorUnavailable = "executor_unavailable", "contracts 7", "The command could not be started.";
@@ -238,7 +238,7 @@ classes! {
     LanePanicked = "lane_panicked", "HARNESS-RUNTIME 7", "A lane's thread panicked; its issue is released by the guard.";
     SupervisorLost = "supervisor_lost", "HARNESS-RUNTIME 3.2", "The lane's supervisor process ended while a command ran.";
     SandboxUnavailable = "sandbox_unavailable", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "The requested sandbox mode does not work here or could not be applied; nothing runs unconfined instead.";
-    MemoryChangedOutside = "memory_changed_outside", "HARNESS-RUNTIME 2", "Rows of issue memory were changed by no transaction: by an editor, by git, or by a command that was not confined.";
+    MemoryChangedOutside = "memory_changed_outside", "HARNESS-RUNTIME 2", "Rows of the issue store were changed by no transaction: by an editor, by git, or by a command that was not confined.";
     StepInterrupted = "step_interrupted", "HARNESS-RUNTIME 3.3", "The step was cut by an interrupt of the batch; it uses up no attempt.";
     VerificationSuperseded = "verification_superseded", "HARNESS-RUNTIME 3.2", "The verification was ended because work ahead of it in the landing queue failed; it is done again without that work, and uses up no attempt.";
     LandingConflict = "landing_conflict", "HARNESS-RUNTIME 3.2", "The work and what landed since the step began change the same lines; the target is as it was.";

@@ -1,4 +1,4 @@
-//! Changes of issue memory made outside a transaction: reported and recorded.
+//! Changes of the issue store made outside a transaction: reported and recorded.
 
 use super::Batch;
 use premath_kernel::failure::FailureClass;
@@ -34,23 +34,23 @@ impl Batch {
             row.next_step = Some(change.describe());
             row.started_at = Some(now.into());
             if let Err(error) = self.record(&row) {
-                tracing::error!(%error, "a change of issue memory was not recorded");
+                tracing::error!(%error, "a change of the issue store was not recorded");
             }
         }
         found
     }
 
-    /// Returns the rows of issue memory that changed outside a transaction and
+    /// Returns the rows of the issue store that changed outside a transaction and
     /// that the operator has not accepted, as of the last transaction.
     pub fn foreign_rows(&self) -> Vec<ForeignRow> {
         self.memory.foreign_rows()
     }
 
-    /// Looks once more whether issue memory was changed by no transaction, for
+    /// Looks once more whether the issue store was changed by no transaction, for
     /// the last step may have done it.
     pub fn last_outside_changes(&self) -> Vec<OutsideChange> {
         if let Err(error) = self.memory.check_seal() {
-            tracing::error!(%error, "issue memory was not looked at for changes from outside");
+            tracing::error!(%error, "the issue store was not looked at for changes from outside");
         }
         self.outside_changes()
     }

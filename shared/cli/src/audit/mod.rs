@@ -23,7 +23,7 @@ pub(crate) struct AuditArgs {
     /// Use the repository that contains this folder [default: .]
     #[arg(long, value_name = "DIR")]
     repo_root: Option<PathBuf>,
-    /// The keys that may sign, as for gpg.ssh.allowedSignersFile of git
+    /// Allow only these signing keys; the format is git's allowed signers file
     ///
     /// Every landing commit must then be signed by one of them. Without it, the key of `[signing]`
     /// in harness.toml is the only one; without that, the file that git's configuration names.

@@ -47,7 +47,7 @@ enum FamilyArg {
     World,
     /// The feature ledger's check
     Ledger,
-    /// The check of issue memory
+    /// The check of the issue store
     #[value(alias = "issue_graph")]
     IssueGraph,
 }

@@ -37,7 +37,7 @@ struct RunArgs {
     /// Judge the vectors of one suite, and ask for no coverage
     #[arg(long, value_enum)]
     suite: Option<SuiteArg>,
-    /// A folder with a suite [default: the one that this binary was built with]
+    /// Use the suite in this folder [default: the one that this binary was built with]
     #[arg(long, value_name = "DIR")]
     vectors: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ struct SlicesArgs {
     /// Print the documentation page
     #[arg(long)]
     markdown: bool,
-    /// A folder with a suite [default: the one that this binary was built with]
+    /// Use the suite in this folder [default: the one that this binary was built with]
     #[arg(long, value_name = "DIR")]
     vectors: Option<PathBuf>,
 }
@@ -56,10 +56,10 @@ struct SlicesArgs {
 /// Arguments of `premath conformance documents`.
 #[derive(Debug, Args)]
 struct DocumentsArgs {
-    /// The folder that they are written to
+    /// Write the documents into this folder
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// A folder with a suite [default: the one that this binary was built with]
+    /// Use the suite in this folder [default: the one that this binary was built with]
     #[arg(long, value_name = "DIR")]
     vectors: Option<PathBuf>,
 }

@@ -31,32 +31,32 @@ pub(crate) const FIRST_ID: &str = "batch";
 /// Arguments of `premath instruction new`.
 #[derive(Debug, Args)]
 pub(crate) struct NewArgs {
-    /// What the instruction is for, in your words
+    /// Set the intent, in your words
     #[arg(long, value_name = "TEXT")]
     intent: String,
-    /// The last part of its name, behind the timestamp
+    /// Set the last part of the file name, after the timestamp
     #[arg(long, value_name = "ID", default_value = FIRST_ID)]
     id: String,
-    /// The kind of thing that it is about; recorded, and restricts nothing
+    /// Set the kind of the scope; it is recorded and restricts nothing
     #[arg(long, value_name = "KIND", default_value = "repo")]
     scope_kind: String,
-    /// Which one [default: the name of the repository root's folder]
+    /// Set the target of the scope [default: the name of the repository root's folder]
     #[arg(long, value_name = "NAME")]
     scope_target: Option<String>,
-    /// Its type, as the active policy knows it
+    /// Set the type, as the active policy names it
     #[arg(long = "type", value_name = "TYPE", default_value = BATCH_KIND)]
     instruction_type: String,
-    /// Execute it although its type is unknown
+    /// Execute the instruction even if its type is unknown
     #[arg(long)]
     allow_unknown: bool,
-    /// The normaliser that evidence must be bound to [default: premath.harness.shell.v1, or the first that the policy allows]
+    /// Bind evidence to this normaliser [default: premath.harness.shell.v1, or the first that the policy allows]
     #[arg(long, value_name = "ID")]
     normalizer: Option<String>,
-    /// A change that it claims: issue_update, … or all (repeatable) [default: what a batch does,
-    /// and issue_discover]
+    /// Claim this change: issue_update, … or all (repeatable) [default: what a batch does, and
+    /// issue_discover]
     #[arg(long = "claim", value_name = "CLAIM")]
     claims: Vec<String>,
-    /// A check that it requests: verify or startup (repeatable) [default: verify]
+    /// Request this check: verify or startup (repeatable) [default: verify]
     #[arg(long = "check", value_name = "CHECK")]
     checks: Vec<String>,
 }

@@ -110,7 +110,7 @@ fn answer(rows: &[ForeignRow]) -> Answer {
             text,
             "accepted {}: {}",
             match &*row.issue_id {
-                "" => "issue memory".into(),
+                "" => "the issue store".into(),
                 id => plain(id),
             },
             plain(&row.summary())

@@ -26,7 +26,7 @@ struct ClaimSelection {
     /// Set the owner of the lease, who becomes the issue's assignee
     #[arg(long, value_name = "NAME")]
     assignee: String,
-    /// The lease's id; by default made of issue and owner
+    /// Set the id of the lease; by default made of issue and owner
     #[arg(long)]
     lease_id: Option<String>,
     #[command(flatten)]
@@ -89,7 +89,7 @@ impl ClaimArgs {
 pub(super) struct ClaimNextArgs {
     #[command(flatten)]
     wish: ClaimSelection,
-    /// Only issues of these types, separated by commas; `all` for every type
+    /// Claim only issues of these types, separated by commas; `all` for every type
     #[arg(
         long,
         value_delimiter = ',',
@@ -97,7 +97,7 @@ pub(super) struct ClaimNextArgs {
         value_name = "TYPES"
     )]
     issue_types: Vec<String>,
-    /// Only issues with one of these labels, separated by commas
+    /// Claim only issues with one of these labels, separated by commas
     #[arg(long, value_delimiter = ',')]
     labels: Vec<String>,
 }

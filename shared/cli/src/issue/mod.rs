@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 /// Arguments of `premath issue`.
 #[derive(Debug, Args)]
 pub(crate) struct IssueArgs {
-    /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
+    /// Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
     #[arg(long, global = true, value_name = "PATH")]
     issues: Option<PathBuf>,
     #[command(subcommand)]

@@ -24,16 +24,16 @@ use std::path::Path;
 #[derive(Debug, Default, Args, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ListArgs {
-    /// Only those of this status
+    /// List only issues with this status
     #[arg(long)]
     status: Option<String>,
-    /// Only issues assigned to this name; "" for unassigned ones
+    /// List only issues assigned to this name; "" for unassigned ones
     #[arg(long, value_name = "NAME")]
     assignee: Option<String>,
-    /// Only those of this type
+    /// List only issues of this type
     #[arg(long = "type", value_name = "TYPE")]
     issue_type: Option<String>,
-    /// Only those with this label
+    /// List only issues with this label
     #[arg(long)]
     label: Option<String>,
 }

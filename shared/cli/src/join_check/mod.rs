@@ -28,7 +28,7 @@ pub(crate) struct JoinCheckArgs {
     /// Exit 1 if the verdict is worse
     #[arg(long, value_enum)]
     require: Option<RequireArg>,
-    /// Say which rows broke which rule, what would satisfy it, and which fields were ignored
+    /// List the rows that broke a rule, what would satisfy it, and ignored fields
     #[arg(long)]
     explain: bool,
 }

@@ -30,26 +30,26 @@ use std::sync::Arc;
 /// Arguments of `premath mcp-serve`.
 #[derive(Debug, Args)]
 pub(crate) struct McpServeArgs {
-    /// The repository to serve; relative paths are below it
+    /// Serve this repository; relative paths are below it
     #[arg(long, default_value = ".", value_name = "DIR")]
     repo_root: PathBuf,
-    /// Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
+    /// Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]
     #[arg(long, value_name = "PATH")]
     issues: Option<PathBuf>,
-    /// The instruction that changes rest on [default: $PREMATH_INSTRUCTION, else batch.instruction
+    /// Authorise changes by this instruction [default: $PREMATH_INSTRUCTION, else batch.instruction
     /// of harness.toml]; without one the tools only read
     #[arg(long, value_name = "FILE")]
     instruction: Option<PathBuf>,
-    /// Serve one step: everything is read, follow-up work goes to the step's outbox, nothing else
-    /// is changed; a `:` or `%` within a part is percent-encoded [default: the step that the
-    /// environment names]
+    /// Serve one step: tools read everything, file follow-up issues in the step's outbox, and
+    /// change nothing else; a `:` or `%` within a part is percent-encoded [default: the step that
+    /// the environment names]
     #[arg(long, value_name = "ISSUE:LEASE_ID:GENERATION:OWNER")]
     lease: Option<String>,
     /// Serve HTTP at this loopback address instead of stdin and stdout; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT")]
     http: Option<SocketAddr>,
-    /// The file with the token that every HTTP request must bear, in a place that no step can
-    /// read [default: $PREMATH_MCP_TOKEN, else .premath/private/mcp-token, made where it is missing]
+    /// Require the token in this file from every HTTP request; steps must not be able to read it
+    /// [default: $PREMATH_MCP_TOKEN, else .premath/private/mcp-token, created if missing]
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 }

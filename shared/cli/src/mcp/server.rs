@@ -15,9 +15,9 @@ use std::io;
 use std::sync::Arc;
 
 /// The server's description for clients.
-const ABOUT: &str = "Issue memory of Premath Harness. issue_ready lists ready issues; issue_claim \
-    leases one; issue_discover files a follow-up. Changes are authorised by the instruction that \
-    the server was started with. A refusal carries failureClasses.";
+const ABOUT: &str = "The issue store of Premath Harness. issue_ready lists ready issues; \
+    issue_claim leases one; issue_discover files a follow-up. Changes are authorised by the \
+    instruction that the server was started with. A refusal carries failureClasses.";
 
 /// The most characters of a client's name that are recorded.
 const NAME_MOST: usize = 64;

@@ -81,7 +81,7 @@ impl SandboxCheck {
     }
 }
 
-/// A copy of issue memory with the lines that can be read.
+/// A copy of the issue store with the lines that can be read.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Repair {
@@ -299,7 +299,7 @@ fn printed(items: &[InventoryItem]) -> Option<String> {
     }
     let old = || outputs().filter(|item| item.standing == Standing::Removable);
     let mut line = format!(
-        "  {:<8} output of {count} step(s), {}",
+        "  {:<8} output of {count} attempt(s), {}",
         "ok",
         bytes(&mut outputs())
     );

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Arguments of `premath world`.
 #[derive(Debug, Args)]
 pub(crate) struct WorldArgs {
-    /// The trajectory that the crossing is recorded in [default: .premath/harness_trajectory.jsonl of
+    /// Record the crossing in this trajectory [default: .premath/harness_trajectory.jsonl of
     /// the repository root]
     #[arg(long, global = true, value_name = "FILE")]
     path: Option<PathBuf>,

@@ -153,7 +153,7 @@ pub struct Issue {
     pub dependencies: Arc<[Dependency]>,
 }
 
-/// A row of issue memory. One with the same id further down takes its place;
+/// A row of the issue store. One with the same id further down takes its place;
 /// every field that is not described here is kept, value for value.
 #[derive(Deserialize, JsonSchema)]
 struct Wire<'a> {

@@ -12,7 +12,7 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// Refused before dispatch: a cycle, a policy mismatch, startup verification.
 pub const REFUSED: u8 = 3;
-/// Issue memory or trajectory cannot be read or written any more.
+/// The issue store or the trajectory cannot be read or written any more.
 pub const STORE: u8 = 4;
 /// Interrupted by SIGINT and drained.
 pub const INTERRUPTED: u8 = 130;
@@ -47,7 +47,7 @@ pub const fn is_last_step(stop_on_failure: bool, succeeded: bool, limited: bool)
 pub struct LoopEnd {
     /// The last signal.
     pub signal: Option<u64>,
-    /// Issue memory or trajectory were lost.
+    /// The issue store or the trajectory were lost.
     pub store_lost: bool,
     /// A startup verification refused before anything was dispatched.
     pub refused: bool,

@@ -81,7 +81,7 @@ impl Terms {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A line of issue memory or trajectory.
+    /// A line of the issue store or of the trajectory.
     Memory,
     /// An issue.
     Issue,

@@ -51,10 +51,10 @@ pub struct Bootstrap {
     pub witness_refs: RefSet,
     /// Its site lineage.
     pub lineage_refs: RefSet,
-    /// Issue memory's path.
+    /// The issue store's path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issues_path: Option<String>,
-    /// Issue memory's digest.
+    /// The issue store's digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issues_snapshot_ref: Option<String>,
     /// When the session began.

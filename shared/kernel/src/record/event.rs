@@ -113,7 +113,7 @@ pub struct EndedIssue<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndWish {
-    /// No new work; running steps finish within their grace.
+    /// No new work; running attempts finish within their grace.
     Drain,
     /// Running steps are killed.
     Kill,
@@ -168,7 +168,7 @@ pub enum ProgressEvent<'a> {
         /// What its changes rest on.
         #[serde(flatten)]
         acts_under: ActsUnder,
-        /// Issue memory.
+        /// The issue store.
         issues_path: String,
         /// What happens to closed work, as in `merge`; null for `none`.
         landing_mode: Option<&'a str>,
@@ -328,7 +328,7 @@ pub enum ProgressEvent<'a> {
         /// How far.
         level: EndWish,
     },
-    /// Issue memory was changed by no transaction: by an editor, by git, or by a
+    /// The issue store was changed by no transaction: by an editor, by git, or by a
     /// command that was not confined.
     #[serde(rename = "memory.changed")]
     MemoryChanged {
@@ -346,7 +346,7 @@ pub enum ProgressEvent<'a> {
         /// Their ids, the first few.
         issues: &'a [String],
     },
-    /// Issue memory or trajectory cannot be used any more.
+    /// The issue store or the trajectory cannot be used any more.
     #[serde(rename = "store.lost")]
     StoreLost {
         /// Why.
@@ -385,7 +385,7 @@ pub enum ProgressEvent<'a> {
         providers: Vec<ProviderUse<'a>>,
         /// How often dispatch paused for what failed alike.
         breaker_openings: u64,
-        /// How often issue memory was found changed by no transaction.
+        /// How often the issue store was found changed by no transaction.
         memory_changes: usize,
         /// The issues whose rows were changed outside a transaction and are not
         /// accepted; an empty text where it is unknown which.
@@ -523,7 +523,7 @@ pub struct WorkerReport<'a> {
     /// What its changes rested on.
     #[serde(flatten)]
     pub acts_under: ActsUnder,
-    /// Issue memory.
+    /// The issue store.
     pub issues_path: String,
     /// How many steps there were.
     pub count: usize,

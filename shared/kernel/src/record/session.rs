@@ -136,13 +136,13 @@ pub struct Session {
         skip_serializing_if = "RefSet::is_empty"
     )]
     pub lineage_refs: RefSet,
-    /// Issue memory's path.
+    /// The issue store's path.
     #[serde(
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
     )]
     pub issues_path: Option<String>,
-    /// Issue memory's digest, taken at boot and at a lane's last stop.
+    /// The issue store's digest, taken at boot and at a lane's last stop.
     #[serde(
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
@@ -255,9 +255,9 @@ pub struct SessionWrite {
     pub witness_refs: Option<RefSet>,
     /// Its site lineage.
     pub lineage_refs: Option<RefSet>,
-    /// Issue memory's path.
+    /// The issue store's path.
     pub issues_path: Option<String>,
-    /// Issue memory's digest; give `Some("")` where it is not taken again,
+    /// The issue store's digest; give `Some("")` where it is not taken again,
     /// because an old one would be wrong.
     pub issues_snapshot_ref: Option<String>,
     /// The worker in it.

@@ -71,7 +71,7 @@ pub mod action {
     pub const CHANGES_ACCEPTED: &str = "operator.changes_accepted";
     /// The last commit that landed was verified without build state.
     pub const TIP_VERIFIED: &str = "coordinator.tip_verified";
-    /// A lane was given up.
+    /// A lane was disabled.
     pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
     /// A provider refused more work, and no lane works with it for a while.
     pub(crate) const PROVIDER_PARKED: &str = "coordinator.provider_parked";

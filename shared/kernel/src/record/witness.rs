@@ -242,7 +242,7 @@ impl RefusalWitness {
     }
 }
 
-/// What issue memory showed when it was read back after a change.
+/// What the issue store showed when it was read back after a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundIssue {

@@ -1,4 +1,4 @@
-//! The seal: what issue memory was when the last transaction ended, in a file
+//! The seal: what the issue store was when the last transaction ended, in a file
 //! beside it. A transaction that finds other rows than the seal says was
 //! preceded by a change that was none: an editor's, git's, or that of a command
 //! that went past the harness. It is reported and not refused, for a person
@@ -280,7 +280,9 @@ impl Seal {
         }
         match self.foreign.write() {
             Ok(()) => self.is_listed = true,
-            Err(error) => tracing::error!(%error, "foreign rows of issue memory are not recorded"),
+            Err(error) => {
+                tracing::error!(%error, "foreign rows of the issue store are not recorded")
+            }
         }
     }
 
@@ -359,7 +361,7 @@ impl Seal {
         if let Err(error) = written {
             // Without a seal the copy of the rows may be an old one.
             self.base.remove();
-            tracing::debug!(path = %self.file.path().display(), %error, "issue memory is not sealed");
+            tracing::debug!(path = %self.file.path().display(), %error, "the issue store is not sealed");
         }
     }
 }

@@ -73,7 +73,7 @@ fn foreign<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = InventoryItem> + us
             change.summary, change.first_seen
         );
         let (name, which) = match &*change.issue {
-            "" => ("issue memory", "--all"),
+            "" => ("the issue store", "--all"),
             id => (id, id),
         };
         InventoryItem::new(Kind::Issue, name, Standing::Finding, reason)
