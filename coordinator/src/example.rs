@@ -66,7 +66,7 @@ impl ExampleError {
     }
 }
 
-/// Lays the example out in a new folder, a temporary one where none is named.
+/// Creates the example in a new folder, a temporary one where none is named.
 ///
 /// # Errors
 ///

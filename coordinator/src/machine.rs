@@ -91,7 +91,7 @@ pub enum Effect<C> {
     },
     /// Let a lane find out whether the verification passes without any work.
     Ask(LaneIndex),
-    /// Give a claim back that its lane cannot.
+    /// Release a claim that its lane cannot release.
     Release(C),
     /// Signal a lane that there is no more work.
     Retire(LaneIndex),

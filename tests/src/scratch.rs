@@ -23,12 +23,12 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Lays a repository with so many lanes out; issue memory is not there yet.
+    /// Creates a repository with so many lanes; issue memory is not there yet.
     pub fn new(lanes: usize) -> Self {
         Self::beneath(&std::env::temp_dir(), lanes)
     }
 
-    /// Lays a repository out in a temporary folder below another folder than
+    /// Creates a repository in a temporary folder below another folder than
     /// the system's temporary one.
     pub fn beneath(above: &Path, lanes: usize) -> Self {
         let folder = tempfile::Builder::new()

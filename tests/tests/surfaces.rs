@@ -539,6 +539,21 @@ fn an_idiom_is_found_in_comments_messages_help_and_pages() {
             "# What stands here.\n",
             "shared/cli/src/init/harness.toml:1: \"stands\"",
         ),
+        (
+            "worker/src/a.rs",
+            "/// Takes the last edge away.\nfn a() {}\n",
+            "worker/src/a.rs:1: \"takes the last edge away\": write instead: remove",
+        ),
+        (
+            "worker/src/prompt_default.md",
+            "# A\n\nWhoever reads it.\n",
+            "worker/src/prompt_default.md:3: \"whoever\"",
+        ),
+        (
+            "worktrees.example/project/tools/a.sh",
+            "#!/bin/sh\n# nobody\n",
+            "worktrees.example/project/tools/a.sh:2: \"nobody\"",
+        ),
     ] {
         let folder = checkout(&[]);
         write(folder.path(), name, text);
@@ -575,7 +590,11 @@ fn plain_words_code_and_tests_data_are_no_idioms() {
         ),
         ("docs/reference/a.md", "```\nit goes on\n```\n"),
         ("tests/data/a.rs", "// nobody\n"),
-        ("worktrees.example/a.rs", "// nobody\n"),
+        ("worktrees.example/project/share/a.txt", "nobody\n"),
+        (
+            "worker/src/a.rs",
+            "/// Takes the edge, and goes away. Takes one and the next one away.\n",
+        ),
     ] {
         let folder = checkout(&[]);
         write(folder.path(), name, text);

@@ -18,7 +18,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Lays a home out.
+    /// Creates a home folder.
     ///
     /// # Panics
     ///

@@ -55,7 +55,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Lays one out below a folder, which must be new.
+    /// Creates a repository below a folder, which must be new.
     pub(crate) fn lay_out(
         folder: &Path,
         worktrees: usize,

@@ -2,8 +2,9 @@
 //! to write instead.
 //!
 //! Read are the comments of every Rust file, the texts of its string literals
-//! outside of tests, the pages, the task descriptions and the template of the
-//! configuration. Code between backticks and in blocks is skipped.
+//! outside of tests, the pages, the task descriptions, the template of the
+//! configuration, the default prompt and the example. Code between backticks and
+//! in blocks is skipped.
 
 use super::lexer::{Piece, pieces};
 use super::{Fault, files, text_of};
@@ -12,12 +13,35 @@ use std::collections::BTreeMap;
 /// The word list.
 const LIST: &str = include_str!("idioms.txt");
 
-/// One idiom: a sequence of words, each with its alternatives.
+/// Texts that are read beside sources and pages.
+const TEXTS: [&str; 4] = [
+    "mise.toml",
+    "shared/cli/src/init/harness.toml",
+    "shared/evidence/tests/recorded/README.md",
+    "worker/src/prompt_default.md",
+];
+
+/// The example, and the part of it that is data of its project.
+const EXAMPLE: [&str; 2] = ["worktrees.example/", "worktrees.example/project/share/"];
+
+/// The most words in a gap of an idiom.
+const GAP_MAX: usize = 3;
+
+/// A part of an idiom.
+#[derive(Debug)]
+enum Part {
+    /// One of these words.
+    Word(Vec<&'static str>),
+    /// At most [`GAP_MAX`] words, without a mark.
+    Gap,
+}
+
+/// One idiom: a sequence of words, each with its alternatives, and of gaps.
 #[derive(Debug)]
 struct Idiom {
     /// The idiom is not a fault after one of these words.
     not_after: Vec<&'static str>,
-    words: Vec<Vec<&'static str>>,
+    parts: Vec<Part>,
     /// The idiom is not a fault before one of these words.
     not_before: Vec<&'static str>,
     instead: &'static str,
@@ -57,10 +81,11 @@ pub fn faults(root: &std::path::Path) -> Vec<Fault> {
 /// Returns whether a file holds text for readers.
 fn is_checked(name: &str) -> bool {
     let page = name.ends_with(".md") && (!name.contains('/') || name.starts_with("docs/"));
-    let template = ["mise.toml", "shared/cli/src/init/harness.toml"].contains(&name);
-    let data = ["tests/data/", "tests/conformance/", "worktrees.example/"];
+    let [example, data_of_it] = EXAMPLE;
+    let example = name.starts_with(example) && !name.starts_with(data_of_it);
+    let data = ["tests/data/", "tests/conformance/"];
     let source = name.ends_with(".rs") && !data.iter().any(|folder| name.starts_with(folder));
-    page || template || source
+    page || TEXTS.contains(&name) || example || source
 }
 
 /// Returns the texts of a file that are checked.
@@ -82,8 +107,10 @@ impl Idioms {
         let all: Vec<Idiom> = lines.filter_map(Idiom::of_line).collect();
         let mut by_first: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (at, idiom) in all.iter().enumerate() {
-            for first in idiom.words.first().into_iter().flatten() {
-                by_first.entry(first).or_default().push(at);
+            if let Some(Part::Word(alternatives)) = idiom.parts.first() {
+                for first in alternatives {
+                    by_first.entry(first).or_default().push(at);
+                }
             }
         }
         Self { by_first, all }
@@ -98,10 +125,10 @@ impl Idioms {
             let idioms = candidates.into_iter().flatten();
             let hit = idioms
                 .filter_map(|index| self.all.get(*index))
-                .find(|idiom| idiom.is_at(&words, at));
-            if let Some(idiom) = hit {
-                let span = words.iter().skip(at).take(idiom.words.len());
-                let span: Vec<&str> = span.map(|word| word.text.as_str()).collect();
+                .find_map(|idiom| Some((idiom, idiom.end(&words, at)?)));
+            if let Some((idiom, end)) = hit {
+                let span = words.get(at..end).unwrap_or_default();
+                let span: Vec<&str> = span.iter().map(|word| word.text.as_str()).collect();
                 found.push((word.line, span.join(" "), idiom.instead));
             }
         }
@@ -114,14 +141,15 @@ impl Idiom {
         let (pattern, instead) = line.split_once('\t')?;
         let mut idiom = Self {
             not_after: Vec::new(),
-            words: Vec::new(),
+            parts: Vec::new(),
             not_before: Vec::new(),
             instead,
         };
         for part in pattern.split(' ') {
             match part.strip_prefix('!') {
-                None => idiom.words.push(part.split('|').collect()),
-                Some(part) if idiom.words.is_empty() => {
+                None if part == "~" => idiom.parts.push(Part::Gap),
+                None => idiom.parts.push(Part::Word(part.split('|').collect())),
+                Some(part) if idiom.parts.is_empty() => {
                     idiom.not_after = part.split('|').collect();
                 }
                 Some(part) => idiom.not_before = part.split('|').collect(),
@@ -130,17 +158,39 @@ impl Idiom {
         Some(idiom)
     }
 
-    /// Returns whether the idiom begins at a word of a text.
-    fn is_at(&self, words: &[Word], at: usize) -> bool {
+    /// Returns the end of the idiom, if it begins at a word of a text.
+    fn end(&self, words: &[Word], at: usize) -> Option<usize> {
+        let end = end_of(&self.parts, words, at)?;
         let is = |at: Option<usize>, list: &[&str]| {
             let word = at.and_then(|at| words.get(at));
             word.is_some_and(|word| list.contains(&word.text.as_str()))
         };
-        let mut parts = self.words.iter().enumerate();
-        parts.all(|(n, part)| is(Some(at + n), part))
-            && !is(at.checked_sub(1), &self.not_after)
-            && !is(Some(at + self.words.len()), &self.not_before)
+        let is_excluded = is(at.checked_sub(1), &self.not_after) || is(Some(end), &self.not_before);
+        (!is_excluded).then_some(end)
     }
+}
+
+/// Returns the end of a sequence of parts, if it begins at a word of a text. A
+/// gap is as short as it can be.
+fn end_of(parts: &[Part], words: &[Word], at: usize) -> Option<usize> {
+    let Some((part, rest)) = parts.split_first() else {
+        return Some(at);
+    };
+    match part {
+        Part::Word(alternatives) => {
+            let word = words.get(at)?;
+            let is_one = alternatives.contains(&word.text.as_str());
+            is_one.then(|| end_of(rest, words, at + 1)).flatten()
+        }
+        Part::Gap => (at..=at + GAP_MAX)
+            .take_while(|end| is_gap(words.get(at..*end)))
+            .find_map(|end| end_of(rest, words, end)),
+    }
+}
+
+/// Returns whether a part of a text has no mark.
+fn is_gap(words: Option<&[Word]>) -> bool {
+    words.is_some_and(|words| words.iter().all(|word| !word.text.is_empty()))
 }
 
 /// Splits a text into words. Code between backticks counts as a mark.

@@ -120,7 +120,7 @@ fn every_commit_of_the_examples_target_passes_every_test_that_is_there() {
     assert_eq!(scratch.leftovers(), [""; 0]);
 }
 
-/// Lays the example out, as far as two lanes of single workers need it.
+/// Creates as much of the example as two lanes of single workers need.
 fn two_lanes() -> Scratch {
     let mut scratch = Scratch::new(0);
     copy_project(&scratch, &scratch.root);

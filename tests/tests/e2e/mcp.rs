@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Lays the instruction out, with every change claimed.
+/// Writes the instruction, with every change claimed.
 fn with_instruction(scratch: &Scratch) {
     scratch.premath(["init"]).end().exits(0);
     let folder = scratch.root.join("instructions");
@@ -137,8 +137,8 @@ struct Acknowledged {
 /// How many issues each filer files: a batch closes every one of them.
 const FILED_MOST: usize = 12;
 
-/// An MCP client: claims its own issue, changes it under the lease, gives it
-/// back, and files work for the batches.
+/// An MCP client: claims its own issue, changes it under the lease, releases
+/// it, and files work for the batches.
 fn by_tools(scratch: &Scratch, me: &str, go_on: &dyn Fn() -> bool) -> Acknowledged {
     let mut done = Acknowledged::default();
     let mut tools = Tools::of(scratch);

@@ -25,7 +25,7 @@ fn messages(id: &str) -> String {
     format!("{hello}\n{ready}\n{close}\n")
 }
 
-/// Lays the user's instruction out, with every change claimed.
+/// Writes the user's instruction, with every change claimed.
 fn instructed(ground: &Ground) {
     let settings = ground.read("repo/harness.toml");
     ground.premath(&["init"]);

@@ -74,7 +74,7 @@ struct Record {
     digest: String,
     /// Whether the command passed on the base without it.
     passed: bool,
-    /// Whether the command passes there over it too; none where that was not tried.
+    /// Whether the command passes there over it too; `None` if that was not tried.
     repeats: Option<bool>,
 }
 

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs the tests of everything that is there: the baseline, and the acceptance
-# test of every change that has a note in changes/. The change of the issue that
-# PREMATH_ISSUE_ID names must be among them. Results go to stdout, one line each;
-# each failure is told once more on stderr, behind the failure class
-# `check_failed`. Exit 1 when anything failed. Nothing in the tree is changed.
+# Runs all tests: the baseline, and the acceptance test of every change that has a
+# note in changes/. The change of the issue that PREMATH_ISSUE_ID names must be
+# among them. Results go to stdout, one line each. Each failure is also printed on
+# stderr, after the failure class `check_failed`. Exits 1 if a test failed. Changes
+# nothing in the tree.
 set -eu
 LC_ALL=C
 export LC_ALL

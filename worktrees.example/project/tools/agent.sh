@@ -1,10 +1,10 @@
 #!/bin/sh
-# The scripted agent of this example; the work command of the batch. It stands
-# where a coding agent would: it reads the issue and the prompt that the harness
-# wrote, edits files in the worktree it was started in, and ends. What it knows
-# to write for an issue is in tools/edits/<id>.sh; whether that is right is for
-# the verify command to say. It tells what it does as Codex does (`codex exec
-# --json`): a line of JSON an event, which the harness makes evidence of.
+# The scripted agent of this example; the work command of the batch. It replaces a
+# coding agent: it reads the issue and the prompt that the harness wrote, edits
+# files in the worktree it was started in, and ends. Its edits for an issue are in
+# tools/edits/<id>.sh. The verification decides whether they are right. It reports
+# its actions as Codex does (`codex exec --json`): one line of JSON per event. The
+# harness makes evidence of them.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -14,8 +14,7 @@ text() {
     printf '"%s"' "$(printf '%s' "$1" | tr '\t' ' ' | sed 's/[\\"]/\\&/g')"
 }
 
-# An edit may stand at the end of a pipe, in a shell of its own: what is counted
-# is counted in a file.
+# An edit may be the end of a pipe, in a subshell, so the count is in a file.
 count=$(mktemp)
 trap 'rm -f "$count"' EXIT
 
@@ -80,7 +79,7 @@ esac
 [ -f "tools/edits/$id.sh" ] || give_up "no edit known for $id"
 
 say "issue $id: ${PREMATH_ISSUE_TITLE:-}"
-# A second attempt is told in its prompt what went wrong with the first.
+# The prompt of a second attempt has the failure of the first.
 feedback=$(awk '
     /^#+ What failed last time/ { on = 1; next }
     /^##? [A-Z]/ { on = 0 }

@@ -34,7 +34,7 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Lays a project out whose one instruction claims these changes, `all`
+    /// Creates a project whose one instruction claims these changes, `all`
     /// for every one.
     pub(crate) fn claiming(changes: &[&str]) -> Self {
         let guard = tempfile::tempdir().unwrap();

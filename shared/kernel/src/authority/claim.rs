@@ -35,7 +35,7 @@ morphisms! {
     IssueClaim = "issue_claim";
     /// Moving a lease's expiry.
     IssueLeaseRenew = "issue_lease_renew";
-    /// Giving a lease back.
+    /// Releasing a lease.
     IssueLeaseRelease = "issue_lease_release";
     /// Changing fields and status: closing and blocking too.
     IssueUpdate = "issue_update";
@@ -43,9 +43,9 @@ morphisms! {
     IssueDiscover = "issue_discover";
     /// Adding an edge.
     DepAdd = "dep_add";
-    /// Taking an edge away.
+    /// Removing an edge.
     DepRemove = "dep_remove";
-    /// Putting another edge in an edge's place.
+    /// Replacing an edge by another.
     DepReplace = "dep_replace";
 }
 

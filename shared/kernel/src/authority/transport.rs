@@ -32,7 +32,7 @@ pub enum TransportAction {
     IssueClaimNext,
     /// Moves a lease's expiry.
     IssueLeaseRenew,
-    /// Gives a lease back.
+    /// Releases a lease.
     IssueLeaseRelease,
 }
 

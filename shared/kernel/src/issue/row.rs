@@ -343,7 +343,7 @@ impl RowChange {
         self
     }
 
-    /// Takes a field away.
+    /// Removes a field.
     pub fn remove(&mut self, field: &'static str) -> &mut Self {
         self.fields.insert(field, None);
         self

@@ -244,8 +244,8 @@ pub fn blocked_notes(report: &EscalationReport<'_>) -> String {
 
 /// Returns the follow-up of an issue whose attempts are used up.
 ///
-/// The same report gives the same text; the step id in it tells two reports
-/// apart.
+/// The same report gives the same text; the step id in it distinguishes two
+/// reports.
 pub fn follow_up(report: &EscalationReport<'_>) -> FollowUp {
     let issue_id = plain(report.issue_id);
     let class = plain(&report.decision.class);

@@ -2,7 +2,7 @@
 //! be removed (HARNESS-RUNTIME 3.2).
 //!
 //! The shell finds things, [`account`] explains why each is there. `premath
-//! doctor` shows that, `premath clean` takes the removable away.
+//! doctor` shows that, `premath clean` removes the removable.
 //!
 //! Invariant: nothing that a live lane, batch or step may use is removable,
 //! nor commits that nothing else holds, unless salvage was asked for.
@@ -123,7 +123,7 @@ pub enum Standing {
     InUse,
     /// It is there on purpose.
     Kept,
-    /// Nothing needs it; a clean-up takes it away.
+    /// Nothing needs it; a clean-up removes it.
     Removable,
     /// A person must look.
     Finding,

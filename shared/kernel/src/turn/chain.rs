@@ -251,7 +251,7 @@ impl<S> Refused<S> {
         &self.classes
     }
 
-    /// Gives the state back.
+    /// Returns the state.
     pub fn into_state(self) -> S {
         self.state
     }

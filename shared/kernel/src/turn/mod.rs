@@ -16,7 +16,7 @@
 //!
 //! Every state has private fields and one way in: the step from the state
 //! before it, which is used up and checks the rules of the state that follows.
-//! A refusal gives the value back with *all* classes that keep the join open, also
+//! A refusal returns the value with *all* classes that keep the join open, also
 //! those of later states (`HARNESS-TYPESTATE 2`, `5`, `6`).
 //!
 //! [`join_check`](join_check::join_check) is the same judgement as a report,

@@ -34,7 +34,7 @@ struct Ticket {
     outcomes: Mutex<Option<Vec<Result<ChangeOutcome, ChangeError>>>>,
 }
 
-/// Gives the lead back. A transaction that panicked has no outcomes: its
+/// Releases the lead. A transaction that panicked has no outcomes: its
 /// callers get an error, and what the process knew of the file is forgotten.
 struct Lead<'a> {
     memory: &'a IssueMemory,

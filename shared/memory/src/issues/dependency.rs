@@ -21,7 +21,7 @@ pub enum DependencyEdit {
         /// Who adds it.
         created_by: Option<String>,
     },
-    /// Takes an edge away.
+    /// Removes an edge.
     Remove {
         /// Its word.
         kind: String,

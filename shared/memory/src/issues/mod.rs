@@ -243,7 +243,7 @@ impl IssueMemory {
         })
     }
 
-    /// Gives a lease back; the issue may be claimed again from `retry_at`.
+    /// Releases a lease; the issue may be claimed again from `retry_at`.
     ///
     /// # Errors
     ///

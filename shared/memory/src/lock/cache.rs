@@ -7,8 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The right to make or remove an entry, against everyone else; dropping it
-/// gives it back.
+/// The right to make or remove an entry, against every other process; dropping it
+/// releases it.
 #[derive(Debug)]
 pub struct CacheLock {
     file: File,

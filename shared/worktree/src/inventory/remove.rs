@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 impl Inventory {
-    /// Takes a thing away; one that is gone already is fine.
+    /// Removes a thing. One that is already gone is not an error.
     ///
     /// # Errors
     ///

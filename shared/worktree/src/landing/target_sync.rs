@@ -118,7 +118,7 @@ impl MainHead {
             head.shorthand().ok()?.to_owned()
         };
         let is_of_a_step = matches!(role(&name, &BTreeMap::new()), Some(Role::Step { .. }));
-        // A lane that was cut there has yet to give it back.
+        // A lane that was cut there has not restored it yet.
         let is_lent = git.find_reference(crate::tree::HOME).is_ok();
         (!is_of_a_step && !is_lent).then_some(Self { name, commit })
     }

@@ -16,7 +16,7 @@ pub(super) struct Overlay {
 }
 
 impl Overlay {
-    /// Replaces a path; `None` takes it away.
+    /// Replaces a path; `None` removes it.
     pub(super) fn put(&mut self, path: &[u8], leaf: Option<Leaf>) {
         let mut node = self;
         for part in path.split(|byte| *byte == b'/') {

@@ -78,7 +78,7 @@ struct Before {
 }
 
 impl Ground {
-    /// Lays a repository out that belongs to the user.
+    /// Creates a repository that belongs to the user.
     pub(crate) fn new(mode: Mode) -> Self {
         let above = Path::new("/var/tmp");
         let scratch = match above.is_dir() {

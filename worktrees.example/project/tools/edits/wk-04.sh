@@ -1,4 +1,4 @@
-say 'only spaces are removed so far; what white space is has to stand in one place'
+say 'only spaces are removed so far; white space must be defined in one place'
 edit lib/part/space.sh <<'EOF'
 # What white space within a line is: a bracket expression, as awk -v reads it.
 # shellcheck shell=sh disable=SC2034 # WK_SPACE: read by the tools

@@ -18,7 +18,7 @@ pub enum LeaseOperation {
     Claim,
     /// Moving the expiry.
     Renew,
-    /// Giving the lease back.
+    /// Releasing the lease.
     Release,
 }
 

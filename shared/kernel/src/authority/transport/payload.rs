@@ -36,7 +36,7 @@ pub enum DispatchRequest {
         /// How long it is to live.
         term: Term,
     },
-    /// Gives a lease back.
+    /// Releases a lease.
     Release {
         /// The issue.
         issue_id: IssueId,

@@ -112,7 +112,7 @@ pub fn renew(
     Ok(change)
 }
 
-/// Gives a lease back: status open, assignee as before the claim.
+/// Releases a lease: status open, assignee as before the claim.
 ///
 /// `retry_at` is when the issue may be claimed again, where that is later.
 ///

@@ -41,7 +41,7 @@ fn launch(record: &Record, is_offline: bool) -> io::Result<()> {
     }
     rustix::thread::set_name(c"premath-confine")?;
     identity::enter(is_offline)?;
-    // After the change of rights, which takes it away.
+    // After the change of rights, which clears the signal.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let mut init = Command::new("/proc/self/exe")
         .arg(INIT)
