@@ -43,22 +43,25 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
     }
     let (batch, idle) = (median(batches), median(idle));
     figure::show(
-        &format!("batch of {count} issues, {LANES} lanes, no landing, against xargs"),
+        &format!("batch of {count} issues, {LANES} lanes, without landing, against xargs"),
         &figure::time(batch),
         &figure::time(median(shells)),
         median(ratios),
         "<= 3.0",
     );
     let per_issue = |whole: f64| figure::time((whole - idle) / count as f64);
-    figure::note("  of it boot and end of the lanes", &figure::time(idle));
-    figure::note("  of it each issue", &per_issue(batch));
     figure::note(
-        &format!("  each issue where work lands, in a tree of {many} files"),
+        "  boot and end of the lanes of this batch",
+        &figure::time(idle),
+    );
+    figure::note("  each issue of this batch", &per_issue(batch));
+    figure::note(
+        &format!("  each issue of such a batch with landing, {many} files"),
         &per_issue(median(large)),
     );
     let shells = landing.iter().zip(&landing_ratios).map(|(l, r)| l / r);
     figure::show(
-        "the same where work lands",
+        &format!("batch of {count} issues, {LANES} lanes, with landing, against xargs"),
         &figure::time(median(landing.clone())),
         &figure::time(median(shells.collect())),
         median(landing_ratios.clone()),
@@ -108,7 +111,7 @@ pub(crate) fn by_lanes(sizes: Sizes, programs: &Programs, folder: &Path) -> Resu
             curve.add(lanes as f64, elapsed);
         }
         figure::show(
-            &format!("{count} issues of {seconds} s in {lanes} lane(s), against their work"),
+            &format!("{count} issues of {seconds} s in {lanes} lane(s), against the work alone"),
             &figure::time(elapsed),
             &figure::time(work),
             elapsed / work,

@@ -115,15 +115,17 @@ impl LargeRepository {
         );
         let made = first.seconds - short.seconds;
         figure::show(
-            "  making the lane, against git worktree add",
+            &format!("CPU of making a lane, {files} files, against git worktree add"),
             &figure::time(made),
             &figure::time(self.added),
             made / self.added,
             "",
         );
         let rest = short.seconds - ours * few as f64;
-        figure::note("  of a batch beside its issues", &figure::time(rest));
-        figure::note("  peak of the coordinator", &figure::size(long.peak));
+        let rest_of = format!("CPU of a batch without its issues, {files} files");
+        figure::note(&rest_of, &figure::time(rest));
+        let peak_of = format!("peak memory of the coordinator, {files} files");
+        figure::note(&peak_of, &figure::size(long.peak));
         Ok([ours, theirs])
     }
 

@@ -48,14 +48,14 @@ fn measure(calls: usize, runs: usize) -> Result<(), Wrong> {
     figure::section("The gate");
     let few = rates(calls, runs)?;
     figure::show(
-        &format!("judge a turn of {calls} calls of 1 KiB, rate of sha256"),
+        &format!("judge a turn of {calls} calls of 1 KiB, rate against SHA-256"),
         &figure::time(few.judged),
         &figure::time(few.plain),
         few.ratio,
         ">= 0.40",
     );
     figure::note(
-        "  the same with reading its document",
+        &format!("read and judge a turn of {calls} calls of 1 KiB"),
         &figure::time(few.read),
     );
     let many = rates(calls * 10, 3)?;
@@ -73,7 +73,7 @@ fn measure(calls: usize, runs: usize) -> Result<(), Wrong> {
     let peak = peak_of_judging(calls * 10)?;
     figure::show(
         &format!(
-            "peak of a process that judges {} calls, against the input",
+            "peak memory of judging {} calls, against the input",
             calls * 10
         ),
         &figure::size(peak),

@@ -35,7 +35,7 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
     }
     figure::show(
         &format!(
-            "dep diagnostics, chain of {}, against read + typed parse",
+            "dep diagnostics, chain of {}, against reading the rows",
             sizes.large
         ),
         &figure::time(median(whole)),

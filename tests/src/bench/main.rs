@@ -170,7 +170,7 @@ fn run(sizes: Sizes, length: Option<&str>, page: Option<&Path>) -> Result<(), Wr
     verification::measure(sizes, &programs, &folder.join("verification"))?;
     figure::section("Large repositories");
     let files = files::measure(sizes, &programs, &folder.join("files"))?;
-    figure::section("Issue memory");
+    figure::section("Issue store");
     claims::measure(sizes, &folder.join("claims"))?;
     graph::measure(sizes, &programs, &folder.join("graph"))?;
     memory::measure(sizes, &programs, &folder.join("memory"))?;

@@ -19,11 +19,17 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
     scratch::issues(&path, sizes.large, |_| None)?;
     let file = fs::metadata(&path)?.len();
     for (name, peak) in [
-        ("a process with open memory", peak_of_holder(&path)?),
+        (
+            "a process with the issue store open",
+            peak_of_holder(&path)?,
+        ),
         ("`premath issue ready`", peak_of_ready(programs, &path)?),
     ] {
         figure::show(
-            &format!("peak of {name}, {} issues, against the file", sizes.large),
+            &format!(
+                "peak memory of {name}, {} issues, against the file",
+                sizes.large
+            ),
             &figure::size(peak),
             &figure::size(file),
             peak as f64 / file as f64,

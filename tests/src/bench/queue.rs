@@ -61,12 +61,13 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
         let serial = take(Landing::Serial)?;
         let what = format!("{issues} issues, {lanes} lanes, verification of {seconds} s");
         show(
-            &format!("{what}: with landing, against without"),
+            &format!("{what}: with landing, against without landing"),
             with,
             without,
             "<= 1.3",
         );
-        show("  the same with speculation = 0", serial, without, "");
+        let one = format!("  {what}: with speculation = 0, against without landing");
+        show(&one, serial, without, "");
         for (curve, elapsed) in curves.iter_mut().zip([without, with, serial]) {
             curve.add(seconds, elapsed);
         }
@@ -77,7 +78,7 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
         let red = Red::Tenth.of(issues);
         let what = format!("verification of {seconds} s, {red} of {issues} issues fail");
         show(
-            &format!("{what}: with landing, against none fails, without"),
+            &format!("{what}: with landing, against no failure and no landing"),
             with,
             without,
             "<= 1.9",

@@ -10,10 +10,10 @@ const HEAD: &str = "# Benchmarks
 
 What the harness costs, measured on one machine in one run. `mise run bench-report` writes this page.
 
-- Each figure has a baseline of the same run beside it, which does the same with less: `xargs`, git, an append with `fdatasync`, SHA-256.
-- The ratio is the figure divided by the baseline; for rates, too, so that more is better there.
+- Each figure has a baseline from the same run, which does the same work with a plain tool: `xargs`, git, an append with `fdatasync`, SHA-256.
+- The ratio is the figure divided by the baseline. For times, less is better; for rates, more.
 - Ratios may be compared between machines. Times may not.
-- A target is what we want. A ratio over its target is a known gap, not an error.
+- Targets are goals; a miss is a known gap.
 ";
 
 /// Has the other benchmarks measure, and writes the page with its plots into a

@@ -81,7 +81,7 @@ fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> 
     }
     figures.show(files);
     figure::show(
-        "  a fresh checkout for verifications, against git worktree add",
+        &format!("make a checkout, {files} files, against git worktree add"),
         &figure::time(fresh.as_secs_f64()),
         &figure::time(added.as_secs_f64()),
         fresh.as_secs_f64() / added.as_secs_f64(),
@@ -109,13 +109,13 @@ impl Figures {
             "",
         );
         show(
-            &format!("import a step of {CHANGED} changed files, against git add and commit"),
+            &format!("import {CHANGED} changes, {files} files, against git add and commit"),
             &self.imported,
             &self.committed,
             "",
         );
         show(
-            "  put the checkout at its commit, against git switch",
+            &format!("put a checkout at a commit, {files} files, against git switch"),
             &self.moved,
             &self.switched,
             "",

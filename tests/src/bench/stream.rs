@@ -108,9 +108,9 @@ fn speed(sizes: Sizes, agent: Agent, payload: usize) -> Result<(), Wrong> {
         plain / read,
         ">= 200 MB/s",
     );
-    figure::note("  a call", &figure::time(read / f64::from(calls)));
+    figure::note("  time per call", &figure::time(read / f64::from(calls)));
     let each = held as f64 / f64::from(calls);
-    figure::note("  held at its end, a call", &format!("{each:.0} B"));
+    figure::note("  memory per call at the end", &format!("{each:.0} B"));
     Ok(())
 }
 

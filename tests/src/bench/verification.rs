@@ -102,14 +102,14 @@ impl Project {
         let name = self.name;
         let modules = PACKAGES * MODULES;
         figure::show(
-            &format!("verify a change, {name}, {modules} modules, against in-lane"),
+            &format!("verify a change, {name}, {modules} modules, against a run in the lane"),
             &figure::time(warm),
             &figure::time(in_lane),
             warm / in_lane,
             "<= 1.2",
         );
         figure::show(
-            "  the last commit without build state, against a first build",
+            &format!("verify without build state, {name}, against a first build"),
             &figure::time(cold),
             &figure::time(first),
             cold / first,
