@@ -17,7 +17,7 @@ pub struct Arguments {
     /// The command other than the loop.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// What both loops take.
+    /// The flags that both loops take.
     #[command(flatten)]
     pub flags: LoopFlags,
     /// Use this worktree as a lane (repeatable)

@@ -28,7 +28,7 @@ const LANES: usize = 4;
 pub struct LaidOut {
     /// The repository root.
     pub repository: PathBuf,
-    /// The batch on it.
+    /// The plan of the example batch.
     pub plan: Plan,
 }
 
@@ -41,7 +41,7 @@ pub enum ExampleError {
     /// A file operation failed.
     #[error("cannot write the example to {path}")]
     Io {
-        /// Where.
+        /// The path of the file or folder.
         path: PathBuf,
         /// The cause.
         source: io::Error,

@@ -10,12 +10,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// What a lane reports.
+/// A message of a lane to its coordinator.
 #[derive(Debug)]
 pub(crate) enum LaneNews {
-    /// It is ready.
+    /// The lane is ready for work.
     Booted(Box<BootReport>),
-    /// It cannot be used.
+    /// The lane cannot be used.
     BootFailed(Box<BootError>),
     /// A step is over.
     StepEnded(Box<StepReport>),

@@ -21,7 +21,7 @@ pub enum MachineEvent<C> {
     BootFailed {
         /// The lane.
         lane: LaneIndex,
-        /// Why.
+        /// The class of the failed boot.
         class: FailureClass,
     },
     /// A pass was made.
@@ -62,7 +62,7 @@ pub enum MachineEvent<C> {
     StoreLost,
 }
 
-/// What a pass found.
+/// The findings of a pass.
 #[derive(Debug)]
 pub struct Pass<C> {
     /// A claim for each lane that got one.

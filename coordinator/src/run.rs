@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 /// happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// What a coordinator runs.
+/// The plan of a coordinator's run.
 #[derive(Debug)]
 pub struct Plan {
     /// What the batch is run with.
@@ -37,7 +37,7 @@ pub struct Plan {
     pub worktrees: Vec<PathBuf>,
     /// The prefix of worker ids.
     pub worker_prefix: String,
-    /// How long lanes continue.
+    /// How many dispatches lanes get.
     pub allowance: Allowance,
     /// Begin afresh although a batch was cut.
     pub new_batch: bool,

@@ -25,7 +25,7 @@ pub(crate) struct Choice<'a> {
 pub(crate) struct Watch<'a> {
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) deadline: Deadline,
-    /// On CLOCK_BOOTTIME.
+    /// The start time, in milliseconds of CLOCK_BOOTTIME.
     pub(crate) started_ms: u64,
 }
 

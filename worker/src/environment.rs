@@ -124,7 +124,7 @@ const OF_THE_SYSTEM: [&str; 19] = [
 /// Where programs of an image are that does not say it.
 const PATH_OF_IMAGES: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Families of them.
+/// The starts of names of variables that pass.
 const PASSED_STARTS: [&str; 1] = ["LC_"];
 
 /// Returns whether a variable is one that an agent signs in with or is

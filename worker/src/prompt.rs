@@ -27,7 +27,7 @@ pub(crate) const DEFAULT_TEMPLATE: &str = include_str!("prompt_default.md");
 pub(crate) struct LastFailure {
     /// The step that failed.
     pub(crate) step_id: StepId,
-    /// Its classes.
+    /// The failure classes of the attempt.
     pub(crate) classes: Vec<String>,
     /// The branch on which what it left is kept.
     pub(crate) salvage: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct LastFailure {
 pub(crate) struct Neighbour {
     /// The edge's kind.
     pub(crate) kind: String,
-    /// Its id.
+    /// The id of the issue.
     pub(crate) id: String,
     /// Its status and its title, where it is there.
     pub(crate) found: Option<(String, String)>,

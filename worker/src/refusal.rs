@@ -24,9 +24,9 @@ use std::time::Duration;
 /// A lane that would have worked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedLane {
-    /// Its worker.
+    /// The worker of the lane.
     pub worker_id: WorkerName,
-    /// Its worktree.
+    /// The worktree of the lane.
     pub worktree: PathBuf,
 }
 

@@ -35,7 +35,7 @@ use std::time::Duration;
 /// What a batch is run with.
 #[derive(Debug)]
 pub struct BatchTerms<'a> {
-    /// Its id.
+    /// The id of the batch.
     pub batch_id: &'a BatchId,
     /// Whether it was cut before.
     pub resumed: bool,
@@ -49,7 +49,7 @@ pub struct BatchTerms<'a> {
     pub landing: Option<&'a LandingRule>,
     /// When no new work begins any more.
     pub ends_at: Option<jiff::Timestamp>,
-    /// How commands are confined.
+    /// The sandbox mode of the commands, and why.
     pub sandbox: &'a SandboxChoice,
 }
 
@@ -64,20 +64,20 @@ pub enum Notice<'a> {
     LaneBooted {
         /// The lane's worker.
         worker_id: &'a WorkerName,
-        /// Its worktree.
+        /// The worktree of the lane.
         worktree: &'a Path,
-        /// What boot found.
+        /// The report of the boot.
         report: &'a BootReport,
     },
     /// A lane gets no more work.
     LaneGivenUp {
         /// The lane's worker.
         worker_id: &'a WorkerName,
-        /// Its worktree.
+        /// The worktree of the lane.
         worktree: &'a Path,
-        /// Why.
+        /// The class of the failure.
         class: FailureClass,
-        /// Why, for a person.
+        /// The cause, in words.
         detail: &'a str,
         /// What a person can do.
         hint: Option<&'a str>,
@@ -93,7 +93,7 @@ pub enum Notice<'a> {
     StepEnded {
         /// The lane's worker.
         worker_id: &'a WorkerName,
-        /// Its outcome.
+        /// The report of the step.
         report: &'a StepReport,
     },
     /// A cycle appeared; its members are held.
@@ -103,7 +103,7 @@ pub enum Notice<'a> {
     },
     /// Nothing runs until an issue may be tried again.
     Waiting {
-        /// When that is.
+        /// The time until which the batch waits.
         until: jiff::Timestamp,
     },
     /// A step's end changed something for the steps to come.
@@ -112,7 +112,7 @@ pub enum Notice<'a> {
     BaselineChecked {
         /// The lane's worker.
         worker_id: &'a WorkerName,
-        /// Whether it does.
+        /// Whether the verification passes.
         passes: bool,
     },
     /// The machine has too little free disk or memory for a dispatch; `None`
@@ -120,29 +120,29 @@ pub enum Notice<'a> {
     Room(Option<&'a Shortage>),
     /// What a person should know about the batch.
     Warning {
-        /// What it is.
+        /// The text of the warning.
         detail: &'a str,
     },
     /// The batch reached a bound of its own.
     Ending {
-        /// Which bound.
+        /// The bound that was reached.
         ended_by: EndedBy,
         /// The figures, where there are some.
         detail: &'a str,
     },
     /// A person asked for an end.
     Interrupted {
-        /// How far.
+        /// The level of the interrupt.
         level: Level,
     },
     /// The issue store was changed by no transaction.
     MemoryChanged {
-        /// What was found.
+        /// The change that was found.
         change: &'a OutsideChange,
     },
     /// The issue store or the trajectory cannot be used any more.
     StoreLost {
-        /// Why.
+        /// The cause, in words.
         detail: &'a str,
     },
 }
@@ -165,7 +165,7 @@ pub struct Summary {
     pub acts_under: ActsUnder,
     /// The exit code.
     pub exit_code: u8,
-    /// How long it took.
+    /// The duration of the batch.
     pub elapsed: Duration,
     /// By issue: the last worker, the attempts in this batch, the last report.
     pub issues: Vec<(WorkerName, u32, StepReport)>,
@@ -185,7 +185,7 @@ pub struct Summary {
     pub ended_by: Option<EndedBy>,
     /// What it used and waited for.
     pub account: Account,
-    /// When it ended.
+    /// The time at which the batch ended.
     pub ended_at: jiff::Timestamp,
     /// How often the issue store was found changed by no transaction.
     pub memory_changes: usize,

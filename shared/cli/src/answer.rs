@@ -65,12 +65,12 @@ impl Answer {
     }
 }
 
-/// How a check ended.
+/// The verdict of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Verdict")]
 pub(crate) enum CheckVerdict {
-    /// Nothing is wrong.
+    /// No fault was found.
     Accepted,
     /// Something is, and the exit code is 1.
     Rejected,
@@ -274,7 +274,7 @@ pub(crate) fn deliver(mut finished: Finished, json: bool) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Writes the data to stdout; a reader that went away is none of our business.
+/// Writes the data to stdout; a closed pipe is not an error.
 fn put(finished: &mut Finished, text: &str, json: bool) -> io::Result<()> {
     let mut stdout = BufWriter::new(io::stdout().lock());
     let written = if json {

@@ -129,7 +129,7 @@ enum ScopeArg {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum RequireArg {
-    /// Nothing waits for itself
+    /// No issue waits for itself
     Acyclic,
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct ReplacedEdge {
     created_by: String,
 }
 
-/// What `dep diagnostics` answers.
+/// The answer of `premath dep diagnostics`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Diagnostics {

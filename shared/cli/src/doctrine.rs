@@ -25,7 +25,7 @@ enum DoctrineCommand {
     Check,
 }
 
-/// What `doctrine check` answers.
+/// The answer of `premath doctrine check`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DoctrineAnswer {
@@ -37,7 +37,7 @@ pub(crate) struct DoctrineAnswer {
     command_count: usize,
     /// How many tools the MCP server serves.
     tool_count: usize,
-    /// What is wrong.
+    /// The faults that were found.
     errors: Vec<DoctrineFault>,
 }
 

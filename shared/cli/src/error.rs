@@ -82,7 +82,7 @@ pub(crate) enum CliError {
     Arguments {
         /// The tool.
         tool: &'static str,
-        /// What does not fit.
+        /// The arguments that do not fit, and why.
         detail: String,
     },
     /// A lease operation's payload cannot be read.
@@ -130,7 +130,7 @@ pub(crate) enum CliError {
         what: &'static str,
         /// Where it was looked for.
         path: PathBuf,
-        /// Where one comes from.
+        /// The way to create one.
         hint: &'static str,
     },
     /// No batch left a report, or not the one that was named.
@@ -141,7 +141,7 @@ pub(crate) enum CliError {
     Evidence {
         /// The input.
         path: PathBuf,
-        /// What does not fit.
+        /// The error in the evidence.
         source: EvidenceError,
     },
     /// The file with the evidence cannot be read.
@@ -163,7 +163,7 @@ pub(crate) enum CliError {
     Policy {
         /// The artifact.
         path: PathBuf,
-        /// What does not fit.
+        /// The error in the policy.
         source: PolicyError,
     },
     /// The policy still gives attempts.
@@ -199,7 +199,7 @@ pub(crate) enum CliError {
     File {
         /// What was tried, as in `read`.
         operation: &'static str,
-        /// On which file.
+        /// The file of the operation.
         path: PathBuf,
         /// The cause.
         source: io::Error,

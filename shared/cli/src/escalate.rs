@@ -54,13 +54,13 @@ pub(crate) struct EscalateArgs {
     trajectory: Option<PathBuf>,
 }
 
-/// What `escalate` answers.
+/// The answer of `premath escalate`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EscalateAnswer<'a> {
     /// The issue, and which source named it; null where the action needs none.
     context: Option<&'a IssueContext>,
-    /// What the policy decided.
+    /// The decision of the retry policy.
     retry: RetryRecord,
     /// Whether something was changed.
     changed: bool,
@@ -270,7 +270,7 @@ fn claimed_profile() -> Result<Option<GovernanceProfile>, ClaimError> {
     Ok(claims_governance(&roots.repository)?.then_some(profile))
 }
 
-/// Finds the issue that is handed up; the inner error says why there is none.
+/// Finds the issue to escalate; the inner error says why there is none.
 fn context_of(memory: &IssueMemory) -> Result<Result<IssueContext, IssueContextError>, CliError> {
     let text = |name| variable(name).map(|value| value.to_string_lossy().into_owned());
     let session = paths::session(None)?;

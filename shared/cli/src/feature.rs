@@ -117,14 +117,14 @@ impl FeatureArgs {
 /// The kind of a check's answer.
 const CHECK_KIND: &str = "premath.harness.feature_ledger.check.v1";
 
-/// What `harness-feature read` answers.
+/// The answer of `premath harness-feature read`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct LedgerAnswer<'a> {
     /// The ledger as it is.
     ledger: &'a FeatureLedger,
 }
 
-/// What `harness-feature write` answers.
+/// The answer of `premath harness-feature write`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FeatureAnswer<'a> {
@@ -134,7 +134,7 @@ pub(crate) struct FeatureAnswer<'a> {
     ledger: &'a FeatureLedger,
 }
 
-/// What `harness-feature check` answers.
+/// The answer of `premath harness-feature check`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CheckAnswer {
@@ -148,7 +148,7 @@ pub(crate) struct CheckAnswer {
     failure_classes: BTreeSet<FailureClass>,
     /// What is wrong, by class and feature.
     errors: Vec<FindingItem>,
-    /// What the ledger holds.
+    /// The summary of the ledger.
     summary: Summary,
     /// The feature to work on.
     next_feature_id: Option<String>,
@@ -158,7 +158,7 @@ pub(crate) struct CheckAnswer {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct FindingItem {
-    /// What is wrong.
+    /// The class of the fault.
     class: FailureClass,
     /// What is there, in a few words.
     message: String,
@@ -167,7 +167,7 @@ struct FindingItem {
     feature_id: Option<String>,
 }
 
-/// What a ledger holds.
+/// The summary of a ledger.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "LedgerSummary")]
@@ -181,7 +181,7 @@ struct Summary {
     closure_complete: bool,
 }
 
-/// What `harness-feature next` answers.
+/// The answer of `premath harness-feature next`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NextAnswer<'a> {

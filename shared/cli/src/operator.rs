@@ -1,4 +1,4 @@
-//! A person at the keyboard, and the steps that are none.
+//! Distinguishes a person at the keyboard from a step.
 
 use crate::error::CliError;
 use crate::paths::variable;

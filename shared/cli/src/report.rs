@@ -27,7 +27,7 @@ pub(crate) struct ReportArgs {
     list: bool,
 }
 
-/// What `report` answers.
+/// The answer of `premath report`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ReportAnswer {
     #[serde(flatten)]
@@ -36,7 +36,7 @@ pub(crate) struct ReportAnswer {
     text: String,
 }
 
-/// What `report --list` answers.
+/// The answer of `premath report --list`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ReportsAnswer {
     /// How many reports are kept.
@@ -53,7 +53,7 @@ struct ReportItem {
     batch_id: BatchId,
     /// The file.
     path: String,
-    /// When it was written.
+    /// The time at which the report was written.
     written_at: Stamp,
 }
 

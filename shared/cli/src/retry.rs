@@ -80,7 +80,7 @@ struct DecideArgs {
     attempt: u32,
 }
 
-/// What `retry decide` answers.
+/// The answer of `premath retry decide`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DecideAnswer<'a> {
@@ -90,7 +90,7 @@ pub(crate) struct DecideAnswer<'a> {
     policy_digest: &'a str,
     /// The policy's file; null for the embedded one.
     policy_path: Option<String>,
-    /// What it decided.
+    /// The decision of the policy.
     retry: RetryRecord,
 }
 

@@ -151,7 +151,7 @@ pub(crate) struct SessionAnswer<'a> {
     session: &'a Session,
 }
 
-/// What `harness-session bootstrap` answers.
+/// The answer of `premath harness-session bootstrap`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BootstrapAnswer<'a> {

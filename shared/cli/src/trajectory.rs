@@ -90,7 +90,7 @@ const LIMIT: usize = 20;
 #[derive(Clone, Copy, Debug, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum ModeArg {
-    /// All of them
+    /// All rows
     Latest,
     /// Those that did not succeed
     Failed,
@@ -124,7 +124,7 @@ impl TrajectoryArgs {
     }
 }
 
-/// What `harness-trajectory append` answers.
+/// The answer of `premath harness-trajectory append`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RowAnswer<'a> {
     /// The row as it was appended.

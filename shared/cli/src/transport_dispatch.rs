@@ -38,7 +38,7 @@ pub(crate) struct TransportDispatchArgs {
     host_action_transport: Option<String>,
 }
 
-/// What a dispatch answers.
+/// The answer of a dispatch.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DispatchAnswer<'a> {
@@ -54,7 +54,7 @@ pub(crate) struct DispatchAnswer<'a> {
     profile_id: &'static str,
     /// The verdict.
     result: CheckVerdict,
-    /// Why it was rejected.
+    /// The classes for which the action was rejected.
     failure_classes: Vec<FailureClass>,
     /// Why it was rejected, for a person.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 /// Something that a vector expects and the gate does not give.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What was compared.
+    /// The value that was compared.
     pub what: String,
-    /// What the vector expects.
+    /// The value that the vector expects.
     pub expected: String,
-    /// What was found.
+    /// The value that was found.
     pub found: String,
 }
 

@@ -15,7 +15,7 @@ pub(super) enum VectorDocument {
         base: String,
         patch: Vec<PatchOperation>,
     },
-    /// By its bytes.
+    /// The bytes of a document, as text.
     Text(String),
 }
 

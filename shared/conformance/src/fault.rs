@@ -9,7 +9,7 @@ pub struct SuiteFault {
     pub kind: FaultKind,
     /// Where: a file, a class, a rule or a slice.
     pub at: String,
-    /// What is wrong there.
+    /// The description of the fault.
     pub detail: String,
 }
 

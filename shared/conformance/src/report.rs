@@ -26,7 +26,7 @@ pub struct SuiteReport {
 pub struct VectorOutcome {
     /// The vector's id, as in `adversarial/tool-result-missing`.
     pub id: String,
-    /// What it asks.
+    /// The suite of the vector.
     pub suite: Suite,
     /// What it says, in one sentence.
     pub says: String,

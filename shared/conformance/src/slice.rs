@@ -18,7 +18,7 @@ pub struct Slice {
     pub places: &'static [&'static str],
 }
 
-/// Every slice.
+/// All slices.
 pub const SLICES: &[Slice] = &[
     slice(
         1,
@@ -98,7 +98,7 @@ impl SliceRow {
 pub struct SliceVector {
     /// The vector's id.
     pub id: String,
-    /// What it says.
+    /// The description of the vector.
     pub says: String,
     /// The only root class, where it expects one.
     pub root: Option<FailureClass>,

@@ -38,7 +38,7 @@ macro_rules! registry {
         }
 
         impl Agent {
-            /// Every agent.
+            /// All agents, in the order of the registry.
             pub const ALL: &'static [Self] = &[$(Self::$agent,)+];
 
             /// Returns everything in which the agent differs from others.

@@ -27,7 +27,7 @@ pub struct AgentTurn<'a> {
     pub step: &'a StepIdentity,
     /// The policies in force.
     pub policies: &'a TurnPolicies,
-    /// What the agent printed.
+    /// The stream of the agent, folded.
     pub stream: &'a FoldedStream,
     /// The commands that the harness ran itself, in their order: the agent is
     /// `work`, and the verification comes after it.

@@ -35,18 +35,18 @@ pub struct ShellCall {
     pub witness_ref: String,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallEnd {
     /// Exit code 0.
     Ok,
-    /// Anything else.
+    /// The call failed.
     Error {
         /// The failure class.
         class: String,
         /// Whether another try may help.
         retryable: bool,
-        /// What it said last.
+        /// The last message of the call.
         message: String,
     },
 }

@@ -13,9 +13,9 @@ use premath_kernel::record::witness::AgentFacts;
 /// How an agent came to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentEnd<'a> {
-    /// How its command ended.
+    /// The end of the agent's command.
     pub command: &'a CommandEnd,
-    /// What it printed.
+    /// The stream of the agent, folded.
     pub stream: &'a FoldedStream,
     /// Why it was ended before its own end, where it was.
     pub timeout: Option<AgentTimeout>,

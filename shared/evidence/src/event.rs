@@ -14,9 +14,9 @@ use std::sync::Arc;
 /// One thing that a line of a stream says; names may be borrowed from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamEvent<'a> {
-    /// Its line.
+    /// The line of the event.
     pub source: LineSource,
-    /// What it says.
+    /// The kind of the event, with its content.
     pub kind: EventKind<'a>,
 }
 
@@ -91,7 +91,7 @@ pub struct CallRequest<'a> {
     pub tool: Cow<'a, str>,
     /// `D` of what it was called with.
     pub input_digest: Sum,
-    /// Who asked.
+    /// The speaker that made the call.
     pub speaker: Speaker,
     /// Whether the agent reports finished calls only, and the request was
     /// made up from the result.
@@ -107,7 +107,7 @@ pub struct CallResult<'a> {
     pub caller: Option<Arc<str>>,
     /// `D` of what it was called with, where the result reports it again.
     pub input_digest: Option<Sum>,
-    /// How it ended.
+    /// The end of the call.
     pub end: CallEnd,
     /// `D` of what it gave.
     pub digest: Sum,
@@ -200,14 +200,14 @@ pub struct Retry {
 pub enum Terminal {
     /// The agent ended.
     Finished {
-        /// Why the model stopped.
+        /// The stop reason of the model.
         stop_reason: String,
     },
     /// The agent failed.
     Failed {
         /// The agent's own word for it.
         reason: String,
-        /// What it said.
+        /// The message of the failure.
         message: String,
     },
 }

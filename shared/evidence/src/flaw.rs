@@ -20,7 +20,7 @@ pub const MAX_CALL_BYTES: usize = 20 << 20;
 pub struct StreamFault {
     /// The line, counted from 1; none where the stream as a whole is meant.
     pub line: Option<u64>,
-    /// What is wrong.
+    /// The fault in the stream.
     pub flaw: Flaw,
 }
 
@@ -44,7 +44,7 @@ pub enum Flaw {
     Field {
         /// The field.
         field: &'static str,
-        /// What would be right.
+        /// The value that was expected.
         expected: &'static str,
     },
     /// An unknown type that may be a tool call.

@@ -31,7 +31,7 @@ pub struct StreamReader {
 /// What a stream was, as bytes and lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamLog {
-    /// All bytes.
+    /// The number of bytes read.
     pub bytes: u64,
     /// Lines that hold more than white space.
     pub lines: u64,

@@ -21,7 +21,7 @@ pub struct AuditedTrajectory {
     pub chain: ChainReport,
     /// The rows that can be read, each with its line.
     pub rows: Vec<AuditRow>,
-    /// The lines that cannot.
+    /// The lines that cannot be read, with the faults.
     pub faults: Vec<LineFault>,
 }
 

@@ -35,7 +35,7 @@ fn this_host() -> &'static Host {
     })
 }
 
-/// Returns this host's name.
+/// Returns the name of this host.
 pub fn host_name() -> &'static str {
     &this_host().name
 }

@@ -14,7 +14,7 @@ pub enum StoreError {
     LockBusy {
         /// The lock file.
         path: PathBuf,
-        /// How long was waited.
+        /// The time for which the caller waited.
         waited: Duration,
         /// Who wrote its name into the lock file.
         holder: String,
@@ -32,7 +32,7 @@ pub enum StoreError {
     Io {
         /// What was tried, as in `write`.
         operation: &'static str,
-        /// On which file.
+        /// The file of the operation.
         path: PathBuf,
         /// The cause.
         source: io::Error,
@@ -76,7 +76,7 @@ pub enum StoreError {
     Repository {
         /// Where it was looked for.
         path: PathBuf,
-        /// What git says.
+        /// The message of git.
         detail: String,
     },
 }

@@ -35,7 +35,7 @@ pub struct Escalation<'a> {
     pub holder: Option<Holder>,
     /// The highest generation of the issue that is known from elsewhere.
     pub generation_floor: u64,
-    /// What the policy decided.
+    /// The decision of the policy.
     pub decision: &'a Decision,
     /// Every class of the failure, in their order.
     pub failure_classes: &'a [String],
@@ -43,7 +43,7 @@ pub struct Escalation<'a> {
     pub witness_refs: &'a RefSet,
 }
 
-/// What an escalation did.
+/// The change that an escalation made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CarriedOut {
     /// The issue is blocked.
@@ -57,7 +57,7 @@ pub enum CarriedOut {
 /// An escalation that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandedUp {
-    /// What was done.
+    /// The change that was made.
     pub carried_out: CarriedOut,
     /// The step under which it was done; none where nothing was.
     pub step: Option<StepIdentity>,

@@ -13,10 +13,10 @@ pub enum ClaimError {
     Registry {
         /// The registry.
         path: PathBuf,
-        /// What is wrong.
+        /// The error in the registry.
         source: RegistryError,
     },
-    /// It cannot be read.
+    /// The registry cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -1,5 +1,5 @@
-//! Issue memory and trajectory read as far as they can be: every line that is
-//! none, and the rest (`storage.md`).
+//! Reads issue memory and trajectory as far as possible: the rows, and every line
+//! that is not a row (`storage.md`).
 
 use crate::error::StoreError;
 use crate::issues::read_row;
@@ -27,17 +27,17 @@ pub struct LineFault {
 /// A file read as far as it can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection<T> {
-    /// What can be read.
+    /// The rows that can be read.
     pub rows: T,
-    /// What cannot, by line.
+    /// The lines that cannot be read, with the faults.
     pub faults: Vec<LineFault>,
     /// The last line, where it is cut: for a reader it is not there, and the
     /// next writer puts it aside.
     pub cut: Option<u64>,
 }
 
-/// Reads issue memory past lines that are none: the last readable row of each
-/// issue.
+/// Reads issue memory and skips lines that are not rows: returns the last readable
+/// row of each issue.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub fn inspect_issues(path: &Path) -> Result<Inspection<BTreeMap<String, IssueRo
     Ok(Inspection { rows, faults, cut })
 }
 
-/// Reads the trajectory past lines that are none.
+/// Reads the trajectory and skips lines that are not rows.
 ///
 /// # Errors
 ///

@@ -21,7 +21,7 @@ pub enum InstructionFileError {
     Envelope {
         /// The file.
         path: PathBuf,
-        /// What does not fit.
+        /// The error in the envelope.
         source: EnvelopeError,
     },
     /// The policy's file cannot be read.
@@ -32,7 +32,7 @@ pub enum InstructionFileError {
     Policy {
         /// The artifact.
         path: PathBuf,
-        /// What does not fit.
+        /// The error in the policy.
         source: InstructionPolicyError,
     },
 }

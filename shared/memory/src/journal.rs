@@ -51,7 +51,7 @@ pub(crate) struct JournalLine<'a> {
     pub(crate) is_whole: bool,
 }
 
-/// What a refresh found.
+/// The findings of a refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refreshed {
     /// The lines that follow continue what was read before.

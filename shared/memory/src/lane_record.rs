@@ -49,7 +49,7 @@ impl FolderId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FolderState {
-    /// It is a lane.
+    /// The folder is a lane.
     InUse,
     /// It was a lane, was moved to `movedTo`, and is to be removed.
     Discarded,
@@ -61,13 +61,13 @@ pub enum FolderState {
 pub struct LaneFolder {
     /// Where it was made: an absolute path without links.
     pub worktree: PathBuf,
-    /// Which folder it is.
+    /// The identity of the folder: device, inode and birth.
     pub id: FolderId,
     /// The name of its record in git's `worktrees/`.
     pub registration: String,
     /// When it was made (RFC 3339, UTC).
     pub made_at: String,
-    /// What it is for.
+    /// The state of the folder.
     pub state: FolderState,
     /// Where it was moved to when it was discarded.
     #[serde(skip_serializing_if = "Option::is_none")]

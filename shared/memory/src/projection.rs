@@ -18,7 +18,7 @@ pub enum ProjectionError {
     Session {
         /// The file.
         path: PathBuf,
-        /// What does not fit.
+        /// The error in the session.
         source: SessionError,
     },
     /// The ledger does not have its shape.
@@ -26,7 +26,7 @@ pub enum ProjectionError {
     Ledger {
         /// The file.
         path: PathBuf,
-        /// What does not fit.
+        /// The error in the ledger.
         source: LedgerError,
     },
     /// The file could not be used.

@@ -19,7 +19,7 @@ pub struct KeptReport {
     pub batch_id: BatchId,
     /// The file.
     pub path: PathBuf,
-    /// When it was written.
+    /// The time at which the report was written.
     pub at: Timestamp,
 }
 

@@ -34,7 +34,7 @@ pub enum UntrustedError {
     NotRegular {
         /// The file.
         path: PathBuf,
-        /// What is there.
+        /// The kind of file that was found.
         found: &'static str,
     },
     /// It is also known by another name, which may be outside of the folder.
@@ -45,7 +45,7 @@ pub enum UntrustedError {
         /// How many names it has.
         links: u64,
     },
-    /// It is too large.
+    /// The file is too large.
     #[error("{path} is larger than {limit} bytes")]
     TooLarge {
         /// The file.
@@ -58,7 +58,7 @@ pub enum UntrustedError {
     Io {
         /// What was tried, as in `read`.
         operation: &'static str,
-        /// On which file.
+        /// The file of the operation.
         path: PathBuf,
         /// The cause.
         source: io::Error,

@@ -52,7 +52,7 @@ impl Transport for LocalRoot<'_> {
 /// A repository as a world.
 #[derive(Debug)]
 pub struct LocalWorld {
-    /// Where its memory is.
+    /// The places of the world's files.
     pub roots: MemoryRoots,
     /// What it reports about itself.
     pub profile: WorldProfile,

@@ -15,7 +15,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Reads it now.
+    /// Reads the memory of the machine from `/proc/meminfo`.
     pub fn now() -> Self {
         Self::of(&fs::read_to_string("/proc/meminfo").unwrap_or_default())
     }

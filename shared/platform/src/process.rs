@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// A process as it was when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// The process id.
     pub pid: Pid,
     /// The number of its parent; 0 where that is in another namespace.
     pub parent: i32,
@@ -37,7 +37,7 @@ pub struct Process {
 /// Whether a process number is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
-    /// By this process.
+    /// A process with this number runs.
     Running(Process),
     /// By none, or by one that has ended.
     Gone,

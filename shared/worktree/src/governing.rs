@@ -55,11 +55,11 @@ pub enum GoverningError {
     /// Git refused.
     #[error("cannot {operation} of {path}: {detail}")]
     Git {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
         /// The repository.
         path: PathBuf,
-        /// What git says.
+        /// The message of git.
         detail: String,
     },
     /// A file cannot be read.

@@ -29,7 +29,7 @@ pub enum HistoryError {
     /// Git could not read it.
     #[error("cannot {operation}")]
     Git {
-        /// What was tried.
+        /// The operation that failed.
         operation: String,
         /// The cause.
         source: git2::Error,

@@ -122,7 +122,7 @@ pub(crate) fn id_of(folder: BorrowedFd<'_>) -> io::Result<FolderId> {
 /// What is in a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Occupant {
-    /// Nothing.
+    /// The place is empty.
     Nothing,
     /// A folder.
     Folder(FolderId),

@@ -46,7 +46,7 @@ pub enum SigningError {
     Key {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason why the key cannot be used.
         detail: String,
     },
     /// The key needs a passphrase.
@@ -193,7 +193,7 @@ pub fn write_commit(
 /// What a commit's signature is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CommitSignature {
-    /// It has none.
+    /// The commit has no signature.
     None,
     /// It has one that is not of SSH, which is not judged here.
     Foreign,

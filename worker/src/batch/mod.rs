@@ -56,7 +56,7 @@ pub struct Batch {
     pub memory: IssueMemory,
     /// The trajectory.
     pub trajectory: Trajectory,
-    /// Where closed work lands.
+    /// The landing of closed work.
     pub landing: Landing,
     /// Whether the batch is to stop; wakes the threads that wait for a change.
     pub interrupt: Interrupt,

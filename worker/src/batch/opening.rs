@@ -24,7 +24,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-/// How a batch begins.
+/// The way in which a batch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
     /// A coordinator's: recorded; resumes an interrupted one, unless disabled.

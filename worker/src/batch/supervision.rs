@@ -31,9 +31,9 @@ pub enum SupervisionChange {
 pub struct SupervisedStep<'a> {
     /// The issue.
     pub issue_id: &'a IssueId,
-    /// How it ended.
+    /// The end of the step.
     pub end: SupervisedEnd,
-    /// Every failure class.
+    /// The failure classes of the step.
     pub failure_classes: &'a [String],
     /// The limit by which the provider refused more work.
     pub limit: Option<UsageLimit>,

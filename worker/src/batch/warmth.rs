@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct WarmState {
     /// The commit that it is of.
     pub(crate) base: String,
-    /// Where its files are.
+    /// The folder with its files.
     pub(crate) folder: PathBuf,
-    /// What is in it.
+    /// The layer with the build state.
     pub(crate) layer: Layer,
     /// The cache folders at its top, which the work of a step begins with too.
     pub(crate) caches: Vec<String>,

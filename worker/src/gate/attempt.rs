@@ -29,7 +29,7 @@ const PASSED_ON: [&str; 2] = ["PREMATH_ACTIVE_ISSUE_ID", "PREMATH_ISSUE_ID"];
 
 /// An attempt that is over.
 pub(super) struct AttemptRun {
-    /// Empty where it passed.
+    /// The failure classes; empty if the command passed.
     pub(super) classes: Vec<String>,
     /// None where its supervisor was lost.
     pub(super) witness_ref: Option<String>,

@@ -122,7 +122,7 @@ pub fn main(arguments: &GateArgs, listen: impl FnOnce(Interrupt) -> std::io::Res
     }
 }
 
-/// One gated command.
+/// A command under the retry policy.
 struct Gate {
     settings: GateSettings,
     interrupt: Interrupt,
@@ -323,10 +323,10 @@ impl Gate {
     }
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 enum Tried {
     Passed,
     Failed,
-    /// It was interrupted.
+    /// The attempt was interrupted.
     Cut,
 }

@@ -17,7 +17,7 @@ const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 /// An answer that is not the host's.
 struct Answer {
     status: u16,
-    /// One line of ASCII.
+    /// The detail, as one line of ASCII.
     detail: String,
 }
 

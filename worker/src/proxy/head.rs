@@ -29,7 +29,7 @@ const OWN_FIELDS: [&str; 11] = [
 pub(super) enum ProxyRequest {
     /// A tunnel.
     Connect,
-    /// One plain request.
+    /// A plain request that the proxy forwards.
     Forward {
         /// The head for the host.
         head: Vec<u8>,

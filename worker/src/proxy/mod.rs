@@ -47,7 +47,7 @@ pub struct ProxySpec {
     pub socket: PathBuf,
     /// Further sockets, each for one host.
     pub services: Vec<Service>,
-    /// Which hosts are admitted.
+    /// The policy that admits hosts.
     pub policy: NetworkPolicy,
     /// What the commands are run for; refusals name its keys.
     pub phase: NetworkPhase,
@@ -59,7 +59,7 @@ pub struct ProxySpec {
 pub struct Service {
     /// The unix socket.
     pub socket: PathBuf,
-    /// Where its connections go.
+    /// The target of the connections.
     pub target: Target,
 }
 

@@ -14,7 +14,7 @@ const CHUNK: usize = 16 * 1024;
 /// How long a client may take to end its side after an answer.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Which way bytes go.
+/// The direction of the bytes.
 #[derive(Clone, Copy)]
 enum Way {
     Up,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// A cache of the user's, which a step sees with a layer of its own over it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cache {
-    /// Where it is.
+    /// The folder of the cache.
     pub folder: PathBuf,
     /// Where a step's programs look for it, from the private home.
     pub at: &'static str,

@@ -13,7 +13,7 @@ use std::path::Path;
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    /// How commands are confined.
+    /// The sandbox mode of the commands.
     pub mode: SandboxMode,
     /// The same in a sentence, with what does not work here.
     #[serde(rename = "told")]

@@ -27,7 +27,7 @@ pub(crate) struct ImageSystem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Over {
     at: PathBuf,
-    /// None for a link.
+    /// Whether it is a folder; `None` for a link.
     is_folder: Option<bool>,
 }
 

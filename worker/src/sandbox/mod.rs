@@ -79,7 +79,7 @@ pub(crate) struct HostAccess {
     pub image: Option<ImageSystem>,
 }
 
-/// What `HostAccess::find` goes by.
+/// The arguments of `HostAccess::find`.
 #[derive(Clone, Debug)]
 pub(crate) struct Search<'a> {
     /// The home of the user.

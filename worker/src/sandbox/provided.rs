@@ -22,7 +22,7 @@ pub enum ProvideError {
         /// What is tracked: the file, or a folder above it as something else.
         tracked: PathBuf,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("{} of `provide` under [verify] cannot be put in place", .path.display())]
     Write {
         /// The provided file.

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// How long a provider is parked whose reset is not said.
 const LIMIT_PAUSE: Duration = Duration::from_secs(3_600);
 
-/// What bounds a batch.
+/// The bounds of a batch.
 #[derive(Clone, Debug)]
 pub struct BatchBounds {
     /// The lanes' providers.

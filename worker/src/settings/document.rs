@@ -20,16 +20,16 @@ const REMOVED: &[(&str, &str, &str)] = &[(
     "work lands as one commit on the target's tip; delete the key",
 )];
 
-/// What a file says.
+/// The content of a configuration file.
 #[derive(Debug, Default)]
 pub(super) struct ConfigDocument {
-    /// Its tables.
+    /// The tables of the file.
     pub(super) toml: HarnessToml,
     /// Command lines in place of the ready ones, as `codex_cmd` names them.
     pub(super) commands: BTreeMap<Agent, String>,
     /// What the classes of `[backoff]` wait.
     pub(super) waits: BTreeMap<String, Rhythm>,
-    /// Where its keys stand.
+    /// The place of each key in the file.
     pub(super) places: Places,
 }
 

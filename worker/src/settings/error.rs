@@ -64,7 +64,7 @@ pub enum SettingsError {
     Policy {
         /// The artifact.
         path: PathBuf,
-        /// What is wrong.
+        /// The error in the policy.
         source: PolicyError,
     },
     /// The sandbox that was asked for does not work here.

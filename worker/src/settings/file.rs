@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 /// The configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {path}")]
     Read {
         /// The file.
@@ -82,7 +82,7 @@ pub struct CoordinatorTable {
 /// The configuration file of a repository, in its root.
 const HARNESS_TOML: &str = "harness.toml";
 
-/// What `harness.toml` says.
+/// The settings of `harness.toml`.
 #[derive(Clone, Debug, Default)]
 pub struct FileSettings {
     pub(super) batch: BatchKeys,
@@ -109,7 +109,7 @@ pub struct FileSettings {
     pub(super) worlds: BTreeMap<String, PathBuf>,
     /// By how many hundredths a wait for a retry may be longer.
     pub(super) jitter_percent: Option<u32>,
-    /// Where its keys stand.
+    /// The place of each key in the file.
     pub(super) places: Places,
 }
 

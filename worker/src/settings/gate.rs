@@ -57,7 +57,7 @@ pub(crate) struct GateSettings {
     pub backoff: BackoffTable,
     /// Bounds of commands.
     pub limits: CommandLimits,
-    /// What commands inherit.
+    /// The variables that commands inherit.
     pub environment: EnvironmentRules,
     /// The governance profile, where the repository claims it.
     pub governance: Option<GovernanceProfile>,

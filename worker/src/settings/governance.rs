@@ -21,7 +21,7 @@ pub enum GovernanceError {
     Refused {
         /// The class.
         class: FailureClass,
-        /// Why it is refused.
+        /// The reason of the refusal.
         detail: String,
     },
     /// A file cannot be read.

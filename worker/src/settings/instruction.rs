@@ -30,11 +30,11 @@ pub enum InstructionError {
     Adapter {
         /// The instruction.
         reference: String,
-        /// What it admits.
+        /// The normaliser that the instruction admits.
         admitted: String,
         /// The batch's adapter.
         adapter: Adapter,
-        /// What that gives.
+        /// The normaliser of that adapter.
         given: &'static str,
     },
     /// It requests a check that the batch has no command for.

@@ -44,7 +44,7 @@ impl Key {
 /// A table with its keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
-    /// Its name.
+    /// The name of the table.
     pub(super) name: &'static str,
     /// Its keys, in the order in which they are shown.
     pub(super) keys: &'static [Key],
@@ -173,7 +173,7 @@ impl<'de> Deserialize<'de> for OnFailure {
 pub(super) enum OnNoChange {
     /// It may close its issue.
     Allow,
-    /// It is a failure.
+    /// The attempt fails.
     Refuse,
 }
 

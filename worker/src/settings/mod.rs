@@ -133,23 +133,23 @@ pub struct Settings {
     /// The session's path, where it is not the usual one; a relative one
     /// counts from the lane's worktree.
     pub session_path: Option<PathBuf>,
-    /// The ledger's path, likewise.
+    /// The ledger's path, relative to the lane's worktree.
     pub ledger_path: Option<PathBuf>,
     /// How long a lease lives without a renewal.
     pub lease_ttl: Duration,
-    /// Who works.
+    /// The agents or the command that work.
     pub work: Workforce,
     /// The commands.
     pub hooks: Hooks,
     /// The prefix of work witnesses.
     pub witness_prefix: String,
-    /// What changes rest on.
+    /// The mutation mode, with what it rests on.
     pub mode: MutationMode,
     /// How lease recovery is transported.
     pub transport: HostActionTransport,
     /// Which issues are worked on.
     pub selection: Selection,
-    /// Whose issues are taken.
+    /// The assignees whose issues are taken.
     pub assignees: AssigneeRule,
     /// Whether the batch ends at the first failure.
     pub stop_on_failure: bool,
@@ -161,7 +161,7 @@ pub struct Settings {
     pub retry: RetryPolicy,
     /// How long the policy's backoff classes wait.
     pub backoff: BackoffTable,
-    /// What commands inherit.
+    /// The variables that commands inherit.
     pub environment: EnvironmentRules,
     /// The prompt's template, where it is not the built-in one.
     pub prompt_template: Option<String>,
@@ -177,7 +177,7 @@ pub struct Settings {
     pub governance: Option<GovernanceProfile>,
     /// What bounds the batch beside its commands.
     pub bounds: BatchBounds,
-    /// How commands are confined.
+    /// The sandbox of the commands.
     pub sandbox: Sandbox,
     /// What a command may use of the machine.
     pub resources: Resources,

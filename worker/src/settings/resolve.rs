@@ -90,7 +90,7 @@ struct Sources<'a> {
     flags: &'a LoopFlags,
     file: FileSettings,
     roots: MemoryRoots,
-    /// When the batch begins.
+    /// The time at which the batch begins.
     now: jiff::Timestamp,
 }
 

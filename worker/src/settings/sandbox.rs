@@ -12,7 +12,7 @@ use premath_memory::roots::worktree_folders;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// How commands are confined.
+/// The sandbox settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sandbox {
     /// What is taken here, and why nothing stronger.

@@ -358,7 +358,7 @@ impl Written for Dollars {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rhythm(pub(super) Backoff);
 
-/// A wait that doubles.
+/// A wait that doubles with each attempt.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Doubling {

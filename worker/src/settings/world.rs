@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// it has none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WorldSettings {
-    /// Its own verification.
+    /// The verification of the world.
     pub verify: Option<String>,
     /// What makes a worktree of it ready to work in.
     pub setup: Option<Setup>,

@@ -12,9 +12,9 @@ use premath_kernel::turn::JoinCheckInput;
 /// The calls that a work command reported.
 #[derive(Debug)]
 pub(super) enum ReportedCalls {
-    /// By its event stream.
+    /// Calls that the event stream reports.
     Stream(Box<FoldedStream>),
-    /// By an evidence file.
+    /// Calls that an evidence file reports.
     File(Box<JoinCheckInput>),
 }
 

@@ -25,9 +25,9 @@ pub(super) struct Brief {
     generation: u64,
     variables: Vec<(&'static str, OsString)>,
     prompt_digest: String,
-    /// Who works.
+    /// The agent or command that works.
     pub(super) work: Work,
-    /// What its commits name.
+    /// The title that the commits of the step name.
     title: String,
     lease: String,
 }

@@ -23,11 +23,11 @@ use premath_worktree::signing::Signer;
 use premath_worktree::tree::{Base, CommitText, Merged, TreeState};
 use std::sync::Arc;
 
-/// What is to land.
+/// The work that is to land.
 pub(super) struct Proposal<'a> {
-    /// Where the step began.
+    /// The base of the step.
     pub(super) base: &'a Base,
-    /// What its commits say.
+    /// The text of the commits.
     pub(super) text: &'a CommitText<'a>,
     /// The commit of the work.
     pub(super) head: &'a str,

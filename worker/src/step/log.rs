@@ -30,7 +30,7 @@ pub(super) struct StepLog {
     /// The commands that ran.
     pub(super) calls: Vec<ShellCall>,
     pub(super) witnesses: RefSet,
-    /// How its verifications ended.
+    /// The verifications of the step, with their results.
     pub(super) verified: Verifications,
     /// What its work reported and used.
     pub(super) account: WorkAccount,
@@ -40,7 +40,7 @@ pub(super) struct StepLog {
     pub(super) remote: Option<RemoteStep>,
 }
 
-/// Where a log was.
+/// A position in a log, to return to.
 #[derive(Debug)]
 pub(super) struct LogMark {
     calls: usize,

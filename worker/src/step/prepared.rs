@@ -31,7 +31,7 @@ pub(super) struct Prepared<'a> {
     pub(super) clean: TreeState,
 }
 
-/// What the work left.
+/// The state that the work left.
 struct Left {
     landed: Option<LandedMark>,
     tree: TreeState,

@@ -49,7 +49,7 @@ struct Rounds {
 /// How far work goes in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
-    /// Until a verification passes.
+    /// The work waits until a verification passes.
     Passed,
     /// Until it is its turn to land.
     Turn,

@@ -63,17 +63,17 @@ impl fmt::Display for StepEnding {
 pub struct StepReport {
     /// The issue.
     pub issue_id: IssueId,
-    /// Its title.
+    /// The title of the issue.
     pub title: String,
     /// The step.
     pub step_id: StepId,
     /// The lease's generation.
     pub generation: u64,
-    /// Its outcome.
+    /// The outcome of the step.
     pub ending: StepEnding,
     /// The trajectory row's result class.
     pub result_class: String,
-    /// Every failure class.
+    /// The failure classes of the step.
     pub failure_classes: Vec<String>,
     /// Which attempt of the issue in this batch it was, from 1.
     pub attempt: u32,
@@ -97,7 +97,7 @@ pub struct StepReport {
     pub provider: Option<String>,
     /// The limit by which the provider refused more work.
     pub limit: Option<UsageLimit>,
-    /// What the agent used.
+    /// The usage of the agent.
     pub spent: Spent,
     /// From claim to row, in milliseconds.
     pub duration_ms: u64,

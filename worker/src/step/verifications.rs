@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The verifications of a step so far.
 #[derive(Debug)]
 pub(super) struct Verifications {
-    /// The latest one.
+    /// The latest verification.
     pub(super) latest: Option<Verification>,
     /// The witnesses of those that failed, by tree.
     red: BTreeMap<String, RefSet>,

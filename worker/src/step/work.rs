@@ -13,7 +13,7 @@ pub(super) struct WorkDone {
     pub(super) sensitive: SensitiveChanges,
     /// The commit that holds it; none where nothing changed.
     pub(super) commit: Option<String>,
-    /// Where it landed.
+    /// The landing of the work.
     pub(super) landing: Option<AdvancedLanding>,
     /// The issues that were filed.
     pub(super) discovered: Vec<IssueId>,

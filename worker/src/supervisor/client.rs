@@ -49,7 +49,7 @@ pub enum SupervisorError {
     /// had started is killed.
     #[error("the lane's supervisor (process {pid}) is lost")]
     Lost {
-        /// Its process id.
+        /// The process id of the supervisor.
         pid: u32,
         /// How many processes that it left could not be ended. The lane's
         /// worktree cannot be trusted while there are any.
@@ -98,7 +98,7 @@ pub struct Supervisor {
     outstanding: bool,
     /// Its process group, while it exists.
     group: Option<Pid>,
-    /// Its grace.
+    /// The grace of the command between terminate and kill.
     grace: Duration,
     /// When its exit must have been received; nothing is outstanding, or its
     /// limit is beyond the clock's end, where there is none. Only ever moved

@@ -16,7 +16,7 @@ pub struct CommandSpec {
     pub args: Vec<OsString>,
     /// Its whole environment; nothing is inherited.
     pub env: Vec<(OsString, OsString)>,
-    /// Its working directory, absolute.
+    /// The absolute working directory of the command.
     pub cwd: PathBuf,
     /// How long it may run by the monotonic clock before its group is
     /// instructed to end.

@@ -28,7 +28,7 @@ pub(super) struct Reaped {
     pub(super) alone: bool,
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Default)]
 pub(super) struct Swept {
     /// How the main process ended, where it was still there.

@@ -28,8 +28,9 @@ use std::time::{Duration, Instant};
 /// wait.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// How long a sweep waits for a process that takes no kill. Less than the lane's
-/// own patience with this process, or else it would take it for one that hangs.
+/// How long a sweep waits for a process that cannot be killed. It is shorter than
+/// the lane's timeout for the supervisor. Otherwise the lane would take the
+/// supervisor for one that hangs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs a command until nothing of it is left, and reports to the lane.
@@ -80,7 +81,7 @@ enum ShutdownPhase {
     Settling { until: Instant },
 }
 
-/// What to do next.
+/// The next action of a job.
 enum Next {
     /// Wait for an event, at most until the moment.
     Wait(Option<Instant>),

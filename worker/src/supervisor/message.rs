@@ -157,7 +157,7 @@ pub enum ExitCause {
     Stopped,
     /// It used more of something than it may.
     Exceeded(Resource),
-    /// It never ran.
+    /// The command could not be started.
     SpawnFailed {
         /// The cause.
         kind: SpawnFailure,
@@ -172,7 +172,7 @@ pub enum ExitCause {
 pub enum Resource {
     /// Memory of all its processes together.
     Memory,
-    /// Files that it wrote.
+    /// Files that the command wrote.
     Disk,
     /// Processes at once.
     Processes,

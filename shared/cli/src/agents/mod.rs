@@ -56,18 +56,18 @@ pub(crate) fn named(name: &str) -> Result<Agent, String> {
     })
 }
 
-/// What `agents check` answers.
+/// The answer of `premath agents check`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AgentsAnswer {
     /// The agents, by name.
     agents: Vec<Found>,
 }
 
-/// One agent.
+/// An agent that was found.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Found {
-    /// Its name in configuration.
+    /// The agent's name in the configuration.
     agent: &'static str,
     /// Its program; null where PATH has none.
     program: Option<PathBuf>,

@@ -31,12 +31,12 @@ fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug)]
 pub(super) struct Ended {
-    /// What it printed.
+    /// The bytes of its standard output.
     pub(super) stdout: Vec<u8>,
-    /// What it complained of.
+    /// The bytes of its standard error.
     pub(super) stderr: Vec<u8>,
     /// Its exit code, where it ended by itself.
     pub(super) code: Option<i32>,

@@ -21,7 +21,7 @@ pub(super) struct Trial {
     exit_code: Option<i32>,
     /// The lines of its event stream.
     lines: u64,
-    /// Its calls of tools.
+    /// The number of tool calls.
     calls: u64,
     /// The model that it uses, if it reports one.
     model: Option<String>,

@@ -37,7 +37,7 @@ pub(crate) struct AuditArgs {
     all: bool,
 }
 
-/// What `audit` answers.
+/// The answer of `premath audit`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AuditAnswer {
@@ -67,11 +67,11 @@ struct ContradictionItem {
     code: ContradictionCode,
     /// The description of its kind.
     what: &'static str,
-    /// Where it was found.
+    /// The file and line, issue or commit where it was found.
     place: String,
-    /// What would be true.
+    /// The value that would be consistent.
     expected: String,
-    /// What is there.
+    /// The value that was found.
     found: String,
 }
 

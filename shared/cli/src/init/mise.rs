@@ -32,7 +32,7 @@ const TASKS: [(&str, &str, &str); 2] = [
 /// What is to be done about a mise file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum MisePlan {
-    /// It has both tasks.
+    /// The file has both tasks.
     Complete,
     /// This is to be added at its end.
     Append(String),

@@ -52,7 +52,7 @@ struct Report {
     is_excluded: bool,
 }
 
-/// What `init` answers.
+/// The answer of `premath init`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InitAnswer {
@@ -69,7 +69,7 @@ pub(crate) struct InitAnswer {
 struct LeftFile {
     /// The file.
     path: String,
-    /// Why.
+    /// The reason why the file is left unchanged.
     reason: String,
 }
 

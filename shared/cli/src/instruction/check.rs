@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What `instruction check` answers.
+/// The answer of `premath instruction check`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InstructionCheckAnswer {
@@ -20,7 +20,7 @@ pub(crate) struct InstructionCheckAnswer {
     result: CheckVerdict,
     /// The classes of the faults, each once.
     failure_classes: Vec<FailureClass>,
-    /// Why it is refused.
+    /// The faults for which the instruction is refused.
     errors: Vec<Fault>,
     /// What sessions, rows and witnesses name it by.
     instruction_ref: String,
@@ -40,9 +40,9 @@ pub(crate) struct InstructionCheckAnswer {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Fault {
-    /// Its class.
+    /// The class of the fault.
     failure_class: FailureClass,
-    /// What it is.
+    /// The description of the fault.
     detail: String,
 }
 

@@ -37,7 +37,7 @@ enum InstructionCommand {
     Show(FileArgs),
 }
 
-/// One envelope.
+/// The file of an instruction.
 #[derive(Debug, Args)]
 pub(crate) struct FileArgs {
     /// The envelope

@@ -61,7 +61,7 @@ pub(crate) struct NewArgs {
     checks: Vec<String>,
 }
 
-/// What `instruction new` answers.
+/// The answer of `premath instruction new`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InstructionNewAnswer {

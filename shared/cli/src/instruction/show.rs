@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What `instruction show` answers.
+/// The answer of `premath instruction show`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InstructionShowAnswer {
@@ -25,7 +25,7 @@ pub(crate) struct InstructionShowAnswer {
     classification: Classification,
     /// Whether it was written under the active policy.
     policy_is_active: bool,
-    /// What it says.
+    /// The parts of the envelope.
     instruction: InstructionEnvelope,
 }
 

@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Which changes to accept.
+/// The changes to accept.
 #[derive(Debug, Args)]
 pub(super) struct AcceptArgs {
     /// Issues whose rows are accepted as they are now
@@ -29,7 +29,7 @@ pub(super) struct AcceptArgs {
     reason: Reason,
 }
 
-/// What `issue accept-changes` answers.
+/// The answer of `premath issue accept-changes`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AcceptAnswer {

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What to check by.
+/// The arguments of `premath issue check`.
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     /// Warn of notes longer than this many characters
@@ -57,7 +57,7 @@ struct Finding {
 /// The kind of a check's answer.
 const CHECK_KIND: &str = "premath.issue_graph.check.v1";
 
-/// What `issue check` answers.
+/// The answer of `premath issue check`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GraphCheckAnswer {
@@ -76,7 +76,7 @@ pub(crate) struct GraphCheckAnswer {
     /// What keeps active issues from ever becoming ready, and what they do not
     /// say though they must.
     errors: Vec<Finding>,
-    /// What is odd.
+    /// Findings that are not errors.
     warnings: Vec<Finding>,
     /// The same counts once more.
     summary: Summary,

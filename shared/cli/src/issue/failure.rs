@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct LastFailure {
     /// The step.
     pub(super) step_id: StepId,
-    /// When it ended.
+    /// The time at which the attempt ended.
     pub(super) finished_at: String,
     /// Its failure classes, the first one is the cause.
     pub(super) failure_classes: Vec<String>,

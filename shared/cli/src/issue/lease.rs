@@ -138,7 +138,7 @@ fn selection(types: Vec<String>, labels: Vec<String>) -> Selection {
     }
 }
 
-/// What a claim answers.
+/// The answer of a claim.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ClaimAnswer<'a> {
@@ -154,9 +154,9 @@ pub(crate) struct ClaimAnswer<'a> {
 /// A lease that was over.
 #[derive(Debug, Serialize, JsonSchema)]
 struct TakenOver {
-    /// Who held it.
+    /// The owner of the lease that was taken over.
     owner: String,
-    /// Its generation.
+    /// The generation of the lease that was taken over.
     generation: u64,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct QueuedRequest {
     queued: bool,
     /// The step.
     step_id: String,
-    /// Its outbox.
+    /// The outbox that has the request.
     outbox: String,
     /// The request.
     request: OutboxRequest,

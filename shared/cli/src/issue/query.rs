@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Which issues to list.
+/// The issues to list.
 #[derive(Debug, Default, Args, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ListArgs {
@@ -168,7 +168,7 @@ pub(crate) struct IssuesAnswer<'a> {
     items: Vec<IssueView<'a>>,
 }
 
-/// What `issue blocked` answers.
+/// The answer of `premath issue blocked`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct BlockedAnswer<'a> {
     /// How many issues are listed.
@@ -185,7 +185,7 @@ struct BlockedItem<'a> {
     item: IssueView<'a>,
     /// Whether its status sets it aside.
     manual_blocked: bool,
-    /// Everything that holds it.
+    /// Everything that holds the issue.
     blocked_by: Vec<HoldItem>,
     /// Its own edges that hold it.
     blockers: Vec<Blocker<'a>>,
@@ -203,7 +203,7 @@ struct Blocker<'a> {
     blocker_missing: bool,
 }
 
-/// What `issue show` answers.
+/// The answer of `premath issue show`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ShowAnswer<'a> {
@@ -214,7 +214,7 @@ pub(crate) struct ShowAnswer<'a> {
     lease_state: &'static str,
     /// Whether it can be worked on now.
     ready: bool,
-    /// Everything that holds it.
+    /// Everything that holds the issue.
     blocked_by: Vec<HoldItem>,
     /// Why its last step did not close it; absent where it is over, or where
     /// no step failed.
@@ -261,7 +261,7 @@ fn blocked_item<'a>(
     }
 }
 
-/// Which issue to show.
+/// The issue to show.
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
     /// The issue

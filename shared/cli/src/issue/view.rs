@@ -17,17 +17,17 @@ pub(crate) struct IssueView<'a> {
     id: &'a str,
     /// What it is about, in a line.
     title: String,
-    /// Its status.
+    /// The status of the issue.
     status: &'a str,
     /// Smaller is sooner.
     priority: i64,
-    /// Its type, any word.
+    /// The type of the issue, any word.
     issue_type: &'a str,
     /// The assignee; empty if unassigned.
     assignee: &'a str,
     /// The owner; empty if there is none.
     owner: String,
-    /// Its labels.
+    /// The labels of the issue.
     labels: &'a [Box<str>],
     /// What is to be done.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -38,7 +38,7 @@ pub(crate) struct IssueView<'a> {
     /// When it counts as done.
     #[serde(skip_serializing_if = "String::is_empty")]
     acceptance_criteria: String,
-    /// What was noted.
+    /// The notes of the issue.
     #[serde(skip_serializing_if = "String::is_empty")]
     notes: String,
     /// When it was filed, as its row says it.
@@ -62,7 +62,7 @@ pub(crate) struct IssueView<'a> {
     /// The generation of its newest lease; absent where it never had one.
     #[serde(skip_serializing_if = "Option::is_none")]
     lease_generation: Option<u64>,
-    /// Its edges.
+    /// The dependencies of the issue.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dependencies: Vec<EdgeItem<'a>>,
     /// Who last changed it without a gate.
@@ -86,7 +86,7 @@ struct InstructedItem {
     change: String,
     /// Who asked, as they call themselves.
     asked_by: String,
-    /// When it was made.
+    /// The time of the change.
     at: String,
 }
 
@@ -108,7 +108,7 @@ struct DiscoveredItem {
 struct LeaseItem<'a> {
     /// The lease's id.
     lease_id: &'a str,
-    /// Who holds it.
+    /// The owner of the lease.
     owner: &'a str,
     /// When it was claimed, as its row says it.
     acquired_at: &'a str,
@@ -153,7 +153,7 @@ pub(crate) struct EdgeItem<'a> {
 pub(crate) struct HoldItem {
     /// The issue that holds it.
     id: String,
-    /// By what it does.
+    /// The relation by which it holds the issue.
     kind: HoldWord,
     /// The status of that issue; absent if it does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -276,7 +276,7 @@ impl UpdateArgs {
     }
 }
 
-/// What `issue compact` answers.
+/// The answer of `premath issue compact`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CompactAnswer {
     /// Whether there was anything to compact.

@@ -148,7 +148,7 @@ pub(crate) struct JoinCheckAnswer {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Explanation {
-    /// What each class means.
+    /// The meaning of each class.
     classes: BTreeMap<&'static str, &'static str>,
     /// The rules that the turn breaks, with the places.
     rules: Vec<BrokenRule>,

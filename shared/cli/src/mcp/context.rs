@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a server serves.
+/// The repository and the rights of a server.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) issues: PathBuf,

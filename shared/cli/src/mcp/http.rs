@@ -107,7 +107,7 @@ impl Endpoint {
     }
 }
 
-/// What every connection shares.
+/// The state that all connections share.
 struct Served {
     service: Service,
     sessions: Sessions,

@@ -380,7 +380,7 @@ impl SchemaKind {
         format!("{}.schema.json", self.name)
     }
 
-    /// Returns its schema.
+    /// Returns the schema of the kind.
     pub(super) fn schema(&self) -> Schema {
         let mut schema = (self.schema)();
         schema.insert("title".to_owned(), self.title.into());

@@ -40,7 +40,7 @@ pub(crate) struct TrustArgs {
     trust: Option<String>,
 }
 
-/// What `trust` answers.
+/// The answer of `premath trust`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TrustAnswer {
@@ -48,7 +48,7 @@ pub(crate) struct TrustAnswer {
     result: CheckVerdict,
     /// The digest of the files as they are.
     digest: String,
-    /// How many they are.
+    /// The number of governing files.
     count: usize,
     /// The acceptance that is on record; absent where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub(crate) struct TrustAnswer {
 struct ShownChange {
     /// The path, from the root of the repository.
     path: String,
-    /// How it changed.
+    /// The kind of the change.
     kind: ChangeKind,
     /// Whether the change came with the work of a step.
     landed: bool,

@@ -45,7 +45,7 @@ fn age(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// What `clean` answers.
+/// The answer of `premath clean`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CleanAnswer {
@@ -68,9 +68,9 @@ pub(crate) struct CleanAnswer {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Failed {
-    /// What it is.
+    /// The kind of the thing.
     kind: Kind,
-    /// Its name.
+    /// The name of the thing.
     name: String,
     /// Why it is still there.
     error: String,

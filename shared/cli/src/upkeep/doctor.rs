@@ -28,7 +28,7 @@ pub(crate) struct DoctorArgs {
     repair_into: Option<PathBuf>,
 }
 
-/// What `doctor` answers.
+/// The answer of `premath doctor`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DoctorAnswer {

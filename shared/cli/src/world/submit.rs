@@ -43,22 +43,22 @@ enum RequireArg {
     Accepted,
 }
 
-/// What `world submit` answers.
+/// The answer of `premath world submit`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CrossingAnswer<'a> {
-    /// How the crossing ended.
+    /// The outcome of the crossing.
     result: CrossingResult,
     /// Why it was refused: the gate's classes where it was asked, else the
     /// transport's.
     failure_classes: &'a BTreeSet<FailureClass>,
-    /// What the transport did.
+    /// The witness of the transport.
     transport: &'a TransportWitness,
     /// What the other world's gate said; null where it was not asked.
     gate: Option<&'a GateWitness>,
     /// The witnesses of the crossing, as the row names them.
     witness_refs: &'a RefSet,
-    /// Its trajectory row.
+    /// The step id of the crossing's trajectory row.
     step_id: &'a StepId,
 }
 

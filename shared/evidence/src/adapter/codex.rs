@@ -50,7 +50,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
     reader: || Box::new(Codex::default()),
 };
 
-/// What is open.
+/// The state of a Codex stream: its open turn and items.
 #[derive(Debug, Default)]
 struct Codex {
     turn_open: bool,

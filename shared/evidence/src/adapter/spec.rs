@@ -10,7 +10,7 @@ use std::fmt;
 pub struct AgentSpec {
     /// Its name in configuration and in evidence; its provider's name too.
     pub name: &'static str,
-    /// Its name for people.
+    /// The agent's name in text for people.
     pub title: &'static str,
     /// The program, as it is looked for on `PATH`.
     pub program: &'static str,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The counts that are before a shared text, in bytes.
 const COUNTS: usize = 16;
 
-/// One call.
+/// A call of an agent, with its request and result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRecord {
     /// The agent's id of it.
@@ -28,7 +28,7 @@ pub struct RequestRecord {
     pub tool: Arc<str>,
     /// `D` of what it was called with.
     pub input_digest: Sum,
-    /// Who asked.
+    /// The speaker that made the call.
     pub speaker: Speaker,
     /// Whether it was made up from the result.
     pub synthesized: bool,
@@ -36,12 +36,12 @@ pub struct RequestRecord {
     pub source: LineSource,
 }
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultRecord {
     /// Who it was given to; none for the agent itself.
     pub caller: Option<Arc<str>>,
-    /// How it ended.
+    /// The end of the call.
     pub end: CallEnd,
     /// `D` of what it gave.
     pub digest: Sum,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// are reported at the same time.
 const OPEN_MESSAGES: usize = 64;
 
-/// What a run spent.
+/// The usage of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunSpending {
     /// The tokens, where any were reported.

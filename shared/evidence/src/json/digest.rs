@@ -30,8 +30,9 @@ pub(crate) fn digest_of(raw: Option<&RawValue>) -> Sum {
     raw.map_or_else(|| Sum::of(b"null"), digest)
 }
 
-/// Returns whether a value's JSON is canonical as it is, as most is: then its
-/// bytes are what is digested. It must be JSON; no is always a right answer.
+/// Returns whether a value's JSON is canonical as it is, as most is. Its bytes are
+/// then digested as they are. The text must be JSON. `false` is always correct, and
+/// only costs time.
 fn is_canonical(json: &str) -> bool {
     Canonical(json.as_bytes()).value(MAX_DEPTH) == Some(())
 }

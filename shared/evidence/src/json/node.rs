@@ -62,7 +62,7 @@ pub(super) enum Node<'a> {
     /// One that was read into, as are the others.
     Object(Object<'a>),
     List(Vec<Self>),
-    /// Its first bytes.
+    /// The first bytes of a text.
     Text(String),
     Null,
     Scalar,
@@ -151,7 +151,7 @@ impl Parts {
         self.0.get() > MAX_PARTS
     }
 
-    /// Counts one more.
+    /// Counts a part.
     pub(super) fn add<E: Error>(&self) -> Result<(), E> {
         self.0.set(self.0.get() + 1);
         if self.are_too_many() {

@@ -46,7 +46,7 @@ pub(crate) const NAMED_TOOLS: [&str; 15] = [
 /// A tool as the MCP server serves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServedTool {
-    /// Its name.
+    /// The name of the tool.
     pub name: &'static str,
     /// The claim that it asks of an instruction; absent where it only reads.
     pub claim: Option<ChangeMorphism>,
@@ -56,7 +56,7 @@ pub struct ServedTool {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DoctrineFault {
-    /// Which rule is broken.
+    /// The rule that is broken.
     pub fault: DoctrineRule,
     /// The operation, command, tool, action or route.
     pub at: String,

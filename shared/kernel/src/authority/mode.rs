@@ -43,7 +43,7 @@ pub enum ModeError {
     EpochPassed {
         /// The last month in which it was good.
         support_until: String,
-        /// The month it is.
+        /// The current month, as `YYYY-MM`.
         active_epoch: String,
     },
 }

@@ -10,7 +10,7 @@ pub use table::OPERATIONS;
 
 use crate::authority::claim::ChangeMorphism;
 
-/// One operation.
+/// An operation, with its command, tool and route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// Its id, as in `op/mcp.issue_claim`.
@@ -45,7 +45,7 @@ macro_rules! routes {
         pub enum RouteFamily { $( $(#[$doc])* $variant, )+ }
 
         impl RouteFamily {
-            /// Every family.
+            /// All families of routes.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
             /// Returns the family's id.

@@ -37,7 +37,7 @@ pub enum TransportAction {
 }
 
 impl TransportAction {
-    /// Every action.
+    /// All actions.
     pub const ALL: &'static [Self] = &[
         Self::IssueClaim,
         Self::IssueClaimNext,
@@ -86,7 +86,7 @@ impl TransportAction {
 /// step's result class (`contracts.md` 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transported {
-    /// It was carried out.
+    /// The action was performed.
     Dispatched,
     /// Refused by the rules of issue memory.
     Rejected,
@@ -129,7 +129,7 @@ impl FromStr for TransportAction {
 pub struct WorldBinding {
     /// The operation.
     pub operation_id: &'static str,
-    /// Its family of routes.
+    /// The family of routes of the operation.
     pub route_family_id: &'static str,
     /// The world that this is in.
     pub world_id: &'static str,

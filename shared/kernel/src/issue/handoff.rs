@@ -11,7 +11,7 @@ use crate::issue::lease::{self, Claim, LeaseState, Observation};
 pub enum StepEnd {
     /// The step closed its issue.
     Succeeded,
-    /// Anything else.
+    /// The step did not close its issue.
     Failed,
 }
 
@@ -20,7 +20,7 @@ pub enum StepEnd {
 pub enum NextAction {
     /// The issue is closed and its lease released.
     ReleaseClosed,
-    /// Another issue is claimed.
+    /// The lane claims another issue.
     ClaimNext,
     /// The lease is still the step's: it may continue.
     RenewLease,
@@ -54,7 +54,7 @@ impl NextAction {
 pub enum HandoffResult {
     /// The step closed its issue.
     Completed,
-    /// Another step closed it.
+    /// Another step closed the issue.
     IssueClosed,
     /// The lease is still the step's.
     LeaseActive,
@@ -64,9 +64,9 @@ pub enum HandoffResult {
     LeaseStale,
     /// The row and its lease disagree.
     LeaseContended,
-    /// There is no lease.
+    /// The issue has no lease.
     LeaseMissing,
-    /// There is no issue.
+    /// The issue does not exist.
     IssueMissing,
     /// The row breaks a rule of leases.
     LeaseInvariant,

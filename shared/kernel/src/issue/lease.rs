@@ -24,7 +24,7 @@ use crate::json::time::Moment;
 /// What is known about a holder's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
-    /// It runs.
+    /// The process runs.
     Alive,
     /// It ran on this host and does not run any more.
     Dead,

@@ -22,7 +22,7 @@ pub struct OutboxRequest {
     /// Its type, any word; a missing one reads as `task`.
     #[serde(default)]
     pub issue_type: Option<String>,
-    /// Its labels.
+    /// The labels of the new issue.
     #[serde(default)]
     pub labels: Option<Vec<String>>,
     /// The issue in progress, as the command received it; the new one is linked
@@ -65,9 +65,9 @@ pub enum RequestFault {
     TooLong {
         /// The field.
         field: &'static str,
-        /// Its length.
+        /// The length of the text, in `unit`.
         length: usize,
-        /// What is counted.
+        /// The unit of the length.
         unit: &'static str,
         /// The bound.
         most: usize,
@@ -158,7 +158,7 @@ fn text_if_it_is_one<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Strin
     Ok(value.as_str().map(str::to_owned))
 }
 
-/// As [`text_if_it_is_one`].
+/// Reads a lease binding like [`text_if_it_is_one`].
 fn binding_if_it_is_one<'de, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<AskedUnder>, D::Error> {

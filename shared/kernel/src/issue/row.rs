@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub enum Status {
     /// Free to be worked on once nothing holds it.
     Open,
-    /// In progress.
+    /// The issue is in progress.
     InProgress,
     /// Set aside until a person looks.
     Blocked,
@@ -122,7 +122,7 @@ impl EdgeKind {
 pub struct Dependency {
     /// The issue that the edge points to.
     pub depends_on: Box<str>,
-    /// What the edge does.
+    /// The type of the dependency.
     pub kind: EdgeKind,
 }
 
@@ -131,7 +131,7 @@ pub struct Dependency {
 pub struct Issue {
     /// The issue's id, never empty.
     pub id: Arc<str>,
-    /// Its status.
+    /// The status of the issue.
     pub status: Status,
     /// A lower one runs first.
     pub priority: i64,
@@ -149,7 +149,7 @@ pub struct Issue {
     pub retry_at: Option<Box<str>>,
     /// The step that closed it (ours).
     pub closed_by_step: Option<Box<str>>,
-    /// Its edges.
+    /// The dependencies of the issue.
     pub dependencies: Arc<[Dependency]>,
 }
 
@@ -175,7 +175,7 @@ struct Wire<'a> {
     /// Who it is assigned to.
     #[serde(default)]
     assignee: Option<Box<str>>,
-    /// Its labels.
+    /// The labels of the issue.
     #[serde(default)]
     labels: Option<Vec<Option<Box<str>>>>,
     /// Who works on it, and until when.
@@ -397,7 +397,7 @@ pub struct Selection {
 pub enum TypeSelection {
     /// All but `epic`, `gate`, `agent` and other types that no lane works on.
     Default,
-    /// All.
+    /// All types.
     All,
     /// These.
     Only(Vec<String>),

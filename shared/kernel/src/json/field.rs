@@ -15,7 +15,7 @@ pub enum FieldError {
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What the parser says.
+        /// The message of the parser.
         message: String,
     },
     /// A required field is absent, null or blank.
@@ -23,7 +23,7 @@ pub enum FieldError {
     Missing {
         /// The field's path.
         field: String,
-        /// What would be right.
+        /// The value that was expected.
         expected: String,
     },
     /// A field that the document does not have.
@@ -37,7 +37,7 @@ pub enum FieldError {
     Wrong {
         /// The field's path.
         field: String,
-        /// What would be right.
+        /// The value that was expected.
         expected: String,
         /// The beginning of what is there.
         found: String,

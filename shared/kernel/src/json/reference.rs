@@ -65,7 +65,7 @@ pub fn transport_dispatch(action: &str, semantic_digest: &str) -> String {
 pub enum WorkOutcome {
     /// The issue was closed.
     Completed,
-    /// Anything else.
+    /// The work did not complete.
     Failed,
 }
 

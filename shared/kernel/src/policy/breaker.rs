@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct BreakerRule {
     /// How many issues in a row that fail alike; 0 turns the breaker off.
     pub failures: u32,
-    /// How long dispatch pauses.
+    /// The time for which dispatch pauses.
     pub pause: Duration,
 }
 
@@ -56,24 +56,24 @@ pub fn blame(policy: &RetryPolicy, classes: &[String]) -> Blame {
 /// What the breaker lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// Every step.
+    /// All steps pass.
     All,
     /// One step, which asks whether things are better.
     One,
     /// None until it is known whether the verification passes without any work.
     Baseline,
-    /// None until a time.
+    /// No step passes before this time.
     NoneUntil(Timestamp),
     /// None: the step or the verification that asks runs.
     NoneYet,
 }
 
-/// What changed.
+/// A change of the breaker's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BreakerChange {
     /// Dispatch pauses.
     Opened {
-        /// What failed alike.
+        /// The class that the failures have in common.
         class: String,
         /// The issues that it failed on.
         issues: Vec<IssueId>,

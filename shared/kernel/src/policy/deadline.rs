@@ -67,7 +67,7 @@ pub struct Deadline {
     pub max_duration: Option<Duration>,
 }
 
-/// Which bound was reached.
+/// The bound that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
     /// The time to end.

@@ -30,7 +30,7 @@ pub enum SessionSource {
     },
     /// There is one that cannot be read.
     ReadFailed {
-        /// What the system says.
+        /// The message of the system.
         reason: String,
     },
 }
@@ -68,7 +68,7 @@ pub enum ContextSource {
 pub struct IssueContext {
     /// The issue's id.
     pub issue_id: IssueId,
-    /// Which source named it.
+    /// The source that named the issue.
     pub source: ContextSource,
 }
 
@@ -88,15 +88,15 @@ pub enum IssueContextError {
         PREMATH_ISSUE_ID is `{other}`"
     )]
     Disagree {
-        /// What `PREMATH_ACTIVE_ISSUE_ID` says.
+        /// The value of `PREMATH_ACTIVE_ISSUE_ID`.
         active: String,
-        /// What `PREMATH_ISSUE_ID` says.
+        /// The value of `PREMATH_ISSUE_ID`.
         other: String,
     },
     /// Nothing but the ready frontier could say, and it has several rows.
     #[error("cannot determine which issue to escalate: {count} issues are ready")]
     ManyReady {
-        /// How many.
+        /// The number of ready issues.
         count: usize,
     },
     /// The session is broken.
@@ -108,7 +108,7 @@ pub enum IssueContextError {
     /// The session cannot be read.
     #[error("cannot determine which issue to escalate: the session cannot be read: {reason}")]
     SessionReadFailed {
-        /// What the system says.
+        /// The message of the system.
         reason: String,
     },
 }
@@ -207,13 +207,13 @@ impl EscalationRight {
 pub struct EscalationReport<'a> {
     /// The issue that failed.
     pub issue_id: &'a IssueId,
-    /// Its title.
+    /// The title of the issue.
     pub issue_title: &'a str,
     /// The step that used up the attempts.
     pub step_id: &'a StepId,
     /// The worker that ran it.
     pub worker_id: &'a WorkerName,
-    /// What the policy decided.
+    /// The decision of the policy.
     pub decision: &'a Decision,
     /// Every class of the step, in their order.
     pub failure_classes: &'a [String],

@@ -95,7 +95,7 @@ pub enum Kind {
     StepBranch,
     /// A branch that keeps what a step left, or a branch that blocked a lane.
     SalvageBranch,
-    /// A branch under a name of the harness's that is none of its making.
+    /// A branch with a name like the harness gives, which it did not create.
     Branch,
     /// A landing that was about to come.
     Mark,
@@ -117,7 +117,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// As it should be.
+    /// The thing is as it should be.
     InOrder,
     /// Something that lives uses it.
     InUse,
@@ -129,19 +129,19 @@ pub enum Standing {
     Finding,
 }
 
-/// What a clean-up removes.
+/// A thing that a clean-up removes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Thing {
     /// A branch, if it still is at that commit.
     Branch {
-        /// Its name, without `refs/heads/`.
+        /// The branch's name, without `refs/heads/`.
         name: String,
         /// The commit.
         tip: String,
     },
     /// A mark, if it still is at that commit.
     Mark {
-        /// Its full name.
+        /// The mark's full name.
         name: String,
         /// The commit.
         tip: String,
@@ -156,7 +156,7 @@ pub enum Thing {
     Files(Vec<PathBuf>),
     /// The files of a container image, unless a process uses them by now.
     Image {
-        /// Its folders.
+        /// The folders of the image.
         folders: Vec<PathBuf>,
         /// The file of its lock.
         lock: PathBuf,
@@ -167,13 +167,13 @@ pub enum Thing {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InventoryItem {
-    /// What it is.
+    /// The kind of the item.
     pub kind: Kind,
     /// Its name: a branch, a path, an issue's id.
     pub name: String,
-    /// Its standing.
+    /// The standing of the item.
     pub standing: Standing,
-    /// Why.
+    /// The reason for the standing.
     pub reason: String,
     /// What a person can do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,7 +184,7 @@ pub struct InventoryItem {
     /// Its size in bytes, where it has one of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// What a clean-up removes.
+    /// The thing that a clean-up removes; `None` if it removes nothing.
     #[serde(skip)]
     pub thing: Option<Thing>,
 }

@@ -139,7 +139,7 @@ impl FromStr for LandingMode {
 /// What a batch is to do with closed work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LandingRule {
-    /// How far it goes.
+    /// The landing mode.
     pub mode: LandingMode,
     /// The branch, without `refs/heads/`.
     pub target: String,

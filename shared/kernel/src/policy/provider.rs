@@ -108,9 +108,9 @@ pub struct Seat {
 /// How a step ended for its provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProviderAnswer {
-    /// It refused more work.
+    /// The provider refused more work.
     Refused(UsageLimit),
-    /// It did not refuse.
+    /// The provider did not refuse.
     Answered,
     /// No information: the step did not start, or was cancelled.
     Unknown,
@@ -126,7 +126,7 @@ pub enum ProviderChange {
         /// When it is asked again.
         until: Timestamp,
     },
-    /// It answers again.
+    /// The provider answers again.
     Resumed {
         /// The provider.
         provider: String,
@@ -151,7 +151,7 @@ struct Parked {
     stated: bool,
     /// How often it was asked again and refused.
     refusals: u32,
-    /// Who asks it now.
+    /// The worker whose attempt probes the provider now.
     probe: Option<WorkerName>,
 }
 

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// The rule id of a decision that no rule names.
 pub const DEFAULT_RULE_ID: &str = "default";
 
-/// What to do next.
+/// The outcome of a retry decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryOutcome {
     /// Try again, after the backoff.
@@ -46,7 +46,7 @@ pub struct Decision {
     pub max_attempts: u32,
     /// The rule's backoff class.
     pub backoff_class: String,
-    /// What to do next.
+    /// The outcome of the decision.
     pub outcome: RetryOutcome,
 }
 

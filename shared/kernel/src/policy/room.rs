@@ -42,7 +42,7 @@ pub struct Shortage {
     pub of: &'static str,
     /// How many bytes are free.
     pub free: Size,
-    /// How many must be.
+    /// The least amount that must be free.
     pub least: Size,
 }
 

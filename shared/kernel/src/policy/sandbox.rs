@@ -20,7 +20,7 @@ pub enum SandboxMode {
     Container,
     /// By the kernel's Landlock: a list of what may be written.
     Landlock,
-    /// Not at all.
+    /// Commands are not confined.
     None,
 }
 
@@ -83,7 +83,7 @@ impl FromStr for SandboxMode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the sandbox `{mode}` does not work here: {why}")]
 pub struct SandboxUnavailable {
-    /// What was asked for.
+    /// The mode that was requested.
     pub mode: SandboxMode,
     /// Why it does not work.
     pub why: String,

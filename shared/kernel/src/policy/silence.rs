@@ -34,7 +34,7 @@ pub enum AgentTimeout {
 /// How long an agent may be silent, by what it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SilenceLimits {
-    /// Before its first event.
+    /// Before the agent's first event.
     pub first_event: Duration,
     /// While a tool call runs.
     pub call: Duration,

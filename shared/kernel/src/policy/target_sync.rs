@@ -15,7 +15,7 @@ pub struct Distance {
 /// What is to be done with the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// It has everything.
+    /// The target has every commit of HEAD.
     Stay,
     /// All of it was merged, and the branch moved on: the target follows.
     Follow,
@@ -55,7 +55,7 @@ pub enum TargetChange {
     },
     /// It moved to the main worktree's HEAD.
     Followed {
-        /// What that is.
+        /// The branch of that HEAD, or `HEAD`.
         from: String,
         /// How many commits that was.
         commits: usize,
@@ -71,7 +71,7 @@ pub enum TargetChange {
     },
     /// It and the main worktree's HEAD diverged.
     Apart {
-        /// What that is.
+        /// The branch of that HEAD, or `HEAD`.
         from: String,
         /// How many of its commits the target lacks.
         commits: usize,

@@ -60,9 +60,9 @@ impl GoverningFiles {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
-    /// It was not there.
+    /// The file was added.
     Added,
-    /// Its content is another.
+    /// The content of the file changed.
     Changed,
     /// It is not there any more.
     Removed,
@@ -84,7 +84,7 @@ impl ChangeKind {
 pub struct FileChange {
     /// The path, from the root of the repository.
     pub path: String,
-    /// How it changed.
+    /// The kind of the change.
     pub kind: ChangeKind,
 }
 
@@ -131,10 +131,10 @@ pub struct TrustRecord {
     /// The commit that was checked out; null where there was none.
     #[serde(default)]
     pub head: Option<String>,
-    /// When they were accepted.
+    /// The time at which the files were accepted.
     #[schemars(extend("format" = "date-time"))]
     accepted_at: String,
-    /// Who accepted them.
+    /// The user who accepted the files.
     pub accepted_by: String,
     /// By what they were accepted.
     pub acceptance: Acceptance,
@@ -143,13 +143,13 @@ pub struct TrustRecord {
 /// Who accepts governing files, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acceptor {
-    /// Who.
+    /// The name of the user.
     pub name: String,
-    /// By what.
+    /// How the files are accepted.
     pub acceptance: Acceptance,
     /// The commit that is checked out.
     pub head: Option<String>,
-    /// When.
+    /// The time of the acceptance.
     pub at: Stamp,
 }
 
@@ -234,7 +234,7 @@ pub enum TrustError {
     /// The record cannot be read.
     #[error("cannot read .premath/trust.json: {detail}")]
     Record {
-        /// What is wrong.
+        /// The reason why the record is invalid.
         detail: String,
     },
     /// Files changed by work of steps.
@@ -243,7 +243,7 @@ pub enum TrustError {
         listed(changes)
     )]
     Landed {
-        /// What changed so.
+        /// The changes of the files.
         changes: Vec<FileChange>,
         /// The digest of the files that are there.
         digest: String,

@@ -39,17 +39,17 @@ pub struct Bootstrap {
     /// The issue to continue with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_issue_id: Option<IssueId>,
-    /// What comes next.
+    /// The next step that the session names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_step: Option<String>,
-    /// What happened.
+    /// The summary of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// Instructions that the session acts under.
     pub instruction_refs: RefSet,
-    /// Witnesses that it left.
+    /// Witnesses of the session.
     pub witness_refs: RefSet,
-    /// Its site lineage.
+    /// The site lineage of the session.
     pub lineage_refs: RefSet,
     /// The issue store's path.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct Bootstrap {
     /// The issue store's digest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issues_snapshot_ref: Option<String>,
-    /// When the session began.
+    /// The time at which the session began.
     pub started_at: Stamp,
     /// When it was last written.
     pub updated_at: Stamp,

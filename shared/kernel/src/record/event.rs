@@ -22,7 +22,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It is closed.
+    /// The issue is closed.
     Closed,
     /// It is tried again; the detail says when, null for at once.
     Retry,
@@ -81,7 +81,7 @@ pub struct StepOutcome<'a> {
 pub struct EndedStep<'a> {
     /// The lane's worker.
     pub worker_id: &'a WorkerName,
-    /// Its outcome.
+    /// The outcome of the step.
     #[serde(flatten)]
     pub outcome: StepOutcome<'a>,
     /// The issue's title.
@@ -177,7 +177,7 @@ pub enum ProgressEvent<'a> {
         landing_target: Option<&'a str>,
         /// When no new work starts any more; null if not set.
         ends_at: Option<Stamp>,
-        /// How commands are confined.
+        /// The sandbox mode of the commands.
         sandbox: SandboxMode,
         /// The image of the mode `container`.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,7 +199,7 @@ pub enum ProgressEvent<'a> {
     LaneBooted {
         /// The lane's worker.
         worker_id: &'a WorkerName,
-        /// Its worktree.
+        /// The worktree of the lane.
         worktree: String,
         /// The session before, as it is resumed or attached to.
         handoff: Option<&'a Bootstrap>,
@@ -219,11 +219,11 @@ pub enum ProgressEvent<'a> {
     LaneGivenUp {
         /// The lane's worker.
         worker_id: &'a WorkerName,
-        /// Its worktree.
+        /// The worktree of the lane.
         worktree: String,
-        /// Why.
+        /// The class of the failure.
         failure_class: FailureClass,
-        /// Why, for a person.
+        /// The cause, in words.
         detail: &'a str,
         /// What a person can do.
         hint: Option<&'a str>,
@@ -243,7 +243,7 @@ pub enum ProgressEvent<'a> {
     /// A step is over.
     #[serde(rename = "step.ended")]
     StepEnded {
-        /// Its outcome.
+        /// The outcome of the step.
         #[serde(flatten)]
         step: EndedStep<'a>,
     },
@@ -256,7 +256,7 @@ pub enum ProgressEvent<'a> {
     /// Nothing runs until an issue may be tried again.
     #[serde(rename = "batch.waiting")]
     BatchWaiting {
-        /// When that is.
+        /// The time until which the batch waits.
         until: Stamp,
     },
     /// A provider refused more work; no lane works with it for a while.
@@ -276,7 +276,7 @@ pub enum ProgressEvent<'a> {
     /// Issues failed alike in a row; dispatch pauses.
     #[serde(rename = "breaker.open")]
     BreakerOpen {
-        /// What failed alike.
+        /// The class that the failures have in common.
         failure_class: &'a str,
         /// The issues that it failed on.
         issue_ids: &'a [IssueId],
@@ -292,7 +292,7 @@ pub enum ProgressEvent<'a> {
     BaselineChecked {
         /// The lane's worker.
         worker_id: &'a WorkerName,
-        /// Whether it does.
+        /// Whether the verification passes.
         passes: bool,
     },
     /// The machine has too little free disk or memory for a dispatch.
@@ -311,13 +311,13 @@ pub enum ProgressEvent<'a> {
     /// What a person should know about the batch.
     #[serde(rename = "batch.warning")]
     BatchWarning {
-        /// What it is.
+        /// The text of the warning.
         detail: &'a str,
     },
     /// The batch reached a bound of its own: no new work from here on.
     #[serde(rename = "batch.ending")]
     BatchEnding {
-        /// Which bound.
+        /// The bound that was reached.
         ended_by: EndedBy,
         /// The figures, where there are some.
         detail: &'a str,
@@ -325,7 +325,7 @@ pub enum ProgressEvent<'a> {
     /// A person asked for an end.
     #[serde(rename = "batch.interrupted")]
     BatchInterrupted {
-        /// How far.
+        /// The level of the interrupt.
         level: EndWish,
     },
     /// The issue store was changed by no transaction: by an editor, by git, or by a
@@ -341,7 +341,7 @@ pub enum ProgressEvent<'a> {
         added: usize,
         /// How many have another row.
         altered: usize,
-        /// How many are gone.
+        /// How many issues are gone.
         removed: usize,
         /// Their ids, the first few.
         issues: &'a [String],
@@ -349,7 +349,7 @@ pub enum ProgressEvent<'a> {
     /// The issue store or the trajectory cannot be used any more.
     #[serde(rename = "store.lost")]
     StoreLost {
-        /// Why.
+        /// The cause, in words.
         detail: &'a str,
     },
     /// The batch is over: its report, and the last line.
@@ -449,7 +449,7 @@ pub struct PushFailure {
     pub target: String,
     /// The remote.
     pub remote: String,
-    /// What git says.
+    /// The message of git.
     pub reason: String,
 }
 
@@ -463,13 +463,13 @@ pub struct TipCheck {
     pub worker_id: WorkerName,
     /// The commit.
     pub commit: String,
-    /// Whether it passed.
+    /// Whether the verification passed.
     pub passed: bool,
-    /// Why it did not.
+    /// The classes of the failed verification.
     pub failure_classes: Vec<String>,
     /// What there is to say beside that.
     pub detail: Option<String>,
-    /// Where its output is.
+    /// The file with the verification's output.
     pub output: Option<String>,
 }
 

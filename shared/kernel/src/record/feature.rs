@@ -24,11 +24,11 @@ pub(crate) const LEDGER_KIND: &str = "premath.harness.feature_ledger.v1";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FeatureStatus {
-    /// Not started.
+    /// The feature is not started.
     Pending,
-    /// In progress.
+    /// The feature is in progress.
     InProgress,
-    /// It waits for something.
+    /// The feature is blocked.
     Blocked,
     /// It is done and verified.
     Completed,
@@ -84,7 +84,7 @@ pub struct Feature {
         skip_serializing_if = "Option::is_none"
     )]
     pub issue_id: Option<IssueId>,
-    /// What it is about.
+    /// The summary of the feature.
     #[serde(
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
@@ -93,7 +93,7 @@ pub struct Feature {
     /// Instructions that it is done under.
     #[serde(deserialize_with = "or_default")]
     pub instruction_refs: Vec<String>,
-    /// What proves it.
+    /// References to the feature's verifications.
     #[serde(deserialize_with = "or_default")]
     pub verification_refs: Vec<String>,
     /// When its row was last written, RFC 3339.
@@ -182,13 +182,13 @@ pub struct FeatureWrite {
     pub status: Option<FeatureStatus>,
     /// The issue that it belongs to.
     pub issue_id: Option<IssueId>,
-    /// What it is about.
+    /// The summary of the feature.
     pub summary: Option<String>,
     /// The session that writes; a field of the ledger.
     pub session_ref: Option<String>,
     /// Instructions that it is done under.
     pub instruction_refs: Option<RefSet>,
-    /// What proves it.
+    /// References to the feature's verifications.
     pub verification_refs: Option<RefSet>,
 }
 
@@ -206,7 +206,7 @@ impl FeatureWrite {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LedgerFinding {
-    /// What is wrong.
+    /// The class of the finding.
     pub class: FailureClass,
     /// The feature at fault, `None` where it is the ledger.
     pub feature_id: Option<String>,

@@ -20,7 +20,7 @@ pub struct SandboxProfile {
     schema: u8,
     #[schemars(extend("const" = SANDBOX_KIND))]
     witness_kind: &'static str,
-    /// How it is enforced.
+    /// The sandbox mode that enforces the profile.
     pub mode: SandboxMode,
     /// The image that the system folders are from, in the mode `container`;
     /// `{image}` names it in the lists.

@@ -22,7 +22,7 @@ pub(crate) const SESSION_KIND: &str = "premath.harness.session.v1";
 pub enum SessionState {
     /// A worker is in it, or died in it.
     Active,
-    /// It was handed off.
+    /// The session was handed off.
     #[default]
     Stopped,
 }
@@ -98,21 +98,21 @@ pub struct Session {
     #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub session_id: SessionId,
-    /// Whether it is active.
+    /// The state of the session.
     pub state: SessionState,
-    /// The issue that it is about.
+    /// The issue of the session.
     #[serde(
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
     )]
     pub issue_id: Option<IssueId>,
-    /// What happened, compact.
+    /// A short summary of the session.
     #[serde(
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
     )]
     pub summary: Option<String>,
-    /// What comes next.
+    /// The next step of the session.
     #[serde(
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
@@ -124,13 +124,13 @@ pub struct Session {
         skip_serializing_if = "RefSet::is_empty"
     )]
     pub instruction_refs: RefSet,
-    /// Witnesses that it left.
+    /// Witnesses of the session.
     #[serde(
         deserialize_with = "or_default",
         skip_serializing_if = "RefSet::is_empty"
     )]
     pub witness_refs: RefSet,
-    /// Its site lineage.
+    /// The site lineage of the session.
     #[serde(
         deserialize_with = "or_default",
         skip_serializing_if = "RefSet::is_empty"
@@ -227,9 +227,9 @@ pub enum StepWrite {
     /// Leaves it as it is.
     #[default]
     Keep,
-    /// Takes it out: no step is under way.
+    /// Removes the step: none is under way.
     Clear,
-    /// Puts this one in.
+    /// Records this step.
     Set(SessionStep),
 }
 
@@ -245,24 +245,24 @@ pub struct SessionWrite {
     pub state: SessionState,
     /// The issue that the session is about.
     pub issue_id: Option<IssueId>,
-    /// What happened.
+    /// The summary of the session.
     pub summary: Option<String>,
-    /// What comes next.
+    /// The next step of the session.
     pub next_step: Option<String>,
     /// The instructions that it acts under.
     pub instruction_refs: Option<RefSet>,
     /// The witnesses that it left.
     pub witness_refs: Option<RefSet>,
-    /// Its site lineage.
+    /// The site lineage of the session.
     pub lineage_refs: Option<RefSet>,
     /// The issue store's path.
     pub issues_path: Option<String>,
     /// The issue store's digest; give `Some("")` where it is not taken again,
     /// because an old one would be wrong.
     pub issues_snapshot_ref: Option<String>,
-    /// The worker in it.
+    /// The worker of the session.
     pub worker_id: Option<WorkerName>,
-    /// The batch that it belongs to.
+    /// The batch of the session.
     pub batch_id: Option<BatchId>,
     /// The step under way.
     pub step: StepWrite,

@@ -66,7 +66,7 @@ pub enum TrailerError {
     Value {
         /// The trailer.
         key: &'static str,
-        /// What would be right.
+        /// The value that was expected.
         expected: &'static str,
         /// The beginning of what it is.
         found: String,

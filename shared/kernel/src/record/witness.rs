@@ -61,12 +61,12 @@ pub struct CommandWitness {
     schema: u8,
     #[schemars(extend("const" = COMMAND_KIND))]
     witness_kind: &'static str,
-    /// What the witness says.
+    /// The facts of the witness.
     #[serde(flatten)]
     pub facts: CommandFacts,
 }
 
-/// What a [`CommandWitness`] says.
+/// The facts of a [`CommandWitness`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandFacts {
@@ -87,7 +87,7 @@ pub struct CommandFacts {
     pub sandbox_ref: Option<String>,
     /// The names of the variables that it got; values are never recorded.
     pub environment_names: Vec<String>,
-    /// How it ended.
+    /// The end of the command.
     pub exit: CommandEnd,
     /// The milliseconds from its start until nothing of it was left.
     pub duration_ms: u64,
@@ -98,17 +98,17 @@ pub struct CommandFacts {
     /// Its failure classes, in their order: the kernel's or the policy's
     /// words; none where it passed.
     pub failure_classes: Vec<String>,
-    /// When it was started.
+    /// The time at which the command was started.
     pub started_at: Stamp,
-    /// When it was over.
+    /// The time at which the command ended.
     pub finished_at: Stamp,
-    /// The worktree before it.
+    /// The worktree before the command.
     pub before: TreeFacts,
-    /// The worktree after it.
+    /// The worktree after the command.
     pub after: TreeFacts,
-    /// Its standard output.
+    /// The command's standard output.
     pub stdout: StreamFacts,
-    /// Its standard error.
+    /// The command's standard error.
     pub stderr: StreamFacts,
     /// What its event stream was, where it is an agent that prints one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,7 +174,7 @@ pub struct TurnWitness<'a> {
     step_id: &'a StepId,
     /// The evidence: an input of `premath harness-join-check`.
     input: &'a JoinCheckInput,
-    /// The verdict over it.
+    /// The verdict of the gate over the evidence.
     join_check: &'a JoinCheck,
     /// Why the issue may not close; empty if it may.
     close_failure_classes: &'a BTreeSet<FailureClass>,
@@ -207,7 +207,7 @@ pub struct RefusalWitness {
     schema: u8,
     #[schemars(extend("const" = REFUSAL_KIND))]
     witness_kind: &'static str,
-    /// Its trajectory row.
+    /// The step id of the refusal's trajectory row.
     pub step_id: StepId,
     /// The classes, in the order in which they were found.
     pub failure_classes: Vec<FailureClass>,
@@ -217,7 +217,7 @@ pub struct RefusalWitness {
     pub instruction_ref: Option<String>,
     /// How the active policy classifies it; null where none could be read.
     pub classification: Option<Classification>,
-    /// When it was refused.
+    /// The time of the refusal.
     pub refused_at: Stamp,
 }
 
@@ -262,12 +262,12 @@ pub struct CloseWitness<'a> {
     schema: u8,
     #[schemars(extend("const" = CLOSE_KIND))]
     witness_kind: &'static str,
-    /// What the close says.
+    /// The facts of the close.
     #[serde(flatten)]
     pub facts: CloseFacts<'a>,
 }
 
-/// What a [`CloseWitness`] says.
+/// The facts of a [`CloseWitness`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CloseFacts<'a> {

@@ -16,7 +16,7 @@ pub enum EvidenceError {
     /// A field is missing, has the wrong type, or holds a value that is not admitted.
     #[error("{path}: {expected}")]
     Field {
-        /// Where, as in `evidence.toolRequests[3].toolName`.
+        /// The path, as in `evidence.toolRequests[3].toolName`.
         path: String,
         /// What would be right there.
         expected: String,

@@ -14,13 +14,13 @@ pub const REGISTRY_PATHS: [&str; 2] = [
 /// The registry cannot be read, so the claims are unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// It is not JSON.
+    /// The registry is not JSON.
     #[error("it is not JSON: {0}")]
     Json(String),
     /// A field does not fit.
     #[error("`profileOverlayClaims` must be a list of texts, each not empty; found {found}")]
     Claims {
-        /// What is there.
+        /// The value that was found.
         found: String,
     },
     /// It is not an object.

@@ -42,7 +42,7 @@ pub struct JoinCheck {
 pub enum Verdict {
     /// The join is closed.
     Accepted,
-    /// It is not.
+    /// The turn is rejected.
     Rejected,
 }
 

@@ -205,7 +205,7 @@ words! {
     ToolChoice admits "auto, any, specific" {
         /// It may call a tool or none.
         Auto = "auto",
-        /// It must call one.
+        /// The model must call a tool.
         Any = "any",
         /// It must call the named one.
         Specific = "specific",
@@ -219,7 +219,7 @@ words! {
         Dashboard = "dashboard",
         /// Traces go to a processor of one's own.
         InternalProcessor = "internal_processor",
-        /// Nothing is traced.
+        /// The run is not traced.
         Disabled = "disabled",
     }
 }
@@ -249,7 +249,7 @@ words! {
 words! {
     /// Whether tools may filter data before the model sees any of it.
     PreContextFilter admits "allowed, forbidden" {
-        /// They may.
+        /// Tools may filter data.
         Allowed = "allowed",
         /// Whatever there is must be seen.
         Forbidden = "forbidden",
@@ -259,7 +259,7 @@ words! {
 words! {
     /// Whether outputs must come in the order of their calls.
     TransportOrdering admits "strict, relaxed" {
-        /// They must.
+        /// Outputs must come in order.
         Strict = "strict",
         /// They may come in any order.
         Relaxed = "relaxed",
@@ -285,9 +285,9 @@ words! {
     GuardrailStage admits "pre_flight, input, output" {
         /// Before any tool is run.
         PreFlight = "pre_flight",
-        /// On what goes in.
+        /// On the input.
         Input = "input",
-        /// On what comes out.
+        /// On the output.
         Output = "output",
     }
 }
@@ -305,9 +305,9 @@ words! {
 words! {
     /// How the context is accessed.
     ScopeMode admits "read, write" {
-        /// It is read.
+        /// The access reads.
         Read = "read",
-        /// It is written.
+        /// The access writes.
         Write = "write",
     }
 }

@@ -16,23 +16,23 @@ use serde_json::{Value, json};
 pub enum DependencyEdit {
     /// Adds an edge.
     Add {
-        /// Its word.
+        /// The word of the dependency's type.
         kind: String,
-        /// Who adds it.
+        /// The creator of the dependency.
         created_by: Option<String>,
     },
     /// Removes an edge.
     Remove {
-        /// Its word.
+        /// The word of the dependency's type.
         kind: String,
     },
-    /// Gives an edge another word.
+    /// Changes the type of an edge.
     Replace {
-        /// The word it has.
+        /// The word of the old type.
         from: String,
-        /// The word it gets.
+        /// The word of the new type.
         to: String,
-        /// Who replaces it.
+        /// The creator of the new dependency.
         created_by: Option<String>,
     },
 }

@@ -44,7 +44,7 @@ pub enum IssueChange {
     Discover {
         /// The issue that was worked on.
         parent: String,
-        /// The new one.
+        /// The new issue.
         new: NewIssue,
     },
     /// Sets fields of an issue.

@@ -31,7 +31,7 @@ struct Entry {
 /// What tells one process from another.
 type Process = (Box<str>, Box<str>, Option<Box<str>>, u32, u64);
 
-/// What one process holds.
+/// The leases that one process holds.
 #[derive(Debug)]
 struct Held {
     holder: Holder,

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 pub struct NewIssue {
     /// The issue's id; by default the next free number.
     pub id: Option<String>,
-    /// Its title.
+    /// The title of the issue.
     pub title: String,
     /// What is to be done.
     pub description: String,
@@ -35,7 +35,7 @@ pub struct NewIssue {
     pub assignee: String,
     /// The owner.
     pub owner: String,
-    /// Its labels.
+    /// The labels of the issue.
     pub labels: Vec<String>,
 }
 

@@ -84,13 +84,13 @@ pub(super) fn digest(text: &str) -> [u8; 32] {
 struct Record {
     /// The sum after the latest append.
     after: String,
-    /// The sum before it.
+    /// The sum before the latest append.
     before: String,
     /// What the file was then; absent while it is appended to.
     file: Option<FileState>,
     /// How many changes were found outside of a transaction.
     found: u64,
-    /// The latest of them.
+    /// The latest of these changes.
     latest: Vec<OutsideChange>,
     /// The length of the copy of the rows; absent while it has to be rewritten.
     #[serde(default)]

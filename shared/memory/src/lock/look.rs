@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub enum LockState {
     /// There is no lock file: the lock was never taken.
     Never,
-    /// It is free.
+    /// No process holds the lock.
     Free,
     /// A living process holds it; with its identity.
     Held(String),

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(super) const LANDING: &str = "premath-landing.flock";
 
 /// The right to move the branch that work lands on, against every other
-/// harness of the repository; dropping it gives it back.
+/// harness of the repository; dropping it releases it.
 ///
 /// It is in the git folder that all worktrees share.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl LandingLock {
 }
 
 /// The right to make and remove worktrees of a repository, against every other
-/// harness of it; dropping it gives it back.
+/// harness of it; dropping it releases it.
 #[derive(Debug)]
 pub struct WorktreesLock {
     _lock: OwnedLock,

@@ -13,7 +13,7 @@ const WARM_BUILD: &str = "premath-warm-build.flock";
 const WARM_USE: &str = "premath-warm-use.flock";
 
 /// The right to make the build state that verifications begin with, against
-/// every other harness of the repository; dropping it gives it back.
+/// every other harness of the repository; dropping it releases it.
 #[derive(Debug)]
 pub struct WarmBuild {
     _lock: OwnedLock,

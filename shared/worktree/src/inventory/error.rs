@@ -12,15 +12,15 @@ pub enum InventoryError {
     /// Git refused something.
     #[error("cannot {operation}: {detail}")]
     Git {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// What git says.
+        /// The message of git.
         detail: String,
     },
     /// It is not any more as it was when it was judged.
     #[error("{name} changed in the meantime")]
     Changed {
-        /// What it is called.
+        /// The name of the changed thing.
         name: String,
     },
     /// A file of git's cannot be removed.

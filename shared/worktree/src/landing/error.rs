@@ -11,17 +11,17 @@ pub enum LandingError {
     /// Git refused something.
     #[error("cannot {operation}: {detail}")]
     Git {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// What git says.
+        /// The message of git.
         detail: String,
     },
     /// There is no commit to begin at.
     #[error("cannot {operation}: {detail}")]
     Unborn {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// What git says.
+        /// The message of git.
         detail: String,
     },
     /// The target is not a name of a branch.
@@ -32,7 +32,7 @@ pub enum LandingError {
     CheckedOut {
         /// The branch.
         target: String,
-        /// Where.
+        /// The worktree that has the target checked out.
         worktree: PathBuf,
     },
     /// The lock against other harnesses cannot be used.

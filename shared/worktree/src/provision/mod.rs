@@ -55,7 +55,7 @@ pub struct Provision {
 pub enum Fate {
     /// It was there and in order.
     Kept,
-    /// It was made.
+    /// The lane was created.
     Made,
     /// It was there and not in order.
     Mended(&'static str),
@@ -73,9 +73,9 @@ pub enum Fate {
 /// A worktree and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneOutcome {
-    /// Where it is.
+    /// The worktree of the lane.
     pub worktree: PathBuf,
-    /// Its outcome.
+    /// The outcome for the lane.
     pub fate: Fate,
 }
 
@@ -95,17 +95,17 @@ pub enum ProvisionError {
     /// Git refused something.
     #[error("cannot {operation}: {detail}")]
     Git {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// What git says.
+        /// The message of git.
         detail: String,
     },
     /// There is no commit to begin at.
     #[error("cannot {operation}: {detail}")]
     Unborn {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
-        /// What git says.
+        /// The message of git.
         detail: String,
     },
     /// The folder that holds the lanes cannot be used.
@@ -125,7 +125,7 @@ pub enum ProvisionError {
     /// It was to end before all lanes were there.
     #[error("only {there} of {count} lanes exist; they are kept for the next batch")]
     Cut {
-        /// How many are there.
+        /// The number of lanes that exist.
         there: usize,
         /// How many were to be there.
         count: usize,

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A worktree that was made sure of and is locked.
 #[derive(Debug)]
 pub struct Single {
-    /// Where it is.
+    /// The worktree of the lane.
     pub worktree: PathBuf,
     /// The commit that work begins at.
     pub start: String,
@@ -21,7 +21,7 @@ pub struct Single {
 /// There is no worktree for the work.
 #[derive(Debug, thiserror::Error)]
 pub enum SingleError {
-    /// None can be made.
+    /// The lane cannot be created.
     #[error(transparent)]
     Provision(#[from] ProvisionError),
     /// The one that is there cannot be used.
@@ -32,7 +32,7 @@ pub enum SingleError {
         /// Why it cannot be used.
         detail: String,
     },
-    /// Another process holds it.
+    /// Another process holds the lane's lock.
     #[error(transparent)]
     Lock(#[from] StoreError),
 }

@@ -77,7 +77,7 @@ impl RemovalError {
     }
 }
 
-/// Why a walk stopped.
+/// The reason why a walk stopped.
 #[derive(Debug)]
 pub(super) enum Stop {
     Guarded { at: String, guarded: PathBuf },

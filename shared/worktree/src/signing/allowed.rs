@@ -29,7 +29,7 @@ struct Entry {
 pub struct AllowedLineError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The fault in the line.
     pub detail: String,
 }
 

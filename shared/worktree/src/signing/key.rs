@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Where the signing key comes from, as `[signing]` says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
-    /// This file.
+    /// The key in this file.
     File(PathBuf),
     /// `user.signingkey` of git's configuration, where `gpg.format` is `ssh`.
     Git,

@@ -22,7 +22,7 @@ pub(super) struct Look {
     pub(super) base: Oid,
     /// The tree that the files make.
     pub(super) tree: Oid,
-    /// What differs between them.
+    /// The difference between the two trees.
     pub(super) overlay: Overlay,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Look {
 pub struct CommitText<'a> {
     /// The issue.
     pub issue_id: &'a str,
-    /// Its title.
+    /// The title of the issue.
     pub title: &'a str,
     /// The lease, with its generation.
     pub lease: &'a str,

@@ -24,7 +24,7 @@ pub(super) struct Descent {
     below: Vec<(Vec<u8>, OwnedFd)>,
 }
 
-/// What a folder holds.
+/// The content of a folder.
 pub(super) struct Listing {
     /// Names with the kind that the folder itself gives, sorted.
     pub(super) names: Vec<(Vec<u8>, FileType)>,

@@ -27,7 +27,7 @@ const NOTES: [&str; 4] = [
     "user.overlay.impure",
 ];
 
-/// What a layer has.
+/// The content of a layer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layer {
     /// The outermost paths that its base's tree does not have, sorted.

@@ -67,11 +67,11 @@ const DETAIL: usize = 4_096;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {operation} in {worktree}: {detail}")]
 pub struct TreeError {
-    /// What was tried.
+    /// The operation that failed.
     pub operation: &'static str,
-    /// In which worktree.
+    /// The worktree of the operation.
     pub worktree: PathBuf,
-    /// What git says.
+    /// The message of git.
     pub detail: String,
 }
 

@@ -50,7 +50,7 @@ const SETTINGS: [&str; 21] = [
 /// A private git folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrivateGit {
-    /// Where it is.
+    /// The path of the private git folder.
     pub folder: PathBuf,
     /// The operator's stores of objects that it borrows from, read-only.
     pub objects: Vec<PathBuf>,

@@ -91,11 +91,11 @@ pub enum BootError {
     /// A boot command or the startup verification did not pass.
     #[error("the {phase} command failed: {}", .classes.join(", "))]
     Command {
-        /// Which one.
+        /// The name of the command.
         phase: &'static str,
-        /// Its classes.
+        /// The failure classes of the command.
         classes: Vec<String>,
-        /// Where its output is.
+        /// The file with the command's output.
         output: PathBuf,
         /// Ignored files of the main checkout that a verification does not have,
         /// at most eight.
@@ -104,9 +104,9 @@ pub enum BootError {
     /// A boot command could not be run or witnessed.
     #[error("cannot run the {phase} command: {detail}")]
     Unrun {
-        /// Which one.
+        /// The name of the command.
         phase: &'static str,
-        /// Why it is refused.
+        /// The reason why the command is refused.
         detail: String,
         /// The class.
         class: FailureClass,

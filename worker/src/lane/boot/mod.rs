@@ -31,7 +31,7 @@ const SECRETS_NAMED: usize = 10;
 /// What a session says while a step that was cut is taken up.
 const TAKING_UP: &str = "recover the interrupted step";
 
-/// What a boot found.
+/// The findings of a boot.
 #[derive(Clone, Debug)]
 pub struct BootReport {
     /// The session before, as it is resumed or attached to.

@@ -47,7 +47,7 @@ pub(crate) enum Cut {
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) cut: Option<Cut>,
-    /// Empty where it passed.
+    /// The failure classes; empty if the command passed.
     pub(crate) classes: Vec<String>,
     pub(crate) call: ShellCall,
     pub(crate) witness_ref: String,

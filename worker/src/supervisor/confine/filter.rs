@@ -17,7 +17,7 @@ use std::io;
 /// these filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shared {
-    /// Nothing that matters here.
+    /// Nothing that these filters cover.
     Nothing,
     /// Sockets of files, and the machine's segments, semaphores and queues: a
     /// command could speak with servers of its user, such as a terminal

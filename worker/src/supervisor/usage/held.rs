@@ -28,7 +28,7 @@ const IN_MEMORY: [u64; 3] = [0x0102_1994, 0x9584_58f6, 0x8584_58f6];
 /// How a link of `/proc` ends that leads to a file without a name.
 const DELETED: &[u8] = b" (deleted)";
 
-/// What processes hold.
+/// The bytes that processes hold.
 #[derive(Debug, Default)]
 pub(super) struct HeldBytes {
     /// Bytes of open files without a name, in memory.

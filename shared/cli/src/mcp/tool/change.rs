@@ -19,9 +19,9 @@ use serde::Deserialize;
 struct LeaseInput {
     /// The lease's id
     lease_id: String,
-    /// Its owner
+    /// The owner of the lease
     owner: String,
-    /// Its generation
+    /// The generation of the lease
     generation: u64,
 }
 
@@ -99,7 +99,7 @@ pub(in crate::mcp) struct DiscoverInput {
     pub(in crate::mcp) priority: Option<i64>,
     /// Its type, any word; `task` where none is given
     pub(in crate::mcp) issue_type: Option<String>,
-    /// Its labels
+    /// The labels of the new issue
     pub(in crate::mcp) labels: Option<Vec<String>>,
     /// The issue's id; by default the next free number
     id: Option<String>,
@@ -172,7 +172,7 @@ pub(super) struct AddEdgeInput {
     #[serde(rename = "type")]
     #[schemars(extend("enum" = words_of_edges()))]
     kind: Option<String>,
-    /// Who adds it
+    /// Who adds the dependency
     created_by: Option<String>,
     /// The lease that the caller holds, where the issue is under one
     lease: Option<LeaseInput>,

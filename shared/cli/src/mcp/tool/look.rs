@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// No arguments.
+/// The input of a tool that takes no arguments.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
@@ -49,7 +49,7 @@ pub(super) fn leases(context: &Context, arguments: ToolArguments) -> Result<Answ
     Ok(Answer::new(LeasesAnswer { lease_projection }, ""))
 }
 
-/// Which graph to diagnose.
+/// The input of the graph diagnosis.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct DiagnosticsInput {

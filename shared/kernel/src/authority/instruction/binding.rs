@@ -146,7 +146,7 @@ impl InstructionLink {
         &self.classification
     }
 
-    /// Returns its claims.
+    /// Returns the claims of the instruction.
     pub const fn claims(&self) -> &ClaimSet {
         &self.claims
     }

@@ -10,14 +10,14 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Classification {
-    /// The policy knows it.
+    /// The policy knows the type.
     Typed {
         /// The type.
         kind: String,
     },
-    /// It does not.
+    /// The policy does not know the type.
     Unknown {
-        /// Why.
+        /// The reason of the classification.
         reason: UnknownReason,
     },
 }
@@ -26,7 +26,7 @@ pub enum Classification {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownReason {
-    /// The envelope names none.
+    /// The envelope names no type.
     TypeMissing,
     /// The policy does not name it.
     TypeNotRecognized,

@@ -66,7 +66,7 @@ pub struct InstructionScope {
     #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub kind: String,
-    /// Which one.
+    /// The name of the thing that the scope covers.
     #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub target: String,
@@ -177,7 +177,7 @@ impl Instruction {
         reference::instruction(&self.id, &self.digest)
     }
 
-    /// Returns what it says.
+    /// Returns the parts of the envelope.
     pub const fn envelope(&self) -> &InstructionEnvelope {
         &self.envelope
     }

@@ -3,7 +3,7 @@
 use super::{Operation, RouteFamily};
 use crate::authority::claim::ChangeMorphism;
 
-/// Returns the text of a column; `-` is none.
+/// Returns the text of a column; `None` for `-`.
 macro_rules! column {
     (-) => {
         None

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub enum Scope {
     /// Those that are not terminal.
     Active,
-    /// All.
+    /// All issues.
     Full,
 }
 
@@ -40,7 +40,7 @@ pub struct DuplicateEdge {
     /// The edge.
     #[serde(flatten)]
     pub edge: Edge,
-    /// Its word.
+    /// The word of the dependency's type.
     #[serde(rename = "type")]
     pub kind: String,
     /// How many times it occurs.

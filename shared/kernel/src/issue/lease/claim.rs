@@ -103,9 +103,9 @@ impl Claim {
 /// A stale lease that a claim took over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenOverLease {
-    /// Who held it.
+    /// The owner of the earlier lease.
     pub owner: String,
-    /// Its generation.
+    /// The generation of the earlier lease.
     pub generation: u64,
     /// Whether its holder is known to be dead.
     pub holder_dead: bool,

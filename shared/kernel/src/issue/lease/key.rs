@@ -7,14 +7,14 @@ use crate::issue::{Holder, Issue, Lease, RowChange, Status};
 use crate::json::id::LeaseId;
 use crate::json::time;
 
-/// What an operation reports about the lease that it means; a worker says all.
+/// The lease that an operation names; a worker names every part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeaseKey {
     /// The lease's id.
     pub lease_id: Option<LeaseId>,
-    /// Its owner.
+    /// The owner of the lease.
     pub owner: Option<String>,
-    /// Its generation.
+    /// The generation of the lease.
     pub generation: Option<u64>,
 }
 

@@ -14,11 +14,11 @@ pub struct LeaseProjection {
     pub checked_at: Stamp,
     /// How many leases are over.
     pub stale_count: usize,
-    /// Their issues, by id.
+    /// The issues with stale leases, sorted by id.
     pub stale_issue_ids: Vec<String>,
     /// How many leases do not fit their row.
     pub contended_count: usize,
-    /// Their issues, by id.
+    /// The issues with contended leases, sorted by id.
     pub contended_issue_ids: Vec<String>,
 }
 

@@ -15,7 +15,7 @@ pub enum LeaseState {
     Released,
     /// Closed, and a lease still is in the row.
     ClosedWithLease,
-    /// Not closed, no lease.
+    /// The issue is not closed and has no lease.
     Unleased,
     /// The expiry cannot be read.
     InvalidExpiresAt,
@@ -23,7 +23,7 @@ pub enum LeaseState {
     Stale,
     /// Not expired, but the row's status or assignee does not fit it.
     Contended,
-    /// In force.
+    /// The lease is in force.
     Active,
 }
 

@@ -19,7 +19,7 @@ pub const TTL_DEFAULT: Duration = Duration::from_secs(3_600);
 pub enum Term {
     /// From now on.
     Ttl(Duration),
-    /// Until a time.
+    /// The lease ends at this time.
     Until(jiff::Timestamp),
 }
 

@@ -11,7 +11,7 @@ pub struct Lease {
     #[serde(default, deserialize_with = "text_or_null")]
     #[schemars(with = "Option<Box<str>>")]
     pub lease_id: LeaseId,
-    /// Who holds it.
+    /// The owner of the lease.
     #[serde(default, deserialize_with = "text_or_null")]
     #[schemars(with = "Option<Box<str>>")]
     pub owner: Box<str>,

@@ -10,12 +10,12 @@ use std::fmt;
 pub struct Sum([u8; 32]);
 
 impl Sum {
-    /// Returns that of bytes.
+    /// Returns the SHA-256 of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Returns its bytes.
+    /// Returns the bytes of the sum.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

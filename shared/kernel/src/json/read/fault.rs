@@ -19,13 +19,13 @@ pub(crate) struct ReadFault {
 /// What there is in place of what was expected.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// Nothing.
+    /// The value is missing.
     Missing,
     /// A value of another type.
     Type(Value),
     /// A value of the right type that is not admitted.
     Value(Value),
-    /// The expectation says it.
+    /// The expected text names what was found.
     Said,
 }
 

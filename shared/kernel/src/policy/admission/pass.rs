@@ -17,7 +17,7 @@ const CHECK_AGAIN: Duration = Duration::from_secs(5);
 pub struct Seated {
     /// The worker's index in the pass.
     pub worker: usize,
-    /// What it works with.
+    /// The provider that the worker uses.
     pub seat: Seat,
 }
 

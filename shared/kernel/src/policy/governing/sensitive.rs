@@ -51,7 +51,7 @@ impl fmt::Display for Category {
 pub struct SensitiveChange {
     /// The path, from the root of the repository; the head of one that is long.
     pub path: String,
-    /// What it decides.
+    /// The category of the path.
     pub category: Category,
 }
 

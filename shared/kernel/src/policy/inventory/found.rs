@@ -39,9 +39,9 @@ pub struct Findings {
 /// A branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// Its name, without `refs/heads/`.
+    /// The branch's name, without `refs/heads/`.
     pub name: String,
-    /// What it is for.
+    /// The role of the branch.
     pub role: Role,
     /// The commit that it is at.
     pub tip: String,
@@ -59,14 +59,14 @@ pub struct Branch {
 pub struct CheckedOut {
     /// The worktree's name; `None` for the main one.
     pub worktree: Option<String>,
-    /// Its folder.
+    /// The folder of the worktree.
     pub path: PathBuf,
 }
 
 /// A landing's mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Its full name.
+    /// The mark's full name.
     pub name: String,
     /// The issue, where the name tells.
     pub issue: Option<IssueId>,
@@ -81,13 +81,13 @@ pub struct Mark {
 pub struct Worktree {
     /// The name of its registration; `None` for the main one.
     pub name: Option<String>,
-    /// Its folder.
+    /// The folder of the worktree.
     pub path: PathBuf,
     /// Whether the folder is there.
     pub is_there: bool,
     /// Why it is locked, where it is.
     pub locked: Option<String>,
-    /// Where HEAD is.
+    /// The state of its HEAD.
     pub head: Head,
     /// The branch that a rebase or bisection there goes back to.
     pub returns_to: Option<String>,
@@ -146,9 +146,9 @@ pub enum LaneLockState {
 pub struct CutStep {
     /// The step's id.
     pub step_id: StepId,
-    /// Its issue.
+    /// The issue of the step.
     pub issue: IssueId,
-    /// Its lease's generation.
+    /// The generation of the step's lease.
     pub generation: u64,
 }
 
@@ -179,7 +179,7 @@ pub struct SalvageFolder {
     pub path: PathBuf,
     /// When something was last put there.
     pub at: Timestamp,
-    /// Its size.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
@@ -188,11 +188,11 @@ pub struct SalvageFolder {
 pub struct LeftFile {
     /// The file or folder.
     pub path: PathBuf,
-    /// What it is.
+    /// The kind of the file.
     pub kind: LeftKind,
     /// When it was last written.
     pub at: Timestamp,
-    /// Its size.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
@@ -218,18 +218,18 @@ pub enum LeftKind {
 pub struct StepOutput {
     /// The step's id, as it is spelled in file names.
     pub step: String,
-    /// Its files, sorted.
+    /// The files with output, sorted.
     pub files: Vec<PathBuf>,
     /// When one of them was last written.
     pub at: Timestamp,
-    /// Their size.
+    /// The size of the files in bytes.
     pub bytes: u64,
 }
 
 /// The unpacked files of a container image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedImage {
-    /// Its id.
+    /// The image id.
     pub id: String,
     /// Its folders, sorted: its files, and some that are not whole.
     pub folders: Vec<PathBuf>,
@@ -237,7 +237,7 @@ pub struct CachedImage {
     pub lock: PathBuf,
     /// When it was last used.
     pub at: Timestamp,
-    /// Its size.
+    /// The size in bytes.
     pub bytes: u64,
     /// Whether a process uses or makes it now.
     pub is_used: bool,
@@ -248,16 +248,16 @@ pub struct CachedImage {
 pub struct LandedCommit {
     /// The issue.
     pub issue: IssueId,
-    /// What its row says.
+    /// The landing record of its row.
     pub record: LandingRecord,
-    /// Where it is.
+    /// The place of the commit now.
     pub place: LandedPlace,
 }
 
 /// Where a commit is, as seen from a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LandedPlace {
-    /// On the target.
+    /// The commit is on the target.
     Target,
     /// The target is gone, and the main worktree's HEAD holds it.
     Head,
@@ -298,11 +298,11 @@ pub struct KnownFacts {
 /// What is known about an issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssueFacts {
-    /// Its status.
+    /// The status of the issue.
     pub status: String,
-    /// Whether it is over.
+    /// Whether the issue is closed.
     pub is_closed: bool,
-    /// Its lease.
+    /// The lease of the issue.
     pub lease: LeaseLook,
     /// The step that closed it, where that step has no row.
     pub unrecorded: Option<String>,
@@ -310,10 +310,10 @@ pub struct IssueFacts {
     pub has_landed: bool,
 }
 
-/// What is seen of an issue's lease.
+/// The state of an issue's lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LeaseLook {
-    /// There is none that matters.
+    /// The issue has no lease in force.
     #[default]
     None,
     /// It is in force, with its generation.
@@ -325,7 +325,7 @@ pub enum LeaseLook {
 /// A batch that has no end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnendedBatch {
-    /// Its id.
+    /// The id of the batch.
     pub id: BatchId,
     /// Whether its coordinator may run.
     pub lives: bool,
@@ -345,9 +345,9 @@ pub struct ForeignChange {
 /// Something that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Where, as in `issues.jsonl:3:17`.
+    /// The place, as in `issues.jsonl:3:17`.
     pub place: String,
-    /// What is wrong.
+    /// The reason why it cannot be read.
     pub detail: String,
     /// Whether it is a line of issue memory, and not of the trajectory.
     pub is_issue: bool,

@@ -8,20 +8,20 @@ use std::collections::BTreeMap;
 /// What a branch is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Work lands on it.
+    /// The branch that work lands on.
     Target,
-    /// One step works on it.
+    /// The branch of a step.
     Step {
         /// The step's issue.
         issue: IssueId,
         /// The lease's generation.
         generation: u64,
     },
-    /// It keeps what a step left.
+    /// A branch that keeps the work of a failed step.
     Salvage,
     /// A user's branch that blocked a lane.
     Moved,
-    /// It bears a name of the harness's, and is none of its making.
+    /// A branch with a name like the harness gives, which it did not create.
     Other,
 }
 

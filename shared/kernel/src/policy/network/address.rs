@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub enum AddressRange {
     /// Reachable from anywhere.
     Public,
-    /// This machine.
+    /// Loopback addresses of this machine.
     Loopback,
     /// A private network, or a provider's shared one.
     Private,

@@ -22,9 +22,9 @@ pub const fn enforces(mode: SandboxMode) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkChoice {
-    /// Of the work.
+    /// The network of the work command.
     pub work: NetworkWord,
-    /// Of the verification.
+    /// The network of the verification.
     pub verify: NetworkWord,
     /// The sandbox that enforces no policy, where a default became `open` by it.
     #[serde(skip)]

@@ -180,7 +180,7 @@ fn port_of(text: &str) -> Result<u16, HostError> {
 /// A text names no host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// There is no name.
+    /// The host is empty.
     #[error("the host is empty")]
     Empty,
     /// It has characters beyond ASCII.
@@ -189,7 +189,7 @@ pub enum HostError {
     /// It has a character that no host name has.
     #[error("a host name cannot contain {0:?}")]
     Character(char),
-    /// It is too long.
+    /// The name is too long.
     #[error("the host name is longer than {NAME_MAX} characters")]
     Long,
     /// A label does not fit.
@@ -201,7 +201,7 @@ pub enum HostError {
     /// The brackets hold no IPv6 address.
     #[error("the brackets hold no IPv6 address")]
     Brackets,
-    /// There is no port.
+    /// The port is missing.
     #[error("the port is missing")]
     PortMissing,
     /// The port is not one.

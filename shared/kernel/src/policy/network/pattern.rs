@@ -24,7 +24,7 @@ enum Hosts {
 /// opens more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Opening {
-    /// Public ones.
+    /// Public addresses.
     Public,
     /// Private ones too: the entry names host and port.
     Named,
@@ -32,7 +32,7 @@ pub(super) enum Opening {
     Localhost,
     /// The very address, whatever its range.
     Address,
-    /// All.
+    /// All addresses.
     All,
 }
 
@@ -117,10 +117,10 @@ pub enum PatternFault {
     /// It is an address of the web.
     #[error("leave out the scheme and the path")]
     Url,
-    /// It is a network.
+    /// The entry is a network.
     #[error("networks are not supported; list each address")]
     Network,
-    /// It has every host.
+    /// The entry matches every host.
     #[error("for every host use `public` or `open`, not a list entry")]
     Everything,
     /// The star does not represent the first labels.

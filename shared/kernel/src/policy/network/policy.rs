@@ -67,7 +67,7 @@ impl Ports {
     }
 }
 
-/// Hosts that are listed.
+/// Hosts of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostList {
     /// The entries.
@@ -76,10 +76,10 @@ pub struct HostList {
     pub ports: Ports,
 }
 
-/// What commands may reach.
+/// The hosts that commands may reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetworkPolicy {
-    /// Nothing.
+    /// No host.
     Off,
     /// The listed hosts.
     Allow(HostList),
@@ -256,7 +256,7 @@ pub enum DenialReason {
     Address {
         /// The address.
         address: IpAddr,
-        /// What it is for.
+        /// The range of the address.
         range: AddressRange,
     },
     /// The host's address belongs to this machine.
@@ -271,9 +271,9 @@ pub enum DenialReason {
 /// A refused connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
-    /// Where to.
+    /// The target of the refused connection.
     pub target: Target,
-    /// Why.
+    /// The reason of the denial.
     pub reason: DenialReason,
     /// Whether an entry without a port would admit the port.
     is_usual: bool,

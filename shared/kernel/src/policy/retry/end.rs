@@ -23,15 +23,15 @@ pub enum EndCause {
     Stopped,
     /// It used more of the machine than it may.
     Exceeded,
-    /// It never ran.
+    /// The command could not be started.
     SpawnFailed,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandEnd {
-    /// Why it is over.
+    /// The cause of the end.
     pub cause: EndCause,
     /// The exit code, where the main process ended by itself.
     pub code: Option<i32>,

@@ -82,7 +82,7 @@ impl serde::Serialize for EscalationAction {
     }
 }
 
-/// What a rule gives.
+/// The terms of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleTerms {
@@ -108,7 +108,7 @@ pub struct RetryRule {
     /// The classes that it decides; no other rule names them.
     #[schemars(with = "Vec<String>", length(min = 1), inner(regex(pattern = r"\S")))]
     pub failure_classes: BTreeSet<String>,
-    /// What it gives.
+    /// The terms of the rule.
     #[schemars(flatten)]
     pub terms: RuleTerms,
 }

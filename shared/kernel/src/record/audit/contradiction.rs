@@ -12,7 +12,7 @@ macro_rules! contradictions {
         pub enum ContradictionCode { $( #[doc = $text] $variant, )+ }
 
         impl ContradictionCode {
-            /// Every code.
+            /// All codes.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
             /// Returns the description of this contradiction, in one line.
@@ -74,9 +74,9 @@ pub struct Contradiction {
     pub code: ContradictionCode,
     /// Where it was found: a file and line, an issue, a commit.
     pub place: String,
-    /// What would be true.
+    /// The value that would be consistent.
     pub expected: String,
-    /// What is there.
+    /// The value that was found.
     pub found: String,
 }
 

@@ -70,23 +70,23 @@ pub struct UnsealedChange {
 /// A witness's file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WitnessFile {
-    /// It holds this document.
+    /// The file has this document.
     Found {
         /// The file.
         path: String,
-        /// What it says.
+        /// The content of the witness.
         document: Value,
     },
-    /// There is none.
+    /// The file does not exist.
     Missing {
-        /// Where it would be.
+        /// The path where the file is expected.
         path: String,
     },
     /// It is not a JSON document.
     Unreadable {
         /// The file.
         path: String,
-        /// Why not.
+        /// The reason why it cannot be read.
         detail: String,
     },
 }
@@ -98,33 +98,33 @@ pub struct StreamFile {
     pub path: String,
     /// How many bytes it holds, before compression.
     pub bytes: u64,
-    /// Their SHA-256, in hexadecimal.
+    /// The SHA-256 of the bytes, in hexadecimal.
     pub sha256: String,
 }
 
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitFacts {
-    /// Its full name.
+    /// The commit id, in hexadecimal.
     pub id: String,
-    /// Its tree.
+    /// The id of the commit's tree.
     pub tree: String,
-    /// Its parents.
+    /// The ids of the commit's parents.
     pub parents: Vec<String>,
-    /// Its message.
+    /// The commit message.
     pub message: String,
-    /// What its signature is.
+    /// The state of the commit's signature.
     pub signature: SignatureState,
 }
 
 /// What a commit's signature is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignatureState {
-    /// It has none.
+    /// The commit has no signature.
     None,
     /// It has one of another kind than SSH.
     Foreign,
-    /// It is none of this commit's.
+    /// It is not a signature of this commit.
     Bad(String),
     /// A key made it that may sign.
     Good,
@@ -134,7 +134,7 @@ pub enum SignatureState {
     Refused {
         /// The key's fingerprint.
         key: String,
-        /// Why not.
+        /// The reason of the refusal.
         why: String,
     },
 }

@@ -21,7 +21,7 @@ pub use witness::{StreamName, WitnessRef, digest_of, streams_of};
 use crate::record::trajectory::{BreakKind, action};
 use std::collections::BTreeSet;
 
-/// What an audit found.
+/// The findings of an audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditReport {
     /// What contradicts something else, in the order of the checks.

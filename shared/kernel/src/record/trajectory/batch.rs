@@ -29,7 +29,7 @@ pub struct BatchRecord {
     /// The digest of the settings that the batch runs under.
     #[serde(deserialize_with = "text")]
     pub settings_digest: String,
-    /// Who runs it.
+    /// The process that runs the batch.
     pub holder: BatchHolder,
 }
 
@@ -195,7 +195,7 @@ pub struct OpenBatch {
     pub settings_digest: String,
     /// Who runs it, by its last start or resume row.
     pub holder: BatchHolder,
-    /// When it began.
+    /// The time at which the batch began.
     pub started_at: Stamp,
     /// How many times it was taken up again.
     pub resumptions: u32,

@@ -14,9 +14,9 @@ pub enum BreakKind {
     /// The row continues from an earlier one, and these lines between them are
     /// not part of the chain.
     Inserted {
-        /// The first of them.
+        /// The number of the first line.
         first: u64,
-        /// The last of them.
+        /// The number of the last line.
         last: u64,
     },
     /// The row continues from one that comes later, or from itself.
@@ -28,7 +28,7 @@ pub enum BreakKind {
     BeginsAgain,
     /// Another row has the same value.
     Repeated {
-        /// Its line.
+        /// The line of that row, from 1.
         first: u64,
     },
     /// The row is not written as the harness writes rows.
@@ -40,7 +40,7 @@ pub enum BreakKind {
 pub struct ChainBreak {
     /// The line, from 1.
     pub line: u64,
-    /// How it breaks.
+    /// The kind of the break.
     pub kind: BreakKind,
     /// The value that the row must have.
     pub expected: ChainHead,

@@ -47,9 +47,9 @@ pub struct Throughput {
     pub window_end: Option<Stamp>,
     /// Worker rows in the window, both ends included.
     pub row_count: usize,
-    /// Those that succeeded.
+    /// Worker rows that succeeded.
     pub completed_count: usize,
-    /// Workers that have one.
+    /// Workers with a row in the window.
     pub active_workers: usize,
     /// Completed rows a day and worker.
     pub completed_per_worker_day: f64,
@@ -57,7 +57,7 @@ pub struct Throughput {
     pub success_rate: f64,
     /// The product of the two.
     pub throughput: f64,
-    /// What it says.
+    /// The decision by the thresholds.
     pub decision: KpiDecision,
 }
 

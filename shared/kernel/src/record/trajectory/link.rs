@@ -222,7 +222,7 @@ pub(super) struct ChainedLine {
     pub(super) canonical: bool,
 }
 
-/// Reads a chained row; `None` where the line is none.
+/// Reads a chained row; `None` if the line is not one.
 pub(super) fn chained(line: &[u8]) -> Option<ChainedLine> {
     let (members, value) = Members::chained(line)?;
     Some(ChainedLine {

@@ -12,7 +12,7 @@ pub(crate) const PROJECTION_KIND: &str = "premath.harness.trajectory.projection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectionMode {
-    /// All of them.
+    /// All rows.
     #[default]
     Latest,
     /// Those that did not succeed.
@@ -54,7 +54,7 @@ impl ProjectionMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrajectoryCounts {
-    /// All rows.
+    /// The number of all rows.
     pub total_count: usize,
     /// Rows that did not succeed.
     pub failed_count: usize,
@@ -70,14 +70,14 @@ pub struct Projection<'a> {
     schema: u8,
     #[schemars(extend("const" = PROJECTION_KIND))]
     projection_kind: &'static str,
-    /// Which rows were wanted.
+    /// The rows that were asked for.
     pub mode: ProjectionMode,
-    /// How many at most.
+    /// The most rows that are listed.
     pub limit: usize,
     /// How many there are of each sort.
     #[serde(flatten)]
     pub counts: TrajectoryCounts,
-    /// How many are listed.
+    /// The number of listed rows.
     pub count: usize,
     /// The rows: the latest first, then by step id, then by action.
     pub items: Vec<&'a StepRow>,

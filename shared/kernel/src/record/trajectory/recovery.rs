@@ -49,7 +49,7 @@ pub struct ClosedIssue {
     pub issue_id: IssueId,
     /// Its assignee: who held the lease.
     pub assignee: String,
-    /// Its status.
+    /// The status of the issue.
     pub status: String,
     /// The generation of its newest lease.
     pub generation: u64,
@@ -114,7 +114,7 @@ impl ClosedIssue {
 pub struct BlockedBy {
     /// The step.
     pub step_id: StepId,
-    /// Its worker.
+    /// The worker of the step.
     pub worker_id: WorkerName,
     /// The generation of the lease that it ran under.
     pub generation: u64,

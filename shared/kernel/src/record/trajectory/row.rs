@@ -33,7 +33,7 @@ pub struct Verification {
     /// How it ended, as in `passed` or `check_failed`.
     #[serde(deserialize_with = "text")]
     pub class: String,
-    /// Its witness.
+    /// The reference to its witness.
     #[serde(
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
@@ -149,7 +149,7 @@ pub struct StepRow {
         description = "What the row refers to, as in `worker.loop` or `coordinator.batch_start`."
     )]
     pub action: String,
-    /// How it ended.
+    /// The result class of the step.
     #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub result_class: String,
@@ -165,13 +165,13 @@ pub struct StepRow {
         skip_serializing_if = "RefSet::is_empty"
     )]
     pub instruction_refs: RefSet,
-    /// Witnesses that it left.
+    /// Witnesses of the step.
     #[serde(
         deserialize_with = "or_default",
         skip_serializing_if = "RefSet::is_empty"
     )]
     pub witness_refs: RefSet,
-    /// Its site lineage.
+    /// The site lineage of the step.
     #[serde(
         deserialize_with = "or_default",
         skip_serializing_if = "RefSet::is_empty"
@@ -183,7 +183,7 @@ pub struct StepRow {
         skip_serializing_if = "Option::is_none"
     )]
     pub started_at: Option<Stamp>,
-    /// When it ended.
+    /// The time at which the step ended.
     pub finished_at: Stamp,
     /// Its failure classes, in their order (ours).
     #[serde(skip_deserializing, skip_serializing_if = "Vec::is_empty")]
@@ -204,7 +204,7 @@ pub struct StepRow {
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     #[schemars(!skip_deserializing)]
     pub waited_ms: Option<u64>,
-    /// What comes next (ours).
+    /// The next step (ours).
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     #[schemars(!skip_deserializing)]
     pub next_step: Option<String>,
@@ -273,7 +273,7 @@ pub enum TrajectoryError {
     /// It does not have the shape of a row; the source names the field.
     #[error("not a trajectory row")]
     Shape(#[source] FieldError),
-    /// It is not JSON.
+    /// The line is not JSON.
     #[error("not a trajectory row: invalid JSON at column {column}: {message}")]
     NotJson {
         /// The column, from 1.

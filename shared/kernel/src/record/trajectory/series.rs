@@ -31,16 +31,16 @@ pub enum NextAct {
     },
     /// The command was cut again and again: that counts as a failed attempt.
     CountCuts {
-        /// Its number, from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
     },
     /// Attempts are used up, and the escalation is still due.
     Escalate(Box<Decision>),
     /// The next attempt, which may have to wait.
     Attempt {
-        /// Its number, from 1.
+        /// The number of the attempt, from 1.
         attempt: u32,
-        /// When it may begin.
+        /// The time at which the attempt may begin.
         due: Option<Timestamp>,
     },
 }

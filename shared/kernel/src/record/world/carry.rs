@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 /// The kind of a [`TransportWitness`].
 pub(crate) const TRANSPORT_WITNESS_KIND: &str = "premath.world.transport_witness.v1";
 
-/// How a transport ended.
+/// The outcome of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TransportOutcome {
@@ -27,7 +27,7 @@ pub enum TransportOutcome {
     Failed,
 }
 
-/// What a transport did.
+/// The witness of a transport.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TransportWitness {
@@ -35,20 +35,20 @@ pub struct TransportWitness {
     schema: u8,
     #[schemars(extend("const" = TRANSPORT_WITNESS_KIND))]
     witness_kind: &'static str,
-    /// Whose outcome it is.
+    /// The class of the witness.
     #[schemars(extend("const" = "transport"))]
     witness_class: &'static str,
     /// The transport, as in `transport.local_root.v1`.
     pub transport_id: String,
     /// The step whose turn it is.
     pub step_id: StepId,
-    /// The world that it comes from; null where that is none.
+    /// The world that it comes from; null if it is not a world.
     pub from_world: Option<WorldId>,
-    /// The world that it goes to; null where that is none.
+    /// The world that it goes to; null if it is not a world.
     pub to_world: Option<WorldId>,
-    /// How it ended.
+    /// The outcome of the transport.
     pub outcome: TransportOutcome,
-    /// Why it failed, sorted.
+    /// The failure classes of the transport, sorted.
     pub failure_classes: BTreeSet<FailureClass>,
     /// Why it failed, for a person.
     pub detail: Option<String>,

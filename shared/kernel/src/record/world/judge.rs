@@ -34,7 +34,7 @@ pub struct GateWitness {
     schema: u8,
     #[schemars(extend("const" = GATE_WITNESS_KIND))]
     witness_kind: &'static str,
-    /// Whose outcome it is.
+    /// The class of the witness.
     #[schemars(extend("const" = "gate"))]
     witness_class: &'static str,
     /// The step whose turn it is.
@@ -67,7 +67,7 @@ pub struct Judged {
 /// What the harness records of a crossing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crossing {
-    /// What the transport did.
+    /// The witness of the transport.
     pub transport: TransportWitness,
     /// What the gate said; `None` where it was not asked.
     pub gate: Option<GateWitness>,

@@ -9,7 +9,7 @@ pub(crate) const WORLD_LABEL: &str = "world:";
 /// Where an issue asks to be worked on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorldSelection<'a> {
-    /// Where its harness is.
+    /// The repository of its harness.
     Here,
     /// In the world that the settings know by this name.
     There(&'a str),

@@ -72,7 +72,7 @@ block! {
         /// Of what is right, how much was found.
         #[serde(deserialize_with = "share", skip_serializing_if = "Option::is_none")]
         pub recall: Option<Number>,
-        /// Their harmonic mean.
+        /// The harmonic mean of precision and recall.
         #[serde(deserialize_with = "share", skip_serializing_if = "Option::is_none")]
         pub f1: Option<Number>,
     }
@@ -108,9 +108,9 @@ block! {
     /// What a workload cost, in tokens.
     #[derive(Copy, Default)]
     pub struct TokenCost {
-        /// Before the change.
+        /// Tokens before the change.
         pub baseline: u64,
-        /// With it.
+        /// Tokens with the change.
         pub measured: u64,
     }
 }
@@ -144,7 +144,7 @@ block! {
 }
 
 block! {
-    /// One adversarial probe.
+    /// An adversarial probe.
     #[derive(Default)]
     pub struct Probe by probe_id {
         /// The probe; one that appears twice counts once.

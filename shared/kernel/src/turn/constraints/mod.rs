@@ -83,7 +83,7 @@ block! {
         /// The claim; any but [`GOVERNANCE_CLAIM`] is refused, claimed or not.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub claim_id: Option<String>,
-        /// Whether it is claimed.
+        /// Whether the turn claims governance.
         pub claimed: bool,
         /// Where the policy comes from.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,11 +199,11 @@ block! {
     /// What is known about cut results.
     #[derive(Default)]
     pub struct TruncationConstraints {
-        /// Whether the policy applies.
+        /// Whether the truncation policy applies.
         #[serde(deserialize_with = "flag")]
         #[schemars(default)]
         pub required: bool,
-        /// Whether it was kept.
+        /// Whether the policy was kept.
         #[serde(deserialize_with = "flag")]
         #[schemars(default)]
         pub valid: bool,
@@ -230,7 +230,7 @@ block! {
         #[serde(deserialize_with = "flag", skip_serializing_if = "is_false")]
         #[schemars(default)]
         pub require_trigger: bool,
-        /// That trigger (ours).
+        /// The measured trigger (ours).
         #[serde(skip_serializing_if = "Option::is_none")]
         pub trigger: Option<AutonomyTrigger>,
     }
@@ -239,7 +239,7 @@ block! {
 block! {
     /// Why a turn was given more autonomy than a workflow has (ours).
     pub struct AutonomyTrigger {
-        /// What was measured.
+        /// The metric of the trigger.
         pub metric: String,
         /// What the simpler way reached.
         pub baseline: Number,

@@ -38,7 +38,7 @@ block! {
         /// The role that the scope is for; any where absent.
         #[serde(deserialize_with = "unless_blank", skip_serializing_if = "Option::is_none")]
         pub role: Option<OrchestrationRole>,
-        /// What may be read.
+        /// The references that may be read.
         #[serde(skip_serializing_if = "BTreeSet::is_empty")]
         #[schemars(default)]
         pub readable: BTreeSet<String>,

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 block! {
-    /// One requested tool call.
+    /// A requested tool call.
     #[derive(Default)]
     pub struct RequestRow by tool_call_id {
-        /// Who called.
+        /// The caller of the tool.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub caller_id: Option<String>,
         /// What else is known about the request (ours).
@@ -113,7 +113,7 @@ impl ResultRow {
 block! {
     /// The outcome of one result.
     pub struct UseRow by tool_call_id {
-        /// Its outcome.
+        /// The disposition of the result.
         pub disposition: Disposition,
         /// What was built on it; a consumed result needs one.
         #[serde(skip_serializing_if = "Option::is_none")]

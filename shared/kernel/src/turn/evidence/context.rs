@@ -35,7 +35,7 @@ block! {
     /// A transfer of the work to another agent.
     #[derive(Default)]
     pub struct HandoffPacket {
-        /// Who takes over.
+        /// The target of the handoff.
         pub target: String,
         /// The artifacts that go with it.
         #[serde(skip_serializing_if = "BTreeSet::is_empty")]
@@ -51,7 +51,7 @@ block! {
     /// How one result was shown.
     #[derive(Default)]
     pub struct RenderRow by tool_call_id {
-        /// Where it was injected.
+        /// The place where it was injected.
         pub injection_point: String,
         /// The digest of what the operator sees.
         pub operator_payload_digest: String,

@@ -49,7 +49,7 @@ block! {
         /// The catalog that was searched.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub catalog_digest: Option<String>,
-        /// What was asked.
+        /// The query of the search.
         pub query: String,
         /// `D` of the sorted list of tool names that were found.
         pub result_set_digest: String,
@@ -123,7 +123,7 @@ block! {
     pub struct TokenUsage {
         /// Tokens that reached the model.
         pub filtered: u64,
-        /// Tokens that there were.
+        /// Tokens without filtering.
         pub unfiltered: u64,
     }
 }

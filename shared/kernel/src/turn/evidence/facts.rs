@@ -84,7 +84,7 @@ block! {
     pub struct TransportRow by sequence {
         /// Its place in the transport.
         pub sequence: u64,
-        /// What was sent.
+        /// The event that was sent.
         pub event: TransportEvent,
         /// The call that it belongs to.
         pub tool_call_id: String,
@@ -108,12 +108,12 @@ block! {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScopeAccess {
-    /// What was accessed.
+    /// The reference that was accessed.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// How.
+    /// The mode of the access.
     pub access: ScopeMode,
-    /// The call that did.
+    /// The call that made the access.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
 }
@@ -134,7 +134,7 @@ block! {
     pub struct Compaction {
         /// The policy that it was done under.
         pub policy_digest: String,
-        /// What it carried forward.
+        /// The references that the compaction kept.
         #[serde(skip_serializing_if = "BTreeSet::is_empty")]
         #[schemars(default)]
         pub carried_forward_refs: BTreeSet<String>,

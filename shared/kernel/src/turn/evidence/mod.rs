@@ -39,7 +39,7 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub tool_requests: Vec<RequestRow>,
-    /// How they ended.
+    /// The results of the requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub tool_results: Vec<ResultRow>,
@@ -47,7 +47,7 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub tool_use: Vec<UseRow>,
-    /// Why the turn stopped.
+    /// The stop reason, and whether the turn may continue.
     pub protocol_state: ProtocolState,
     /// A transfer to another agent, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub tool_render: Vec<RenderRow>,
-    /// How reminders were reduced.
+    /// The reductions of reminders.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub reminder_queue: Vec<QueueRow>,

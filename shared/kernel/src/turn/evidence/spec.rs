@@ -24,7 +24,7 @@ block! {
         pub call_id: String,
         /// The model and its version.
         pub model_ref: String,
-        /// How the model acts.
+        /// The form in which the model acts.
         pub action_mode: ActionMode,
         /// How the turn is arranged.
         pub execution_pattern: ExecutionPattern,
@@ -36,9 +36,9 @@ block! {
         pub governance_policy_digest: String,
         /// How tool outputs are shown.
         pub tool_render_protocol_digest: String,
-        /// How reminders are queued.
+        /// The digest of the policy for reminder queues.
         pub reminder_queue_policy_digest: String,
-        /// Which state views exist.
+        /// The digest of the policy for state views.
         pub state_view_policy_digest: String,
         /// When work may be split up.
         pub decomposition_policy_digest: String,

@@ -140,7 +140,7 @@ pub struct RuleNote {
     pub stage: Stage,
     /// Whether the class merely follows from another one.
     pub derived: bool,
-    /// What would satisfy it.
+    /// The condition that would satisfy the rule.
     pub asks: &'static str,
     /// The slices of `TOOL-CALLING-HARNESS-TYPESTATE 8` that it belongs to.
     pub slices: &'static [u8],
@@ -174,7 +174,7 @@ struct Step<'a> {
     demand: AdmissionDemand,
 }
 
-/// What the rules read.
+/// The turn and the facts that rules read.
 #[derive(Clone, Copy, Debug)]
 struct Case<'a> {
     turn: &'a Normalized,
@@ -263,7 +263,7 @@ macro_rules! rule {
 }
 use rule;
 
-/// Every rule there is.
+/// Returns every rule.
 fn rules() -> impl Iterator<Item = &'static Rule> {
     [
         tool::RULES,

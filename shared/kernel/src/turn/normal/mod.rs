@@ -40,13 +40,13 @@ pub struct Normalized {
     /// Requested calls, by `toolCallId`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_requests: Vec<RequestRow>,
-    /// Their ends, by `toolCallId`.
+    /// The results, by `toolCallId`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_results: Vec<NormalResult>,
-    /// Their outcomes, by `toolCallId`.
+    /// The dispositions of the results, by `toolCallId`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_use: Vec<UseRow>,
-    /// Why the turn stopped.
+    /// The stop reason, and whether the turn may continue.
     pub protocol_state: ProtocolState,
     /// A transfer, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ pub struct NormalResult {
     /// The digest of what it gave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_digest: Option<String>,
-    /// How it ended.
+    /// The status of the result.
     pub status: ResultStatus,
     /// The call's identity.
     pub tool_call_id: String,

@@ -51,7 +51,7 @@ impl ForeignKind {
 pub struct ForeignRow {
     /// The issue; empty where it is unknown which rows changed.
     pub issue_id: IssueId,
-    /// How the row differs.
+    /// The kind of the difference.
     pub kind: ForeignKind,
     /// The fields that differ, sorted.
     pub fields: Vec<String>,
@@ -118,7 +118,7 @@ impl ForeignRow {
 pub enum ForeignSelection {
     /// Those of the named issues.
     Issues(BTreeSet<IssueId>),
-    /// All of them.
+    /// All rows.
     All,
 }
 

@@ -21,7 +21,7 @@ pub struct OutsideChange {
     pub added: usize,
     /// How many have another row.
     pub altered: usize,
-    /// How many are gone.
+    /// How many issues are gone.
     pub removed: usize,
     /// Their ids, the first few.
     pub issues: Vec<String>,

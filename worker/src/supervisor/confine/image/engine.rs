@@ -34,7 +34,7 @@ pub enum EngineError {
     /// Neither program is found.
     #[error("neither podman nor docker is in PATH")]
     Missing,
-    /// It cannot be started.
+    /// The program cannot be started.
     #[error("cannot start {program}")]
     Start {
         /// The program.
@@ -47,15 +47,15 @@ pub enum EngineError {
     Failed {
         /// The program with its arguments.
         command: String,
-        /// What it said last.
+        /// The last message of the program.
         detail: String,
     },
-    /// Its answer is none.
+    /// The answer of the program cannot be read.
     #[error("cannot read the answer of `{command}`: {detail}")]
     Answer {
         /// The program with its arguments.
         command: String,
-        /// What is wrong.
+        /// The reason why the answer cannot be read.
         detail: String,
     },
 }

@@ -26,14 +26,14 @@ pub struct ImageFiles {
 pub enum RootEntry {
     /// A file or folder.
     File {
-        /// Where it is.
+        /// The path in the folder of the image.
         from: PathBuf,
         /// Where a command sees it.
         at: PathBuf,
     },
     /// A link.
     Link {
-        /// Its text.
+        /// The target of the link.
         to: PathBuf,
         /// Where a command sees it.
         at: PathBuf,

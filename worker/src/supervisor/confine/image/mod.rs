@@ -23,26 +23,26 @@ use std::sync::Arc;
 /// An image whose files are here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Its name and id.
+    /// The name and id of the image.
     pub named: ContainerImage,
     /// The variables that it declares.
     pub variables: Vec<(String, String)>,
-    /// Its files.
+    /// The files of the image.
     pub files: ImageFiles,
     /// Keeps them from being removed.
     _in_use: Arc<CacheUse>,
 }
 
-/// The files of an image cannot be had.
+/// The files of an image are not available.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// The settings name none.
+    /// The settings name no image.
     #[error("no image is set")]
     Missing,
-    /// The name is none.
+    /// The text is not the name of an image.
     #[error("`{0}` is not the name of an image")]
     Name(String),
-    /// Podman or docker is not there, or does not do it.
+    /// Podman or docker is missing, or failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// What was exported cannot be used.

@@ -27,15 +27,15 @@ pub enum UnpackError {
     /// An entry leads out of the folder.
     #[error("the entry `{entry}` leads out of the image: {target}")]
     Outside {
-        /// Its name.
+        /// The path of the archive's entry.
         entry: String,
-        /// The path that does.
+        /// The path outside of the folder.
         target: String,
     },
     /// An entry cannot be made.
     #[error("cannot make `{entry}`: {source}")]
     Make {
-        /// Its name.
+        /// The path of the archive's entry.
         entry: String,
         /// The cause.
         source: io::Error,

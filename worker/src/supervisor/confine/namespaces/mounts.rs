@@ -109,7 +109,7 @@ enum Access {
     Fresh,
     /// A folder of the view's own on the way to a place.
     Way,
-    /// As it was mounted.
+    /// The mount keeps its options.
     Special,
 }
 

@@ -61,7 +61,7 @@ pub struct CommandBounds {
 pub struct ViewEntry {
     /// Where the command sees it, absolute and without links.
     at: OsText,
-    /// What it sees there.
+    /// The content at the place.
     pub(super) content: Content,
 }
 
