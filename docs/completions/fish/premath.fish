@@ -69,7 +69,7 @@ complete -c premath -n "__fish_premath_using_subcommand agents; and __fish_seen_
 complete -c premath -n "__fish_premath_using_subcommand agents; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand agents; and __fish_seen_subcommand_from help" -f -a "check" -d 'List installed agents and versions; with --try, run each one once'
 complete -c premath -n "__fish_premath_using_subcommand agents; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -s V -l version -d 'Print version'
@@ -99,32 +99,32 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l assignee -d 'Set who it is assigned to' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l owner -d 'Set the owner' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l status -d 'Only those of this status' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l assignee -d 'Only issues assigned to this name; "" for unassigned ones' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l type -d 'Only those of this type' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l label -d 'Only those with this label' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l status -d 'List only issues with this status' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l assignee -d 'List only issues assigned to this name; "" for unassigned ones' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l type -d 'List only issues of this type' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l label -d 'List only issues with this label' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from ready" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from ready" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from ready" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from ready" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from ready" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from blocked" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from blocked" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from blocked" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from blocked" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from blocked" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -l note-warn-threshold -d 'Warn of notes longer than this many characters' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
@@ -137,24 +137,24 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l assignee -d 'Set who it is assigned to' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l owner -d 'Set the owner' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l assignee -d 'Set the owner of the lease, who becomes the issue\'s assignee' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l lease-id -d 'The lease\'s id; by default made of issue and owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l lease-id -d 'Set the id of the lease; by default made of issue and owner' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l lease-ttl-seconds -d 'Set the lifetime of the lease in seconds, 30 to 86400' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l any-assignee -d 'Also claim issues that are assigned to another name'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l assignee -d 'Set the owner of the lease, who becomes the issue\'s assignee' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l lease-id -d 'The lease\'s id; by default made of issue and owner' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l lease-id -d 'Set the id of the lease; by default made of issue and owner' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l lease-ttl-seconds -d 'Set the lifetime of the lease in seconds, 30 to 86400' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l issue-types -d 'Only issues of these types, separated by commas; `all` for every type' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l labels -d 'Only issues with one of these labels, separated by commas' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l issue-types -d 'Claim only issues of these types, separated by commas; `all` for every type' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l labels -d 'Claim only issues with one of these labels, separated by commas' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l any-assignee -d 'Also claim issues that are assigned to another name'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim-next" -s h -l help -d 'Print help'
@@ -163,14 +163,14 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l owner -d 'Require this owner of the lease' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l generation -d 'Require this generation of the lease' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l lease-ttl-seconds -d 'Set the lifetime of the lease in seconds, 30 to 86400' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from renew" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l lease-id -d 'Require this id of the lease' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l owner -d 'Require this owner of the lease' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l generation -d 'Require this generation of the lease' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -s V -l version -d 'Print version'
@@ -184,16 +184,16 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l assignee -d 'Set who it is assigned to' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l owner -d 'Set the owner' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l all -d 'Accept every row that changed outside a transaction'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -213,12 +213,12 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "compact" -d 'Rewrite the issue store sorted, one row per issue'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "accept-changes" -d 'Accept rows that changed outside a transaction'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "add" -d 'Make an issue depend on another; refuse an edge that closes a cycle'
-complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "remove" -d 'Take an edge away'
+complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "remove" -d 'Remove a dependency'
 complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "replace" -d 'Change the type of a dependency'
 complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "diagnostics" -d 'Report cycles, dangling edges and issues that can never be ready'
 complete -c premath -n "__fish_premath_using_subcommand dep; and not __fish_seen_subcommand_from add remove replace diagnostics help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -234,13 +234,13 @@ supersedes\t''
 replies-to\t''"
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l created-by -d 'Record who adds it' -r
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l type -d 'Remove the dependency of this type (any word) between the two' -r
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -s V -l version -d 'Print version'
@@ -257,19 +257,19 @@ supersedes\t''
 replies-to\t''"
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l created-by -d 'Record who replaces it' -r
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l graph-scope -d 'Check these issues' -r -f -a "active\t'Issues that are not closed'
 full\t'All issues'"
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l require -d 'Exit 1 where this does not hold' -r -f -a "acyclic\t'Nothing waits for itself'"
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l require -d 'Exit 1 if this does not hold' -r -f -a "acyclic\t'No issue waits for itself'"
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from diagnostics" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "add" -d 'Make an issue depend on another; refuse an edge that closes a cycle'
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Take an edge away'
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Remove a dependency'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "replace" -d 'Change the type of a dependency'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "diagnostics" -d 'Report cycles, dangling edges and issues that can never be ready'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -281,16 +281,16 @@ complete -c premath -n "__fish_premath_using_subcommand instruction; and not __f
 complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -f -a "check" -d 'Check an instruction against the active policy and list what it covers'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -f -a "show" -d 'Show an instruction, its digest and its classification'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l intent -d 'What the instruction is for, in your words' -r
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l id -d 'The last part of its name, behind the timestamp' -r
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-kind -d 'The kind of thing that it is about; recorded, and restricts nothing' -r
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-target -d 'Which one [default: the name of the repository root\'s folder]' -r
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l type -d 'Its type, as the active policy knows it' -r
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l normalizer -d 'The normaliser that evidence must be bound to [default: premath.harness.shell.v1, or the first that the policy allows]' -r
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l claim -d 'A change that it claims: issue_update, … or all (repeatable) [default: what a batch does, and issue_discover]' -r
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l check -d 'A check that it requests: verify or startup (repeatable) [default: verify]' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l intent -d 'Set the intent, in your words' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l id -d 'Set the last part of the file name, after the timestamp' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-kind -d 'Set the kind of the scope; it is recorded and restricts nothing' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-target -d 'Set the target of the scope [default: the name of the repository root\'s folder]' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l type -d 'Set the type, as the active policy names it' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l normalizer -d 'Bind evidence to this normaliser [default: premath.harness.shell.v1, or the first that the policy allows]' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l claim -d 'Claim this change: issue_update, … or all (repeatable) [default: what a batch does, and issue_discover]' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l check -d 'Request this check: verify or startup (repeatable) [default: verify]' -r
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l policy -d 'Use this instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l allow-unknown -d 'Execute it although its type is unknown'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l allow-unknown -d 'Execute the instruction even if its type is unknown'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -s V -l version -d 'Print version'
@@ -319,20 +319,20 @@ complete -c premath -n "__fish_premath_using_subcommand harness-session; and __f
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from read" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from read" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l session-id -d 'Override the session\'s id' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l state -d 'Whether the session is active or stopped' -r -f -a "active\t'Work is in progress'
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l state -d 'Set the state of the session' -r -f -a "active\t'Work is in progress'
 stopped\t'Work was handed off'"
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l issue-id -d 'Set the issue that it is about' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l summary -d 'Set what happened' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l next-step -d 'Set what comes next' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l instruction-ref -d 'An instruction that it acts under (repeatable; those given replace)' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l witness-ref -d 'A witness that it left (repeatable; those given replace)' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l lineage-ref -d 'A part of its site lineage (repeatable; those given replace)' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l issues -d 'Issue memory, to record its path and the digest of what it holds now' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l issue-id -d 'Set the issue of the session' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l summary -d 'Set the summary' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l next-step -d 'Set the next step' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l instruction-ref -d 'Set the instructions (repeatable; replaces the old ones)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l witness-ref -d 'Set the witnesses (repeatable; replaces the old ones)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l lineage-ref -d 'Set the site lineage (repeatable; replaces the old one)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l issues -d 'Record the path of this issue store and its current digest' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l path -d 'Set the session file' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from write" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from bootstrap" -l feature-ledger -d 'The feature ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from bootstrap" -l feature-ledger -d 'Use this feature ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from bootstrap" -l path -d 'Set the session file' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from bootstrap" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from bootstrap" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -341,7 +341,7 @@ complete -c premath -n "__fish_premath_using_subcommand harness-session; and __f
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from help" -f -a "write" -d 'Write the session; omitted fields stay, an empty text clears a field'
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from help" -f -a "bootstrap" -d 'Report whether the next session resumes a stopped one or attaches'
 complete -c premath -n "__fish_premath_using_subcommand harness-session; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -l path -d 'The ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -l path -d 'Use this ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -s V -l version -d 'Print version'
@@ -350,30 +350,30 @@ complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -f -a "check" -d 'Check the ledger\'s rules'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -f -a "next" -d 'Print the next feature: in progress first, then pending, by id'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and not __fish_seen_subcommand_from read write check next help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from read" -l path -d 'The ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from read" -l path -d 'Use this ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from read" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from read" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from read" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l feature-id -d 'The feature' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l status -d 'How far it is [default for a new one: pending]' -r -f -a "pending\t''
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l feature-id -d 'Write this feature' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l status -d 'Set the status [default for a new feature: pending]' -r -f -a "pending\t''
 in_progress\t''
 blocked\t''
 completed\t''"
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l issue-id -d 'Set the issue that it belongs to' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l summary -d 'Set what it is about' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l session-ref -d 'The session that writes; a field of the ledger' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l instruction-ref -d 'An instruction that it is done under (repeatable; those given replace)' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l verification-ref -d 'What proves it (repeatable; those given replace)' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l path -d 'The ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l issue-id -d 'Set the issue of the feature' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l summary -d 'Set the summary' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l session-ref -d 'Set the ledger\'s session' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l instruction-ref -d 'Set the instructions of the feature (repeatable; replaces the old ones)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l verification-ref -d 'Set the verification witnesses (repeatable; replaces the old ones)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l path -d 'Use this ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from write" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from check" -l path -d 'The ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from check" -l path -d 'Use this ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from check" -l require-closure -d 'Also require that every feature is completed'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from check" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from next" -l path -d 'The ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from next" -l path -d 'Use this ledger [default: .premath/harness_feature_ledger.json of this worktree]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from next" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from next" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand harness-feature; and __fish_seen_subcommand_from next" -s V -l version -d 'Print version'
@@ -423,7 +423,7 @@ complete -c premath -n "__fish_premath_using_subcommand doctor" -l json -d 'Answ
 complete -c premath -n "__fish_premath_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand doctor" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand audit" -l repo-root -d 'Use the repository that contains this folder [default: .]' -r -F
-complete -c premath -n "__fish_premath_using_subcommand audit" -l allowed-signers -d 'The keys that may sign, as for gpg.ssh.allowedSignersFile of git' -r -F
+complete -c premath -n "__fish_premath_using_subcommand audit" -l allowed-signers -d 'Allow only these signing keys; the format is git\'s allowed signers file' -r -F
 complete -c premath -n "__fish_premath_using_subcommand audit" -l since -d 'Compare only commits after this one' -r
 complete -c premath -n "__fish_premath_using_subcommand audit" -l all -d 'List every contradiction, not only the first'
 complete -c premath -n "__fish_premath_using_subcommand audit" -l json -d 'Answer with one JSON document on stdout'
@@ -444,20 +444,20 @@ complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and 
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -f -a "append" -d 'Append a row'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -f -a "query" -d 'List rows, latest first'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and not __fish_seen_subcommand_from append query help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l step-id -d 'The step id; a repeated one is appended too' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l action -d 'The action of the row, for example worker.loop' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l result-class -d 'The result class, for example completed' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l issue-id -d 'The issue that it worked on' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l instruction-ref -d 'An instruction that it acted under (repeatable)' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l witness-ref -d 'A witness that it left (repeatable)' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l lineage-ref -d 'A part of its site lineage (repeatable)' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l started-at -d 'The start time, RFC 3339' -r
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l finished-at -d 'The end time, RFC 3339 [default: now]' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l step-id -d 'Set the step id; a repeated one is appended too' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l action -d 'Set the action of the row, for example worker.loop' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l result-class -d 'Set the result class, for example completed' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l issue-id -d 'Set the issue of the step' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l instruction-ref -d 'Add an instruction of the step (repeatable)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l witness-ref -d 'Add a witness of the step (repeatable)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l lineage-ref -d 'Add a part of the site lineage (repeatable)' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l started-at -d 'Set the start time, RFC 3339' -r
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l finished-at -d 'Set the end time, RFC 3339 [default: now]' -r
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l path -d 'Use this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from append" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l mode -d 'List these rows' -r -f -a "latest\t'All of them'
+complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l mode -d 'List these rows' -r -f -a "latest\t'All rows'
 failed\t'Those that did not succeed'
 retry-needed\t'Those that ask for a retry'"
 complete -c premath -n "__fish_premath_using_subcommand harness-trajectory; and __fish_seen_subcommand_from query" -l limit -d 'List at most this many' -r
@@ -478,17 +478,17 @@ complete -c premath -n "__fish_premath_using_subcommand kpi" -s V -l version -d 
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l input -d 'Read the evidence and its constraints, or a step\'s `….turn.json`; `-` reads stdin' -r -F
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l require -d 'Exit 1 if the verdict is worse' -r -f -a "accepted\t'The join is closed'
 mutation-ready\t'The join is closed and the turn may change issues'"
-complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l explain -d 'Say which rows broke which rule, what would satisfy it, and which fields were ignored'
+complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l explain -d 'List the rows that broke a rule, what would satisfy it, and ignored fields'
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l action -d 'The action: issue.claim, issue.claim_next, issue.lease_renew or issue.lease_release' -r
-complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l payload -d 'Its payload, a JSON object: id, assignee, leaseId, leaseTtlSeconds or leaseExpiresAt, generation, issuesPath' -r
-complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l host-action-transport -d 'The transport: mcp or local-repl [default: $PREMATH_HOST_ACTION_TRANSPORT, else mcp]' -r
+complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l action -d 'Perform this action: issue.claim, issue.claim_next, issue.lease_renew or issue.lease_release' -r
+complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l payload -d 'Set the payload, a JSON object: id, assignee, leaseId, leaseTtlSeconds or leaseExpiresAt, generation, issuesPath' -r
+complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l host-action-transport -d 'Set the transport: mcp or local-repl [default: $PREMATH_HOST_ACTION_TRANSPORT, else mcp]' -r
 complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_seen_subcommand_from submit help" -l path -d 'The trajectory that the crossing is recorded in [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_seen_subcommand_from submit help" -l path -d 'Record the crossing in this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_seen_subcommand_from submit help" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_seen_subcommand_from submit help" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_seen_subcommand_from submit help" -s V -l version -d 'Print version'
@@ -497,18 +497,18 @@ complete -c premath -n "__fish_premath_using_subcommand world; and not __fish_se
 complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -l world -d 'Submit to the repository that contains this folder' -r -F
 complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -l turn -d 'Submit this turn witness, artifacts/ciwitness/STEP.turn.json' -r -F
 complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -l require -d 'Exit 1 unless the crossing reaches this' -r -f -a "accepted\t'The other world\'s gate admits the turn'"
-complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -l path -d 'The trajectory that the crossing is recorded in [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -l path -d 'Record the crossing in this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from submit" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from help" -f -a "submit" -d 'Submit a step\'s turn to the gate of another repository'
 complete -c premath -n "__fish_premath_using_subcommand world; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l repo-root -d 'The repository to serve; relative paths are below it' -r -F
-complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
-complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l instruction -d 'The instruction that changes rest on [default: $PREMATH_INSTRUCTION, else batch.instruction of harness.toml]; without one the tools only read' -r -F
-complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l lease -d 'Serve one step: everything is read, follow-up work goes to the step\'s outbox, nothing else is changed; a `:` or `%` within a part is percent-encoded [default: the step that the environment names]' -r
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l repo-root -d 'Serve this repository; relative paths are below it' -r -F
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l instruction -d 'Authorise changes by this instruction [default: $PREMATH_INSTRUCTION, else batch.instruction of harness.toml]; without one the tools only read' -r -F
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l lease -d 'Serve one step: tools read everything, file follow-up issues in the step\'s outbox, and change nothing else; a `:` or `%` within a part is percent-encoded [default: the step that the environment names]' -r
 complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l http -d 'Serve HTTP at this loopback address instead of stdin and stdout; port 0 takes a free one' -r
-complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l token-file -d 'The file with the token that every HTTP request must bear, in a place that no step can read [default: $PREMATH_MCP_TOKEN, else .premath/private/mcp-token, made where it is missing]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l token-file -d 'Require the token in this file from every HTTP request; steps must not be able to read it [default: $PREMATH_MCP_TOKEN, else .premath/private/mcp-token, created if missing]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand mcp-serve" -s V -l version -d 'Print version'
@@ -540,10 +540,10 @@ complete -c premath -n "__fish_premath_using_subcommand escalate" -l class -d 'A
 complete -c premath -n "__fish_premath_using_subcommand escalate" -l policy -d 'Set the retry policy' -r -F
 complete -c premath -n "__fish_premath_using_subcommand escalate" -l config -d 'Set the configuration file [default: harness.toml, if it exists]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand escalate" -l attempt -d 'Set the number of the failed attempt, from 1 [default: the last one that the rule gives]' -r
-complete -c premath -n "__fish_premath_using_subcommand escalate" -l witness-ref -d 'A witness of the failure (repeatable)' -r
-complete -c premath -n "__fish_premath_using_subcommand escalate" -l assignee -d 'Who escalates: the owner of the lease on the issue, or of the one that it takes for the change' -r
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l witness-ref -d 'Add a witness of the failure (repeatable)' -r
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l assignee -d 'Set who escalates: the owner of the lease on the issue, or of a lease taken for the change' -r
 complete -c premath -n "__fish_premath_using_subcommand escalate" -l override-reason -d 'Give the reason to change issues without an instruction [default: `override_reason` of harness.toml]' -r
-complete -c premath -n "__fish_premath_using_subcommand escalate" -l issues -d 'Issue memory [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand escalate" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand escalate" -l trajectory -d 'Use this trajectory [default: .premath/harness_trajectory.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand escalate" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand escalate" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -555,7 +555,7 @@ instruction\t'Instruction envelopes and the policy that admits them'
 loop\t'The loop itself: lanes, worktrees, policy, escalation'
 world\t'The way of a turn to another world'
 ledger\t'The feature ledger\'s check'
-issue-graph\t'The check of issue memory'"
+issue-graph\t'The check of the issue store'"
 complete -c premath -n "__fish_premath_using_subcommand classes" -l config -d 'Use the policy that this configuration names [default: harness.toml of the main worktree, where there is one]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand classes" -l markdown -d 'Print the documentation page, with the embedded policy'
 complete -c premath -n "__fish_premath_using_subcommand classes" -l json -d 'Answer with one JSON document on stdout'
@@ -577,17 +577,17 @@ complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_
 adversarial\t'Turns with exactly one root class'
 invariance\t'Two spellings of one turn'
 refusal\t'Inputs that cannot be read'"
-complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from run" -l vectors -d 'A folder with a suite [default: the one that this binary was built with]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from run" -l vectors -d 'Use the suite in this folder [default: the one that this binary was built with]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from run" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from run" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from slices" -l vectors -d 'A folder with a suite [default: the one that this binary was built with]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from slices" -l vectors -d 'Use the suite in this folder [default: the one that this binary was built with]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from slices" -l markdown -d 'Print the documentation page'
 complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from slices" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from slices" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from slices" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -l dir -d 'The folder that they are written to' -r -F
-complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -l vectors -d 'A folder with a suite [default: the one that this binary was built with]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -l dir -d 'Write the documents into this folder' -r -F
+complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -l vectors -d 'Use the suite in this folder [default: the one that this binary was built with]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand conformance; and __fish_seen_subcommand_from documents" -s V -l version -d 'Print version'
@@ -637,7 +637,7 @@ complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_su
 complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "compact" -d 'Rewrite the issue store sorted, one row per issue'
 complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from issue" -f -a "accept-changes" -d 'Accept rows that changed outside a transaction'
 complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from dep" -f -a "add" -d 'Make an issue depend on another; refuse an edge that closes a cycle'
-complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from dep" -f -a "remove" -d 'Take an edge away'
+complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from dep" -f -a "remove" -d 'Remove a dependency'
 complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from dep" -f -a "replace" -d 'Change the type of a dependency'
 complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from dep" -f -a "diagnostics" -d 'Report cycles, dangling edges and issues that can never be ready'
 complete -c premath -n "__fish_premath_using_subcommand help; and __fish_seen_subcommand_from instruction" -f -a "new" -d 'Write an instruction bound to the active policy into instructions/'
