@@ -241,7 +241,8 @@ impl Scratch {
         self.landing_batch_on(&self.lanes, work, verify)
     }
 
-    fn landing_batch_on(&self, lanes: &[PathBuf], work: &str, verify: &str) -> Run {
+    /// Makes a coordinator's run on some lanes, whose work lands.
+    pub fn landing_batch_on(&self, lanes: &[PathBuf], work: &str, verify: &str) -> Run {
         let mut run = self.run(&binaries().coordinator).args([
             "--json",
             "--override-reason",

@@ -9,7 +9,7 @@ mod worktree;
 
 pub use cache::{CacheLock, CacheUse};
 pub use look::{LockState, landing_lock, lane_lock};
-pub use repository::{LandingLock, WorktreesLock};
+pub use repository::{LandingLock, LandingWaiter, WorktreesLock};
 pub use wait::LockWait;
 pub use warm::{WarmBuild, WarmUse};
 pub use worktree::{CommandLock, WorktreeLock};

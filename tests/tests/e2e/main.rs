@@ -9,6 +9,7 @@
 mod agents;
 mod audit;
 mod boots;
+mod checks;
 mod commands;
 mod confinement;
 mod container;

@@ -9,7 +9,7 @@ use super::Batch;
 use crate::interrupt::Interrupt;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::IssueId;
-use premath_kernel::policy::landing_queue::{LandingQueue, QueueStep, Ticket};
+use premath_kernel::policy::landing_queue::{CheckEnd, LandingQueue, QueueStep, Ticket};
 use premath_kernel::policy::retry;
 use premath_memory::LandingLock;
 use std::collections::BTreeMap;
@@ -20,6 +20,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(super) struct SharedQueue {
     state: Mutex<QueueState>,
+    /// Held while work lands or is taken back: the target and the landings that
+    /// are checked change together.
+    moves: Mutex<()>,
     /// Woken after every change.
     interrupt: Interrupt,
 }
@@ -29,6 +32,40 @@ struct QueueState {
     queue: LandingQueue,
     /// The commits that the places verify, to be merged with by places behind.
     assumed: BTreeMap<Ticket, String>,
+    /// The commits that are checked.
+    landed: BTreeMap<Ticket, String>,
+    /// The right to land, which the process keeps while landings are checked.
+    kept: Option<LandingLock>,
+}
+
+impl QueueState {
+    /// Returns the ticket of a commit that is checked, and the commits from it
+    /// on, the oldest first; the commit alone where it is not.
+    fn landings_from(&self, commit: &str) -> (Option<Ticket>, Vec<String>) {
+        // The first one made the commit; later ones found their work in it.
+        let mut unchecked = self.queue.unchecked().into_iter();
+        let is_of = |ticket: &Ticket| self.landed.get(ticket).is_some_and(|of| of == commit);
+        let ticket = unchecked.find(is_of);
+        let commits = ticket.map(|ticket| {
+            let from = self.queue.landings_from(ticket).into_iter();
+            let mut commits: Vec<String> = from
+                .filter_map(|ticket| self.landed.get(&ticket).cloned())
+                .collect();
+            commits.dedup();
+            commits
+        });
+        (ticket, commits.unwrap_or_else(|| vec![commit.to_owned()]))
+    }
+
+    /// Forgets a ticket, and gives the right to land back once nothing is
+    /// checked.
+    fn forget(&mut self, ticket: Ticket) {
+        self.assumed.remove(&ticket);
+        self.landed.remove(&ticket);
+        if !self.queue.has_unchecked() {
+            self.kept = None;
+        }
+    }
 }
 
 /// What a verification is to assume.
@@ -76,13 +113,20 @@ impl SharedQueue {
             state: Mutex::new(QueueState {
                 queue: LandingQueue::new(speculation),
                 assumed: BTreeMap::new(),
+                landed: BTreeMap::new(),
+                kept: None,
             }),
+            moves: Mutex::new(()),
             interrupt,
         }
     }
 
     fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn moves(&self) -> MutexGuard<'_, ()> {
+        self.moves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reserves the next landing for an issue; `false` where another one has
@@ -111,7 +155,26 @@ impl Batch {
         }
     }
 
-    /// Returns whether a verification that runs is of no use any more.
+    /// Takes landed work off the target: `take` has its commit and those that
+    /// landed on top of it and are still checked, the oldest first. They land
+    /// again.
+    pub(crate) fn take_back<T>(&self, commit: &str, take: impl FnOnce(&[String]) -> T) -> T {
+        let queue = &self.landing_queue;
+        let _moves = queue.moves();
+        let (ticket, commits) = queue.state().landings_from(commit);
+        let taken = take(&commits);
+        if let Some(ticket) = ticket {
+            queue.change(|state| {
+                let gone = state.queue.landings_from(ticket);
+                state.queue.taken_back(ticket);
+                gone.into_iter().for_each(|ticket| state.forget(ticket));
+            });
+        }
+        taken
+    }
+
+    /// Returns whether a verification or a check that runs is of no use any
+    /// more.
     pub(crate) fn is_superseded(&self, ticket: Ticket) -> bool {
         self.landing_queue.state().queue.is_superseded(ticket)
     }
@@ -163,7 +226,7 @@ impl Batch {
     }
 }
 
-impl LandingPlace<'_> {
+impl<'a> LandingPlace<'a> {
     /// Returns whether it is still its turn to land.
     pub(crate) fn has_turn(&self) -> bool {
         let state = self.batch.landing_queue.state();
@@ -206,17 +269,17 @@ impl LandingPlace<'_> {
     }
 
     /// Says that the work conflicts with the assumed state. Returns whether that
-    /// is the target itself.
+    /// is charged: all of that state has closed.
     pub(crate) fn conflicted(&self, assumption: &Assumption) -> bool {
-        if assumption.ahead.is_empty() {
-            return true;
-        }
         self.batch.landing_queue.change(|state| {
+            if state.queue.is_settled(&assumption.ahead) {
+                return true;
+            }
             if assumption.holds_in(state) {
                 state.queue.conflicted(self.ticket, &assumption.ahead);
             }
-        });
-        false
+            false
+        })
     }
 
     /// Says that the verification passed; `false` where it was superseded.
@@ -241,9 +304,20 @@ impl LandingPlace<'_> {
         self.lock = Some(lock);
     }
 
-    /// Returns whether it has the right to land.
-    pub(crate) const fn is_locked(&self) -> bool {
-        self.lock.is_some()
+    /// Returns whether it has the right to land, or its process has it.
+    pub(crate) fn is_locked(&self) -> bool {
+        self.lock.is_some() || self.is_kept()
+    }
+
+    /// Returns whether its process has the right to land, because landings are
+    /// checked.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.batch.landing_queue.state().kept.is_some()
+    }
+
+    /// Keeps other lanes of the process from moving the target.
+    pub(crate) fn alone(&self) -> MutexGuard<'a, ()> {
+        self.batch.landing_queue.moves()
     }
 
     /// Gives the right to land back, for work ahead of this one.
@@ -251,16 +325,51 @@ impl LandingPlace<'_> {
         self.lock = None;
     }
 
-    /// Leaves the queue: the work is on the target, and stays there.
-    pub(crate) fn landed(mut self) {
-        self.lock = None;
-        self.leave(|queue, ticket| queue.landed(ticket));
+    /// Says that the work is on the target, as a commit that is checked now:
+    /// other work of the process may land on top.
+    pub(crate) fn advanced(&mut self, commit: &str) {
+        let lock = self.lock.take();
+        self.batch.landing_queue.change(|state| {
+            state.queue.advanced(self.ticket);
+            state.assumed.remove(&self.ticket);
+            state.landed.insert(self.ticket, commit.to_owned());
+            state.kept = state.kept.take().or(lock);
+        });
     }
 
-    fn leave(&self, leave: impl FnOnce(&mut LandingQueue, Ticket)) {
-        self.batch.landing_queue.change(|state| {
+    /// Says how the check of the work ended; `false` where the work was taken
+    /// back.
+    pub(crate) fn checked(&self, passed: bool) -> bool {
+        let checked = |state: &mut QueueState| state.queue.checked(self.ticket, passed);
+        self.batch.landing_queue.change(checked)
+    }
+
+    /// Returns what is to be done with work that is checked; `None` where it
+    /// waits.
+    pub(crate) fn next_check(&self) -> Option<CheckEnd> {
+        self.batch
+            .landing_queue
+            .state()
+            .queue
+            .next_check(self.ticket)
+    }
+
+    /// Leaves the queue: the work is on the target, and stays there.
+    pub(crate) fn landed(mut self) {
+        self.leave(|queue, ticket| {
+            if !queue.settled(ticket) {
+                queue.landed(ticket);
+            }
+        });
+    }
+
+    fn leave(&mut self, leave: impl FnOnce(&mut LandingQueue, Ticket)) {
+        let queue = &self.batch.landing_queue;
+        let _moves = queue.moves();
+        self.lock = None;
+        queue.change(|state| {
             leave(&mut state.queue, self.ticket);
-            state.assumed.remove(&self.ticket);
+            state.forget(self.ticket);
         });
     }
 }
@@ -276,8 +385,12 @@ impl fmt::Debug for LandingPlace<'_> {
 
 impl Drop for LandingPlace<'_> {
     fn drop(&mut self) {
-        self.lock = None;
-        self.leave(|queue, ticket| queue.left(ticket));
+        // Work that is on the target stays there, with its mark.
+        self.leave(|queue, ticket| {
+            if !queue.settled(ticket) {
+                queue.left(ticket);
+            }
+        });
     }
 }
 

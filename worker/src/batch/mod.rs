@@ -33,7 +33,8 @@ use landing_queue::SharedQueue;
 pub(crate) use landing_queue::{Assumption, LandingPlace, LandingReservation, PlaceStep};
 use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
-use premath_kernel::json::id::{BatchId, WorkerName};
+use premath_kernel::issue::Status;
+use premath_kernel::json::id::{BatchId, IssueId, WorkerName};
 use premath_kernel::policy::admission::Admission;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::boundary::Boundary;
@@ -41,7 +42,7 @@ use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{StepRow, action, batch_end_row};
 use premath_memory::world::LocalWorld;
 use premath_memory::{IssueMemory, MemoryView, Trajectory, TrajectoryFileError, clock};
-use premath_worktree::landing::Landing;
+use premath_worktree::landing::{Landing, LandingError};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -108,6 +109,38 @@ impl Batch {
     /// Records that landed work may not be pushed yet: its batch was cut.
     fn owe_push(&self) {
         self.owes_push.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the commit that steps begin at: the target's newest one that is
+    /// not taken back.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub(crate) fn landing_start(&self) -> Result<String, LandingError> {
+        self.landing.start(|issue_id| self.is_closed(issue_id))
+    }
+
+    fn is_closed(&self, issue_id: &IssueId) -> bool {
+        let is_closed = |view: MemoryView<'_>| {
+            let issue = view.issue(issue_id);
+            issue.is_some_and(|issue| issue.status == Status::Closed)
+        };
+        self.memory.view(is_closed).unwrap_or(false)
+    }
+
+    /// Takes landings off the target that a harness left unchecked when it died.
+    /// Where another process lands, they are left to the steps that adopt them.
+    fn take_back_unchecked(&self) -> Result<(), LandingError> {
+        if let Some(_lock) = self.landing.try_lock()? {
+            let count = self
+                .landing
+                .take_back_unchecked(|issue_id| self.is_closed(issue_id))?;
+            if count > 0 {
+                tracing::warn!(count, "took landings back that were left unchecked");
+            }
+        }
+        Ok(())
     }
 
     /// Returns whether landed work may not be pushed yet, to one caller.

@@ -159,6 +159,7 @@ impl Batch {
         if let Some(open) = &start.resumed {
             self.take_up_filed(open.started_at.time())?;
         }
+        self.take_back_unchecked()?;
         self.recover_rows(RecoverAt::Start)?;
         self.release_used_up()
     }

@@ -30,7 +30,7 @@ impl Lane {
         // What the issue's own landing left is looked at as it is.
         let commit = match landing.landed(&claim.issue_id)? {
             Some(_) => landing.tip()?,
-            None => landing.start()?,
+            None => self.batch.landing_start()?,
         };
         Ok(Base {
             commit,

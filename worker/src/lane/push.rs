@@ -69,13 +69,18 @@ impl Lane {
         has_passed
     }
 
-    /// Returns the tip of the target while nothing is landing, without work that a
-    /// harness that died has marked: what is not checked may be taken off again.
+    /// Returns the newest commit of the target that is not taken off again:
+    /// without work that is yet to be checked, or else the tip while nothing is
+    /// landing.
     fn settled_tip(&self) -> Result<String, String> {
         let landing = &self.batch.landing;
         let reason = |error: LandingError| chain(&error);
+        if landing.rule().check.is_some() {
+            // Marked work is left out, whether it lands now or is checked.
+            return self.batch.landing_start().map_err(reason);
+        }
         if let Some(_lock) = landing.try_lock().map_err(reason)? {
-            return landing.start().map_err(reason);
+            return self.batch.landing_start().map_err(reason);
         }
         let interrupt = &self.batch.interrupt;
         let waker = interrupt.clone();
@@ -88,7 +93,7 @@ impl Lane {
                 None => landing.try_lock().map_err(reason)?,
             };
             if let Some(_lock) = taken {
-                return landing.start().map_err(reason);
+                return self.batch.landing_start().map_err(reason);
             }
             if interrupt.level() >= Level::Kill {
                 return Err("the batch was interrupted while other work landed".to_owned());

@@ -456,7 +456,9 @@ keys! {
         /// The target branch, created from the main worktree's HEAD if missing. It must not be
         /// checked out in any worktree.
         target: String = [r#""harness/integration""#];
-        /// A check on the target after each landing. If it fails, the landing is reverted.
+        /// A check of each commit on the target. Other work lands meanwhile. An issue closes
+        /// after its check and all earlier ones. If a check fails, its landing is taken back;
+        /// what landed on top of it lands again without it.
         check_cmd: String = ["'./scripts/full-test.sh'"];
         /// How many attempts behind the first one in the landing queue are verified on the state
         /// that the work ahead of them makes, all at once. Work that fails supersedes the

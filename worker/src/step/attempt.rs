@@ -12,6 +12,7 @@ use crate::lane::Lane;
 use crate::lane::watch::LeaseWatch;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{self, Claim};
+use premath_kernel::policy::landing_queue::CheckEnd;
 use premath_memory::LandingLock;
 use premath_memory::{Claimed, clock};
 use premath_worktree::tree::Base;
@@ -130,11 +131,32 @@ impl<'a> Attempt<'a> {
     }
 
     /// Waits until no other process lands, with the first place of the queue.
+    /// Where the process has the right to land already, others that wait for it
+    /// are let in first: nothing lands until all that landed is checked.
     pub(super) fn await_lock(&mut self, place: &mut LandingPlace<'_>) -> Result<(), Setback> {
+        while place.is_kept() && self.batch.landing.is_waited_for()? {
+            let seen = self.batch.interrupt.changes();
+            self.look()?;
+            if place.is_kept() {
+                self.pause(seen);
+            }
+        }
         if !place.is_locked() {
             place.keep_lock(self.landing_lock()?);
         }
         Ok(())
+    }
+
+    /// Waits until work that is checked may close, or until it is taken back.
+    pub(super) fn await_check(&mut self, place: &LandingPlace<'_>) -> Result<CheckEnd, Setback> {
+        loop {
+            let seen = self.batch.interrupt.changes();
+            self.look()?;
+            match place.next_check() {
+                None => self.pause(seen),
+                Some(end) => return Ok(end),
+            }
+        }
     }
 
     /// Waits until no other step lands.
@@ -145,6 +167,7 @@ impl<'a> Attempt<'a> {
             return Ok(lock);
         }
         let waker = interrupt.clone();
+        let _waiter = landing.announce_wait()?;
         // Where no thread can be started, the lock is tried at each look.
         let wait = landing.wait_for_lock(move || waker.wake()).ok();
         loop {

@@ -7,6 +7,7 @@ use super::error::{Setback, StepError};
 use super::log::StepLog;
 use super::queued::{QueuedWork, Until};
 use super::trouble::Trouble;
+use super::verify::VerificationTask;
 use crate::batch::Batch;
 use crate::lane::Lane;
 use crate::lane::command::{Occasion, Phase};
@@ -15,6 +16,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::Claim;
 use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::landing::{LandingRecord, STATES_MAX};
+use premath_kernel::policy::landing_queue::CheckEnd;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::{Close, MutationReady};
 use premath_memory::artifact;
@@ -22,6 +24,7 @@ use premath_worktree::landing::{Advance, LandedMark, LandingError, Undone};
 use premath_worktree::signing::Signer;
 use premath_worktree::tree::{Base, CommitText, Merged, TreeState};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The work that is to land.
 pub(super) struct Proposal<'a> {
@@ -131,8 +134,8 @@ impl AdvancedLanding {
         landing.is_own(&self.record.commit, &self.issue_id, self.generation)
     }
 
-    /// Takes the commit off the target, if it is the step's own, and the mark
-    /// away.
+    /// Takes the commit off the target, if it is the step's own, with what
+    /// landed on top and is still checked, and the mark away.
     pub(super) fn undo(
         self,
         step_id: &StepId,
@@ -140,7 +143,9 @@ impl AdvancedLanding {
     ) -> Result<Undone, LandingError> {
         let landing = &self.batch.landing;
         let undone = match self.is_own()? {
-            true => landing.undo(&self.record.commit, step_id, signer)?,
+            true => self.batch.take_back(&self.record.commit, |commits| {
+                landing.take_back(commits, step_id, signer)
+            })?,
             false => Undone::Foreign,
         };
         self.batch.reached(Boundary::LandingUndone);
@@ -158,24 +163,25 @@ impl AdvancedLanding {
 
 impl Lane {
     /// Lands work in its turn; returns the right to close its issue.
-    pub(super) fn land(
+    pub(super) fn land<'a>(
         &mut self,
-        attempt: &mut Attempt<'_>,
+        attempt: &mut Attempt<'a>,
         occasion: &Occasion<'_>,
         proposal: &Proposal<'_>,
-        queued: &mut QueuedWork<'_>,
+        queued: &mut QueuedWork<'a>,
     ) -> Result<ReadyToClose, Setback> {
         let batch = self.batch.clone();
         let landing = &batch.landing;
         for _ in 0..STATES_MAX {
-            loop {
+            let alone = loop {
                 self.take_turn(attempt, occasion, proposal, queued, Until::Turn)?;
                 attempt.await_lock(&mut queued.place)?;
+                let alone = queued.place.alone();
                 // Another issue may have reserved the next landing meanwhile.
-                if queued.place.has_turn() {
-                    break;
+                if queued.place.is_locked() && queued.place.has_turn() {
+                    break alone;
                 }
-            }
+            };
             // The previous lease holder may have landed since the step began.
             if let Some(LandedMark { commit, .. }) = landing.landed(&attempt.claim().issue_id)? {
                 let text = format!("an earlier attempt of the issue landed as {commit}");
@@ -200,10 +206,20 @@ impl Lane {
                 queued.place.moved();
                 continue;
             };
-            let (ready, landed) = match (ready, check) {
-                (None, Some(check)) => self.check_advanced(attempt, occasion, landed, check)?,
-                (Some(ready), _) => (ready, landed),
-                (None, None) => (self.admitted(&mut attempt.log)?, landed),
+            if ready.is_none() {
+                queued.place.advanced(&commit);
+            }
+            drop(alone);
+            let landed = match (ready, check) {
+                (None, Some(check)) => {
+                    self.check_advanced(attempt, occasion, queued, landed, check)?
+                }
+                (Some(ready), _) => Some((ready, landed)),
+                (None, None) => Some((self.admitted(&mut attempt.log)?, landed)),
+            };
+            let Some((ready, landed)) = landed else {
+                queued.join_again(attempt);
+                continue;
             };
             return Ok(ReadyToClose {
                 ready,
@@ -259,17 +275,27 @@ impl Lane {
     }
 
     /// Checks what landed, and takes it off the target where it may not stay.
+    /// `None` where it was taken back with other work, and is to land again.
     fn check_advanced(
         &mut self,
         attempt: &mut Attempt<'_>,
         occasion: &Occasion<'_>,
+        queued: &mut QueuedWork<'_>,
         landed: AdvancedLanding,
         check: &str,
-    ) -> Result<(MutationReady<Close>, AdvancedLanding), Setback> {
+    ) -> Result<Option<(MutationReady<Close>, AdvancedLanding)>, Setback> {
         let commit = landed.record().commit.clone();
-        let checked = self.check_landed(attempt, occasion, &commit, check);
-        let mut trouble = match checked {
-            Ok(ready) => return Ok((ready, landed)),
+        let checked = self.check_in_turn(attempt, occasion, queued, (&commit, check));
+        let admitted = checked.and_then(|may_close| {
+            let ready = may_close.then(|| self.admitted(&mut attempt.log));
+            ready.transpose()
+        });
+        let mut trouble = match admitted {
+            Ok(Some(ready)) => return Ok(Some((ready, landed))),
+            Ok(None) => {
+                landed.unmark();
+                return Ok(None);
+            }
             Err(Setback::Failed(trouble)) => trouble,
             Err(Setback::Error(error)) => {
                 let mut trouble = Box::<Trouble>::default();
@@ -283,6 +309,45 @@ impl Lane {
             self.absorb(&mut trouble, error);
         }
         Err(trouble.into())
+    }
+
+    /// Checks a commit while other work lands on top of it, and waits for its
+    /// turn; returns whether its issue may close, or else the work lands again.
+    fn check_in_turn(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        occasion: &Occasion<'_>,
+        queued: &mut QueuedWork<'_>,
+        (commit, check): (&str, &str),
+    ) -> Result<bool, Setback> {
+        let verification = VerificationTask {
+            phase: queued.next_check(),
+            command: check,
+            commit,
+        };
+        let (mark, began) = (attempt.log.mark(), Instant::now());
+        attempt.watch.follow(Some(queued.place.ticket()));
+        let verified = self.verify(attempt, occasion, &verification);
+        attempt.watch.follow(None);
+        let failed = match verified {
+            Ok(_) => None,
+            Err(Setback::Failed(trouble)) if trouble.is_of_the_command() => Some(trouble),
+            Err(setback) => return Err(setback),
+        };
+        queued.place.checked(failed.is_none());
+        match attempt.await_check(&queued.place)? {
+            CheckEnd::LandAgain => {
+                tracing::info!(commit, "taken back with work below it; lands again");
+                attempt.log.discard_from(mark);
+                attempt.log.waited += began.elapsed();
+                Ok(false)
+            }
+            CheckEnd::TakeBack => {
+                let trouble = failed.unwrap_or_default();
+                Err(self.refused(&mut attempt.log, trouble))
+            }
+            CheckEnd::Close => Ok(true),
+        }
     }
 
     /// Writes the commit that lands: the whole of the work on the target's tip,

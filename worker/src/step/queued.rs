@@ -26,6 +26,8 @@ pub(super) struct QueuedWork<'a> {
     failed: Option<FailedRun>,
     before: Rounds,
     after: Rounds,
+    /// How many checks ran of the work after it landed.
+    checks: usize,
 }
 
 /// A verification that failed on a state that is yet to land.
@@ -67,7 +69,22 @@ impl<'a> QueuedWork<'a> {
             failed: None,
             before: Rounds::default(),
             after: Rounds::default(),
+            checks: 0,
         }
+    }
+
+    /// Puts work into the queue again that was taken back with other work.
+    pub(super) fn join_again(&mut self, attempt: &Attempt<'a>) {
+        let priority = attempt.claimed.row.issue.priority;
+        let batch = attempt.batch;
+        self.place = batch.join_landing(priority, &attempt.claim().issue_id);
+    }
+
+    /// Returns the phase of the next check of work that landed.
+    pub(super) const fn next_check(&mut self) -> Phase {
+        let round = self.checks;
+        self.checks += 1;
+        Phase::Landed(round)
     }
 
     /// Returns whether the next verification may assume that other work lands.
@@ -159,15 +176,14 @@ impl Lane {
         queued: &mut QueuedWork<'_>,
         assumption: &Assumption,
     ) -> Result<bool, Setback> {
-        let state = match &assumption.commit {
-            Some(commit) => commit.clone(),
-            None if queued.place.is_locked() => self.batch.landing.tip()?,
-            // Without the work of another process that is yet to be checked.
-            None => self.batch.landing.start()?,
-        };
+        let state = self.assumed_commit(assumption, queued)?;
         let tree = match self.tree.merged(&state, proposal.head)? {
             Merged::Clean(tree) => tree,
             Merged::Conflict(paths) if queued.place.conflicted(assumption) => {
+                // What it conflicts with may have been taken back just now.
+                if self.assumed_commit(assumption, queued)? != state {
+                    return Ok(false);
+                }
                 let round = queued.land_round();
                 return Err(self.conflict(attempt, round, &state, &paths));
             }
@@ -193,6 +209,20 @@ impl Lane {
             commit: &commit,
         };
         self.verify_queued(attempt, occasion, queued, &verification)
+    }
+
+    /// Returns the commit that a verification rests on.
+    fn assumed_commit(
+        &self,
+        assumption: &Assumption,
+        queued: &QueuedWork<'_>,
+    ) -> Result<String, Setback> {
+        Ok(match &assumption.commit {
+            Some(commit) => commit.clone(),
+            None if queued.place.is_locked() => self.batch.landing.tip()?,
+            // Without the work of another process that is yet to be checked.
+            None => self.batch.landing_start()?,
+        })
     }
 
     /// Runs a verification that is superseded when its assumption breaks.

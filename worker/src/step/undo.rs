@@ -24,7 +24,7 @@ impl Lane {
         check: &str,
     ) -> Result<MutationReady<Close>, Setback> {
         let verification = VerificationTask {
-            phase: Phase::Landed,
+            phase: Phase::Landed(0),
             command: check,
             commit,
         };

@@ -77,7 +77,7 @@ impl Lane {
         let before = Some(state.clone());
         let ran = self.run(what.phase, what.command, occasion, before, Some(watch))?;
         self.batch.reached(match what.phase {
-            Phase::Landed => Boundary::LandingChecked,
+            Phase::Landed(_) => Boundary::LandingChecked,
             _ => Boundary::Verified,
         });
         let ended = self.take_in(log, ran, what.phase);

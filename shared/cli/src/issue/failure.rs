@@ -3,7 +3,7 @@
 
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::StepId;
-use premath_kernel::policy::landing::verification_rounds;
+use premath_kernel::policy::landing::{LANDED_ROUNDS, verification_rounds};
 use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_kernel::turn::broken_at;
@@ -131,8 +131,8 @@ fn phases(row: &StepRow) -> impl Iterator<Item = &'static str> {
         named.and_then(|verification| WitnessRef::parse(verification.witness_ref.as_ref()?));
     let named = verification_rounds()
         .find(move |round| named.as_ref().is_some_and(|named| named.phase == *round));
-    ["landed"]
-        .into_iter()
+    let landed = LANDED_ROUNDS.iter().rev().copied();
+    landed
         .chain(named)
         .chain(verification_rounds())
         .chain(["work", "setup"])

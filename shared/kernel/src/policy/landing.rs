@@ -61,6 +61,12 @@ pub const LAND_ROUNDS: [&str; 32] = [
     "land-26", "land-27", "land-28", "land-29", "land-30", "land-31", "land-32",
 ];
 
+/// The checks of a step's work that landed, by the names of their outputs and
+/// witnesses: work that is taken back with other work lands again.
+pub const LANDED_ROUNDS: [&str; STATES_MAX] = [
+    "landed", "landed-2", "landed-3", "landed-4", "landed-5", "landed-6", "landed-7", "landed-8",
+];
+
 /// On how many states work is verified before it passes, and on how many after
 /// that, before its target is given up as being moved repeatedly.
 pub const STATES_MAX: usize = 8;

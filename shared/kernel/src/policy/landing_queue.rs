@@ -13,7 +13,7 @@
 //!   the position is fixed, so that a stream of urgent work cannot keep other
 //!   work from landing.
 //! - A failed verification is charged to its issue only when everything that it
-//!   assumed has landed. Otherwise it is done again.
+//!   assumed has landed, and passed its check. Otherwise it is done again.
 //! - Work that conflicts with the assumed state waits until something ahead of
 //!   it fails, or until all of it has landed.
 //! - An issue may reserve the next landing: while it works, other work is
@@ -24,7 +24,12 @@
 //! The queue is about assumptions only. The caller that lands compares the tree
 //! that was verified with the tree that would land.
 
+mod checks;
+
+pub use checks::CheckEnd;
+
 use crate::json::id::IssueId;
+use checks::Checks;
 
 /// The window's size that no failure goes below.
 const WINDOW_FLOOR: usize = 3;
@@ -100,6 +105,9 @@ struct Place {
     priority: i64,
     issue_id: IssueId,
     state: PlaceState,
+    /// The landings that were yet to pass their check when the work failed or
+    /// conflicted on top of them.
+    doubts: Vec<Ticket>,
 }
 
 /// The queue of the work that is to land on one target.
@@ -112,6 +120,7 @@ pub struct LandingQueue {
     next: u64,
     /// The issue that lands next, whatever else is ready.
     reserved: Option<IssueId>,
+    checks: Checks,
 }
 
 impl LandingQueue {
@@ -125,6 +134,7 @@ impl LandingQueue {
             window_max,
             next: 0,
             reserved: None,
+            checks: Checks::new(),
         }
     }
 
@@ -140,10 +150,10 @@ impl LandingQueue {
         self.reserved.take_if(|holder| holder == issue_id);
     }
 
-    /// Returns whether an issue may land, as far as reservations go.
+    /// Returns whether an issue may land, as far as reservations and checks go.
     fn may_land(&self, issue_id: &IssueId) -> bool {
         let holder = self.reserved.as_ref();
-        holder.is_none_or(|holder| holder == issue_id)
+        holder.is_none_or(|holder| holder == issue_id) && !self.checks.has_failed()
     }
 
     /// Adds finished work: behind all that started, and in the order of
@@ -166,6 +176,7 @@ impl LandingQueue {
             priority,
             issue_id: issue_id.to_owned(),
             state: PlaceState::Waiting,
+            doubts: Vec::new(),
         };
         self.places.insert(at, place);
         ticket
@@ -198,7 +209,9 @@ impl LandingQueue {
                     QueueStep::Land
                 }
             }
-            PlaceState::Failed(ahead) if ahead.is_empty() => QueueStep::Charged,
+            PlaceState::Failed(ahead) if ahead.is_empty() && self.places[at].doubts.is_empty() => {
+                QueueStep::Charged
+            }
             _ => QueueStep::Wait,
         }
     }
@@ -219,11 +232,25 @@ impl LandingQueue {
     /// Takes in that work conflicts with an assumed state; `false` where the
     /// state is another by now.
     pub fn conflicted(&mut self, ticket: Ticket, ahead: &[Ticket]) -> bool {
-        self.take_state(ticket, ahead, PlaceState::Conflicting)
+        let taken = self.take_state(ticket, ahead, PlaceState::Conflicting);
+        if taken {
+            self.doubt(ticket);
+        }
+        taken
     }
 
-    /// Returns whether a verification that runs is of no use any more.
+    /// Returns whether a conflict with a state is charged: all of it has landed,
+    /// and passed its check.
+    pub const fn is_settled(&self, ahead: &[Ticket]) -> bool {
+        ahead.is_empty() && self.checks.is_empty()
+    }
+
+    /// Returns whether a verification or a check that runs is of no use any
+    /// more.
     pub fn is_superseded(&self, ticket: Ticket) -> bool {
+        if self.checks.contains(ticket) {
+            return false;
+        }
         let state = self.position(ticket).map(|at| &self.places[at].state);
         !matches!(state, Some(PlaceState::Verifying(_)))
     }
@@ -240,6 +267,69 @@ impl LandingQueue {
             return false;
         };
         self.restart(at + 1, |ahead| ahead.contains(&ticket));
+        self.doubt(ticket);
+        true
+    }
+
+    /// Takes in that work is on the target, and is checked now: other work may
+    /// land on top. Without speculation it stays in the queue until it is
+    /// settled.
+    pub fn advanced(&mut self, ticket: Ticket) {
+        self.checks.begin(ticket);
+        if self.window_max > 1 {
+            self.landed(ticket);
+        }
+    }
+
+    /// Takes in how the check of a landing ended; `false` where its work was
+    /// taken back.
+    pub fn checked(&mut self, ticket: Ticket, passed: bool) -> bool {
+        self.checks.end(ticket, passed)
+    }
+
+    /// Returns what the holder of a landing that is checked is to do now; `None`
+    /// where it waits for the next change.
+    pub fn next_check(&self, ticket: Ticket) -> Option<CheckEnd> {
+        self.checks.next(ticket)
+    }
+
+    /// Returns the landings that are checked, in the order in which they landed.
+    pub fn unchecked(&self) -> Vec<Ticket> {
+        self.checks.tickets()
+    }
+
+    /// Returns a landing that is checked and those on top of it, in the order in
+    /// which they landed.
+    pub fn landings_from(&self, ticket: Ticket) -> Vec<Ticket> {
+        self.checks.from(ticket)
+    }
+
+    /// Returns whether a landing is checked whose issue has not closed.
+    pub const fn has_unchecked(&self) -> bool {
+        !self.checks.is_empty()
+    }
+
+    /// Takes in that a landing and those on top of it were taken off the target.
+    pub fn taken_back(&mut self, ticket: Ticket) {
+        for gone in self.checks.from(ticket) {
+            self.checks.remove(gone);
+            self.left(gone);
+        }
+        self.moved();
+    }
+
+    /// Takes in that a landing that was checked is over: its issue has closed.
+    /// `false` where the work is not checked.
+    pub fn settled(&mut self, ticket: Ticket) -> bool {
+        if !self.checks.contains(ticket) {
+            return false;
+        }
+        self.checks.remove(ticket);
+        for place in &mut self.places {
+            place.doubts.retain(|doubt| *doubt != ticket);
+        }
+        self.landed(ticket);
+        self.retry_conflicts();
         true
     }
 
@@ -250,15 +340,35 @@ impl LandingQueue {
         };
         self.places.remove(at);
         self.restart(at, |ahead| ahead.first() != Some(&ticket));
+        let is_unchecked = self.checks.contains(ticket);
         for place in &mut self.places[at..] {
             if let Some(ahead) = place.state.ahead_mut() {
                 ahead.remove(0);
+                // What failed already may have failed because of it.
+                place.doubts.extend(is_unchecked.then_some(ticket));
             }
-            if matches!(&place.state, PlaceState::Conflicting(ahead) if ahead.is_empty()) {
+        }
+        self.retry_conflicts();
+        self.window = self.window_max.min(self.window + 1);
+    }
+
+    /// Has work tried again that conflicted with what has landed since, and
+    /// passed its check.
+    fn retry_conflicts(&mut self) {
+        for place in &mut self.places {
+            let is_over =
+                matches!(&place.state, PlaceState::Conflicting(ahead) if ahead.is_empty());
+            if is_over && place.doubts.is_empty() {
                 place.state = PlaceState::Due;
             }
         }
-        self.window = self.window_max.min(self.window + 1);
+    }
+
+    /// Notes which landings the failure of a place may be due to.
+    fn doubt(&mut self, ticket: Ticket) {
+        if let Some(at) = self.position(ticket) {
+            self.places[at].doubts = self.checks.tickets();
+        }
     }
 
     /// Removes work that does not land.
@@ -330,6 +440,7 @@ impl LandingQueue {
         for place in &mut self.places[from..] {
             if place.state.ahead().is_some_and(|ahead| is_broken(ahead)) {
                 place.state = PlaceState::Due;
+                place.doubts.clear();
             }
         }
     }

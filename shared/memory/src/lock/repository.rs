@@ -1,12 +1,16 @@
 //! The locks that the harnesses of a repository take against one another.
 
-use super::{LockWait, OwnedLock};
+use super::{LockWait, OwnedLock, open};
 use crate::error::StoreError;
+use fs2::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
 /// The lock on landing, in the git folder that all worktrees share.
 pub(super) const LANDING: &str = "premath-landing.flock";
+/// Held, shared, by those that wait for it: a harness whose landings follow one
+/// another lets them land.
+const LANDING_WAIT: &str = "premath-landing-wait.flock";
 
 /// The right to move the branch that work lands on, against every other
 /// harness of the repository; dropping it releases it.
@@ -39,6 +43,43 @@ impl LandingLock {
     ) -> Result<LockWait<Self>, StoreError> {
         let path = common_folder.join(LANDING);
         LockWait::begin(path, granted, |_lock| Self { _lock })
+    }
+}
+
+/// Says that the right to land is waited for, until it is dropped.
+#[derive(Debug)]
+pub struct LandingWaiter {
+    _lock: OwnedLock,
+}
+
+impl LandingWaiter {
+    /// Says that the right to land is waited for.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn announce(common_folder: &Path) -> Result<Self, StoreError> {
+        let path = common_folder.join(LANDING_WAIT);
+        let locked = open(&path).and_then(|file| {
+            // Another one holds it alone for as long as it takes to look.
+            FileExt::lock_shared(&file)?;
+            Ok(file)
+        });
+        match locked {
+            Ok(file) => Ok(Self {
+                _lock: OwnedLock(file),
+            }),
+            Err(source) => Err(StoreError::LockIo { path, source }),
+        }
+    }
+
+    /// Returns whether anyone waits for the right to land.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::LockIo`] where the lock file cannot be used.
+    pub fn is_there(common_folder: &Path) -> Result<bool, StoreError> {
+        Ok(OwnedLock::try_acquire(common_folder.join(LANDING_WAIT))?.is_none())
     }
 }
 
@@ -77,6 +118,19 @@ mod tests {
         assert!(take().is_none());
         drop(held);
         assert!(take().is_some());
+    }
+
+    #[test]
+    fn who_waits_for_the_landing_lock_is_seen_until_the_wait_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_there = || LandingWaiter::is_there(folder.path()).unwrap();
+        assert!(!is_there());
+        let first = LandingWaiter::announce(folder.path()).unwrap();
+        let second = LandingWaiter::announce(folder.path()).unwrap();
+        drop(first);
+        assert!(is_there());
+        drop(second);
+        assert!(!is_there());
     }
 
     #[test]

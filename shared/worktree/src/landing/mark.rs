@@ -5,10 +5,12 @@
 //! not closed yet; any other is of a landing that did not move the target. Marks go
 //! when the step's row is written.
 
-use super::{Landing, LandingError, holds};
+use super::{Advance, Landing, LandingError, holds};
 use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::json::id::IssueId;
 use premath_kernel::json::token;
+use premath_kernel::record::trailers::LandingTrailers;
+use std::collections::BTreeSet;
 
 /// A landing whose issue was not closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,27 +70,63 @@ impl Landing {
     }
 
     /// Returns the commit that a step begins at: the target's tip, or what came
-    /// before it while that is yet to pass its check, for it may be taken back.
+    /// before the work on it that is yet to pass its check, for that may be
+    /// taken back. Work whose issue is closed has passed it.
+    ///
+    /// A landing is marked before the target moves, so that a mark of every
+    /// commit is there that a tip read before has.
     ///
     /// # Errors
     ///
     /// [`LandingError`].
-    pub fn start(&self) -> Result<String, LandingError> {
+    pub fn start(&self, is_closed: impl Fn(&IssueId) -> bool) -> Result<String, LandingError> {
         let failed = "look for landings under way";
         let git = self.open()?;
         let tip = self.tip_in(&git)?;
         if self.rule().check.is_none() {
             return Ok(tip.to_string());
         }
-        let marks = git
-            .references_glob(&format!("{MARKS}/*"))
-            .map_err(LandingError::git(failed))?;
-        let is_unchecked = marks.flatten().any(|mark| mark.target() == Some(tip));
-        let commit = git.find_commit(tip).map_err(LandingError::git(failed))?;
-        Ok(match commit.parent_id(0) {
-            Ok(before) if is_unchecked => before.to_string(),
-            _ => tip.to_string(),
-        })
+        let start = unchecked_from(&git, tip, is_closed).and_then(|unchecked| {
+            let oldest = unchecked.last().map(|oldest| git.find_commit(*oldest));
+            Ok(oldest
+                .transpose()?
+                .and_then(|oldest| oldest.parent_id(0).ok()))
+        });
+        let start = start.map_err(LandingError::git(failed))?;
+        Ok(start.unwrap_or(tip).to_string())
+    }
+
+    /// Takes landings off the target that a harness left unchecked when it died,
+    /// if there are several: a check of the last one that fails does not show
+    /// whose fault it is. Returns how many. Only for who has the
+    /// [right to land](Landing::try_lock).
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn take_back_unchecked(
+        &self,
+        is_closed: impl Fn(&IssueId) -> bool,
+    ) -> Result<usize, LandingError> {
+        let failed = "look for landings under way";
+        if !self.merges() || self.rule().check.is_none() {
+            return Ok(0);
+        }
+        let git = self.open()?;
+        let tip = self.tip_in(&git)?;
+        let unchecked = unchecked_from(&git, tip, is_closed).map_err(LandingError::git(failed))?;
+        let [_, .., oldest] = &*unchecked else {
+            return Ok(0);
+        };
+        let before = git
+            .find_commit(*oldest)
+            .and_then(|oldest| oldest.parent_id(0));
+        let before = before.map_err(LandingError::git(failed))?;
+        let message = "premath: take back what was not checked";
+        match self.swap(&git, tip, before, message)? {
+            Advance::Done => Ok(unchecked.len()),
+            Advance::Moved => Ok(0),
+        }
     }
 
     /// Removes an issue's marks; what cannot be removed stays for the next
@@ -138,6 +176,33 @@ impl Landing {
     }
 }
 
+/// Returns the landings on top of a tip's first-parent history that are marked
+/// and whose issue is not closed, the newest first. Marks on other commits do not
+/// count: a mark may be on work that its step found there.
+fn unchecked_from(
+    git: &Repository,
+    tip: Oid,
+    is_closed: impl Fn(&IssueId) -> bool,
+) -> Result<Vec<Oid>, git2::Error> {
+    let marks = git.references_glob(&format!("{MARKS}/*"))?;
+    let marked: BTreeSet<Oid> = marks
+        .flatten()
+        .filter_map(|mark| FoundMark::of(git, &mark))
+        .filter(|mark| mark.landed().is_some_and(|issue_id| !is_closed(&issue_id)))
+        .map(|mark| mark.commit)
+        .collect();
+    let mut unchecked = Vec::new();
+    let mut at = tip;
+    while marked.contains(&at) {
+        unchecked.push(at);
+        match git.find_commit(at)?.parent_id(0) {
+            Ok(before) => at = before,
+            Err(_) => break,
+        }
+    }
+    Ok(unchecked)
+}
+
 fn folder(issue_id: &IssueId) -> String {
     format!("{MARKS}/{}", token::encode_branch(issue_id))
 }
@@ -162,6 +227,17 @@ impl<'a> FoundMark<'a> {
             generation: generation.parse().ok()?,
             commit: mark.target()?,
         })
+    }
+
+    /// Returns the issue if the commit is what a step of it landed under the
+    /// generation, by the commit's trailers.
+    fn landed(&self) -> Option<IssueId> {
+        let commit = self.git.find_commit(self.commit).ok()?;
+        let message = String::from_utf8_lossy(commit.message_bytes());
+        let trailers = LandingTrailers::parse(&message).ok().flatten()?;
+        let is_own = token::encode_branch(&trailers.issue) == self.issue
+            && trailers.is_of(&trailers.issue, self.generation);
+        is_own.then_some(trailers.issue)
     }
 
     /// Returns whether a tip holds the commit; also where that cannot be found

@@ -20,7 +20,7 @@ use git2::{Oid, Repository};
 use premath_kernel::policy::landing::{LandingMode, LandingRecord, LandingRule};
 use premath_kernel::policy::target_sync::TargetChange;
 use premath_kernel::record::event::{LandingCheck, PushFailure};
-use premath_memory::{LandingLock, LockWait};
+use premath_memory::{LandingLock, LandingWaiter, LockWait};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -140,6 +140,25 @@ impl Landing {
     ) -> Result<LockWait<LandingLock>, LandingError> {
         let git = self.open()?;
         Ok(LandingLock::wait(git.commondir(), granted)?)
+    }
+
+    /// Says that the right to land is waited for, until the value is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`]: a lock file that cannot be used.
+    pub fn announce_wait(&self) -> Result<LandingWaiter, LandingError> {
+        Ok(LandingWaiter::announce(self.open()?.commondir())?)
+    }
+
+    /// Returns whether a step, of this process or another one, waits for the
+    /// right to land.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`]: a lock file that cannot be used.
+    pub fn is_waited_for(&self) -> Result<bool, LandingError> {
+        Ok(LandingWaiter::is_there(self.open()?.commondir())?)
     }
 
     /// Excludes others of this process from making and removing branches.

@@ -1,5 +1,6 @@
 use super::*;
 use git2::{RepositoryInitOptions, Signature};
+use premath_kernel::json::id::IssueId;
 use std::path::Path;
 
 fn repository() -> (tempfile::TempDir, Repository) {
@@ -256,4 +257,84 @@ fn a_target_never_follows_what_a_step_has_checked_out() {
     drop(lock);
     assert!(changes()[0].starts_with("t follows HEAD: 1 commit, now at "));
     assert_eq!(changes(), [""; 0]);
+}
+
+/// Makes a target with three landings on top of each other, each marked.
+fn three_landings(checked: bool) -> (tempfile::TempDir, Repository, Landing, Vec<String>) {
+    let (folder, git) = repository();
+    let rule = LandingRule {
+        mode: LandingMode::Merge,
+        target: "t".to_owned(),
+        check: checked.then(|| "true".to_owned()),
+        ..LandingRule::default()
+    };
+    let landing = Landing::begin(rule, folder.path().to_path_buf()).unwrap();
+    let mut commits = vec![landing.tip().unwrap()];
+    for issue in ["a", "b", "c"] {
+        let before = commits.last().unwrap().clone();
+        let message = trailers_of(issue, &before);
+        let next = commit(&git, &message, &[Oid::from_str(&before).unwrap()]).to_string();
+        landing.mark(&issue.into(), 1, &next).unwrap();
+        assert_eq!(landing.advance(&before, &next, "m").unwrap(), Advance::Done);
+        commits.push(next);
+    }
+    (folder, git, landing, commits)
+}
+
+fn trailers_of(issue: &str, base: &str) -> String {
+    let digest = "0".repeat(64);
+    format!(
+        "{issue}: x\n\nIssue: {issue}\nLease: lease1_{issue}_w_1#1\nStep: w.{issue}.1\n\
+         Witness: ciwitness://w.{issue}.1/verify/{digest}\nTrajectory: sha256:{digest}\n\
+         Base: {base}\nVerified-Tree: {base}\n"
+    )
+}
+
+#[test]
+fn a_step_begins_below_all_that_is_yet_to_be_checked() {
+    let (_folder, _git, landing, commits) = three_landings(true);
+    let start = |closed: &[&str]| {
+        let is_closed = |issue_id: &IssueId| closed.iter().any(|one| **one == **issue_id);
+        landing.start(is_closed).unwrap()
+    };
+    assert_eq!(start(&[]), commits[0]);
+    assert_eq!(start(&["a"]), commits[1]);
+    assert_eq!(start(&["a", "b", "c"]), commits[3]);
+    landing.unmark(&"a".into());
+    landing.unmark(&"b".into());
+    assert_eq!(start(&[]), commits[2]);
+    let (_folder, _git, unchecked, commits) = three_landings(false);
+    assert_eq!(unchecked.start(|_| false).unwrap(), commits[3]);
+}
+
+#[test]
+fn landings_are_taken_back_with_those_on_top() {
+    let (_folder, git, landing, commits) = three_landings(true);
+    let take_back = |commits: &[String]| landing.take_back(commits, &"s".into(), None).unwrap();
+    assert_eq!(take_back(&commits[2..]), Undone::Reset);
+    assert_eq!(landing.tip().unwrap(), commits[1]);
+    // What was taken back is not there any more.
+    assert_eq!(take_back(&commits[3..]), Undone::Reset);
+    assert_eq!(landing.tip().unwrap(), commits[1]);
+    // A person's commit between them stays.
+    let first = Oid::from_str(&commits[1]).unwrap();
+    let person = commit(&git, "person", &[first]);
+    let last = commit(&git, "last", &[person]).to_string();
+    landing.advance(&commits[1], &last, "m").unwrap();
+    take_back(&[commits[1].clone(), last]);
+    let tip = Oid::from_str(&landing.tip().unwrap()).unwrap();
+    assert!(git.graph_descendant_of(tip, person).unwrap());
+}
+
+#[test]
+fn several_landings_that_a_death_left_unchecked_are_taken_back() {
+    let (_folder, _git, landing, commits) = three_landings(true);
+    assert_eq!(landing.take_back_unchecked(|_| true).unwrap(), 0);
+    let is_closed = |issue_id: &IssueId| **issue_id == *"a";
+    assert_eq!(landing.take_back_unchecked(is_closed).unwrap(), 2);
+    assert_eq!(landing.tip().unwrap(), commits[1]);
+    // One alone is adopted by the next step of its issue.
+    assert_eq!(landing.take_back_unchecked(|_| false).unwrap(), 0);
+    let (_folder, _git, unchecked, _) = three_landings(false);
+    assert_eq!(unchecked.take_back_unchecked(|_| false).unwrap(), 0);
 }

@@ -1,6 +1,6 @@
 //! Taking landed work off the target again.
 
-use super::{Advance, Landing, LandingError};
+use super::{Advance, Landing, LandingError, holds};
 use crate::signing::{Signer, SigningError, write_commit};
 use git2::{Commit, Oid, Repository};
 use premath_kernel::json::id::{IssueId, StepId};
@@ -9,7 +9,7 @@ use premath_kernel::record::trailers::LandingTrailers;
 /// The outcome of landed work that was to be taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
-    /// The target is where it was before.
+    /// The target is where it was before, or does not have the work.
     Reset,
     /// Later commits build on it: this commit of the target reverts it.
     Reverted(String),
@@ -41,6 +41,44 @@ impl Landing {
         Ok(trailers.is_some_and(|trailers| trailers.is_of(issue_id, generation)))
     }
 
+    /// Takes a landed commit off the target, with those that landed on top of
+    /// it, the oldest first; only for who has the
+    /// [right to land](Landing::try_lock). The target goes back to the commit
+    /// before, or the commits are reverted one by one where others follow.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn take_back(
+        &self,
+        commits: &[String],
+        step_id: &StepId,
+        signer: Option<&Signer>,
+    ) -> Result<Undone, LandingError> {
+        let failed = "take the landed work back";
+        if let [first, .., last] = commits {
+            let git = self.open()?;
+            let commit = |id: &str| Oid::from_str(id).and_then(|id| git.find_commit(id));
+            let first = commit(first).map_err(LandingError::git(failed))?;
+            let before = first.parent_id(0).map_err(LandingError::git(failed))?;
+            let last = Oid::from_str(last).map_err(LandingError::git(failed))?;
+            let message = format!("premath: take back {step_id}");
+            if is_chain(&git, commits) && self.swap(&git, last, before, &message)? == Advance::Done
+            {
+                return Ok(Undone::Reset);
+            }
+        }
+        let mut undone = Undone::Reset;
+        for commit in commits.iter().rev() {
+            match self.undo(commit, step_id, signer)? {
+                Undone::Conflict => return Ok(Undone::Conflict),
+                Undone::Reset => {}
+                other => undone = other,
+            }
+        }
+        Ok(undone)
+    }
+
     /// Takes a landed commit off the target; only for who has the
     /// [right to land](Landing::try_lock). No other commit is lost; a commit that reverts it
     /// is signed where there is a signer.
@@ -64,6 +102,10 @@ impl Landing {
         let message = format!("premath: take back {step_id}");
         for _ in 0..ROUNDS {
             let tip = self.tip_in(&git)?;
+            // It may have been taken back with work below it.
+            if !holds(&git, tip, commit).map_err(LandingError::git(failed))? {
+                return Ok(Undone::Reset);
+            }
             if tip == landed.id() {
                 if self.swap(&git, tip, before, &message)? == Advance::Done {
                     return Ok(Undone::Reset);
@@ -89,6 +131,16 @@ impl Landing {
             detail: format!("{} is being moved repeatedly", self.target()),
         })
     }
+}
+
+/// Returns whether each of the commits is the first parent of the next one: then
+/// nothing of others is between them.
+fn is_chain(git: &Repository, commits: &[String]) -> bool {
+    commits.windows(2).all(|pair| {
+        let after = Oid::from_str(&pair[1]).and_then(|id| git.find_commit(id));
+        let before = after.and_then(|after| after.parent_id(0));
+        before.is_ok_and(|before| before.to_string() == pair[0])
+    })
 }
 
 /// Writes the commit that reverts another on a tip; `None` where they conflict.

@@ -208,7 +208,7 @@ impl Lane {
         }
         self.tree.remember_home()?;
         let base = Base {
-            commit: landing.start()?,
+            commit: self.batch.landing_start()?,
             branch: None,
         };
         self.tree.start_at(&base, &self.worker_id, 0)?;

@@ -46,7 +46,7 @@ impl Lane {
     pub(crate) fn refuse_unready(&self) -> Result<(), BootError> {
         self.refuse_dirty()?;
         if self.batch.landing.is_on() && self.tree.kept_out().paths().next().is_some() {
-            let start = self.batch.landing.start()?;
+            let start = self.batch.landing_start()?;
             self.tree.must_keep_own_files(&start)?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::interrupt::Level;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::policy::landing::{LAND_ROUNDS, VERIFY_ROUNDS};
+use premath_kernel::policy::landing::{LAND_ROUNDS, LANDED_ROUNDS, VERIFY_ROUNDS};
 use premath_kernel::policy::network::NetworkPhase;
 
 /// Which command of a lane.
@@ -16,8 +16,8 @@ pub(crate) enum Phase {
     /// The verification of work that passed on another state of the target, in
     /// one of its rounds.
     Land(usize),
-    /// The check of what landed.
-    Landed,
+    /// The check of what landed, in one of its rounds.
+    Landed(usize),
     /// The push of the landing target.
     Push,
     Setup,
@@ -38,7 +38,7 @@ impl Phase {
             Self::Work => "work",
             Self::Verify(round) => at_most(&VERIFY_ROUNDS, round),
             Self::Land(round) => at_most(&LAND_ROUNDS, round),
-            Self::Landed => "landed",
+            Self::Landed(round) => at_most(&LANDED_ROUNDS, round),
             Self::Push => "push",
             Self::Setup => "setup",
             Self::VerifySetup => "verify-setup",
@@ -55,7 +55,7 @@ impl Phase {
             Self::Startup
                 | Self::Verify(_)
                 | Self::Land(_)
-                | Self::Landed
+                | Self::Landed(_)
                 | Self::VerifySetup
                 | Self::Warm
                 | Self::Tip
@@ -79,7 +79,7 @@ impl Phase {
             Self::Work
             | Self::Verify(_)
             | Self::Land(_)
-            | Self::Landed
+            | Self::Landed(_)
             | Self::Push
             | Self::Setup
             | Self::VerifySetup
@@ -95,14 +95,14 @@ impl Phase {
             Self::Startup => FailureClass::StartupCheckFailed,
             Self::Work => FailureClass::WorkFailed,
             Self::Verify(_) | Self::Warm => FailureClass::CheckFailed,
-            Self::Land(_) | Self::Landed | Self::Tip => FailureClass::LandingCheckFailed,
+            Self::Land(_) | Self::Landed(_) | Self::Tip => FailureClass::LandingCheckFailed,
             Self::Push => FailureClass::LandingPushFailed,
         }
     }
 }
 
 /// Returns the name of a round, or of the last one.
-const fn at_most(rounds: &[&'static str; 32], round: usize) -> &'static str {
+const fn at_most(rounds: &[&'static str], round: usize) -> &'static str {
     rounds[if round < rounds.len() {
         round
     } else {

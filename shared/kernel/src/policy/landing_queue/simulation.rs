@@ -2,7 +2,7 @@
 //! land, with work that is red, that conflicts, that is cut off, and a target
 //! that others move.
 
-use super::{LandingQueue, QueueStep, Ticket};
+use super::{CheckEnd, LandingQueue, QueueStep, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sequence of numbers that a seed determines (SplitMix64).
@@ -35,7 +35,11 @@ struct Kind {
     /// The longest work and verification, in milliseconds.
     work: (u64, u64),
     verify: (u64, u64),
+    /// The longest check after a landing; 0 is none.
+    check: u64,
     red: u64,
+    /// The chance that the check fails on what contains an issue's work.
+    bad: u64,
     conflicting: u64,
     /// The chance that a place is given up, or the target is moved, in percent
     /// of the landings.
@@ -47,7 +51,11 @@ struct Kind {
 struct Issue {
     work: u64,
     verify: u64,
+    check: u64,
     is_red: bool,
+    is_bad: bool,
+    /// Whether its verification fails where bad work is in the tree.
+    is_touchy: bool,
     conflicts: BTreeSet<usize>,
 }
 
@@ -57,12 +65,15 @@ enum Lane {
     Working(usize, u64),
     Queued(usize, Ticket),
     Verifying(usize, Ticket, u64),
+    Checking(usize, Ticket, u64),
+    Checked(usize, Ticket),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Landed,
     Red,
+    Bad,
     Conflict,
     Cut,
 }
@@ -82,6 +93,10 @@ struct Batch {
     trees: BTreeMap<usize, Tree>,
     passed: BTreeSet<usize>,
     target: Tree,
+    /// The issues whose landings are checked, in the order in which they landed.
+    unchecked: Vec<usize>,
+    /// Those whose check failed.
+    failing: BTreeSet<usize>,
     ends: BTreeMap<usize, End>,
     verifications: usize,
     now: u64,
@@ -94,7 +109,10 @@ impl Batch {
             .map(|_| Issue {
                 work: kind.work.0 + numbers.below(kind.work.1 - kind.work.0 + 1),
                 verify: kind.verify.0 + numbers.below(kind.verify.1 - kind.verify.0 + 1),
+                check: kind.check.min(1 + numbers.below(kind.check)),
                 is_red: numbers.percent(kind.red),
+                is_bad: kind.check > 0 && numbers.percent(kind.bad),
+                is_touchy: numbers.percent(kind.bad),
                 conflicts: BTreeSet::new(),
             })
             .collect();
@@ -116,6 +134,8 @@ impl Batch {
             trees: BTreeMap::new(),
             passed: BTreeSet::new(),
             target: Tree::default(),
+            unchecked: Vec::new(),
+            failing: BTreeSet::new(),
             ends: BTreeMap::new(),
             verifications: 0,
             now: 0,
@@ -128,8 +148,10 @@ impl Batch {
         loop {
             while (0..self.lanes.len()).any(|lane| self.go_on(lane, &mut begun)) {}
             let at = self.lanes.iter().filter_map(|lane| match lane {
-                Lane::Working(_, until) | Lane::Verifying(_, _, until) => Some(*until),
-                Lane::Idle | Lane::Queued(..) => None,
+                Lane::Working(_, until)
+                | Lane::Verifying(_, _, until)
+                | Lane::Checking(_, _, until) => Some(*until),
+                Lane::Idle | Lane::Queued(..) | Lane::Checked(..) => None,
             });
             match at.min() {
                 Some(next) => self.now = next,
@@ -150,20 +172,22 @@ impl Batch {
                 true
             }
             Lane::Working(issue, until) if until <= self.now => {
-                let ticket = self.queue.join(0, &format!("{issue:04}").into());
-                self.holders.insert(ticket, issue);
-                self.lanes[lane] = Lane::Queued(issue, ticket);
+                self.join(lane, issue);
                 true
             }
+            Lane::Checking(issue, ticket, until)
+                if until <= self.now || self.queue.is_superseded(ticket) =>
+            {
+                self.end_check(lane, issue, ticket);
+                true
+            }
+            Lane::Checked(issue, ticket) => self.settle(lane, issue, ticket),
             Lane::Verifying(issue, ticket, _) if self.queue.is_superseded(ticket) => {
                 self.lanes[lane] = Lane::Queued(issue, ticket);
                 true
             }
             Lane::Verifying(issue, ticket, until) if until <= self.now => {
-                let is_red = self.trees[&issue]
-                    .0
-                    .iter()
-                    .any(|one| self.issues[*one].is_red);
+                let is_red = self.is_red(&self.trees[&issue].0);
                 let counts = if is_red {
                     self.queue.failed(ticket)
                 } else {
@@ -179,12 +203,91 @@ impl Batch {
         }
     }
 
+    fn join(&mut self, lane: usize, issue: usize) {
+        let ticket = self.queue.join(0, &format!("{issue:04}").into());
+        self.holders.insert(ticket, issue);
+        self.lanes[lane] = Lane::Queued(issue, ticket);
+    }
+
+    /// Returns whether a verification fails on the work of these issues.
+    fn is_red(&self, tree: &BTreeSet<usize>) -> bool {
+        let issues = || tree.iter().map(|one| &self.issues[*one]);
+        let has_bad = issues().any(|one| one.is_bad);
+        issues().any(|one| one.is_red || (one.is_touchy && !one.is_bad && has_bad))
+    }
+
+    /// Asserts that an issue's work fails by itself, on work that has closed.
+    fn assert_charged(&self, issue: usize) {
+        let mut tree = self.trees[&issue].0.clone();
+        assert!(self.is_red(&tree));
+        tree.remove(&issue);
+        assert!(!self.is_red(&tree), "{issue} is charged for another");
+        let unchecked = self.unchecked.iter().any(|one| tree.contains(one));
+        assert!(
+            !unchecked,
+            "{issue} is charged on work that is yet to be checked"
+        );
+    }
+
+    fn end_check(&mut self, lane: usize, issue: usize, ticket: Ticket) {
+        let passed = !self.trees[&issue]
+            .0
+            .iter()
+            .any(|one| self.issues[*one].is_bad);
+        let counts = self.queue.checked(ticket, passed);
+        if counts && !passed {
+            self.failing.insert(issue);
+        }
+        assert_eq!(counts, self.unchecked.contains(&issue));
+        self.lanes[lane] = Lane::Checked(issue, ticket);
+        if counts && self.numbers.percent(self.kind.cut) {
+            self.take_back(issue, ticket);
+            self.end(lane, issue, ticket, End::Cut);
+        }
+    }
+
+    fn settle(&mut self, lane: usize, issue: usize, ticket: Ticket) -> bool {
+        match self.queue.next_check(ticket) {
+            None => return false,
+            Some(CheckEnd::Close) => {
+                let first = self.unchecked.remove(0);
+                assert_eq!(first, issue, "closed in another order");
+                let tree = &self.trees[&issue].0;
+                assert!(!tree.iter().any(|one| self.issues[*one].is_bad));
+                self.end(lane, issue, ticket, End::Landed);
+            }
+            Some(CheckEnd::TakeBack) => {
+                assert!(self.issues[issue].is_bad, "{issue} is charged for another");
+                self.take_back(issue, ticket);
+                self.end(lane, issue, ticket, End::Bad);
+            }
+            Some(CheckEnd::LandAgain) => {
+                assert!(!self.target.0.contains(&issue));
+                self.holders.remove(&ticket);
+                self.join(lane, issue);
+            }
+        }
+        true
+    }
+
+    /// Takes the work of an issue off the target, with all that landed on top.
+    fn take_back(&mut self, issue: usize, ticket: Ticket) {
+        let at = self.unchecked.iter().position(|one| *one == issue).unwrap();
+        let gone = self.unchecked.split_off(at);
+        let tickets = self.queue.landings_from(ticket);
+        let holders: Vec<usize> = tickets.iter().map(|one| self.holders[one]).collect();
+        assert_eq!(gone, holders);
+        self.target.0.retain(|one| !gone.contains(one));
+        self.failing.retain(|one| !gone.contains(one));
+        self.queue.taken_back(ticket);
+    }
+
     fn take_turn(&mut self, lane: usize, issue: usize, ticket: Ticket) -> bool {
         match self.queue.next(ticket, true) {
             QueueStep::Wait => return false,
             QueueStep::Try(ahead) => self.try_on(lane, issue, ticket, &ahead),
             QueueStep::Charged => {
-                assert!(self.issues[issue].is_red, "{issue} is charged for another");
+                self.assert_charged(issue);
                 self.end(lane, issue, ticket, End::Red);
             }
             QueueStep::Land => self.land(lane, issue, ticket),
@@ -198,8 +301,9 @@ impl Batch {
             .extend(ahead.iter().map(|ticket| self.holders[ticket]));
         let conflicts = &self.issues[issue].conflicts;
         if !conflicts.is_disjoint(&tree.0) {
-            if ahead.is_empty() {
+            if self.queue.is_settled(ahead) {
                 assert!(!conflicts.is_disjoint(&self.target.0));
+                assert!(self.unchecked.is_empty());
                 self.end(lane, issue, ticket, End::Conflict);
             } else {
                 assert!(self.queue.conflicted(ticket, ahead));
@@ -229,14 +333,24 @@ impl Batch {
             return self.queue.moved();
         }
         assert!(self.passed.contains(&issue), "an unverified tree lands");
+        assert!(
+            self.failing.is_empty(),
+            "work lands on what failed its check"
+        );
         self.target = would_be;
-        self.end(lane, issue, ticket, End::Landed);
+        if self.kind.check == 0 {
+            return self.end(lane, issue, ticket, End::Landed);
+        }
+        self.unchecked.push(issue);
+        self.queue.advanced(ticket);
+        self.lanes[lane] = Lane::Checking(issue, ticket, self.now + self.issues[issue].check);
     }
 
     fn end(&mut self, lane: usize, issue: usize, ticket: Ticket, end: End) {
         match end {
+            End::Landed if self.kind.check > 0 => assert!(self.queue.settled(ticket)),
             End::Landed => self.queue.landed(ticket),
-            End::Red | End::Conflict | End::Cut => self.queue.left(ticket),
+            End::Red | End::Bad | End::Conflict | End::Cut => self.queue.left(ticket),
         }
         self.holders.remove(&ticket);
         assert_eq!(self.ends.insert(issue, end), None);
@@ -248,7 +362,7 @@ impl Batch {
         let mut free = vec![0; self.kind.lanes];
         for issue in &self.issues {
             let first = free.iter_mut().min().unwrap();
-            *first += issue.work + issue.verify;
+            *first += issue.work + issue.verify + issue.check;
         }
         free.into_iter().max().unwrap()
     }
@@ -260,7 +374,9 @@ const NIGHT: Kind = Kind {
     speculation: 19,
     work: (0, 50),
     verify: (2_000, 2_000),
+    check: 0,
     red: 0,
+    bad: 0,
     conflicting: 0,
     cut: 0,
     moved: 0,
@@ -284,6 +400,24 @@ fn green_work_lands_as_fast_as_it_is_verified_once_each() {
     let (ratio, verifications) = mean(NIGHT, 200);
     assert_eq!(verifications, 100);
     assert!(ratio <= 103, "{ratio} %");
+}
+
+#[test]
+fn checks_run_at_once() {
+    let checked = Kind {
+        check: 2_000,
+        ..NIGHT
+    };
+    let (ratio, verifications) = mean(checked, 200);
+    assert_eq!(verifications, 100);
+    // Issues close in the order in which they landed.
+    assert!(ratio <= 110, "{ratio} %");
+    let serial = Kind {
+        speculation: 0,
+        ..checked
+    };
+    let (ratio, _) = mean(serial, 20);
+    assert!(ratio >= 600, "{ratio} %");
 }
 
 #[test]
@@ -324,7 +458,9 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
             speculation: numbers.below(10) as usize,
             work: (0, 1 + numbers.below(3_000)),
             verify: (1, 1 + numbers.below(3_000)),
+            check: numbers.below(2) * (1 + numbers.below(3_000)),
             red: numbers.below(40),
+            bad: numbers.below(30),
             conflicting: numbers.below(40),
             cut: numbers.below(10),
             moved: numbers.below(10),
@@ -333,9 +469,11 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
         batch.run();
         for (issue, end) in batch.ends {
             *ends.entry(format!("{end:?}")).or_insert(0) += 1;
-            let is_red = batch.issues[issue].is_red;
+            let Issue { is_red, is_bad, .. } = batch.issues[issue];
             assert!(end != End::Landed || !is_red, "red work landed");
+            assert!(end != End::Landed || !is_bad, "bad work landed");
+            assert_eq!(batch.target.0.contains(&issue), end == End::Landed);
         }
     }
-    assert_eq!(ends.len(), 4, "{ends:?}");
+    assert_eq!(ends.len(), 5, "{ends:?}");
 }
