@@ -2,7 +2,8 @@
 //! makes, and a failure is charged to its own issue only.
 
 use super::landing::{OWN, TARGET, every_close_is_on_the_target, first_parents};
-use premath_tests::{Scratch, issue};
+use premath_tests::{PATIENCE, Scratch, issue, until};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -134,6 +135,37 @@ echo "$PREMATH_ISSUE_ID" > src/shared.txt"#;
     assert_eq!(classes("a"), [conflict.clone(), Value::Null]);
     assert_eq!(classes("b"), [Value::Null]);
     assert_eq!(classes("c"), [conflict, Value::Null]);
+    every_close_is_on_the_target(&scratch);
+}
+
+#[test]
+fn what_waits_for_a_reservation_does_not_begin_while_a_batch_drains() {
+    let scratch = Scratch::with_issues(3, &["a", "b", "c"].map(issue));
+    // `a` and `b` conflict with `c`. The last attempt of one of them works while
+    // that of the other one waits for its turn.
+    let work = r#"begun="$HOME/begun-$PREMATH_ISSUE_ID"
+case $PREMATH_ISSUE_ID in
+c) until [ -e "$HOME/begun-a" ] && [ -e "$HOME/begun-b" ]; do sleep 0.01; done ;;
+*) if [ -e "$begun" ]; then echo last >> "$HOME/last"
+     until [ -e "$HOME/go" ]; do sleep 0.01; done
+   else touch "$begun"; until [ -e "$HOME/verified-c" ]; do sleep 0.01; done; fi ;;
+esac
+echo "$PREMATH_ISSUE_ID" > src/shared.txt"#;
+    let verify = r#"touch "$HOME/verified-$PREMATH_ISSUE_ID""#;
+    let running = scratch.landing_batch(work, verify).start();
+    let both_claimed = || {
+        let is_second = |id: &str| scratch.issue(id)["lease_generation"] == 2;
+        let works = scratch.home().join("last").exists();
+        (works && is_second("a") && is_second("b")).then_some(())
+    };
+    until(PATIENCE, both_claimed).expect("both have their last attempt");
+    running.signal(Signal::INT);
+    fs::write(scratch.home().join("go"), "").unwrap();
+    running.wait();
+    let last = fs::read_to_string(scratch.home().join("last")).unwrap();
+    assert_eq!(last, "last\n");
+    let statuses = ["a", "b"].map(|id| scratch.issue(id)["status"].clone());
+    assert!(statuses.contains(&json!("open")) && statuses.contains(&json!("closed")));
     every_close_is_on_the_target(&scratch);
 }
 

@@ -102,6 +102,10 @@ impl<'a> Attempt<'a> {
             if self.reservation.is_some() {
                 break;
             }
+            // Its work has not begun: there is nothing to finish.
+            if batch.interrupt.level() >= Level::Drain {
+                return Err(Trouble::of_interrupt().into());
+            }
             self.pause(seen);
         }
         // What was landing when it was reserved has landed now, or not.
