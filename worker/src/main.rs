@@ -233,11 +233,11 @@ fn is_missing(batch: &Batch) -> bool {
 
 /// Says why the last push of what landed failed; returns whether it did.
 fn is_unpushed(batch: &Batch) -> bool {
-    let failure = batch.landing.pushes();
-    if let Some(failure) = &*failure {
+    let last = batch.landing.pushes();
+    if let Some(failure) = &last.failure {
         say(&plain(&failure.to_string()));
     }
-    failure.is_some()
+    last.failure.is_some()
 }
 
 fn boot_code(error: &BootError) -> u8 {

@@ -29,7 +29,7 @@ impl Shell<'_> {
         }
         let endings = self.batch.endings();
         let (landing, is_missing) = self.check_landing();
-        let push_failure = self.batch.landing.pushes().clone();
+        let push_failure = self.batch.landing.pushes().failure.clone();
         let tips = self.batch.tips();
         let lanes_lost = self.machine.lanes_lost() + self.left_out;
         let ended_by = self.batch.admission().ended_by();

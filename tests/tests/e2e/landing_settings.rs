@@ -6,7 +6,7 @@ use crate::landing::{
 };
 use premath_kernel::record::trailers::LandingTrailers;
 use premath_tests::image::stand_in;
-use premath_tests::{Ended, Scratch, binaries, issue};
+use premath_tests::{Ended, PATIENCE, Scratch, binaries, issue, until};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -432,6 +432,41 @@ fn work_whose_check_still_runs_is_not_pushed() {
     let pushed = remote.git(&["log", "--walk-reflogs", "--format=%s", TARGET]);
     assert!(!pushed.contains("b: "), "{pushed}");
     assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
+}
+
+#[test]
+fn lanes_that_wait_for_a_push_share_the_next_one() {
+    let scratch = Scratch::with_issues(3, &["a", "b", "c"].map(issue));
+    let remote = Remote::of(&scratch);
+    settings(&scratch, "[landing]\npush = \"origin\"\n");
+    // The first push ends once all work has landed.
+    let log = scratch.folder().join("pushes");
+    let waits = format!(
+        "case $* in *push*) echo push >> '{}'; until [ -e '{}' ]; do sleep 0.01; done;; esac\n\
+         PATH=${{PATH#*:}} exec git \"$@\"",
+        log.display(),
+        scratch.home().join("go").display()
+    );
+    let mut folders = vec![stand_in(&scratch.folder().join("bin"), "git", &waits)];
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(Into::into));
+    let path = std::env::join_paths(folders).unwrap();
+    let running = scratch.landing_batch(OWN, "true").env("PATH", path).start();
+    let closed = || {
+        let issues = scratch.issues();
+        issues
+            .values()
+            .all(|row| row["status"] == "closed")
+            .then_some(())
+    };
+    until(PATIENCE, closed).expect("work lands while a push runs");
+    // The rows of all steps are written before their pushes.
+    let rows = || (scratch.steps().len() == 3).then_some(());
+    until(PATIENCE, rows).expect("all steps have rows");
+    fs::write(scratch.home().join("go"), "").unwrap();
+    running.wait().exits(0);
+    assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
+    let pushes = fs::read_to_string(&log).unwrap().lines().count();
+    assert!(pushes <= 2, "{pushes} pushes");
 }
 
 #[test]

@@ -43,18 +43,24 @@ impl Lane {
         };
         // The tip after the right to push: another lane must not push a later one
         // in between.
-        let mut failure = batch.landing.pushes();
+        let mut last = batch.landing.pushes();
         let commit = self.settled_tip();
-        let (pushed, has_passed) = match commit {
-            Ok(commit) => {
-                let pushed = self.push(remote, &commit, (step_id, issue_id, generation));
-                let has_passed = pushed.as_ref().is_ok_and(|ran| ran.passed());
-                (pushed.map_err(|error| error.to_string()), has_passed)
-            }
-            Err(why) => (Err(why), false),
-        };
+        if commit
+            .as_ref()
+            .ok()
+            .is_some_and(|tip| last.commit.as_ref() == Some(tip))
+        {
+            // The push of another lane took it along.
+            return true;
+        }
+        let pushed = commit.as_ref().map_err(Clone::clone).and_then(|commit| {
+            let pushed = self.push(remote, commit, (step_id, issue_id, generation));
+            pushed.map_err(|error| error.to_string())
+        });
+        let has_passed = pushed.as_ref().is_ok_and(Ran::passed);
         batch.reached(Boundary::TargetPushed);
-        *failure = (!has_passed).then(|| {
+        last.commit = commit.ok().filter(|_| has_passed);
+        last.failure = (!has_passed).then(|| {
             let why = match pushed {
                 Ok(_) => self.rejection(step_id),
                 Err(why) => why,

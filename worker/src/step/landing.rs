@@ -346,7 +346,7 @@ impl Lane {
                 let trouble = failed.unwrap_or_default();
                 Err(self.refused(&mut attempt.log, trouble))
             }
-            CheckEnd::Close => Ok(true),
+            CheckEnd::MayClose => Ok(true),
         }
     }
 

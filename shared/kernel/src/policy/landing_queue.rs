@@ -21,6 +21,8 @@
 //! - The window bounds how many verifications rest on assumptions. It grows by
 //!   one for each landing and halves for each failure that is charged.
 //!
+//! Work that landed is checked while other work lands on top of it (`checks`).
+//!
 //! The queue is about assumptions only. The caller that lands compares the tree
 //! that was verified with the tree that would land.
 

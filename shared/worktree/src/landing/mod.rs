@@ -34,9 +34,18 @@ pub struct Landing {
     /// Branches of steps are made and removed one at a time: git makes and
     /// removes the folders that they share.
     branches: Mutex<()>,
-    /// Why the last push failed. A push takes along what landed before it: one
-    /// at a time.
-    pushes: Mutex<Option<PushFailure>>,
+    /// The last push. A push takes along what landed before it: one at a time.
+    pushes: Mutex<LastPush>,
+}
+
+/// How the last push of the landing target ended.
+#[derive(Debug, Default)]
+pub struct LastPush {
+    /// The commit that the remote has; none before the first push, and after
+    /// one that failed.
+    pub commit: Option<String>,
+    /// Why it failed.
+    pub failure: Option<PushFailure>,
 }
 
 impl Landing {
@@ -166,9 +175,9 @@ impl Landing {
         self.branches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Excludes others of this process from pushing; holds why the last push
-    /// failed.
-    pub fn pushes(&self) -> MutexGuard<'_, Option<PushFailure>> {
+    /// Excludes others of this process from pushing; holds how the last push
+    /// ended.
+    pub fn pushes(&self) -> MutexGuard<'_, LastPush> {
         self.pushes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -15,8 +15,8 @@ use super::Ticket;
 /// How work ends that was checked after it landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckEnd {
-    /// Close the issue.
-    Close,
+    /// The issue may close.
+    MayClose,
     /// Take the work off the target, with all that landed on top of it: its
     /// check failed.
     TakeBack,
@@ -86,7 +86,7 @@ impl Checks {
             None => Some(CheckEnd::LandAgain),
             Some(0) => match self.landings[0].1 {
                 CheckState::Running => None,
-                CheckState::Passed => Some(CheckEnd::Close),
+                CheckState::Passed => Some(CheckEnd::MayClose),
                 CheckState::Failed => Some(CheckEnd::TakeBack),
             },
             Some(_) => None,

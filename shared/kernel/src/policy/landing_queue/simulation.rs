@@ -249,7 +249,7 @@ impl Batch {
     fn settle(&mut self, lane: usize, issue: usize, ticket: Ticket) -> bool {
         match self.queue.next_check(ticket) {
             None => return false,
-            Some(CheckEnd::Close) => {
+            Some(CheckEnd::MayClose) => {
                 let first = self.unchecked.remove(0);
                 assert_eq!(first, issue, "closed in another order");
                 let tree = &self.trees[&issue].0;
