@@ -143,9 +143,20 @@ fn landings_that_a_death_left_unchecked_converge() {
         let killed = killed.wait();
         assert_eq!(killed.signal, Some(9), "{at}: {killed:?}");
         scratch.no_process_left();
+        let issues = scratch.issues().into_iter();
+        let open: Vec<String> = issues
+            .filter(|(_, row)| row["status"] != "closed")
+            .map(|(id, _)| id)
+            .collect();
         fs::write(scratch.home().join("go"), "").unwrap();
         batch(&scratch).end().exits(0);
         every_issue_closed(&scratch);
+        // What was taken back is kept, as all work of attempts that were cut.
+        for id in open {
+            let salvage =
+                scratch.file_on(&format!("harness/salvage/{id}/1"), &format!("src/{id}.txt"));
+            assert_eq!(salvage.as_deref(), Some("x\n"), "{at}: {id}");
+        }
         let messages: Vec<String> = scratch.messages_on(TARGET);
         assert_eq!(messages.len(), 3, "{at}: {messages:?}");
     }

@@ -96,10 +96,9 @@ impl Landing {
         Ok(start.unwrap_or(tip).to_string())
     }
 
-    /// Takes landings off the target that a harness left unchecked when it died,
-    /// if there are several: a check of the last one that fails does not show
-    /// whose fault it is. Returns how many. Only for who has the
-    /// [right to land](Landing::try_lock).
+    /// Takes landings off the target that a harness left unchecked when it died:
+    /// what lands on top of one of them could fail because of it. Returns how
+    /// many. Only for who has the [right to land](Landing::try_lock).
     ///
     /// # Errors
     ///
@@ -115,7 +114,7 @@ impl Landing {
         let git = self.open()?;
         let tip = self.tip_in(&git)?;
         let unchecked = unchecked_from(&git, tip, is_closed).map_err(LandingError::git(failed))?;
-        let [_, .., oldest] = &*unchecked else {
+        let Some(oldest) = unchecked.last() else {
             return Ok(0);
         };
         let before = git

@@ -327,13 +327,14 @@ fn landings_are_taken_back_with_those_on_top() {
 }
 
 #[test]
-fn several_landings_that_a_death_left_unchecked_are_taken_back() {
+fn landings_that_a_death_left_unchecked_are_taken_back() {
     let (_folder, _git, landing, commits) = three_landings(true);
     assert_eq!(landing.take_back_unchecked(|_| true).unwrap(), 0);
     let is_closed = |issue_id: &IssueId| **issue_id == *"a";
     assert_eq!(landing.take_back_unchecked(is_closed).unwrap(), 2);
     assert_eq!(landing.tip().unwrap(), commits[1]);
-    // One alone is adopted by the next step of its issue.
+    assert_eq!(landing.take_back_unchecked(|_| false).unwrap(), 1);
+    assert_eq!(landing.tip().unwrap(), commits[0]);
     assert_eq!(landing.take_back_unchecked(|_| false).unwrap(), 0);
     let (_folder, _git, unchecked, _) = three_landings(false);
     assert_eq!(unchecked.take_back_unchecked(|_| false).unwrap(), 0);
