@@ -112,7 +112,9 @@ pub fn lay_out(dir: Option<&Path>) -> Result<LaidOut, ExampleError> {
     Ok(LaidOut {
         plan: Plan {
             settings,
+            lanes: worktrees.len(),
             worktrees,
+            spare: None,
             worker_prefix: "worker".to_owned(),
             allowance: Allowance {
                 rounds: None,

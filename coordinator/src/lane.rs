@@ -17,6 +17,8 @@ pub(crate) enum LaneNews {
     Booted(Box<BootReport>),
     /// The lane cannot be used.
     BootFailed(Box<BootError>),
+    /// The work of its step is done, and in the landing queue.
+    WorkDone,
     /// A step is over.
     StepEnded(Box<StepReport>),
     /// Whether the verification passes without any work.
@@ -137,7 +139,7 @@ fn live(
             }
         };
         current.replace(Some(claim.clone()));
-        let report = lane.step(&claim);
+        let report = lane.step(&claim, &|| tell(LaneNews::WorkDone));
         current.replace(None);
         tell(LaneNews::StepEnded(Box::new(report)));
     }

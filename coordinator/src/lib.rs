@@ -6,3 +6,4 @@ mod lane;
 pub mod machine;
 pub mod report;
 pub mod run;
+pub mod spare;

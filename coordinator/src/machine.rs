@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::exit;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// A lane's place in sorted worktree order, from 0.
 pub(crate) type LaneIndex = usize;
@@ -26,6 +27,12 @@ pub enum MachineEvent<C> {
     },
     /// A pass was made.
     Passed(Pass<C>),
+    /// The work of a lane's step is done: it waits for the landing queue.
+    WorkDone(LaneIndex),
+    /// The making of a spare worktree ended.
+    Spare(SpareNews),
+    /// Nothing happened for a while.
+    Looked,
     /// A lane's step is over.
     StepEnded {
         /// The lane.
@@ -62,6 +69,17 @@ pub enum MachineEvent<C> {
     StoreLost,
 }
 
+/// The end of an attempt to make a spare worktree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpareNews {
+    /// It is there, and its lane boots.
+    Made,
+    /// It cannot be made.
+    Refused,
+    /// There is nothing to do in it now.
+    NotNeeded,
+}
+
 /// The findings of a pass.
 #[derive(Debug)]
 pub struct Pass<C> {
@@ -95,6 +113,8 @@ pub enum Effect<C> {
     Release(C),
     /// Signal a lane that there is no more work.
     Retire(LaneIndex),
+    /// Make a spare worktree, if there is something to do in it.
+    MakeSpare,
     /// Send [`MachineEvent::Woke`] at a time.
     WakeAt(Timestamp),
     /// Nothing is left to do.
@@ -112,6 +132,19 @@ pub struct Allowance {
     pub stop_on_failure: bool,
 }
 
+/// The lanes of a batch, and the worktrees that they use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Crew {
+    /// How many worktrees there are.
+    pub(crate) worktrees: usize,
+    /// How many issues are worked on at once.
+    pub(crate) lanes: usize,
+    /// How many spare worktrees may be made.
+    pub(crate) spare: usize,
+    /// How long work waits for the landing before one is made.
+    pub(crate) patience: Duration,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LaneState {
     Booting,
@@ -126,12 +159,38 @@ struct Lane {
     state: LaneState,
     dispatches: u64,
     steps_left: u64,
+    /// Since when the work of its step is done.
+    done_since: Option<Timestamp>,
+}
+
+impl Lane {
+    const BOOTING: Self = Self {
+        state: LaneState::Booting,
+        dispatches: 0,
+        steps_left: 0,
+        done_since: None,
+    };
+
+    /// Returns whether its step is worked on, so that it counts as a lane.
+    const fn is_at_work(&self) -> bool {
+        matches!(self.state, LaneState::Busy) && self.done_since.is_none()
+    }
+
+    fn becomes(&mut self, state: LaneState) {
+        self.state = state;
+        self.done_since = None;
+    }
 }
 
 /// The state of a batch.
 #[derive(Debug)]
 pub(crate) struct Machine {
     lanes: Vec<Lane>,
+    crew: Crew,
+    /// Whether a spare worktree is being made.
+    makes_spare: bool,
+    /// Whether all lanes were booted once.
+    begun: bool,
     allowance: Allowance,
     passing: bool,
     /// Something changed since the last pass began.
@@ -147,14 +206,12 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Begins with lanes that boot.
-    pub(crate) fn new(lanes: usize, allowance: Allowance) -> Self {
-        let lane = Lane {
-            state: LaneState::Booting,
-            dispatches: 0,
-            steps_left: 0,
-        };
+    pub(crate) fn new(crew: Crew, allowance: Allowance) -> Self {
         Self {
-            lanes: vec![lane; lanes],
+            lanes: vec![Lane::BOOTING; crew.worktrees],
+            crew,
+            makes_spare: false,
+            begun: false,
             allowance,
             passing: false,
             stale: true,
@@ -168,14 +225,23 @@ impl Machine {
         }
     }
 
-    /// Returns the lanes that wait for work, in order.
+    /// Returns the lanes that wait for work, in order: as many as may begin.
     pub(crate) fn idle(&self) -> Vec<LaneIndex> {
-        self.lanes
-            .iter()
-            .enumerate()
-            .filter(|(_, lane)| lane.state == LaneState::Idle)
-            .map(|(index, _)| index)
-            .collect()
+        let mut idle = self.all_idle();
+        idle.truncate(self.free());
+        idle
+    }
+
+    /// Returns how many more issues may be worked on.
+    fn free(&self) -> usize {
+        let at_work = self.lanes.iter().filter(|lane| lane.is_at_work()).count();
+        self.crew.lanes.saturating_sub(at_work)
+    }
+
+    fn all_idle(&self) -> Vec<LaneIndex> {
+        let lanes = self.lanes.iter().enumerate();
+        let idle = lanes.filter(|(_, lane)| lane.state == LaneState::Idle);
+        idle.map(|(index, _)| index).collect()
     }
 
     /// Returns whether a step runs.
@@ -202,13 +268,33 @@ impl Machine {
     /// Takes an event in and says what is to be done, in order.
     pub(crate) fn handle<C>(&mut self, event: MachineEvent<C>, now: Timestamp) -> Vec<Effect<C>> {
         let mut effects = Vec::new();
+        let looks = matches!(event, MachineEvent::WorkDone(_) | MachineEvent::Looked);
+        self.take_in(event, now, &mut effects);
+        self.go_on(&mut effects);
+        if looks && self.wants_spare(now) {
+            self.makes_spare = true;
+            effects.push(Effect::MakeSpare);
+        }
+        effects
+    }
+
+    fn take_in<C>(&mut self, event: MachineEvent<C>, now: Timestamp, effects: &mut Vec<Effect<C>>) {
         match event {
-            MachineEvent::Booted(lane) => self.lanes[lane].state = LaneState::Idle,
+            MachineEvent::Booted(lane) => {
+                self.lanes[lane].becomes(LaneState::Idle);
+                self.stale = true;
+            }
+            MachineEvent::WorkDone(lane) => {
+                self.lanes[lane].done_since = Some(now);
+                self.stale = true;
+            }
+            MachineEvent::Spare(news) => self.spare(news),
+            MachineEvent::Looked => {}
             MachineEvent::BootFailed { lane, class } => {
                 self.startup_refused |= class == FailureClass::StartupCheckFailed;
                 self.lose(lane);
             }
-            MachineEvent::Passed(pass) => self.passed(pass, now, &mut effects),
+            MachineEvent::Passed(pass) => self.passed(pass, now, effects),
             MachineEvent::StepEnded {
                 lane,
                 succeeded,
@@ -216,7 +302,7 @@ impl Machine {
                 lane_lost,
                 store_lost,
             } => {
-                self.lanes[lane].state = LaneState::Idle;
+                self.lanes[lane].becomes(LaneState::Idle);
                 self.lanes[lane].steps_left += u64::from(refused);
                 self.stale = true;
                 self.store_lost |= store_lost;
@@ -224,16 +310,14 @@ impl Machine {
                 self.draining |=
                     store_lost || exit::is_last_step(stop_on_failure, succeeded, refused);
                 if lane_lost {
-                    self.lose(lane);
-                    effects.push(Effect::Retire(lane));
+                    self.retire_lost(lane, effects);
                 }
             }
             MachineEvent::Answered { lane, lane_lost } => {
-                self.lanes[lane].state = LaneState::Idle;
+                self.lanes[lane].becomes(LaneState::Idle);
                 self.stale = true;
                 if lane_lost {
-                    self.lose(lane);
-                    effects.push(Effect::Retire(lane));
+                    self.retire_lost(lane, effects);
                 }
             }
             MachineEvent::Panicked { lane, claim } => {
@@ -252,13 +336,47 @@ impl Machine {
                 self.passing = false;
             }
         }
-        self.go_on(&mut effects);
-        effects
+    }
+
+    /// Takes in how the making of a spare worktree ended.
+    fn spare(&mut self, news: SpareNews) {
+        self.makes_spare = false;
+        match news {
+            SpareNews::Made => {
+                self.crew.spare -= 1;
+                self.lanes.push(Lane::BOOTING);
+            }
+            SpareNews::Refused => self.crew.spare = 0,
+            SpareNews::NotNeeded => {}
+        }
+    }
+
+    /// Returns whether a lane waits for a worktree: the work of its step is done
+    /// and has waited long enough, and no other worktree is free.
+    fn wants_spare(&self, now: Timestamp) -> bool {
+        let has_waited = |lane: &Lane| {
+            let since = lane.done_since.map(|since| now.duration_since(since));
+            since.is_some_and(|since| {
+                Duration::try_from(since).unwrap_or_default() >= self.crew.patience
+            })
+        };
+        let is_free = |lane: &Lane| matches!(lane.state, LaneState::Idle | LaneState::Booting);
+        self.crew.spare > 0
+            && self.free() > 0
+            && !self.draining
+            && !self.makes_spare
+            && !self.lanes.iter().any(is_free)
+            && self.lanes.iter().any(has_waited)
     }
 
     fn lose(&mut self, lane: LaneIndex) {
-        self.lanes[lane].state = LaneState::Retired;
+        self.lanes[lane].becomes(LaneState::Retired);
         self.lanes_lost += 1;
+    }
+
+    fn retire_lost<C>(&mut self, lane: LaneIndex, effects: &mut Vec<Effect<C>>) {
+        self.lose(lane);
+        effects.push(Effect::Retire(lane));
     }
 
     fn passed<C>(&mut self, pass: Pass<C>, now: Timestamp, effects: &mut Vec<Effect<C>>) {
@@ -294,13 +412,10 @@ impl Machine {
 
     /// Decides what follows from the current state.
     fn go_on<C>(&mut self, effects: &mut Vec<Effect<C>>) {
-        if self.finished
-            || self
-                .lanes
-                .iter()
-                .any(|lane| lane.state == LaneState::Booting)
-        {
-            // The first pass is for all lanes, in order, whichever boots first.
+        let is_booting = |lane: &Lane| lane.state == LaneState::Booting;
+        self.begun |= !self.lanes.iter().any(is_booting);
+        // The first pass is for all lanes, in order, whichever boots first.
+        if self.finished || !self.begun {
             return;
         }
         if self.draining {
@@ -322,10 +437,8 @@ impl Machine {
                 None => self.retire_idle(effects),
             }
         }
-        let over = self
-            .lanes
-            .iter()
-            .all(|lane| lane.state == LaneState::Retired);
+        let is_retired = |lane: &Lane| lane.state == LaneState::Retired;
+        let over = self.lanes.iter().all(is_retired) && !self.makes_spare;
         if over && !self.passing {
             self.finished = true;
             effects.push(Effect::Finish);
@@ -333,7 +446,7 @@ impl Machine {
     }
 
     fn retire_idle<C>(&mut self, effects: &mut Vec<Effect<C>>) {
-        for lane in self.idle() {
+        for lane in self.all_idle() {
             self.lanes[lane].state = LaneState::Retired;
             effects.push(Effect::Retire(lane));
         }
@@ -344,7 +457,7 @@ impl Machine {
         let Some(rounds) = self.allowance.rounds else {
             return;
         };
-        for lane in self.idle() {
+        for lane in self.all_idle() {
             let state = self.lanes[lane];
             if state.steps_left == 0 && state.dispatches >= rounds {
                 self.lanes[lane].state = LaneState::Retired;

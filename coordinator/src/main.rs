@@ -87,16 +87,18 @@ fn plan_of(
         deadline: settings.bounds.deadline,
         started_ms,
     };
-    let (worktrees, left_out) = worktrees::of(&choice(arguments), &file, &settings, &watch)?;
+    let worktrees = worktrees::of(&choice(arguments), &file, &settings, &watch)?;
     let file = file.coordinator;
     settings
-        .refuse_shared_projections(worktrees.len())
+        .refuse_shared_projections(worktrees.all.len())
         .map_err(|error| failed(&error, error.hint(), error.exit_code()))?;
     let rounds = arguments.rounds.or(file.rounds);
     let steps = arguments.max_steps_per_worker.or(file.max_steps_per_worker);
     let prefix = arguments.worker_prefix.clone().or(file.worker_prefix);
     Ok(Plan {
-        worktrees,
+        worktrees: worktrees.all,
+        lanes: worktrees.lanes,
+        spare: worktrees.site,
         worker_prefix: prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned()),
         allowance: Allowance {
             rounds: rounds.filter(|_| !arguments.until_done),
@@ -104,7 +106,7 @@ fn plan_of(
             stop_on_failure: settings.stop_on_failure,
         },
         new_batch: arguments.new_batch,
-        left_out,
+        left_out: worktrees.left_out,
         started_ms,
         settings,
     })

@@ -2,10 +2,12 @@
 
 mod bound;
 mod end;
+mod spare;
 
 use crate::lane::{LaneHandle, LaneNews};
-use crate::machine::{Allowance, Effect, LaneIndex, Machine, MachineEvent, Pass};
+use crate::machine::{Allowance, Crew, Effect, LaneIndex, Machine, MachineEvent, Pass};
 use crate::report::{BatchTerms, Notice, Reporter, Summary};
+use crate::spare::SpareSite;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use harness_worker::batch::{Batch, BatchError, Opening, foreign_warning};
 use harness_worker::exit;
@@ -17,6 +19,7 @@ use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::{IssueId, WorkerName};
+use premath_kernel::policy::slots::SlotRule;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::{Claimed, OutsideChange, StoreError, clock};
 use std::collections::BTreeMap;
@@ -33,8 +36,12 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 pub struct Plan {
     /// What the batch is run with.
     pub settings: Settings,
-    /// The lanes' worktrees, sorted.
+    /// The lanes' worktrees, sorted, then the spare ones that are there.
     pub worktrees: Vec<PathBuf>,
+    /// How many lanes there are: how many issues are worked on at once.
+    pub lanes: usize,
+    /// Where spare worktrees are made; none where they are a person's.
+    pub spare: Option<SpareSite>,
     /// The prefix of worker ids.
     pub worker_prefix: String,
     /// How many dispatches lanes get.
@@ -79,6 +86,8 @@ impl RunError {
 /// What reaches the coordinator's one channel.
 enum InboxMessage {
     Lane(LaneIndex, LaneNews),
+    /// A spare worktree is made, or why it is not.
+    Spare(Result<PathBuf, String>),
     Interrupted,
 }
 
@@ -132,18 +141,22 @@ pub fn run(
     let opening = Opening::Coordinator {
         afresh: plan.new_batch,
     };
+    let crew = crew_of(&plan);
     let batch = Arc::new(Batch::open(
         plan.settings,
-        &plan.worktrees,
+        &plan.worktrees[..plan.lanes],
         opening,
         interrupt.clone(),
     )?);
     let _span = tracing::error_span!("batch", id = batch.id().as_str()).entered();
-    announce(&batch, plan.worktrees.len(), plan.started_ms, reporter);
+    announce(&batch, plan.lanes, plan.started_ms, reporter);
     let mut shell = Shell {
         left_out: plan.left_out,
         batch: batch.clone(),
-        machine: Machine::new(plan.worktrees.len(), plan.allowance),
+        machine: Machine::new(crew, plan.allowance),
+        spare: plan.spare,
+        worker_prefix: plan.worker_prefix,
+        send: inbox.send,
         lanes: Vec::new(),
         plans: Vec::new(),
         reporter,
@@ -160,10 +173,28 @@ pub fn run(
     shell.begin();
     batch.warmth.expect(plan.worktrees.len());
     for worktree in plan.worktrees {
-        shell.start_lane(&plan.worker_prefix, worktree, &inbox.send)?;
+        shell.start_lane(worktree)?;
     }
     shell.until_done(&inbox.messages);
     Ok(shell.end(started.elapsed()))
+}
+
+/// Returns the lanes of a batch, and the spare worktrees that it may get. Where
+/// a lane has so many dispatches, or one file is all lanes', there are none.
+fn crew_of(plan: &Plan) -> Crew {
+    let (settings, worktrees) = (&plan.settings, plan.worktrees.len());
+    let rule = SlotRule::of(settings.verify_slots, plan.lanes);
+    let is_for_one = settings.refuse_shared_projections(worktrees + 1).is_err();
+    let rule = match plan.spare.is_none() || plan.allowance.rounds.is_some() || is_for_one {
+        true => rule.in_lanes(),
+        false => rule,
+    };
+    Crew {
+        worktrees,
+        lanes: plan.lanes,
+        spare: rule.spare.saturating_sub(worktrees - plan.lanes),
+        patience: rule.patience,
+    }
 }
 
 /// Reports what a batch is run with.
@@ -194,6 +225,9 @@ struct Shell<'a> {
     batch: Arc<Batch>,
     left_out: usize,
     machine: Machine,
+    spare: Option<SpareSite>,
+    worker_prefix: String,
+    send: Sender<InboxMessage>,
     lanes: Vec<LaneHandle>,
     plans: Vec<LanePlan>,
     reporter: &'a mut dyn Reporter,
@@ -214,21 +248,16 @@ struct Shell<'a> {
 }
 
 impl Shell<'_> {
-    /// Starts the next lane; it sends its messages to `send`.
-    fn start_lane(
-        &mut self,
-        worker_prefix: &str,
-        worktree: PathBuf,
-        send: &Sender<InboxMessage>,
-    ) -> Result<(), RunError> {
+    /// Starts the next lane.
+    fn start_lane(&mut self, worktree: PathBuf) -> Result<(), RunError> {
         let index = self.lanes.len();
         let plan = LanePlan {
-            worker_id: format!("{worker_prefix}.{}", index + 1).into(),
+            worker_id: format!("{}.{}", self.worker_prefix, index + 1).into(),
             worktree,
             index: index + 1,
             tolerate_cycle: self.batch.is_resumed(),
         };
-        let send = send.clone();
+        let send = self.send.clone();
         let handle = LaneHandle::start(self.batch.clone(), plan.clone(), move |messages| {
             let _ = send.send(InboxMessage::Lane(index, messages));
         });
@@ -268,9 +297,11 @@ impl Shell<'_> {
                     if self.wake_at.is_some_and(|at| clock::now().wall >= at) {
                         self.wake_at = None;
                     }
-                    if !self.machine.idle().is_empty() {
-                        finished |= self.feed(MachineEvent::Woke);
-                    }
+                    let event = match self.machine.idle().is_empty() {
+                        true => MachineEvent::Looked,
+                        false => MachineEvent::Woke,
+                    };
+                    finished |= self.feed(event);
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -290,6 +321,7 @@ impl Shell<'_> {
                 Effect::Ask(lane) => self.lanes[lane].ask(),
                 Effect::Release(claim) => self.release(&claim),
                 Effect::Retire(lane) => self.lanes[lane].retire(),
+                Effect::MakeSpare => self.make_spare(),
                 Effect::WakeAt(at) => {
                     if !self.is_held && self.waiting_said.is_none_or(|said| said < at) {
                         self.reporter.notice(&Notice::Waiting { until: at });
@@ -311,6 +343,7 @@ impl Shell<'_> {
                 });
                 return Some(MachineEvent::Interrupted);
             }
+            InboxMessage::Spare(made) => return Some(self.spare_made(made)),
             InboxMessage::Lane(lane, messages) => (lane, messages),
         };
         let plan = &self.plans[lane];
@@ -331,6 +364,7 @@ impl Shell<'_> {
                 }
                 Some(MachineEvent::BootFailed { lane, class })
             }
+            LaneNews::WorkDone => Some(MachineEvent::WorkDone(lane)),
             LaneNews::StepEnded(report) => Some(self.step_ended(lane, *report)),
             LaneNews::Answered(answer) => Some(self.answered(lane, answer)),
             LaneNews::Panicked { claim, message } => {

@@ -1,6 +1,7 @@
 //! The worktrees that a batch works in: a person's own, or lanes that are made
 //! for it.
 
+use harness_coordinator::spare::{self, SpareSite};
 use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::settings::{FileSettings, Settings};
@@ -55,14 +56,25 @@ impl Watch<'_> {
     }
 }
 
-/// The lanes' worktrees, and how many could not be created: those that are
-/// named, or those that are made.
+/// The worktrees of a batch.
+pub(crate) struct BatchWorktrees {
+    /// Those of the lanes, then the spare ones that are there.
+    pub(crate) all: Vec<PathBuf>,
+    /// How many lanes there are.
+    pub(crate) lanes: usize,
+    /// How many lanes could not be created.
+    pub(crate) left_out: usize,
+    /// Where further ones are made, if the harness makes them.
+    pub(crate) site: Option<SpareSite>,
+}
+
+/// The worktrees that are named, or those that are made.
 pub(crate) fn of(
     choice: &Choice<'_>,
     file: &FileSettings,
     settings: &Settings,
     watch: &Watch<'_>,
-) -> Result<(Vec<PathBuf>, usize), u8> {
+) -> Result<BatchWorktrees, u8> {
     let repository = &settings.roots.repository;
     let named = match choice.lanes {
         Some(_) => Vec::new(),
@@ -72,7 +84,12 @@ pub(crate) fn of(
     match count {
         Some(count) if named.is_empty() => made(count, file, settings, watch),
         _ => match checked(named, repository) {
-            Ok(worktrees) => Ok((worktrees, 0)),
+            Ok(worktrees) => Ok(BatchWorktrees {
+                lanes: worktrees.len(),
+                all: worktrees,
+                left_out: 0,
+                site: None,
+            }),
             Err(detail) => {
                 say(&format!("error: {}", plain(&detail)));
                 say(
@@ -114,11 +131,13 @@ fn made(
     file: &FileSettings,
     settings: &Settings,
     watch: &Watch<'_>,
-) -> Result<(Vec<PathBuf>, usize), u8> {
+) -> Result<BatchWorktrees, u8> {
     let repository = &settings.roots.repository;
+    let root = root(file, repository);
     let provision = Provision {
         repository: repository.clone(),
-        root: root(file, repository),
+        spare: spare::kept(repository, &root, settings.verify_slots, count),
+        root,
         count,
         target: (settings.landing.mode != LandingMode::None)
             .then(|| settings.landing.target.clone()),
@@ -139,16 +158,20 @@ fn made(
         let place = outcome.worktree.display().to_string();
         say(&format!("worktree {}: {}", plain(&place), plain(&what)));
     }
-    let (lanes, rest): (Vec<LaneOutcome>, Vec<LaneOutcome>) =
-        outcomes.into_iter().partition(LaneOutcome::is_lane);
-    let refused = |outcome: &&LaneOutcome| matches!(outcome.fate, Fate::Refused(_));
-    let left_out = rest.iter().filter(refused).count();
-    if lanes.is_empty() {
+    let lanes = outcomes.iter().take(count).filter(|lane| lane.is_lane());
+    let lanes = lanes.count();
+    if lanes == 0 {
         say("error: no lane is usable");
         return Err(exit::USAGE);
     }
-    let worktrees = lanes.into_iter().map(|lane| lane.worktree).collect();
-    Ok((worktrees, left_out))
+    let there = outcomes.into_iter().filter(LaneOutcome::is_lane);
+    let all: Vec<PathBuf> = there.map(|lane| lane.worktree).collect();
+    Ok(BatchWorktrees {
+        site: Some(SpareSite::after(provision, count + all.len() - lanes)),
+        all,
+        lanes,
+        left_out: count - lanes,
+    })
 }
 
 /// The worktrees that were named: by flags, environment, or `harness.toml`.

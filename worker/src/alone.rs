@@ -174,7 +174,7 @@ impl<'a> Alone<'a> {
             plain(&claimed.claim.issue_id),
             plain(&claimed.row.text_of("title"))
         ));
-        let report = lane.step(claimed);
+        let report = lane.step(claimed, &|| ());
         say(&describe(&report));
         self.batch.outside_changes().iter().for_each(tell_change);
         self.worked.store_lost |= report.store_lost.is_some();

@@ -3,8 +3,25 @@ use super::*;
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
 fn machine(lanes: usize) -> Machine {
-    Machine::new(
+    with_spare(lanes, 0, Duration::ZERO)
+}
+
+fn crew(lanes: usize) -> Crew {
+    Crew {
+        worktrees: lanes,
         lanes,
+        spare: 0,
+        patience: Duration::ZERO,
+    }
+}
+
+fn with_spare(lanes: usize, spare: usize, patience: Duration) -> Machine {
+    Machine::new(
+        Crew {
+            spare,
+            patience,
+            ..crew(lanes)
+        },
         Allowance {
             rounds: None,
             steps_per_dispatch: 1,
@@ -137,7 +154,7 @@ fn a_panic_costs_its_lane_and_its_claim_and_never_the_batch() {
 #[test]
 fn rounds_and_steps_bound_a_lane() {
     let mut m = Machine::new(
-        1,
+        crew(1),
         Allowance {
             rounds: Some(2),
             steps_per_dispatch: 2,
@@ -156,7 +173,7 @@ fn rounds_and_steps_bound_a_lane() {
 #[test]
 fn a_lane_that_is_held_keeps_the_rest_of_its_dispatch() {
     let mut m = Machine::new(
-        1,
+        crew(1),
         Allowance {
             rounds: Some(1),
             steps_per_dispatch: 2,
@@ -186,7 +203,7 @@ fn a_lane_that_is_held_keeps_the_rest_of_its_dispatch() {
 #[test]
 fn a_step_that_its_provider_refused_does_not_count() {
     let mut m = Machine::new(
-        1,
+        crew(1),
         Allowance {
             rounds: Some(1),
             steps_per_dispatch: 1,
@@ -260,4 +277,101 @@ fn lanes_that_all_fail_to_boot_end_the_batch() {
     );
     assert_eq!(effects, [Effect::Finish]);
     assert!(m.refused_at_startup());
+}
+
+fn done(lane: LaneIndex) -> MachineEvent<&'static str> {
+    MachineEvent::WorkDone(lane)
+}
+
+#[test]
+fn a_lane_whose_work_is_done_goes_on_in_a_spare_worktree() {
+    let mut m = with_spare(1, 1, Duration::ZERO);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
+    assert_eq!(m.handle(done(0), NOW), [Effect::MakeSpare]);
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Spare(SpareNews::Made), NOW),
+        []
+    );
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Booted(1), NOW),
+        [Effect::Pass]
+    );
+    assert_eq!(m.handle(passed(&[(1, "b")]), NOW), [dispatch(1, "b")]);
+    // Its first work is over before the second is done: one issue is worked on
+    // at a time.
+    assert_eq!(m.handle(ended(0), NOW), []);
+    assert_eq!(m.idle(), [0; 0]);
+    assert_eq!(m.handle(done(1), NOW), [Effect::Pass]);
+    assert_eq!(m.idle(), [0]);
+}
+
+#[test]
+fn a_spare_worktree_is_made_once_work_has_waited_long_enough() {
+    let mut m = with_spare(1, 1, Duration::from_secs(30));
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle(passed(&[(0, "a")]), NOW);
+    assert_eq!(m.handle(done(0), NOW), []);
+    let later = NOW + Duration::from_secs(29);
+    assert_eq!(m.handle::<&str>(MachineEvent::Looked, later), []);
+    let later = NOW + Duration::from_secs(30);
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Looked, later),
+        [Effect::MakeSpare]
+    );
+    // One at a time.
+    assert_eq!(m.handle::<&str>(MachineEvent::Looked, later), []);
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Spare(SpareNews::NotNeeded), later),
+        []
+    );
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Looked, later),
+        [Effect::MakeSpare]
+    );
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Spare(SpareNews::Refused), later),
+        []
+    );
+    assert_eq!(m.handle::<&str>(MachineEvent::Looked, later), []);
+}
+
+#[test]
+fn no_spare_worktree_is_made_while_a_batch_drains_and_one_that_is_made_is_waited_for() {
+    let mut m = with_spare(1, 2, Duration::ZERO);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle(passed(&[(0, "a")]), NOW);
+    assert_eq!(m.handle(done(0), NOW), [Effect::MakeSpare]);
+    assert_eq!(m.handle::<&str>(MachineEvent::Interrupted, NOW), []);
+    assert_eq!(m.handle(done(0), NOW), []);
+    assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0)]);
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Spare(SpareNews::Made), NOW),
+        []
+    );
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Booted(1), NOW),
+        [Effect::Retire(1), Effect::Finish]
+    );
+}
+
+#[test]
+fn spare_worktrees_that_are_there_boot_with_the_lanes_and_are_used_when_a_lane_is_free() {
+    let crew = Crew {
+        worktrees: 2,
+        ..crew(1)
+    };
+    let allowance = machine(1).allowance;
+    let mut m = Machine::new(crew, allowance);
+    m.handle::<&str>(MachineEvent::Booted(1), NOW);
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Booted(0), NOW),
+        [Effect::Pass]
+    );
+    assert_eq!(m.idle(), [0]);
+    assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
+    assert_eq!(m.idle(), [0; 0]);
+    assert_eq!(m.handle(done(0), NOW), [Effect::Pass]);
+    assert_eq!(m.handle(passed(&[(1, "b")]), NOW), [dispatch(1, "b")]);
+    assert_eq!(m.handle(ended(1), NOW), [Effect::Pass]);
 }

@@ -15,7 +15,7 @@ mod turn;
 
 use figure::Wrong;
 use premath_kernel::issue::Issue;
-use premath_kernel::policy::landing_queue::{LandingQueue, QueueStep};
+use premath_kernel::policy::landing_queue::{LandingQueue, QueueBounds, QueueStep};
 use premath_tests::agents::playable;
 use premath_tests::workspace;
 use serde::{Deserialize, Serialize};
@@ -224,7 +224,10 @@ fn judge(times: usize) -> Result<(), Wrong> {
 /// Work of eight lanes joins the queue, is verified, and lands in order.
 fn land(times: usize) -> Result<(), Wrong> {
     const LANES: usize = 8;
-    let mut queue = LandingQueue::new(LANES);
+    let mut queue = LandingQueue::new(QueueBounds {
+        speculation: LANES,
+        slots: LANES,
+    });
     for round in 0..times / LANES {
         let joined: Vec<_> = (0..LANES)
             .map(|lane| queue.join(2, &format!("bench-{round}-{lane}").into()))

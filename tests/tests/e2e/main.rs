@@ -43,6 +43,7 @@ mod second_night;
 mod shims;
 mod sign_in;
 mod simulated_night;
+mod slots;
 mod steps;
 mod stopped;
 mod together;

@@ -93,7 +93,11 @@ impl Batch {
     }
 
     /// Returns whether a worker would get a claim now.
-    fn has_work_for(&self, worker: &WorkerName) -> Result<bool, StoreError> {
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    pub fn has_work_for(&self, worker: &WorkerName) -> Result<bool, StoreError> {
         let left_out = self.left_out();
         let wish = self.wish(worker);
         let seen = clock::observe();

@@ -9,7 +9,9 @@ use super::Batch;
 use crate::interrupt::Interrupt;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::IssueId;
-use premath_kernel::policy::landing_queue::{CheckEnd, LandingQueue, QueueStep, Ticket};
+use premath_kernel::policy::landing_queue::{
+    CheckEnd, LandingQueue, QueueBounds, QueueStep, Ticket,
+};
 use premath_kernel::policy::retry;
 use premath_memory::LandingLock;
 use std::collections::BTreeMap;
@@ -108,10 +110,10 @@ pub(crate) struct LandingPlace<'a> {
 }
 
 impl SharedQueue {
-    pub(super) const fn new(speculation: usize, interrupt: Interrupt) -> Self {
+    pub(super) fn new(bounds: QueueBounds, interrupt: Interrupt) -> Self {
         Self {
             state: Mutex::new(QueueState {
-                queue: LandingQueue::new(speculation),
+                queue: LandingQueue::new(bounds),
                 assumed: BTreeMap::new(),
                 landed: BTreeMap::new(),
                 kept: None,
@@ -401,7 +403,11 @@ mod tests {
     #[test]
     fn a_reservation_that_is_refused_wakes_no_thread() {
         let interrupt = Interrupt::new(std::time::Duration::ZERO);
-        let queue = SharedQueue::new(1, interrupt.clone());
+        let bounds = QueueBounds {
+            speculation: 1,
+            slots: 1,
+        };
+        let queue = SharedQueue::new(bounds, interrupt.clone());
         assert!(queue.reserve(&"a".into()));
         let seen = interrupt.changes();
         assert!(!queue.reserve(&"b".into()));

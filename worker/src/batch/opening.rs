@@ -10,7 +10,9 @@ use crate::settings::Settings;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::BatchId;
 use premath_kernel::policy::admission::Admission;
+use premath_kernel::policy::landing_queue::QueueBounds;
 use premath_kernel::policy::provider::ProviderDesk;
+use premath_kernel::policy::slots::SlotRule;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::trajectory::{
@@ -105,8 +107,7 @@ impl Batch {
         if start.resumed.is_none() {
             refuse_cycle(&memory)?;
         }
-        let repository = settings.roots.repository.clone();
-        let landing = Landing::begin(settings.landing.clone(), repository)?;
+        let landing = Landing::begin(settings.landing.clone(), settings.roots.repository.clone())?;
         settings.roots.prepare()?;
         memory.check_seal()?;
         let target_sync = sync_target(&landing, &knowledge, &memory)?;
@@ -120,9 +121,10 @@ impl Batch {
         }
         start.row.instruction_refs = settings.mode.instruction_refs();
         let own_world = LocalWorld::find(&settings.roots.repository);
+        let bounds = queue_bounds(&settings, worktrees.len());
         let batch = Self {
             own_world,
-            landing_queue: SharedQueue::new(settings.landing.speculation, interrupt.clone()),
+            landing_queue: SharedQueue::new(bounds, interrupt.clone()),
             admission: Mutex::new(admission_of(&settings, &knowledge, &start.id)),
             settings,
             memory,
@@ -182,6 +184,13 @@ fn open_options() -> OpenOptions {
         insist_on_network_filesystem: std::env::var_os("PREMATH_ALLOW_NETWORK_FS")
             .is_some_and(|value| value == "1"),
         ..OpenOptions::default()
+    }
+}
+
+fn queue_bounds(settings: &Settings, lanes: usize) -> QueueBounds {
+    QueueBounds {
+        speculation: settings.landing.speculation,
+        slots: SlotRule::of(settings.verify_slots, lanes).at_once,
     }
 }
 

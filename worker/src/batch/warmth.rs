@@ -63,6 +63,11 @@ impl Warmth {
         self.lanes.store(lanes, Ordering::SeqCst);
     }
 
+    /// Says that there is one lane more, before it begins.
+    pub fn expect_another(&self) {
+        self.lanes.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// Begins a lane.
     pub fn enter(&self) -> Leaving<'_> {
         Leaving {

@@ -90,6 +90,7 @@ impl Lane {
             repository: repository.to_path_buf(),
             root: worlds_root(repository),
             count: 1,
+            spare: Vec::new(),
             target: own.begins_at_target.then(|| own.target.clone()),
         };
         let Single {

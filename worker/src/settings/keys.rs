@@ -442,6 +442,13 @@ keys! {
         /// How often a verify command that fails is repeated on the same tree, 0 to 3. A
         /// verification that then passes counts; the report lists it as flaky.
         flaky_reruns: Natural = ["1"];
+        /// How many attempts in the landing queue are verified at once. Default: the number
+        /// of lanes. An attempt keeps its worktree until its work has landed or failed; its
+        /// lane meanwhile begins the next issue in a spare worktree. The coordinator makes
+        /// spare worktrees for the lanes that it creates, at most one per slot: as soon as
+        /// work waits if this key is set, otherwise when work has waited for 30 s. 0: no
+        /// spare worktrees.
+        slots: Natural = ["4"];
     }
 }
 

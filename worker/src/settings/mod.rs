@@ -188,6 +188,8 @@ pub struct Settings {
     pub warm: bool,
     /// How often a verification that fails is repeated on the same tree.
     pub flaky_reruns: usize,
+    /// How many verifications run at once, as far as that is set.
+    pub verify_slots: Option<usize>,
     /// The key that landing commits are signed with.
     pub signer: Option<Signer>,
     /// Files that every verification has beside the tree.

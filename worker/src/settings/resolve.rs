@@ -77,6 +77,7 @@ impl Settings {
             network,
             warm: file.verify.warm(),
             flaky_reruns: file.verify.flaky_reruns(),
+            verify_slots: file.verify.slots(),
             signer,
             provided,
             worlds: sources.worlds(),

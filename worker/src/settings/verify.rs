@@ -22,6 +22,7 @@ pub(super) struct VerifyTable {
     provide: Vec<String>,
     warm: Option<bool>,
     flaky_reruns: Option<usize>,
+    slots: Option<usize>,
 }
 
 /// A file of the operator's checkout that git does not track, such as `.env`,
@@ -56,12 +57,19 @@ impl VerifyTable {
             provide,
             warm: keys.warm,
             flaky_reruns,
+            slots: keys.slots.map(Natural::count),
         })
     }
 
     /// Returns how often a verify command that fails is repeated.
     pub(super) fn flaky_reruns(&self) -> usize {
         self.flaky_reruns.unwrap_or(DEFAULT_FLAKY_RERUNS)
+    }
+
+    /// Returns how many verifications run at once beside the lanes, where that
+    /// is set.
+    pub(super) const fn slots(&self) -> Option<usize> {
+        self.slots
     }
 
     /// Returns whether verifications begin with the build state of the base.

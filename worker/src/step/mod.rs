@@ -58,8 +58,10 @@ use premath_kernel::record::session;
 use premath_memory::{Claimed, clock};
 
 impl Lane {
-    /// Takes one step under a claim, and stops it on every path.
-    pub fn step(&mut self, claimed: &Claimed) -> StepReport {
+    /// Takes one step under a claim, and stops it on every path. `work_done` is
+    /// called once the step needs its worktree only to land its work, if it gets
+    /// there: another step may begin elsewhere.
+    pub fn step(&mut self, claimed: &Claimed, work_done: &dyn Fn()) -> StepReport {
         self.step_index += 1;
         let now = clock::now();
         let claim = &claimed.claim;
@@ -94,7 +96,7 @@ impl Lane {
             watch,
             reservation: None,
         };
-        let ended = self.take_through(ClaimedStep { attempt });
+        let ended = self.take_through(ClaimedStep { attempt }, work_done);
         let is_warm = match &ended {
             Ok(closed) => closed.log.verified.is_warm,
             Err(failed) => failed.log.verified.is_warm,
@@ -113,9 +115,16 @@ impl Lane {
     }
 
     /// Takes a step through its stages up to the close.
-    fn take_through(&mut self, step: ClaimedStep<'_>) -> Result<Closed, Box<Failed>> {
+    fn take_through(
+        &mut self,
+        step: ClaimedStep<'_>,
+        work_done: &dyn Fn(),
+    ) -> Result<Closed, Box<Failed>> {
         let prepared = step.prepare(self)?;
         let worked = prepared.work(self)?;
+        if self.is_for_the_queue(&worked) {
+            work_done();
+        }
         let verified = worked.verify(self)?;
         let landed = verified.land(self)?;
         landed.close(self)

@@ -60,15 +60,22 @@ impl<'a> Worked<'a> {
 }
 
 impl Lane {
+    /// Returns whether work is verified in the landing queue, beside other work,
+    /// and not by itself.
+    pub(super) fn is_for_the_queue(&self, step: &Worked<'_>) -> bool {
+        let speculates = self.batch.landing.rule().speculation > 0;
+        step.candidate.is_some() && self.lands() && step.landed.is_none() && speculates
+    }
+
     /// Verifies the work; returns the tree that passed, its place in the landing
     /// queue if it has one, and the requests.
     fn verify_work<'a>(
         &mut self,
         step: &mut Worked<'a>,
     ) -> Result<(TreeState, Option<QueuedWork<'a>>, Vec<NewIssue>), Setback> {
-        let speculates = self.batch.landing.rule().speculation > 0;
+        let is_for_the_queue = self.is_for_the_queue(step);
         let (verified, queued) = match step.candidate.clone() {
-            Some(head) if self.lands() && step.landed.is_none() && speculates => {
+            Some(head) if is_for_the_queue => {
                 let queued = self.verify_in_queue(step, &head)?;
                 (queued.verified.clone(), Some(queued))
             }

@@ -20,6 +20,8 @@
 //!   verified and does not land, and its own work joins in front.
 //! - The window bounds how many verifications rest on assumptions. It grows by
 //!   one for each landing and halves for each failure that is charged.
+//! - At most as many verifications run as there are slots. Free ones go to the
+//!   work at the front.
 //!
 //! Work that landed is checked while other work lands on top of it (`checks`).
 //!
@@ -112,10 +114,21 @@ struct Place {
     doubts: Vec<Ticket>,
 }
 
+/// How many verifications of a queue may run at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueBounds {
+    /// How many places behind the first one may be verified on an assumed state.
+    pub speculation: usize,
+    /// How many places may be verified at once, the first one included.
+    pub slots: usize,
+}
+
 /// The queue of the work that is to land on one target.
 #[derive(Clone, Debug)]
 pub struct LandingQueue {
     places: Vec<Place>,
+    /// How many places may be verified at once.
+    slots: usize,
     /// How many places from the first one may be verified at once.
     window: usize,
     window_max: usize,
@@ -126,12 +139,13 @@ pub struct LandingQueue {
 }
 
 impl LandingQueue {
-    /// Makes an empty queue in which so many places behind the first one may be
-    /// verified on an assumed state.
-    pub const fn new(speculation: usize) -> Self {
-        let window_max = speculation.saturating_add(1);
+    /// Makes an empty queue. Without a slot nothing would ever be verified: there
+    /// is at least one.
+    pub fn new(bounds: QueueBounds) -> Self {
+        let window_max = bounds.speculation.saturating_add(1);
         Self {
             places: Vec::new(),
+            slots: bounds.slots.max(1),
             window: window_max,
             window_max,
             next: 0,
@@ -193,6 +207,9 @@ impl LandingQueue {
         let before = &self.places[..at];
         match &self.places[at].state {
             PlaceState::Waiting if at >= self.window => QueueStep::Wait,
+            PlaceState::Waiting | PlaceState::Due if self.running() >= self.slots => {
+                QueueStep::Wait
+            }
             PlaceState::Waiting | PlaceState::Due => {
                 let ahead = self.chain(at);
                 if before.iter().any(|place| place.state.is_open())
@@ -394,6 +411,12 @@ impl LandingQueue {
 
     fn position(&self, ticket: Ticket) -> Option<usize> {
         self.places.iter().position(|place| place.ticket == ticket)
+    }
+
+    /// Returns how many verifications run.
+    fn running(&self) -> usize {
+        let is_running = |place: &&Place| matches!(place.state, PlaceState::Verifying(_));
+        self.places.iter().filter(is_running).count()
     }
 
     /// Returns the places before one that are assumed to land.

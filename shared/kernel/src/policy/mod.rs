@@ -17,5 +17,6 @@ pub mod retry;
 pub mod room;
 pub mod sandbox;
 pub mod silence;
+pub mod slots;
 pub mod target_sync;
 pub mod trust;

@@ -23,6 +23,12 @@ impl ProvisionSite<'_> {
         }
     }
 
+    /// Returns whether the harness made a lane, by its record.
+    pub(super) fn is_made(&self, name: &str) -> bool {
+        let record = LaneRecord::read(&self.repository, name);
+        record.is_ok_and(|record| record.in_use(&self.root).is_some())
+    }
+
     /// Returns where a lane is, or would be made.
     pub(super) fn place_of(&self, name: &str) -> PathBuf {
         let record = LaneRecord::read(&self.repository, name).ok();

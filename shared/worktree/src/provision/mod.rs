@@ -46,6 +46,8 @@ pub struct Provision {
     pub root: PathBuf,
     /// How many there are to be.
     pub count: usize,
+    /// The numbers of lanes above that which stay where they are there.
+    pub spare: Vec<usize>,
     /// The branch that lanes begin at where it is there; else HEAD.
     pub target: Option<String>,
 }
@@ -164,9 +166,10 @@ impl ProvisionError {
 }
 
 impl Provision {
-    /// Makes sure of the lanes; returns them in order, then what was too many.
-    /// A lane that cannot be had is refused by itself. Before each of them it
-    /// is asked whether to continue; where not, nothing is removed either.
+    /// Makes sure of the lanes; returns them in order, then the spare ones that
+    /// are there, then what was too many. A lane that cannot be had is refused by
+    /// itself. Before each of them it is asked whether to continue; where not,
+    /// nothing is removed either.
     ///
     /// # Errors
     ///
@@ -184,9 +187,29 @@ impl Provision {
             }
             outcomes.push(site.lane(&lane_name(number)));
         }
+        let there = self.spare.iter().map(|number| lane_name(*number));
+        let there = there.filter(|name| site.is_made(name));
+        outcomes.extend(there.map(|name| site.lane(&name)));
         let wanted: Vec<PathBuf> = outcomes.iter().map(|lane| lane.worktree.clone()).collect();
         outcomes.extend(site.clear_surplus(&wanted));
         Ok(outcomes)
+    }
+
+    /// Makes sure of one more lane while others are in use.
+    ///
+    /// # Errors
+    ///
+    /// [`ProvisionError`].
+    pub fn another(
+        &self,
+        number: usize,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<LaneOutcome, ProvisionError> {
+        let git = Repository::open(&self.repository)
+            .map_err(ProvisionError::git("open the repository"))?;
+        let root = self.made_root(&git)?;
+        let _alone = self.alone(&git, &goes_on)?;
+        Ok(self.site(&git, root)?.lane(&lane_name(number)))
     }
 
     fn site<'g>(

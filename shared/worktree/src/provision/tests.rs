@@ -39,6 +39,7 @@ impl Scratch {
             repository: self.repository.clone(),
             root: self.root.clone(),
             count,
+            spare: Vec::new(),
             target: Some("harness/integration".to_owned()),
         }
     }
@@ -67,6 +68,7 @@ fn a_repository_without_a_commit_is_refused_with_a_hint() {
         repository: above.join("repo"),
         root: above.join("lanes"),
         count: 1,
+        spare: Vec::new(),
         target: None,
     };
     let error = provision.ready(|| true).unwrap_err();
@@ -209,6 +211,23 @@ fn what_is_too_many_goes_unless_it_holds_work() {
     assert_eq!(scratch.ready(1).len(), 4);
     assert!(!scratch.lane(2).exists() && !scratch.lane(5).exists());
     assert!(scratch.root.join("mine").exists());
+}
+
+#[test]
+fn a_spare_lane_is_made_on_demand_and_stays_as_long_as_it_is_asked_for() {
+    let (scratch, _git) = Scratch::new();
+    let provision = Provision {
+        spare: vec![2, 3],
+        ..scratch.provision(1)
+    };
+    assert_eq!(provision.ready(|| true).unwrap().len(), 1);
+    let another = provision.another(2, || true).unwrap();
+    assert_eq!(another.fate, Fate::Made);
+    assert_eq!(another.worktree, scratch.lane(2));
+    let outcomes = provision.ready(|| true).unwrap();
+    let fates: Vec<_> = outcomes.into_iter().map(|lane| lane.fate).collect();
+    assert_eq!(fates, [Fate::Kept, Fate::Kept]);
+    assert_eq!(scratch.ready(1), [Fate::Kept, Fate::Removed]);
 }
 
 #[test]

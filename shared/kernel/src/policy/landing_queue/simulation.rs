@@ -2,7 +2,7 @@
 //! land, with work that is red, that conflicts, that is cut off, and a target
 //! that others move.
 
-use super::{CheckEnd, LandingQueue, QueueStep, Ticket};
+use super::{CheckEnd, LandingQueue, QueueBounds, QueueStep, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sequence of numbers that a seed determines (SplitMix64).
@@ -30,7 +30,12 @@ impl Numbers {
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     issues: usize,
+    /// How many issues are worked on at once.
     lanes: usize,
+    /// The further worktrees: a lane continues in one while its last work is in
+    /// the queue.
+    spare: usize,
+    slots: usize,
     speculation: usize,
     /// The longest work and verification, in milliseconds.
     work: (u64, u64),
@@ -128,8 +133,11 @@ impl Batch {
             kind,
             numbers,
             issues,
-            lanes: vec![Lane::Idle; kind.lanes],
-            queue: LandingQueue::new(kind.speculation),
+            lanes: vec![Lane::Idle; kind.lanes + kind.spare],
+            queue: LandingQueue::new(QueueBounds {
+                speculation: kind.speculation,
+                slots: kind.slots,
+            }),
             holders: BTreeMap::new(),
             trees: BTreeMap::new(),
             passed: BTreeSet::new(),
@@ -165,7 +173,7 @@ impl Batch {
     /// Lets a lane do what it can now; returns whether it did something.
     fn go_on(&mut self, lane: usize, begun: &mut usize) -> bool {
         match self.lanes[lane].clone() {
-            Lane::Idle if *begun < self.kind.issues => {
+            Lane::Idle if *begun < self.kind.issues && self.working() < self.kind.lanes => {
                 let until = self.now + self.issues[*begun].work;
                 self.lanes[lane] = Lane::Working(*begun, until);
                 *begun += 1;
@@ -201,6 +209,16 @@ impl Batch {
             Lane::Queued(issue, ticket) => self.take_turn(lane, issue, ticket),
             _ => false,
         }
+    }
+
+    fn working(&self) -> usize {
+        let is_working = |lane: &&Lane| matches!(lane, Lane::Working(..));
+        self.lanes.iter().filter(is_working).count()
+    }
+
+    fn verifying(&self) -> usize {
+        let is_verifying = |lane: &&Lane| matches!(lane, Lane::Verifying(..));
+        self.lanes.iter().filter(is_verifying).count()
     }
 
     fn join(&mut self, lane: usize, issue: usize) {
@@ -317,6 +335,9 @@ impl Batch {
         self.verifications += 1;
         let until = self.now + self.issues[issue].verify;
         self.lanes[lane] = Lane::Verifying(issue, ticket, until);
+        let superseded = |lane: &&Lane| matches!(lane, Lane::Verifying(_, ticket, _) if self.queue.is_superseded(*ticket));
+        let ending = self.lanes.iter().filter(superseded).count();
+        assert!(self.verifying() - ending <= self.kind.slots);
     }
 
     fn land(&mut self, lane: usize, issue: usize, ticket: Ticket) {
@@ -371,6 +392,8 @@ impl Batch {
 const NIGHT: Kind = Kind {
     issues: 24,
     lanes: 8,
+    spare: 0,
+    slots: 8,
     speculation: 19,
     work: (0, 50),
     verify: (2_000, 2_000),
@@ -431,6 +454,42 @@ fn without_speculation_each_landing_waits_for_its_own_verification() {
     assert!(ratio >= 700, "{ratio} %");
 }
 
+/// Work and verification that take as long as each other.
+const LONG_WORK: Kind = Kind {
+    issues: 48,
+    work: (2_000, 2_000),
+    ..NIGHT
+};
+
+#[test]
+fn lanes_with_slots_of_their_own_work_while_work_is_verified() {
+    let (in_lanes, _) = mean(LONG_WORK, 20);
+    let (beside, verifications) = mean(
+        Kind {
+            spare: 8,
+            ..LONG_WORK
+        },
+        20,
+    );
+    assert_eq!(verifications, 100);
+    assert!(in_lanes >= 98, "{in_lanes} %");
+    // Half, and the last verification, which nothing runs beside.
+    assert!(beside <= 60, "{beside} %");
+}
+
+#[test]
+fn fewer_slots_than_lanes_bound_the_batch_by_its_verifications() {
+    let narrow = Kind {
+        slots: 2,
+        spare: 2,
+        ..LONG_WORK
+    };
+    let (ratio, verifications) = mean(narrow, 20);
+    assert_eq!(verifications, 100);
+    // 48 verifications of 2 s in two slots, beside 48 of 4 s in eight lanes.
+    assert!((200..=215).contains(&ratio), "{ratio} %");
+}
+
 #[test]
 fn a_tenth_of_red_work_costs_less_than_twice_the_time() {
     let (ratio, verifications) = mean(Kind { red: 10, ..NIGHT }, 200);
@@ -455,6 +514,8 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
         let kind = Kind {
             issues: 1 + numbers.below(30) as usize,
             lanes: 1 + numbers.below(8) as usize,
+            spare: numbers.below(5) as usize,
+            slots: 1 + numbers.below(8) as usize,
             speculation: numbers.below(10) as usize,
             work: (0, 1 + numbers.below(3_000)),
             verify: (1, 1 + numbers.below(3_000)),

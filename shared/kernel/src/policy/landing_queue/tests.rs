@@ -1,7 +1,11 @@
 use super::*;
 
+fn bounded(speculation: usize, slots: usize) -> LandingQueue {
+    LandingQueue::new(QueueBounds { speculation, slots })
+}
+
 fn queue_of(count: usize) -> (LandingQueue, Vec<Ticket>) {
-    let mut queue = LandingQueue::new(19);
+    let mut queue = bounded(19, usize::MAX);
     let tickets = (0..count)
         .map(|number| queue.join(0, &format!("bd-{number:02}").into()))
         .collect();
@@ -88,7 +92,7 @@ fn conflicting_work_is_tried_again_when_what_is_ahead_fails() {
 
 #[test]
 fn a_position_is_fixed_once_its_verification_starts() {
-    let mut queue = LandingQueue::new(19);
+    let mut queue = bounded(19, usize::MAX);
     let late = queue.join(2, &"a".into());
     let normal = queue.join(1, &"b".into());
     assert_eq!(queue.next(late, true), QueueStep::Wait);
@@ -148,7 +152,7 @@ fn the_window_shrinks_for_charged_failures_and_grows_for_landings() {
 
 #[test]
 fn without_speculation_one_place_is_verified_at_a_time() {
-    let mut queue = LandingQueue::new(0);
+    let mut queue = bounded(0, usize::MAX);
     let first = queue.join(0, &"a".into());
     let second = queue.join(0, &"b".into());
     start(&mut queue, first);
@@ -156,6 +160,33 @@ fn without_speculation_one_place_is_verified_at_a_time() {
     assert!(queue.failed(first));
     queue.left(first);
     assert_eq!(start(&mut queue, second), []);
+}
+
+#[test]
+fn verifications_over_the_slots_wait_and_the_front_goes_first() {
+    let mut queue = bounded(19, 2);
+    let t: Vec<_> = ["a", "b", "c", "d"]
+        .map(|id| queue.join(0, &id.into()))
+        .to_vec();
+    start(&mut queue, t[0]);
+    start(&mut queue, t[1]);
+    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    assert!(queue.passed(t[1]));
+    assert_eq!(start(&mut queue, t[2]), [t[0], t[1]]);
+    assert_eq!(queue.next(t[3], true), QueueStep::Wait);
+    // Its failure supersedes what is behind it: both slots are free.
+    assert!(queue.failed(t[0]));
+    assert_eq!(queue.next(t[3], true), QueueStep::Wait);
+    assert_eq!(start(&mut queue, t[1]), []);
+    assert_eq!(start(&mut queue, t[2]), [t[1]]);
+    assert_eq!(queue.next(t[3], true), QueueStep::Wait);
+}
+
+#[test]
+fn a_queue_has_at_least_one_slot() {
+    let mut queue = bounded(19, 0);
+    let only = queue.join(0, &"a".into());
+    assert_eq!(start(&mut queue, only), []);
 }
 
 #[test]
