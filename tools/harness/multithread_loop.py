@@ -7,8 +7,12 @@ import sys
 from pathlib import Path
 
 binaries = {"worker": "harness-worker", "coordinator": "harness-coordinator"}
+usage = "usage: multithread_loop.py worker|coordinator [ARGUMENTS]"
+if len(sys.argv) > 1 and sys.argv[1] in ("-h", "--help"):
+    print(f"{usage}\n\n{__doc__}\nThe arguments: multithread_loop.py worker --help")
+    sys.exit(0)
 if len(sys.argv) < 2 or sys.argv[1] not in binaries:
-    print("usage: multithread_loop.py worker|coordinator [ARGUMENTS]", file=sys.stderr)
+    print(usage, file=sys.stderr)
     sys.exit(2)
 name, arguments = binaries[sys.argv[1]], sys.argv[2:]
 found = shutil.which(name)

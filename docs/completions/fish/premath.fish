@@ -482,7 +482,7 @@ complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l e
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand harness-join-check" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l action -d 'Perform this action: issue.claim, issue.claim_next, issue.lease_renew or issue.lease_release' -r
+complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l action -d 'Perform this action: issue.claim, issue.claim_next, issue.lease_renew, issue.lease_release or issue.lease.state' -r
 complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l payload -d 'Set the payload, a JSON object: id, assignee, leaseId, leaseTtlSeconds or leaseExpiresAt, generation, issuesPath' -r
 complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l host-action-transport -d 'Set the transport: mcp or local-repl [default: $PREMATH_HOST_ACTION_TRANSPORT, else mcp]' -r
 complete -c premath -n "__fish_premath_using_subcommand transport-dispatch" -l json -d 'Answer with one JSON document on stdout'

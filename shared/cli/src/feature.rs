@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::record::feature::{FeatureLedger, FeatureStatus, FeatureWrite, LedgerFinding};
-use premath_memory::{clock, projection};
+use premath_memory::{ProjectionLock, clock, projection};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -234,6 +234,7 @@ fn listed(ledger: &FeatureLedger) -> String {
 
 impl WriteArgs {
     fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let _alone = ProjectionLock::acquire(path)?;
         let prior = projection::read_ledger(path)?;
         let id = self.feature_id.trim().to_owned();
         let write = FeatureWrite {

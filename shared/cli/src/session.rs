@@ -10,7 +10,7 @@ use premath_kernel::json::reference::RefSet;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::record::bootstrap::{Bootstrap, bootstrap};
 use premath_kernel::record::session::{self, Session, SessionState, SessionWrite};
-use premath_memory::{clock, projection};
+use premath_memory::{ProjectionLock, clock, projection};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -172,6 +172,7 @@ pub(crate) fn given(refs: Vec<String>) -> Option<RefSet> {
 
 impl WriteArgs {
     fn perform(self, path: &Path) -> Result<Answer, CliError> {
+        let _alone = ProjectionLock::acquire(path)?;
         let prior = projection::read_session(path)?;
         let mut note = None;
         let mut snapshot = None;
@@ -180,7 +181,11 @@ impl WriteArgs {
                 .and_then(|memory| Ok(memory.view(|view| view.snapshot_ref())?));
             match taken {
                 Ok(taken) => snapshot = Some(taken),
-                Err(error) => note = Some(format!("warning: no snapshot ref: {}", error.chain())),
+                Err(error) => {
+                    // That of the issue store before is not that of this one.
+                    snapshot = Some(String::new());
+                    note = Some(format!("warning: no snapshot ref: {}", error.chain()));
+                }
             }
         }
         let write = SessionWrite {

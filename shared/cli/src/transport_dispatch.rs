@@ -9,14 +9,15 @@ use crate::operator::Reason;
 use crate::paths;
 use crate::terminal::plain;
 use clap::Args;
+use premath_kernel::authority::LeaseAuthority;
 use premath_kernel::authority::transport::{
-    DISPATCH_KIND, PROFILE_ID, Payload, TransportAction, UNKNOWN_ACTION_ID, WorldBinding,
-    semantic_digest,
+    DISPATCH_KIND, DispatchRequest, PROFILE_ID, Payload, TransportAction, UNKNOWN_ACTION_ID,
+    WorldBinding, semantic_digest,
 };
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::LeaseProjection;
-use premath_memory::dispatch::dispatch;
-use premath_memory::{IssueRow, clock};
+use premath_memory::dispatch::{dispatch, row_of};
+use premath_memory::{ChangeError, IssueMemory, IssueRow, clock};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -25,12 +26,18 @@ use std::path::{Path, PathBuf};
 /// Arguments of `premath transport-dispatch`.
 #[derive(Debug, Args)]
 pub(crate) struct TransportDispatchArgs {
-    /// Perform this action: issue.claim, issue.claim_next, issue.lease_renew or issue.lease_release
+    /// Perform this action: issue.claim, issue.claim_next, issue.lease_renew,
+    /// issue.lease_release or issue.lease.state
     #[arg(long, value_name = "ACTION")]
     action: String,
     /// Set the payload, a JSON object: id, assignee, leaseId, leaseTtlSeconds or leaseExpiresAt,
     /// generation, issuesPath
-    #[arg(long, value_name = "JSON")]
+    #[arg(
+        long,
+        value_name = "JSON",
+        default_value = "{}",
+        hide_default_value = true
+    )]
     payload: String,
     /// Set the transport: mcp or local-repl [default:
     /// $PREMATH_HOST_ACTION_TRANSPORT, else mcp]
@@ -97,6 +104,7 @@ impl Rejection {
 /// The outcome of an action.
 struct Done {
     row: Option<IssueRow>,
+    changed: bool,
     projection: LeaseProjection,
 }
 
@@ -156,13 +164,42 @@ fn carry_out(
         Payload::read(action, payload).map_err(|error| Rejection::of(error.class(), &error))?;
     let authority = Reason::default().authority().map_err(cli)?;
     let memory = paths::open(path, false).map_err(cli)?;
-    let row = dispatch(&memory, &authority.lease_authority(), payload.request)
+    let (row, changed) = perform(&memory, &authority.lease_authority(), payload.request)
         .map_err(|error| Rejection::of(error.class(), &error))?;
     let seen = clock::observe();
     let projection = memory
         .view(|view| LeaseProjection::of(view.rows().map(|row| &row.issue), &seen))
         .map_err(|error| Rejection::of(error.class(), &error))?;
-    Ok(Done { row, projection })
+    Ok(Done {
+        row,
+        changed,
+        projection,
+    })
+}
+
+/// Carries a request out; returns the row that it is about, and whether that
+/// was changed. A lease that is released already need not be released again:
+/// the answer of an earlier request may have been lost.
+fn perform(
+    memory: &IssueMemory,
+    authority: &LeaseAuthority,
+    request: DispatchRequest,
+) -> Result<(Option<IssueRow>, bool), ChangeError> {
+    let released = match &request {
+        DispatchRequest::Release { issue_id, .. } => Some(issue_id.clone()),
+        _ => None,
+    };
+    let looks = matches!(request, DispatchRequest::State { .. });
+    match (dispatch(memory, authority, request), released) {
+        (Err(error), Some(issue_id)) if error.class() == FailureClass::LeaseMissing => {
+            Ok((Some(row_of(memory, &issue_id)?), false))
+        }
+        (Ok(row), _) => {
+            let changed = row.is_some() && !looks;
+            Ok((row, changed))
+        }
+        (Err(error), _) => Err(error),
+    }
 }
 
 fn answer(action: &str, known: Option<TransportAction>, done: Result<Done, Rejection>) -> Answer {
@@ -184,12 +221,19 @@ fn answer(action: &str, known: Option<TransportAction>, done: Result<Done, Rejec
     };
     let (row, text) = match done {
         Ok(done) => {
-            document.changed = Some(done.row.is_some());
-            document.lease_projection = Some(done.projection);
+            document.changed = Some(done.changed);
             let about = match &done.row {
                 Some(row) => format!("{} [{}]", row.issue.id, row.issue.status.as_str()),
+                None if known == Some(TransportAction::IssueLeaseState) => {
+                    let leases = &done.projection;
+                    format!(
+                        "{} stale, {} contended",
+                        leases.stale_count, leases.contended_count
+                    )
+                }
                 None => "nothing to claim".to_owned(),
             };
+            document.lease_projection = Some(done.projection);
             (done.row, format!("accepted {action}: {about}"))
         }
         Err(rejection) => {

@@ -20,6 +20,8 @@ struct Memory {
 const ROWS: &str = r#"{"id":"a","title":"First","status":"open","priority":1}
 {"id":"b","title":"Second","status":"open"}
 {"id":"c","title":"Done","status":"closed"}
+{"id":"d","title":"Set aside","status":"blocked"}
+{"id":"e","title":"Waits","status":"open","dependencies":[{"issue_id":"e","depends_on_id":"a","type":"blocks"}]}
 "#;
 
 impl Memory {
@@ -34,6 +36,12 @@ impl Memory {
     }
 
     fn command(&self, action: &str, payload: &str) -> Command {
+        let mut command = self.bare(action);
+        command.args(["--payload", payload]);
+        command
+    }
+
+    fn bare(&self, action: &str) -> Command {
         #[expect(
             clippy::disallowed_methods,
             reason = "the test plays the program that dispatches"
@@ -41,7 +49,6 @@ impl Memory {
         let mut command = Command::new(env!("CARGO_BIN_EXE_premath"));
         command
             .args(["transport-dispatch", "--json", "--action", action])
-            .args(["--payload", payload])
             .current_dir(self.path.parent().unwrap());
         for name in [
             "PREMATH_STEP_ID",
@@ -88,7 +95,7 @@ fn answer(output: &Output, code: i32) -> Value {
 }
 
 /// `sha256` of the four texts, each with a NUL behind it, taken by hand.
-const DIGESTS: [(&str, &str, &str, &str); 4] = [
+const DIGESTS: [(&str, &str, &str, &str); 5] = [
     (
         "issue.claim",
         "transport.action.issue_claim",
@@ -112,6 +119,12 @@ const DIGESTS: [(&str, &str, &str, &str); 4] = [
         "transport.action.issue_lease_release",
         "op/mcp.issue_lease_release",
         "68980a02cfd05df500fe9e8d3c03aadaf4b16000e29f0d3dcc1a5e135524f0f2",
+    ),
+    (
+        "issue.lease.state",
+        "transport.action.issue_lease_state",
+        "op/mcp.issue_lease_projection",
+        "efccc21ece46844d658668d6f33a334d3354a668752d44a7403950577edb4b9d",
     ),
 ];
 
@@ -156,10 +169,38 @@ fn a_lease_is_claimed_renewed_and_released() {
     far["leaseExpiresAt"] = until.into();
     memory.rejected("issue.lease_renew", far, "lease_invalid_expires_at");
 
-    let released = memory.dispatch("issue.lease_release", key);
+    let released = memory.dispatch("issue.lease_release", key.clone());
     assert_eq!(released["result"], "accepted");
+    assert_eq!(released["changed"], true);
     assert_eq!(released["issue"]["status"], "open");
     assert_eq!(released["issue"].get("lease"), None);
+    // The answer of the first one may have been lost.
+    let before = fs::read(&memory.path).unwrap();
+    let again = memory.dispatch("issue.lease_release", key);
+    assert_eq!(again["result"], "accepted");
+    assert_eq!(again["changed"], false);
+    assert_eq!(again["issue"]["id"], "b");
+    assert_eq!(before, fs::read(&memory.path).unwrap());
+}
+
+#[test]
+fn the_state_of_leases_is_dispatched_without_a_change() {
+    let memory = Memory::new();
+    memory.dispatch("issue.claim", json!({"id": "a", "assignee": "w"}));
+    let before = fs::read(&memory.path).unwrap();
+    let one = memory.dispatch("issue.lease.state", json!({"id": "a"}));
+    assert_eq!(one["result"], "accepted");
+    assert_eq!(one["changed"], false);
+    assert_eq!(one["issue"]["lease"]["leaseId"], "lease1_a_w");
+    assert_eq!(one["leaseProjection"]["staleCount"], 0);
+    memory.rejected("issue.lease.state", json!({"id": "z"}), "lease_not_found");
+    // Without a payload it is about all leases of the usual issue store.
+    let mut command = memory.bare("issue.lease.state");
+    command.env("PREMATH_ISSUES_PATH", &memory.path);
+    let all = answer(&command.output().unwrap(), 0);
+    assert_eq!(all["result"], "accepted");
+    assert_eq!(all.get("issue"), None);
+    assert_eq!(before, fs::read(&memory.path).unwrap());
 }
 
 /// What a transport asks for, and the class that refuses it.
@@ -186,6 +227,16 @@ fn rejected_claims() -> Vec<Rejection> {
             "issue.claim",
             json!({"id": "z", "assignee": "w"}),
             "lease_not_found",
+        ),
+        (
+            "issue.claim",
+            json!({"id": "d", "assignee": "w"}),
+            "issue_not_ready",
+        ),
+        (
+            "issue.claim",
+            json!({"id": "e", "assignee": "w"}),
+            "issue_not_ready",
         ),
         ("issue.claim", json!({"id": "b"}), "lease_invalid_assignee"),
         (

@@ -170,6 +170,7 @@ classes! {
 
     [Lease]
     LeaseContentionActive = "lease_contention_active", "contracts 4", "The issue is leased, or is not free to claim.";
+    IssueNotReady = "issue_not_ready", "contracts 4", "The issue is not ready: something holds it, its status sets it aside, or it waits for its retry.";
     LeaseOwnerMismatch = "lease_owner_mismatch", "contracts 4", "The lease belongs to another owner.";
     LeaseIdMismatch = "lease_id_mismatch", "contracts 4", "The lease has another id.";
     LeaseGenerationMismatch = "lease_generation_mismatch", "contracts 4", "The issue was leased again since: the generation moved on.";

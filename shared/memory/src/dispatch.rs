@@ -6,9 +6,12 @@ use crate::issues::{ClaimScope, IssueMemory};
 use crate::row::IssueRow;
 use premath_kernel::authority::LeaseAuthority;
 use premath_kernel::authority::transport::DispatchRequest;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::issue::lease::LeaseRefusal;
+use premath_kernel::json::id::IssueId;
 
-/// Carries an action out; returns the row that it changed, `None` where there
-/// was nothing to claim.
+/// Carries an action out; returns the row that it changed or that it asked for,
+/// `None` where there was nothing to claim, or no issue was named.
 ///
 /// # Errors
 ///
@@ -40,5 +43,24 @@ pub fn dispatch(
         } => memory
             .release(authority, &issue_id, key, retry_at)
             .map(Some),
+        DispatchRequest::State { issue_id: None } => Ok(None),
+        DispatchRequest::State {
+            issue_id: Some(issue_id),
+        } => row_of(memory, &issue_id).map(Some),
     }
+}
+
+/// Returns the row of an issue as it is.
+///
+/// # Errors
+///
+/// [`ChangeError`] where there is no such issue.
+pub fn row_of(memory: &IssueMemory, issue_id: &IssueId) -> Result<IssueRow, ChangeError> {
+    let row = memory.view(|view| view.row(issue_id).cloned())?;
+    row.ok_or_else(|| {
+        ChangeError::Refused(LeaseRefusal {
+            class: FailureClass::LeaseNotFound,
+            detail: format!("no issue {issue_id}"),
+        })
+    })
 }

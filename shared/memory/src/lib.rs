@@ -39,8 +39,8 @@ pub use issues::{
     IssueChange, IssueEdit, IssueMemory, MemoryView, NewIssue, OpenOptions, OutsideChange,
 };
 pub use lock::{
-    CacheLock, CacheUse, CommandLock, LandingLock, LandingWaiter, LockState, LockWait, WarmBuild,
-    WarmUse, WorktreeLock, WorktreesLock, landing_lock, lane_lock,
+    CacheLock, CacheUse, CommandLock, LandingLock, LandingWaiter, LockState, LockWait,
+    ProjectionLock, WarmBuild, WarmUse, WorktreeLock, WorktreesLock, landing_lock, lane_lock,
 };
 pub use row::IssueRow;
 pub use tip_debt::{Owed, TipDebt};

@@ -2,6 +2,7 @@
 
 mod cache;
 mod look;
+mod projection;
 mod repository;
 mod wait;
 mod warm;
@@ -9,6 +10,7 @@ mod worktree;
 
 pub use cache::{CacheLock, CacheUse};
 pub use look::{LockState, landing_lock, lane_lock};
+pub use projection::ProjectionLock;
 pub use repository::{LandingLock, LandingWaiter, WorktreesLock};
 pub use wait::LockWait;
 pub use warm::{WarmBuild, WarmUse};

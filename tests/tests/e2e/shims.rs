@@ -70,6 +70,24 @@ fn a_batch_runs_by_the_path_that_the_seeds_name() {
 }
 
 #[test]
+fn the_tests_that_the_seeds_name_pass() {
+    let Some(python) = python() else {
+        return skipped("the Python shims", "`python3` is not on PATH");
+    };
+    let scratch = Scratch::new(0);
+    for name in ["retry_policy", "escalation"] {
+        let path = format!("tools/ci/test_harness_{name}.py");
+        shim(&scratch, &python, &path).end().exits(0).says("OK");
+    }
+    let help = shim(&scratch, &python, SHIMS[0].0).arg("--help").end();
+    assert!(
+        help.exits(0)
+            .stdout
+            .starts_with("usage: multithread_loop.py")
+    );
+}
+
+#[test]
 fn the_checks_run_by_the_paths_that_the_seeds_name() {
     let Some(python) = python() else {
         return skipped("the Python shims", "`python3` is not on PATH");

@@ -37,7 +37,8 @@ impl CheckArgs {
                 refuse(row, &mut errors);
                 warn(row, self.note_warn_threshold, &seen, &mut warnings);
             }
-            report(view.rows().count(), errors, warnings)
+            let count = view.rows().count();
+            report(count, self.note_warn_threshold, errors, warnings)
         })?)
     }
 }
@@ -90,6 +91,8 @@ struct Summary {
     issue_count: usize,
     error_count: usize,
     warning_count: usize,
+    /// Notes longer than this many characters are warned of.
+    note_warn_threshold: usize,
 }
 
 impl Finding {
@@ -208,7 +211,12 @@ fn warn(row: &IssueRow, threshold: usize, seen: &Observation<'_>, found: &mut Ve
     }
 }
 
-fn report(issues: usize, errors: Vec<Finding>, warnings: Vec<Finding>) -> Answer {
+fn report(
+    issues: usize,
+    note_warn_threshold: usize,
+    errors: Vec<Finding>,
+    warnings: Vec<Finding>,
+) -> Answer {
     let classes = |findings: &[Finding]| -> BTreeSet<FailureClass> {
         findings.iter().map(|finding| finding.class).collect()
     };
@@ -242,6 +250,7 @@ fn report(issues: usize, errors: Vec<Finding>, warnings: Vec<Finding>) -> Answer
             issue_count: issues,
             error_count: errors.len(),
             warning_count: warnings.len(),
+            note_warn_threshold,
         },
         errors,
         warnings,

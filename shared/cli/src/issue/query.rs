@@ -197,6 +197,8 @@ struct BlockedItem<'a> {
 struct Blocker<'a> {
     #[serde(flatten)]
     edge: EdgeItem<'a>,
+    /// Who added it; empty where that is not known.
+    created_by: String,
     /// The target's status; null if it does not exist.
     blocker_status: Option<String>,
     /// Whether the target does not exist.
@@ -246,8 +248,13 @@ fn blocked_item<'a>(
                     &row.issue.id,
                     &dependency.depends_on,
                     dependency.kind.as_str(),
-                    edge.get("created_by").and_then(Value::as_str),
+                    None,
                 ),
+                created_by: edge
+                    .get("created_by")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned(),
                 blocker_status: target.map(|issue| issue.status.as_str().to_owned()),
                 blocker_missing: target.is_none(),
             })

@@ -45,7 +45,7 @@ impl Context {
         asked_by: &str,
     ) -> Result<Value, Value> {
         let arguments = ToolArguments::of(tool.name, arguments);
-        let perform = || self.perform(tool, arguments, asked_by);
+        let perform = || self.perform(tool, self.spelled(tool, arguments)?, asked_by);
         let finished = match tool.place.of(self) {
             Some((key, path)) => Finished::on(tool.action, key, Ok(path), |_| perform()),
             None => Finished::new(tool.action, perform()),
@@ -55,6 +55,16 @@ impl Context {
             _ => finished,
         };
         finished.into_outcome()
+    }
+
+    /// Returns arguments as the tool's schema spells them. Evidence has a
+    /// spelling of its own, and its payloads stay as they are.
+    fn spelled(&self, tool: &Tool, arguments: ToolArguments) -> Result<ToolArguments, CliError> {
+        match tool.place {
+            ToolFile::None => Ok(arguments),
+            ToolFile::Issues => arguments.in_camel_case()?.without_issues_path(&self.issues),
+            ToolFile::Session | ToolFile::Trajectory => arguments.in_camel_case(),
+        }
     }
 
     fn perform(

@@ -82,6 +82,7 @@ fn an_issue_goes_from_filed_to_closed() {
         blocked["items"][0]["blockedBy"],
         json!([{"id": "a-1", "kind": "dependency", "status": "open"}])
     );
+    assert_eq!(blocked["items"][0]["blockers"][0]["createdBy"], "");
 
     next_is_claimed(&scratch);
     let closed = scratch.json(&[
@@ -239,6 +240,7 @@ fn a_check_warns_of_what_is_odd_and_passes() {
     ));
     let check = scratch.json(&["issue", "check", "--note-warn-threshold", "10"]);
     assert_eq!(check["result"], "accepted");
+    assert_eq!(check["summary"]["noteWarnThreshold"], 10);
     assert_eq!(
         (&check["checkCount"], &check["errorCount"]),
         (&json!(3), &json!(0))

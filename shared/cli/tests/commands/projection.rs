@@ -50,7 +50,8 @@ fn a_session_is_written_over_and_bootstraps_the_same_twice() {
     assert!(snapshot.starts_with("iss1_"));
     let attach = scratch.json(&["harness-session", "bootstrap"]);
     assert_eq!(attach["mode"], "attach");
-    assert_eq!(attach["featureCount"], 0);
+    assert_eq!(attach["featureCount"], Value::Null);
+    assert_eq!(attach["featureClosureComplete"], Value::Null);
 
     let second = scratch.json(&[
         "harness-session",
@@ -233,4 +234,45 @@ fn a_linked_worktree_has_its_own_session_and_the_issues_of_the_main_one() {
     let query = in_lane(&["harness-trajectory", "query"]);
     assert_eq!(query["path"], at("main/.premath/harness_trajectory.jsonl"));
     assert_eq!(git("lane", &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn features_that_are_written_at_once_are_all_kept() {
+    const WRITERS: usize = 4;
+    const FEATURES: usize = 12;
+    let scratch = Scratch::with("");
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let scratch = &scratch;
+            scope.spawn(move || {
+                for number in 0..FEATURES {
+                    let id = format!("f-{writer}-{number:02}");
+                    scratch.json(&["harness-feature", "write", "--feature-id", &id]);
+                }
+            });
+        }
+    });
+    let ledger = scratch.json(&["harness-feature", "read"])["ledger"].clone();
+    let features = ledger["features"].as_array().unwrap();
+    assert_eq!(features.len(), WRITERS * FEATURES);
+}
+
+#[test]
+fn a_session_does_not_keep_the_digest_of_another_issue_store() {
+    let scratch = Scratch::with(&row("a", &[]));
+    let write = |issues: &str| {
+        let answer = scratch.run(&["harness-session", "write", "--issues", issues, "--json"]);
+        assert_eq!(answer.code, 0, "{}", answer.stderr);
+        answer.json()["session"].clone()
+    };
+    let session = write(scratch.issues().to_str().unwrap());
+    assert!(session["issuesSnapshotRef"].is_string());
+    let session = write("missing.jsonl");
+    assert_eq!(session.get("issuesSnapshotRef"), None);
+    assert!(
+        session["issuesPath"]
+            .as_str()
+            .unwrap()
+            .ends_with("/missing.jsonl")
+    );
 }

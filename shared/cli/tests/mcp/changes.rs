@@ -148,6 +148,32 @@ fn a_leased_issue_is_changed_only_with_its_whole_lease() {
 }
 
 #[test]
+fn arguments_are_read_as_the_seeds_spell_them() {
+    let project = Project::claiming(&["all"]);
+    let mut client = project.serve(&[]);
+    let full = client.accepted("dep_diagnostics", json!({"graph_scope": "full"}));
+    assert_eq!(full["graphScope"], "full");
+    let claim = json!({"id": "a", "assignee": "w", "lease_ttl_seconds": 60});
+    let claimed = client.accepted("issue_claim", claim);
+    let store = claimed["issuesPath"].clone();
+    let ready = client.accepted("issue_ready", json!({"issuesPath": store}));
+    assert_eq!(ready["count"], 1);
+    let leases = client.accepted("issue_lease_projection", json!({}));
+    assert_eq!(
+        (&leases["count"], &leases["items"]),
+        (&json!(0), &json!([]))
+    );
+    assert_eq!(leases["projection"], leases["leaseProjection"]);
+    let elsewhere = client.call("issue_ready", json!({"issuesPath": "/elsewhere"}));
+    assert!(
+        elsewhere.0["error"]
+            .as_str()
+            .unwrap()
+            .contains("/elsewhere")
+    );
+}
+
+#[test]
 fn leases_go_by_the_rules_of_issue_memory() {
     let project = Project::claiming(&["all"]);
     let mut client = project.serve(&[]);

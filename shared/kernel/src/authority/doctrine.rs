@@ -355,8 +355,14 @@ mod tests {
                 &|t| {
                     let lost = at("op/mcp.issue_lease_projection");
                     t[lost].tool = None;
+                    t[lost].action = None;
                 },
-                &["unreachable", "named_missing", "tool_unknown"],
+                &[
+                    "unreachable",
+                    "named_missing",
+                    "tool_unknown",
+                    "action_unbound",
+                ],
             ),
             (
                 &|t| t.retain(|op| op.id != "op/mcp.issue_ready"),

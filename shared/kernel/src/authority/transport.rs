@@ -34,6 +34,8 @@ pub enum TransportAction {
     IssueLeaseRenew,
     /// Releases a lease.
     IssueLeaseRelease,
+    /// Reports the leases, and an issue where one is named.
+    IssueLeaseState,
 }
 
 impl TransportAction {
@@ -43,6 +45,7 @@ impl TransportAction {
         Self::IssueClaimNext,
         Self::IssueLeaseRenew,
         Self::IssueLeaseRelease,
+        Self::IssueLeaseState,
     ];
 
     /// Returns the action's name.
@@ -52,6 +55,7 @@ impl TransportAction {
             Self::IssueClaimNext => "issue.claim_next",
             Self::IssueLeaseRenew => "issue.lease_renew",
             Self::IssueLeaseRelease => "issue.lease_release",
+            Self::IssueLeaseState => "issue.lease.state",
         }
     }
 
@@ -62,6 +66,7 @@ impl TransportAction {
             Self::IssueClaimNext => "transport.action.issue_claim_next",
             Self::IssueLeaseRenew => "transport.action.issue_lease_renew",
             Self::IssueLeaseRelease => "transport.action.issue_lease_release",
+            Self::IssueLeaseState => "transport.action.issue_lease_state",
         }
     }
 
@@ -109,8 +114,8 @@ impl Transported {
 /// No action bears this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown action `{0}`; expected issue.claim, issue.claim_next, issue.lease_renew or \
-    issue.lease_release"
+    "unknown action `{0}`; expected issue.claim, issue.claim_next, issue.lease_renew, \
+    issue.lease_release or issue.lease.state"
 )]
 pub struct UnknownTransportAction(pub String);
 
@@ -196,7 +201,8 @@ mod tests {
                 "op/mcp.issue_claim",
                 "op/transport.issue_claim_next",
                 "op/mcp.issue_lease_renew",
-                "op/mcp.issue_lease_release"
+                "op/mcp.issue_lease_release",
+                "op/mcp.issue_lease_projection"
             ]
         );
         assert!("issue.close".parse::<TransportAction>().is_err());

@@ -63,10 +63,10 @@ pub struct Bootstrap {
     pub updated_at: Stamp,
     /// The feature to work on; null where there is none, or no ledger.
     pub next_feature_id: Option<String>,
-    /// Whether every feature is completed and verified; false without a ledger.
-    pub feature_closure_complete: bool,
-    /// How many features there are.
-    pub feature_count: usize,
+    /// Whether every feature is completed and verified; null without a ledger.
+    pub feature_closure_complete: Option<bool>,
+    /// How many features there are; null without a ledger.
+    pub feature_count: Option<usize>,
 }
 
 /// Returns how to start from a session and, where there is one, a ledger.
@@ -91,8 +91,8 @@ pub fn bootstrap(session: &Session, ledger: Option<&FeatureLedger>) -> Bootstrap
         started_at: session.started_at.clone(),
         updated_at: session.updated_at.clone(),
         next_feature_id: ledger.and_then(|l| l.next_feature()).map(str::to_owned),
-        feature_closure_complete: ledger.is_some_and(FeatureLedger::closure_complete),
-        feature_count: ledger.map_or(0, |l| l.features.len()),
+        feature_closure_complete: ledger.map(FeatureLedger::closure_complete),
+        feature_count: ledger.map(|l| l.features.len()),
     }
 }
 
@@ -122,7 +122,8 @@ mod tests {
             assert_eq!(alone["bootstrapKind"], BOOTSTRAP_KIND);
             assert_eq!(alone["resumeIssueId"], "bd-1");
             assert_eq!(alone.get("nextFeatureId"), Some(&Value::Null));
-            assert_eq!(alone["featureClosureComplete"], false);
+            assert_eq!(alone["featureClosureComplete"], Value::Null);
+            assert_eq!(alone["featureCount"], Value::Null);
 
             let feature = FeatureWrite {
                 status: Some(FeatureStatus::Pending),

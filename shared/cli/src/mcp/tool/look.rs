@@ -38,6 +38,12 @@ pub(super) fn blocked(context: &Context, arguments: ToolArguments) -> Result<Ans
 pub(super) struct LeasesAnswer {
     /// The leases that need attention now.
     lease_projection: LeaseProjection,
+    /// The same as `leaseProjection`.
+    projection: LeaseProjection,
+    /// How many issues have a lease that needs attention.
+    count: usize,
+    /// Those issues, stale leases first, each by id.
+    items: Vec<String>,
 }
 
 pub(super) fn leases(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
@@ -46,7 +52,16 @@ pub(super) fn leases(context: &Context, arguments: ToolArguments) -> Result<Answ
     let lease_projection = context
         .memory()?
         .view(|view| LeaseProjection::of(view.rows().map(|row| &row.issue), &seen))?;
-    Ok(Answer::new(LeasesAnswer { lease_projection }, ""))
+    let stale = lease_projection.stale_issue_ids.iter();
+    let all = stale.chain(&lease_projection.contended_issue_ids);
+    let items: Vec<String> = all.map(ToString::to_string).collect();
+    let answer = LeasesAnswer {
+        projection: lease_projection.clone(),
+        lease_projection,
+        count: items.len(),
+        items,
+    };
+    Ok(Answer::new(answer, ""))
 }
 
 /// The input of the graph diagnosis.

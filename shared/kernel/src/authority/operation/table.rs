@@ -61,7 +61,7 @@ operations! {
         "op/transport.issue_claim_next" "issue claim-next" -                        "issue.claim_next"    writes IssueClaim;
         "op/mcp.issue_lease_renew"      "issue renew"      "issue_lease_renew"      "issue.lease_renew"   writes IssueLeaseRenew;
         "op/mcp.issue_lease_release"    "issue release"    "issue_lease_release"    "issue.lease_release" writes IssueLeaseRelease;
-        "op/mcp.issue_lease_projection" -                  "issue_lease_projection" -                     reads;
+        "op/mcp.issue_lease_projection" -                  "issue_lease_projection" "issue.lease.state"   reads;
         "op/mcp.issue_discover"         "issue discover"   "issue_discover"         -                     writes IssueDiscover;
     }
     IssueGraph {

@@ -46,6 +46,11 @@ pub enum DispatchRequest {
         /// payload says it).
         retry_at: Option<Timestamp>,
     },
+    /// Reports the leases.
+    State {
+        /// The issue that is asked for, if any.
+        issue_id: Option<IssueId>,
+    },
 }
 
 /// A payload that was read.
@@ -143,6 +148,9 @@ impl Payload {
                 },
                 retry_at: None,
             },
+            TransportAction::IssueLeaseState => DispatchRequest::State {
+                issue_id: fields.text("id")?.map(IssueId::from),
+            },
         };
         Ok(Self {
             request,
@@ -217,7 +225,9 @@ mod tests {
     #[test]
     #[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
     fn each_fault_of_a_payload_has_its_class() {
-        use TransportAction::{IssueClaim, IssueClaimNext, IssueLeaseRelease, IssueLeaseRenew};
+        use TransportAction::{
+            IssueClaim, IssueClaimNext, IssueLeaseRelease, IssueLeaseRenew, IssueLeaseState,
+        };
         let table = [
             (IssueClaim, json!([]), Some("lease_invalid_payload")),
             (
@@ -277,6 +287,12 @@ mod tests {
                 Some("lease_invalid_payload"),
             ),
             (IssueLeaseRelease, json!({"id": "a"}), None),
+            (IssueLeaseState, json!({}), None),
+            (
+                IssueLeaseState,
+                json!({"id": 1}),
+                Some("lease_invalid_payload"),
+            ),
         ];
         for (action, payload, expected) in table {
             assert_eq!(
@@ -312,7 +328,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_value_is_a_request_or_refused(
-            text in "[a-z0-9{}\\[\\]:,\" ]{0,40}", which in 0..4_usize,
+            text in "[a-z0-9{}\\[\\]:,\" ]{0,40}", which in 0..TransportAction::ALL.len(),
         ) {
             if let Ok(value) = serde_json::from_str::<Value>(&text) {
                 let _ = Payload::read(TransportAction::ALL[which], value);

@@ -167,7 +167,7 @@ fn free_to_claim(
                 && time::parse(retry_at).is_some_and(|at| at > seen.moment.wall)
             {
                 return refuse(
-                    FailureClass::LeaseContentionActive,
+                    FailureClass::IssueNotReady,
                     format!("issue {id} is waiting for its retry at {retry_at}"),
                 );
             }
@@ -203,7 +203,7 @@ pub fn claim(
     let taken_over = free_to_claim(issue, request, seen)?;
     if taken_over.is_none() && (held_by.is_some() || issue.status != Status::Open) {
         return refuse(
-            FailureClass::LeaseContentionActive,
+            FailureClass::IssueNotReady,
             not_ready(issue, held_by.unwrap_or_default()),
         );
     }

@@ -199,10 +199,7 @@ fn release_restores_the_assignee_and_keeps_the_generation() {
         &wish,
         &seen(at("2026-01-01T00:09:59Z", 0), &alive),
     );
-    assert_eq!(
-        early.unwrap_err().class,
-        FailureClass::LeaseContentionActive
-    );
+    assert_eq!(early.unwrap_err().class, FailureClass::IssueNotReady);
     let (_, second) = claim(
         &back,
         None,
@@ -301,7 +298,7 @@ fn every_refusal_has_its_class() {
         ),
     ] {
         let refusal = claim(&issue(row), Some(held_by), &request("w"), &observed).unwrap_err();
-        assert_eq!(refusal.class, FailureClass::LeaseContentionActive);
+        assert_eq!(refusal.class, FailureClass::IssueNotReady);
         assert_eq!(refusal.detail, message);
     }
 }

@@ -422,7 +422,30 @@ mod tests {
         );
         assert_eq!(policy.rules()[2].failure_classes.len(), 11);
         for class in policy.rules().iter().flat_map(|r| &r.failure_classes) {
-            assert!(class.parse::<FailureClass>().is_ok(), "{class}");
+            let is_known = class.parse::<FailureClass>().is_ok();
+            assert!(is_known || is_of_a_wrapper(class), "{class}");
+        }
+    }
+
+    /// Returns whether wrappers of pipelines report a class, which the harness
+    /// itself never does.
+    fn is_of_a_wrapper(class: &str) -> bool {
+        ["pipeline_", "proposal_", "required_"]
+            .iter()
+            .any(|start| class.starts_with(start))
+            || class == "instruction_runtime_invalid"
+    }
+
+    #[test]
+    fn the_classes_of_wrappers_have_rules() {
+        let policy = RetryPolicy::embedded().unwrap();
+        for (class, rule) in [
+            ("pipeline_missing_witness", "operational_retry"),
+            ("required_witness_runtime_invalid", "operational_retry"),
+            ("instruction_runtime_invalid", "operational_retry"),
+            ("proposal_discharge_failed", "semantic_no_retry"),
+        ] {
+            assert_eq!(policy.rule_of(class).unwrap().rule_id, rule, "{class}");
         }
     }
 
