@@ -6,10 +6,13 @@ use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, pidfd_open, pidfd_send_signal, prlimit,
     set_child_subreaper, test_kill_process,
 };
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
+
+/// The most bytes of a process's `stat`: 52 numbers and a name of at most 64.
+const STAT_MAX: usize = 2048;
 
 /// A process as it was when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +51,7 @@ pub enum Presence {
 impl Process {
     /// Returns the process that has a number now.
     pub fn at(pid: Pid) -> Option<Self> {
-        parse(pid, &fs::read(entry(pid, "stat")).ok()?)
+        parse(pid, stat(pid, &mut [0; STAT_MAX]).ok()?)
     }
 
     /// Returns the number by which `/proc` shows what it holds: its own, or that
@@ -76,8 +79,8 @@ impl Process {
 
 /// Returns whether a process number is in use.
 pub fn presence(pid: Pid) -> Presence {
-    match fs::read(entry(pid, "stat")) {
-        Ok(stat) => match parse(pid, &stat) {
+    match stat(pid, &mut [0; STAT_MAX]) {
+        Ok(stat) => match parse(pid, stat) {
             Some(process) if process.zombie => Presence::Gone,
             Some(process) => Presence::Running(process),
             None => Presence::Unknown,
@@ -187,6 +190,13 @@ impl Handle {
             }
         }
     }
+}
+
+/// Reads the `stat` of a process at once: it is read for every process of the
+/// machine, again and again.
+fn stat(pid: Pid, buffer: &mut [u8; STAT_MAX]) -> io::Result<&[u8]> {
+    let read = File::open(entry(pid, "stat"))?.read(buffer)?;
+    Ok(&buffer[..read])
 }
 
 fn entry(pid: Pid, file: &str) -> String {

@@ -104,7 +104,9 @@ impl CommandUsage {
         };
         Self {
             ceilings,
-            look: now,
+            // A command that has just been started uses nothing yet, and many end
+            // before the first check.
+            look: now + LOOK,
             look_closely: now,
             look_at_disk: now,
             measure_by: now + MEASURE,
