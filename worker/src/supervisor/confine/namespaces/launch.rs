@@ -2,6 +2,7 @@
 
 use super::record::{OrderEnd, Record};
 use super::{INIT, MISSED, identity};
+use premath_platform::process::Handle;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use std::io;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -9,8 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often it looks whether the init is ready, which takes some milliseconds.
-const STARTING: Duration = Duration::from_micros(500);
+/// How often it looks whether the init is ready. Nothing but an early signal
+/// waits for it.
+const STARTING: Duration = Duration::from_millis(5);
 
 /// Runs this process as the launcher of one command.
 pub(super) fn main() -> ExitCode {
@@ -47,7 +49,7 @@ fn launch(record: &Record, is_offline: bool) -> io::Result<()> {
         .arg(INIT)
         .stdin(Stdio::from(record.share()?))
         .spawn()?;
-    pass_early_signal_on(record, &heard, &mut init)?;
+    pass_early_signal_on(record, &heard, &init)?;
     let status = init.wait()?;
     if record.outcome().is_none() && status.success() {
         return Err(io::Error::other(
@@ -60,12 +62,12 @@ fn launch(record: &Record, is_offline: bool) -> io::Result<()> {
 /// Waits until the init receives signals by itself. One that came before is
 /// passed on: the first process of a namespace is not ended by it, and missed
 /// it.
-fn pass_early_signal_on(record: &Record, heard: &AtomicBool, init: &mut Child) -> io::Result<()> {
+fn pass_early_signal_on(record: &Record, heard: &AtomicBool, init: &Child) -> io::Result<()> {
+    let handle = Handle::open(Pid::from_child(init))?;
     while !record.is_ready() {
-        if init.try_wait()?.is_some() {
+        if handle.has_ended_within(STARTING) {
             return Ok(());
         }
-        std::thread::sleep(STARTING);
     }
     if heard.load(Ordering::Relaxed) {
         let _ = kill_process(Pid::from_child(init), MISSED);
