@@ -15,7 +15,7 @@ use super::Lane;
 use super::command::{Occasion, Phase};
 use crate::proxy::Proxy;
 use crate::sandbox::{AgentState, HostAccess, PrivateHome, Search, connect, set, set_home};
-use crate::settings::Settings;
+use crate::settings::{Settings, path_of};
 use crate::supervisor::confine::landlock::Lists;
 use crate::supervisor::confine::namespaces::CommandBounds;
 use crate::supervisor::confine::scratch::{self, Scratch};
@@ -217,8 +217,8 @@ impl Lane {
         let mut agent = AgentState::default();
         if phase == Phase::Work {
             let known = occasion.task.and_then(|task| task.agent);
-            let search = Search::of(&self.batch.settings);
-            agent = AgentState::of(known, command, search.home, search.variable);
+            let users = self.batch.settings.sandbox.home.as_deref();
+            agent = AgentState::of(known, command, users, path_of);
             agent
                 .copy_into(&home.home())
                 .map_err(ConfineError::Scratch)?;
