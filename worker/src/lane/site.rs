@@ -6,6 +6,7 @@ use super::command::Phase;
 use super::warm::WarmSite;
 use super::{BootError, Lane};
 use crate::sandbox::{ProvideError, provide};
+use crate::supervisor::confine::scratch;
 use premath_memory::roots::LaneState;
 use premath_memory::{StoreError, artifact};
 use premath_worktree::checkout::Checkout;
@@ -91,6 +92,12 @@ impl Site {
     }
 }
 
+/// Makes the place of a git folder anew; returns the folder to make in it.
+fn renewed(place: &Path) -> PathBuf {
+    // Where it fails, so does making the folder, which says why.
+    scratch::renew(place).unwrap_or_else(|_| place.to_path_buf())
+}
+
 impl Lane {
     /// Returns whether commands see the repository's own git folder: in its
     /// main checkout, which no other folder can be put in the place of.
@@ -105,9 +112,8 @@ impl Lane {
             return Ok(());
         }
         let mounted = self.confinement.mounts();
-        let made = self
-            .tree
-            .private_git(&self.site.state.step_git, base, mounted)?;
+        let folder = renewed(&self.site.state.step_git);
+        let made = self.tree.private_git(&folder, base, mounted)?;
         self.site.git = Some(made);
         Ok(())
     }
@@ -131,9 +137,8 @@ impl Lane {
             branch: None,
         };
         let mounted = self.confinement.mounts();
-        let git = checkout
-            .tree()
-            .private_git(&self.site.state.verification_git, &base, mounted)?;
+        let folder = renewed(&self.site.state.verification_git);
+        let git = checkout.tree().private_git(&folder, &base, mounted)?;
         let state = checkout.tree().clean_state()?;
         self.site.verification_git = Some(git);
         Ok(state)

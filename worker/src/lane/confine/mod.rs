@@ -14,7 +14,7 @@ use view::CommandPlace;
 use super::Lane;
 use super::command::{Occasion, Phase};
 use crate::proxy::Proxy;
-use crate::sandbox::{AgentState, HostAccess, PrivateHome, Search, connect, set, set_home};
+use crate::sandbox::{AgentState, HostAccess, PrivateHome, Search, Stack, connect, set, set_home};
 use crate::settings::{Settings, path_of};
 use crate::supervisor::confine::landlock::Lists;
 use crate::supervisor::confine::namespaces::CommandBounds;
@@ -28,7 +28,6 @@ use premath_kernel::policy::sandbox::{
 use premath_memory::projection;
 use premath_worktree::tree::Tree;
 use std::collections::BTreeSet;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// Devices that programs write to as a matter of course, and the memory that
@@ -83,6 +82,8 @@ pub(super) struct Confined {
 #[derive(Debug)]
 struct Changes {
     folder: PathBuf,
+    /// The folder in it with the parts of the layer.
+    layer: PathBuf,
     /// Whether the caller of the command takes them.
     is_kept: bool,
 }
@@ -90,14 +91,15 @@ struct Changes {
 impl Changes {
     /// Makes the empty folders of a layer, in the place of what was there.
     fn make(folder: &Path, is_kept: bool) -> std::io::Result<Self> {
-        scratch::remove(folder)?;
+        let apart = scratch::renew(folder)?;
         let changes = Self {
             folder: folder.to_path_buf(),
+            // The caller finds them in the folder itself.
+            layer: if is_kept { folder.to_path_buf() } else { apart },
             is_kept,
         };
-        std::fs::DirBuilder::new().mode(0o700).create(folder)?;
         for part in ["upper", "work"] {
-            std::fs::create_dir(folder.join(part))?;
+            std::fs::create_dir_all(changes.layer.join(part))?;
         }
         Ok(changes)
     }
@@ -223,18 +225,19 @@ impl Lane {
                 .copy_into(&home.home())
                 .map_err(ConfineError::Scratch)?;
         }
-        spec.scratch = Some(scratch.path().to_path_buf());
+        spec.scratch = Some(scratch.whole().to_path_buf());
         let mut place = CommandPlace::default();
         if confinement.mounts() {
             place.seeds = self.seeds_of(phase);
         }
-        spec.ceilings = self.ceilings(phase, &home, place.seeds.len());
-        let stack = self.stack_of(phase);
-        let changes = stack
-            .as_ref()
-            .map(|stack| Changes::make(&stack.changes, phase == Phase::Warm))
-            .transpose()
-            .map_err(ConfineError::Scratch)?;
+        let mut stack = self.stack_of(phase);
+        let mut changes = None;
+        if let Some(stack) = &mut stack {
+            let made = Changes::make(&stack.changes, phase == Phase::Warm);
+            let made = changes.insert(made.map_err(ConfineError::Scratch)?);
+            stack.changes.clone_from(&made.layer);
+        }
+        spec.ceilings = self.ceilings(phase, &home, place.seeds.len(), stack.as_ref());
         let mut proxy = None;
         if confinement.mounts() {
             let network_phase = phase.network();
@@ -304,14 +307,19 @@ impl Lane {
     }
 
     /// Returns what all processes of a command together may use.
-    fn ceilings(&self, phase: Phase, home: &PrivateHome, seeds: usize) -> Ceilings {
+    fn ceilings(
+        &self,
+        phase: Phase,
+        home: &PrivateHome,
+        seeds: usize,
+        stack: Option<&Stack>,
+    ) -> Ceilings {
         let resources = &self.batch.settings.resources;
         let mut ceilings = Ceilings::default();
         ceilings.memory = resources.memory;
         ceilings.processes = resources.processes;
         ceilings.disk = resources.disk;
         // Of a stack the changes are measured, and not what the kernel works in.
-        let stack = self.stack_of(phase);
         let changes = stack.map(|stack| stack.changes.join("upper"));
         let mut folders = vec![changes.unwrap_or_else(|| self.folder_of(phase).to_path_buf())];
         folders.extend(self.git_of(phase).map(|git| git.folder.clone()));

@@ -1,6 +1,7 @@
 //! A temporary folder of a step's own, and its removal whatever is in it.
 
 use premath_worktree::removal::remove_entry;
+use rustix::fs::{CWD, IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, openat};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::AsFd;
@@ -8,7 +9,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts the folders of this process.
+/// Counts the folders of this process; no name is used twice.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// How many names are tried; a process that takes them all is in a loop.
@@ -17,7 +18,10 @@ const TRIES: usize = 1_000;
 /// A folder in the system's temporary one that no other user may read; it is
 /// removed with this value.
 #[derive(Debug)]
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct Scratch {
+    whole: PathBuf,
+    path: PathBuf,
+}
 
 impl Scratch {
     /// Makes a fresh folder. Its name is short, for a socket's path may not be
@@ -32,8 +36,8 @@ impl Scratch {
         for _ in 0..TRIES {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = above.join(format!("premath-{process}-{number}"));
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self(path)),
+            match create(&path) {
+                Ok(()) => return Self::within(path),
                 // Left by a killed process, or not ours.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -42,18 +46,70 @@ impl Scratch {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
+    fn within(whole: PathBuf) -> io::Result<Self> {
+        let mut scratch = Self {
+            path: spread(&whole),
+            whole,
+        };
+        if create(&scratch.path).is_err() {
+            scratch.path.clone_from(&scratch.whole);
+        }
+        Ok(scratch)
+    }
+
     /// Returns the folder.
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// Returns the folder that is removed.
+    pub(crate) fn whole(&self) -> &Path {
+        &self.whole
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if let Err(error) = remove(&self.0) {
-            tracing::warn!(folder = %self.0.display(), %error, "cannot remove a temporary folder");
+        if let Err(error) = remove(&self.whole) {
+            let folder = self.whole.display();
+            tracing::warn!(%folder, %error, "cannot remove a temporary folder");
         }
     }
+}
+
+/// Makes a folder anew, without what was in it, and returns where in it to make
+/// the folder that is needed.
+///
+/// ext4 does not use the inode of a file again for minutes, and looks at every one
+/// that was deleted of late before it makes a file in the same group of inodes:
+/// where each command has some hundred files made and deleted, that takes most of
+/// the time of a short step. Folders in the folder that this makes are in groups
+/// of their own.
+///
+/// # Errors
+///
+/// What the system says.
+pub(crate) fn renew(folder: &Path) -> io::Result<PathBuf> {
+    remove(folder)?;
+    create(folder)?;
+    Ok(spread(folder))
+}
+
+/// Has the file system spread the folders of a folder (`chattr +T`), where it
+/// can, and names a new one: the name determines where it is.
+fn spread(folder: &Path) -> PathBuf {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if let Ok(opened) = openat(CWD, folder, flags, Mode::empty())
+        && let Ok(set) = ioctl_getflags(&opened)
+    {
+        // Other file systems have no such flag, and do not need it.
+        let _ = ioctl_setflags(&opened, set | IFlags::TOPDIR);
+    }
+    folder.join(NEXT.fetch_add(1, Ordering::Relaxed).to_string())
+}
+
+fn create(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(folder)
 }
 
 /// Removes a folder with all that is in it, also in folders that were made
@@ -99,6 +155,18 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_that_is_made_anew_is_empty_and_names_another_one_each_time() {
+        let scratch = Scratch::make().unwrap();
+        let folder = scratch.path().join("folder");
+        let first = renew(&folder).unwrap();
+        fs::create_dir(&first).unwrap();
+        let second = renew(&folder).unwrap();
+        assert_ne!(first, second);
+        assert_eq!(second.parent(), Some(&*folder));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    }
+
+    #[test]
     fn a_folder_is_fresh_private_and_gone_with_its_value() {
         let [one, two] = [(); 2].map(|()| Scratch::make().unwrap());
         assert_ne!(one.path(), two.path());
@@ -111,10 +179,11 @@ mod tests {
         fs::write(&outside, "x").unwrap();
         std::os::unix::fs::symlink(two.path(), one.path().join("link")).unwrap();
         fs::set_permissions(&shut, Permissions::from_mode(0o500)).unwrap();
-        let path = one.path().to_path_buf();
+        let whole = one.whole().to_path_buf();
+        assert!(one.path().starts_with(&whole));
         drop(one);
-        assert!(!path.exists());
+        assert!(!whole.exists());
         assert!(outside.exists());
-        assert!(remove(&path).is_ok());
+        assert!(remove(&whole).is_ok());
     }
 }
