@@ -236,6 +236,7 @@ classes! {
     WorktreeBusy = "worktree_busy", "HARNESS-RUNTIME 7", "Another harness process holds the worktree.";
     WorktreeInvalid = "worktree_invalid", "HARNESS-RUNTIME 7", "The worktree is missing or is not one of the repository's.";
     WorktreeRepository = "worktree_repository", "HARNESS-RUNTIME 3.2", "Git refused an operation in the worktree.";
+    WorktreeFilter = "worktree_filter", "HARNESS-RUNTIME 3.2", "A git filter that the operator configured refused a file, or could not be run.";
     LanePanicked = "lane_panicked", "HARNESS-RUNTIME 7", "A lane's thread panicked; its issue is released by the guard.";
     SupervisorLost = "supervisor_lost", "HARNESS-RUNTIME 3.2", "The lane's supervisor process ended while a command ran.";
     SandboxUnavailable = "sandbox_unavailable", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "The requested sandbox mode does not work here or could not be applied; nothing runs unconfined instead.";

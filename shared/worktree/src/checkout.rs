@@ -5,12 +5,13 @@
 //! before the next use, and nothing is ever read from it.
 
 use crate::tree::private::{alternates, lay_out, quoted, settings};
-use crate::tree::{Base, Ignored, Tree, TreeError, sweep_own};
+use crate::tree::{Base, Filters, Ignored, Tree, TreeError, sweep_own};
 use git2::Repository;
 use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What the `.git` file of a checkout says while no command runs in it: a git
 /// that is started there by hand finds no repository.
@@ -37,6 +38,7 @@ impl Checkout {
             operation: "prepare the checkout",
             worktree: folder.to_path_buf(),
             detail,
+            is_of_filter: false,
         };
         let of_git = |error: git2::Error| failed(error.message().to_owned());
         let of_io = |error: io::Error| failed(error.to_string());
@@ -75,6 +77,16 @@ impl Checkout {
             folder,
             at: RefCell::default(),
         })
+    }
+
+    /// Has its files go through the operator's filters, from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn use_filters(&mut self, filters: Arc<Filters>) -> Result<(), TreeError> {
+        self.tree.use_filters(filters);
+        self.tree.fill_filtered()
     }
 
     /// Returns the folder of its files.

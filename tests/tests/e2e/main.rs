@@ -14,6 +14,7 @@ mod commands;
 mod confinement;
 mod container;
 mod example;
+mod filters;
 mod flaky;
 mod gate;
 mod governance;

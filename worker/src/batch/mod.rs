@@ -5,6 +5,7 @@ mod admission;
 mod claim;
 mod error;
 mod failure;
+mod filters;
 mod holder;
 mod knowledge;
 mod landing_queue;
@@ -80,6 +81,7 @@ pub struct Batch {
     /// Whether landed work may not be pushed yet.
     owes_push: AtomicBool,
     kill_switch: KillSwitch,
+    filters: filters::SharedFilters,
 }
 
 impl Batch {

@@ -1,5 +1,6 @@
 //! The opening of a batch: a new one, or the interrupted one that is resumed.
 
+use super::filters::SharedFilters;
 use super::holder::{batch_holder, is_alive};
 use super::knowledge::Knowledge;
 use super::landing_queue::SharedQueue;
@@ -141,6 +142,7 @@ impl Batch {
             knowledge: Mutex::new(knowledge),
             owes_push: AtomicBool::new(start.resumed.is_some()),
             kill_switch,
+            filters: SharedFilters::default(),
         };
         batch.take_up(&start)?;
         Ok(batch)

@@ -6,6 +6,7 @@ pub(crate) mod branch;
 pub(crate) mod command;
 mod confine;
 pub(crate) mod files;
+mod filter;
 pub(crate) mod listener;
 mod projection;
 mod push;

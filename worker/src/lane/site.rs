@@ -11,9 +11,12 @@ use premath_memory::roots::LaneState;
 use premath_memory::{StoreError, artifact};
 use premath_worktree::checkout::Checkout;
 use premath_worktree::ownership::is_provisioned;
-use premath_worktree::tree::{Base, Ignored, Manifest, PrivateGit, Tree, TreeError, TreeState};
+use premath_worktree::tree::{
+    Base, Filters, Ignored, Manifest, PrivateGit, Tree, TreeError, TreeState,
+};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What belongs to a lane in one repository.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub(crate) struct Site {
     pub(crate) verification_git: Option<PrivateGit>,
     /// The commit that the operator's checkout was at when the lane booted.
     pub(crate) origin: String,
+    /// What the operator's filters do, where there are any.
+    filters: Option<Arc<Filters>>,
     /// How verifications see the checkout, where they begin with build state.
     pub(crate) warm: Option<WarmSite>,
 }
@@ -87,8 +92,27 @@ impl Site {
             git: None,
             verification_git: None,
             origin,
+            filters: None,
             warm: None,
         })
+    }
+
+    /// Has files of the checkout go through filters, from now on.
+    pub(crate) fn use_filters(&mut self, filters: Arc<Filters>) -> Result<(), TreeError> {
+        self.checkout.use_filters(filters.clone())?;
+        self.filters = Some(filters);
+        Ok(())
+    }
+
+    /// Makes the checkout, in the place of one that was deleted.
+    pub(crate) fn make_checkout(&mut self) -> Result<(), TreeError> {
+        let state = &self.state;
+        let mut made = Checkout::prepare(&self.repository, &state.checkout, &state.checkout_git)?;
+        if let Some(filters) = &self.filters {
+            made.use_filters(filters.clone())?;
+        }
+        self.checkout = made;
+        Ok(())
     }
 }
 
@@ -155,8 +179,7 @@ impl Lane {
         }
         artifact::remove(&state.checkout_setup)?;
         self.discard(&state.checkout)?;
-        let repository = &self.site.repository;
-        self.site.checkout = Checkout::prepare(repository, &state.checkout, &state.checkout_git)?;
+        self.site.make_checkout()?;
         artifact::overwrite(&state.checkout_untouched, b"")?;
         Ok(())
     }

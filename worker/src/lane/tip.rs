@@ -14,7 +14,6 @@ use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::roots::lane_name;
 use premath_memory::{Owed, StoreError, TipDebt, artifact, clock};
-use premath_worktree::checkout::Checkout;
 
 impl Lane {
     /// Names the debt of the branch that work of this lane gets to.
@@ -136,8 +135,7 @@ impl Lane {
         self.discard(&state.checkout)?;
         scratch::remove(&state.checkout_git).map_err(failed("remove", &state.checkout_git))?;
         artifact::remove(&state.checkout_setup)?;
-        let repository = &self.batch.settings.roots.repository;
-        self.site.checkout = Checkout::prepare(repository, &state.checkout, &state.checkout_git)?;
+        self.site.make_checkout()?;
         self.put_checkout_at(commit)?;
         self.on_boot(Phase::VerifySetup, |lane, occasion| {
             lane.set_up(Phase::VerifySetup, occasion, None)

@@ -7,7 +7,7 @@ use crate::settings::Resources;
 use crate::supervisor::CommandSpec;
 use crate::supervisor::confine::namespaces::{CommandBounds, Loopback, OWN, View, ViewEntry};
 use premath_kernel::policy::network::variables;
-use premath_worktree::tree::{OBJECTS, PrivateGit};
+use premath_worktree::tree::{LFS_OBJECTS, OBJECTS, PrivateGit};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
@@ -199,6 +199,9 @@ impl Scene<'_> {
             if store.join("info/alternates").exists() {
                 places.push(ViewEntry::empty(&at.join("info")));
             }
+        }
+        if let Some(lfs) = &git.lfs {
+            places.push(ViewEntry::read_only_at(lfs, Path::new(LFS_OBJECTS)));
         }
         Ok(places)
     }

@@ -150,6 +150,23 @@ impl Beneath {
         File::from(file).write_all(content)
     }
 
+    /// Makes a file that is not there yet, with the content of another one.
+    pub(super) fn create_from(
+        &self,
+        path: &Path,
+        content: &mut impl io::Read,
+        is_executable: bool,
+    ) -> io::Result<()> {
+        let Way::Open(folder, name) = self.walk(path, Walk::Look)? else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let mode = if is_executable { 0o777 } else { 0o666 };
+        let mode = Mode::from_raw_mode(mode);
+        let file = openat(&folder, name, flags | OFlags::CLOEXEC, mode)?;
+        io::copy(content, &mut File::from(file)).map(drop)
+    }
+
     /// Returns what a link says.
     pub(super) fn read_link(&self, path: &Path) -> io::Result<Vec<u8>> {
         match self.walk(path, Walk::Look)? {

@@ -223,11 +223,13 @@ impl Tree {
         let Some(path) = content.refused.first() else {
             return Ok(());
         };
+        let why = self.filter_refusal(path);
         let path = String::from_utf8_lossy(path);
-        Err(self.error(
-            "stage the changes",
-            format!("git cannot take {}", cut(&path)),
-        ))
+        let operation = "stage the changes";
+        Err(match why {
+            Some(why) => self.filter_error(operation, format!("{}: {why}", cut(&path))),
+            None => self.error(operation, format!("git cannot take {}", cut(&path))),
+        })
     }
 }
 

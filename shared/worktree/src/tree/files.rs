@@ -55,6 +55,7 @@ impl Tree {
         let folder = root.folder().map_err(|error| refused(b".", error))?;
         let mut descent = Descent::new(folder);
         let mut tracked = Tracked::default();
+        let mut filtered = Vec::new();
         let written = rustix::fs::stat(self.index_file()).ok();
         let written = written.map(|stat| FileStamp::of(&stat).modified);
         for mut entry in index.iter() {
@@ -77,6 +78,10 @@ impl Tree {
             }
             match found {
                 Ok(Some(stat)) if is_as_known(&entry, &stat, written) => {}
+                Ok(Some(stat)) if self.is_filtered(&entry.path) => {
+                    let path = entry.path.clone();
+                    filtered.push((IndexEntry { path, ..entry }, stat));
+                }
                 Ok(Some(stat)) => match self.same(&root, &entry, &stat) {
                     Some(same) => scan.same.push(same),
                     None => {
@@ -89,6 +94,7 @@ impl Tree {
             }
             tracked.files.push(std::mem::take(&mut entry.path));
         }
+        self.look_at_filtered(&root, &filtered, scan)?;
         // An index may be in another order, by its settings or by a step's hand.
         tracked.files.sort();
         let mut walk = Walk {
@@ -102,6 +108,26 @@ impl Tree {
             left: FILES_MAX,
         };
         walk.folder(Vec::new(), 0);
+        Ok(())
+    }
+
+    /// Compares the content of files that go through filters, all at once.
+    fn look_at_filtered(
+        &self,
+        root: &Beneath,
+        files: &[(IndexEntry, Stat)],
+        scan: &mut Scan,
+    ) -> Result<(), TreeError> {
+        let names: Vec<&[u8]> = files.iter().map(|(entry, _)| &entry.path[..]).collect();
+        self.clean(&names)?;
+        for (entry, stat) in files {
+            match self.same(root, entry, stat) {
+                Some(same) => scan.same.push(same),
+                None => {
+                    scan.paths.insert(entry.path.clone());
+                }
+            }
+        }
         Ok(())
     }
 
@@ -322,7 +348,7 @@ fn is_like_repository(names: &[(Vec<u8>, FileType)]) -> bool {
 
 /// Returns whether a file's times, number, size and kind are those that an
 /// index knows, and were so for certain when the index was written.
-fn is_as_known(entry: &IndexEntry, stat: &Stat, written: Option<(i64, u64)>) -> bool {
+pub(super) fn is_as_known(entry: &IndexEntry, stat: &Stat, written: Option<(i64, u64)>) -> bool {
     let is_link = entry.mode & KIND == LINK;
     let expected = if is_link {
         FileType::Symlink

@@ -14,6 +14,7 @@ mod entry_lookup;
 mod entry_name;
 mod exclusion;
 mod files;
+mod filter;
 mod hiding;
 mod home;
 mod layer;
@@ -37,6 +38,7 @@ mod salvage;
 mod scan;
 
 pub use commit::CommitText;
+pub use filter::{FilterDefinitions, FilterEnd, FilterError, FilterRun, FilterRunner, Filters};
 pub(crate) use home::HOME;
 pub use layer::{Layer, is_untouched};
 pub use manifest::Manifest;
@@ -44,7 +46,7 @@ pub use merge::Merged;
 pub(crate) use objects::sweep_own;
 pub use objects::sweep_shared;
 pub use own_files::OwnFiles;
-pub use private::{OBJECTS, PrivateGit};
+pub use private::{LFS_OBJECTS, OBJECTS, PrivateGit};
 pub use reset::Ignored;
 pub use salvage::Salvage;
 
@@ -56,6 +58,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
@@ -73,12 +76,17 @@ pub struct TreeError {
     pub worktree: PathBuf,
     /// The message of git.
     pub detail: String,
+    /// Whether a filter of the operator's refused a file.
+    pub is_of_filter: bool,
 }
 
 impl TreeError {
     /// Returns the failure class.
     pub const fn class(&self) -> FailureClass {
-        FailureClass::WorktreeRepository
+        match self.is_of_filter {
+            true => FailureClass::WorktreeFilter,
+            false => FailureClass::WorktreeRepository,
+        }
     }
 }
 
@@ -132,6 +140,12 @@ pub struct Tree {
     look: RefCell<Option<commit::Look>>,
     /// Files of the operator's, which are never part of the work.
     own: OwnFiles,
+    /// What the operator's filters do, where there are any.
+    filters: Option<Arc<Filters>>,
+    /// What came out of them in the latest look.
+    cleaned: RefCell<HashMap<Vec<u8>, scan::StoredContent>>,
+    /// What they refused in the latest look, and why.
+    unfiltered: RefCell<HashMap<Vec<u8>, String>>,
 }
 
 impl std::fmt::Debug for Tree {
@@ -171,6 +185,7 @@ impl Tree {
             operation: "open the repository",
             worktree: worktree.to_path_buf(),
             detail: error.message().to_owned(),
+            is_of_filter: false,
         };
         let repository = opened.map_err(failed)?;
         // A configured `core.worktree` would put the files elsewhere.
@@ -200,6 +215,9 @@ impl Tree {
             seen: RefCell::default(),
             look: RefCell::default(),
             own: OwnFiles::default(),
+            filters: None,
+            cleaned: RefCell::default(),
+            unfiltered: RefCell::default(),
         };
         tree.head()?;
         Ok(tree)
@@ -281,6 +299,14 @@ impl Tree {
             operation,
             worktree: self.worktree.clone(),
             detail: cut_at(&detail, DETAIL).into_owned(),
+            is_of_filter: false,
+        }
+    }
+
+    fn filter_error(&self, operation: &'static str, detail: String) -> TreeError {
+        TreeError {
+            is_of_filter: true,
+            ..self.error(operation, detail)
         }
     }
 

@@ -82,10 +82,10 @@ impl Tree {
     pub(super) fn check_out(
         &self,
         target: &git2::Tree<'_>,
-        names: &[&Path],
+        all: &[&Path],
         adjust: impl Fn(&mut CheckoutBuilder<'_>),
     ) -> Result<(), TreeError> {
-        for names in names.chunks(NAMED_MAX) {
+        for names in all.chunks(NAMED_MAX) {
             let mut checkout = CheckoutBuilder::new();
             checkout
                 .force()
@@ -99,7 +99,7 @@ impl Tree {
                 .checkout_tree(target.as_object(), Some(&mut checkout))
                 .map_err(self.failed("check the base out"))?;
         }
-        Ok(())
+        self.smudge(target, all)
     }
 }
 

@@ -5,7 +5,7 @@
 //! allow-list. The operator's objects are a read-only alternate. What a step
 //! writes into it is never read by the harness: a step's result is its files.
 
-use super::{Base, Tree, TreeError};
+use super::{Base, FilterDefinitions, Tree, TreeError};
 use crate::removal::remove_entry;
 use git2::Config;
 use std::fmt::Write as _;
@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 /// Where the operator's stores of objects are mounted in a view of files of
 /// its own, each below a number.
 pub const OBJECTS: &str = "/premath/objects";
+
+/// Where Git LFS looks for objects by [`OBJECTS`].
+pub const LFS_OBJECTS: &str = "/premath/objects/lfs/objects";
 
 /// How long a chain of alternates may be.
 const ALTERNATES_MAX: usize = 16;
@@ -54,6 +57,8 @@ pub struct PrivateGit {
     pub folder: PathBuf,
     /// The operator's stores of objects that it borrows from, read-only.
     pub objects: Vec<PathBuf>,
+    /// The operator's objects of Git LFS, read-only, where files have them.
+    pub lfs: Option<PathBuf>,
 }
 
 impl Tree {
@@ -91,7 +96,13 @@ impl Tree {
             })
             .collect();
         fs::write(folder.join("objects/info/alternates"), seen)?;
-        fs::write(folder.join("config"), self.private_settings()?)?;
+        let filters = self.filter_definitions();
+        let mut settings = self.private_settings()?;
+        if let Some(filters) = filters {
+            settings.push_str(filters.settings());
+            fs::write(folder.join("info/attributes"), filters.local())?;
+        }
+        fs::write(folder.join("config"), settings)?;
         fs::write(folder.join("packed-refs"), self.tags())?;
         let head = match &base.branch {
             Some(branch) => {
@@ -121,6 +132,7 @@ impl Tree {
         Ok(PrivateGit {
             folder: folder.to_path_buf(),
             objects,
+            lfs: filters.and_then(FilterDefinitions::lfs_objects),
         })
     }
 

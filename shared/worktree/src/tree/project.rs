@@ -116,6 +116,13 @@ impl Tree {
         Ok(names)
     }
 
+    /// Returns whether any file of HEAD has a content.
+    pub(super) fn head_holds(&self, content: git2::Oid) -> bool {
+        let mut found = false;
+        let visited = self.each_file(|_, _, id| found |= id == content);
+        visited.is_ok() && found
+    }
+
     /// Visits HEAD's files: path, mode and content.
     fn each_file(&self, visit: impl FnMut(&[u8], i32, git2::Oid)) -> Result<(), TreeError> {
         let tree = self.head()?.tree().map_err(self.failed("read the tree"))?;

@@ -108,8 +108,8 @@ impl Content {
 
 /// A file's content as it was stored, while its times say that it is the same.
 pub(super) struct StoredContent {
-    stamp: FileStamp,
-    id: Oid,
+    pub(super) stamp: FileStamp,
+    pub(super) id: Oid,
 }
 
 /// What changes with every change of a file.
@@ -291,6 +291,8 @@ impl Tree {
         let modes = self.setting("core.fileMode", true);
         refused.extend(scan.unfit.iter().cloned());
         let lookup = EntryLookup::new(&self.repository, base);
+        let changed: Vec<&[u8]> = scan.paths.iter().map(Vec::as_slice).collect();
+        self.clean(&changed)?;
         for name in &scan.paths {
             if !is_fit(name) {
                 refused.insert(name.clone());
@@ -352,6 +354,11 @@ impl Tree {
                 if let Some(id) = self.known(name, stamp) {
                     return Ok(Found::File((mode, id), Box::new(stat)));
                 }
+                if self.is_filtered(name) {
+                    let id = self.cleaned(name, stamp);
+                    let id = id.ok_or(io::ErrorKind::InvalidData)?;
+                    return Ok(Found::File((mode, id), Box::new(stat)));
+                }
                 let Some(id) = self.stored(root, name)? else {
                     return Ok(Found::Nothing);
                 };
@@ -379,7 +386,7 @@ impl Tree {
 
     /// Returns a file's content where it was stored before, is still there,
     /// and the file has not changed.
-    fn known(&self, name: &[u8], stamp: FileStamp) -> Option<Oid> {
+    pub(super) fn known(&self, name: &[u8], stamp: FileStamp) -> Option<Oid> {
         let blobs = self.blobs.borrow();
         let known = blobs.get(name).filter(|known| known.stamp == stamp)?;
         let odb = self.repository.odb().ok()?;

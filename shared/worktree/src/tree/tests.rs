@@ -71,6 +71,7 @@ fn left(tree: &Tree, base: &Base) -> String {
 }
 
 mod cache_folder;
+mod filters;
 mod hostile;
 mod movement;
 mod own_files;

@@ -10,8 +10,9 @@ use premath_kernel::json::plain::listed;
 use premath_memory::projection::ProjectionError;
 use premath_memory::{StoreError, TrajectoryFileError};
 use premath_worktree::landing::LandingError;
-use premath_worktree::tree::TreeError;
+use premath_worktree::tree::{FilterError, TreeError};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How many absent files a hint names.
 pub(crate) const ABSENT_MAX: usize = 8;
@@ -62,8 +63,14 @@ pub enum BootError {
         /// The repository root.
         repository: PathBuf,
     },
-    /// Files go through a filter that is not run here.
-    #[error("{worktree} has files with the git filter `{filter}`, which the harness does not run")]
+    /// Files go through a filter that cannot be run.
+    #[error(transparent)]
+    Filters(Arc<FilterError>),
+    /// Files of another world go through a filter, which is not run there.
+    #[error(
+        "{worktree} has files with the git filter `{filter}`, which the harness does not run in \
+         other repositories"
+    )]
     Filter {
         /// The worktree.
         worktree: PathBuf,
@@ -126,6 +133,8 @@ impl BootError {
     /// Returns the failure class.
     pub fn class(&self) -> FailureClass {
         match self {
+            Self::Tree(error) if error.is_of_filter => error.class(),
+            Self::Filters(_) => FailureClass::WorktreeFilter,
             Self::Tree(_) | Self::Foreign { .. } | Self::Filter { .. } => {
                 FailureClass::WorktreeInvalid
             }
@@ -169,6 +178,18 @@ impl BootError {
             }
             Self::Filter { .. } => Some(
                 "its files would be committed unfiltered; use a repository without such a filter"
+                    .to_owned(),
+            ),
+            Self::Filters(error) => match &**error {
+                FilterError::Unconfigured(filter) => Some(format!(
+                    "install it (for Git LFS: `git lfs install`), or have git leave its files as \
+                     they are with `git config filter.{filter}.required false`"
+                )),
+                FilterError::Unread { .. } => None,
+            },
+            Self::Tree(error) if error.is_of_filter => Some(
+                "filters run without network: fetch what they need first (for Git LFS: `git lfs \
+                 fetch`)"
                     .to_owned(),
             ),
             Self::Moved { session, .. } => Some(format!(

@@ -50,7 +50,7 @@ impl Lane {
             source,
         })?;
         let supervisor = Supervisor::start(&batch.program, shared)?;
-        let lane = Self {
+        let mut lane = Self {
             confinement: Confinement::of(&batch.settings, &tree, &worktree)?,
             runtime: runtime()?,
             batch,
@@ -68,6 +68,7 @@ impl Lane {
             owes_tip: false,
             lock,
         };
+        lane.use_filters()?;
         Ok((lane, handoff))
     }
 }
@@ -86,10 +87,7 @@ fn worktree_of(repository: &Path, worktree: &Path) -> Result<(PathBuf, Tree), Bo
         });
     }
     let tree = Tree::open_in(repository, &worktree)?;
-    match tree.external_filters()? {
-        Some(filter) => Err(BootError::Filter { worktree, filter }),
-        None => Ok((worktree, tree)),
-    }
+    Ok((worktree, tree))
 }
 
 /// Returns where a lane's published files are.

@@ -5,10 +5,12 @@
 //! the landing target is the harness's own, and is not.
 
 mod error;
+mod filter;
 mod profile;
 mod view;
 
 pub(super) use error::ConfineError;
+pub(super) use filter::FilterConfinement;
 use view::CommandPlace;
 
 use super::Lane;
@@ -288,6 +290,7 @@ impl Lane {
         readable.extend(SYSTEM.map(PathBuf::from));
         if let Some(git) = self.git_of(phase) {
             readable.extend(git.objects.iter().cloned());
+            readable.extend(git.lfs.clone());
         }
         if !phase.is_verification() {
             let (_, handed_out) = self.handed_out(phase, self.folder_of(phase), false);

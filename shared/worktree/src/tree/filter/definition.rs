@@ -1,0 +1,279 @@
+//! Which filters the operator configured, and which files they are for, as of
+//! the operator's checkout when a batch begins.
+
+use super::super::beneath::path;
+use super::super::private::{alternates, quoted, settings};
+use git2::{Config, FileMode, ObjectType, Oid, Repository};
+use premath_kernel::json::canonical::sha256_hex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The file of attributes in a folder.
+const ATTRIBUTES: &[u8] = b".gitattributes";
+/// The settings of Git LFS that decide which objects it writes, and how. None of
+/// them names a server or a credential.
+const LFS_SETTINGS: [&str; 3] = [
+    "lfs.fetchexclude",
+    "lfs.fetchinclude",
+    "lfs.skipdownloaderrors",
+];
+/// The settings of Git LFS that a project may track.
+const LFS_CONFIG: &[u8] = b".lfsconfig";
+/// Where git-crypt keeps its keys in a git folder.
+const CRYPT: &str = "git-crypt";
+
+/// The filters of a repository cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FilterError {
+    /// An attribute names a filter that git has no setting for.
+    #[error("an attribute names the git filter `{0}`, which is not configured on this machine")]
+    Unconfigured(String),
+    /// The repository cannot be read.
+    #[error("cannot read the git filters of {repository}: {detail}")]
+    Unread {
+        /// The repository.
+        repository: PathBuf,
+        /// The cause.
+        detail: String,
+    },
+}
+
+/// The filters of a repository and the files that they are for.
+#[derive(Debug)]
+pub struct FilterDefinitions {
+    /// Those that have a command.
+    pub(super) active: BTreeSet<String>,
+    /// Their settings, as a configuration of git has them.
+    pub(super) settings: String,
+    /// The settings that a repository of ours has in any case.
+    pub(super) common: String,
+    /// The files of attributes, and what Git LFS reads beside them.
+    pub(super) files: BTreeMap<Vec<u8>, Oid>,
+    /// The attributes of the repository that no commit has.
+    pub(super) local: Vec<u8>,
+    /// The attributes of the user.
+    pub(super) global: Vec<u8>,
+    /// The stores of git objects.
+    pub(super) objects: Vec<PathBuf>,
+    /// The folder of Git LFS.
+    pub(super) lfs: PathBuf,
+    /// The folder with the keys of git-crypt.
+    pub(super) keys: Option<PathBuf>,
+    /// Changes with everything that decides on the content of files.
+    pub(super) digest: String,
+}
+
+impl FilterDefinitions {
+    /// Finds the filters that attributes of a repository's main checkout name;
+    /// `None` where there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`FilterError`].
+    pub fn find(repository: &Path) -> Result<Option<Self>, FilterError> {
+        let unread = |detail: String| FilterError::Unread {
+            repository: repository.to_path_buf(),
+            detail,
+        };
+        let of_git = |error: git2::Error| unread(error.message().to_owned());
+        let main = Repository::open(repository).map_err(of_git)?;
+        let main = Repository::open(main.commondir()).map_err(of_git)?;
+        let files = attribute_files(&main).map_err(of_git)?;
+        let local = main.commondir().join("info/attributes");
+        let local = read_small(&local).map_err(|error| unread(error.to_string()))?;
+        let mut config = main.config().map_err(of_git)?;
+        let config = config.snapshot().map_err(of_git)?;
+        let global = read_small(&global_attributes(&config));
+        let global = global.map_err(|error| unread(error.to_string()))?;
+        let mut named = filters(&local);
+        for (at, id) in &files {
+            if at.ends_with(ATTRIBUTES) {
+                named.extend(filters(main.find_blob(*id).map_err(of_git)?.content()));
+            }
+        }
+        let configured = configured(&config).map_err(of_git)?;
+        if let Some(filter) = named.iter().find(|name| !configured.contains_key(*name)) {
+            return Err(FilterError::Unconfigured(filter.clone()));
+        }
+        named.extend(filters(&global));
+        let has_command = |name: &String| {
+            let keys = configured.get(name)?;
+            let is_command = |key: &str| matches!(key, "clean" | "process" | "smudge");
+            keys.keys().any(|key| is_command(key)).then_some(())
+        };
+        named.retain(|name| has_command(name).is_some());
+        if named.is_empty() {
+            return Ok(None);
+        }
+        let settings_of_filters = written(&named, &configured, &config);
+        let common = settings(main.config().map_err(of_git)?).map_err(of_git)?;
+        let objects = alternates(&main.commondir().join("objects"));
+        let text = format!("{settings_of_filters}{common}{files:?}{local:?}{global:?}");
+        let keys = main.commondir().join(CRYPT);
+        Ok(Some(Self {
+            active: named,
+            settings: settings_of_filters,
+            common,
+            files,
+            local,
+            global,
+            objects: objects.map_err(|error| unread(error.to_string()))?,
+            lfs: lfs_folder(&main, &config),
+            keys: keys.is_dir().then_some(keys),
+            digest: sha256_hex(text.as_bytes()),
+        }))
+    }
+
+    /// Returns the files of attributes that count for a path.
+    pub(super) fn files_for(&self, name: &[u8]) -> Vec<(&[u8], Oid)> {
+        let mut found = Vec::new();
+        let mut folder = Some(&name[..0]);
+        while let Some(at) = folder {
+            for file in [ATTRIBUTES, LFS_CONFIG] {
+                let file = [at, file].concat();
+                if let Some((file, id)) = self.files.get_key_value(&file) {
+                    found.push((file.as_slice(), *id));
+                }
+            }
+            let rest = &name[at.len()..];
+            let next = rest.iter().position(|byte| *byte == b'/');
+            folder = next.map(|slash| &name[..at.len() + slash + 1]);
+        }
+        found
+    }
+
+    /// Returns the settings of the filters.
+    pub(in crate::tree) fn settings(&self) -> &str {
+        &self.settings
+    }
+
+    /// Returns the attributes that no commit has.
+    pub(in crate::tree) fn local(&self) -> &[u8] {
+        &self.local
+    }
+
+    /// Returns the folder of Git LFS's objects, where there is one.
+    pub(in crate::tree) fn lfs_objects(&self) -> Option<PathBuf> {
+        let objects = self.lfs.join("objects");
+        (self.active.contains(super::lfs::FILTER) && objects.is_dir()).then_some(objects)
+    }
+}
+
+/// Returns the files of attributes that a checkout has; HEAD's where there is no
+/// checkout.
+fn attribute_files(main: &Repository) -> Result<BTreeMap<Vec<u8>, Oid>, git2::Error> {
+    let is_wanted = |name: &[u8]| {
+        let file = name.rsplit(|byte| *byte == b'/').next();
+        file == Some(ATTRIBUTES) || name == LFS_CONFIG
+    };
+    let file = u32::from(FileMode::Blob);
+    let executable = u32::from(FileMode::BlobExecutable);
+    let mut files = BTreeMap::new();
+    if !main.is_bare() {
+        let entries = main.index()?;
+        let entries = entries.iter().filter(|entry| {
+            is_wanted(&entry.path) && (entry.mode == file || entry.mode == executable)
+        });
+        files.extend(entries.map(|entry| (entry.path, entry.id)));
+        return Ok(files);
+    }
+    let head = main.head()?.peel_to_tree()?;
+    head.walk(git2::TreeWalkMode::PreOrder, |folder, entry| {
+        let name = [folder.as_bytes(), entry.name_bytes()].concat();
+        if is_wanted(&name) && entry.kind() == Some(ObjectType::Blob) {
+            files.insert(name, entry.id());
+        }
+        git2::TreeWalkResult::Ok
+    })?;
+    Ok(files)
+}
+
+/// Reads a file of the operator's; one that is not there is empty.
+fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        read => read,
+    }
+}
+
+fn global_attributes(config: &Config) -> PathBuf {
+    let home = || {
+        let base = std::env::var_os("XDG_CONFIG_HOME").filter(|base| !base.is_empty());
+        let base = base.map(PathBuf::from);
+        base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")))
+    };
+    let named = config.get_path("core.attributesFile").ok();
+    let found = named.or_else(|| Some(home()?.join("git/attributes")));
+    found.unwrap_or_else(|| PathBuf::from("/nonexistent"))
+}
+
+type Configured = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Returns all settings of filters; the last value of a key counts.
+fn configured(config: &Config) -> Result<Configured, git2::Error> {
+    let mut found = Configured::new();
+    config.entries(Some("^filter\\..*"))?.for_each(|entry| {
+        let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
+        let named = name.strip_prefix("filter.");
+        if let Some((filter, key)) = named.and_then(|rest| rest.rsplit_once('.')) {
+            // A key without a value is true.
+            let value = match entry.has_value() {
+                true => String::from_utf8_lossy(entry.value_bytes()).into_owned(),
+                false => "true".to_owned(),
+            };
+            let keys = found.entry(filter.to_owned()).or_default();
+            keys.insert(key.to_owned(), value);
+        }
+    })?;
+    Ok(found)
+}
+
+/// Writes the settings of filters as git has them.
+fn written(named: &BTreeSet<String>, configured: &Configured, config: &Config) -> String {
+    let mut text = String::new();
+    for name in named {
+        let _ = writeln!(text, "[filter {}]", quoted(name));
+        for (key, value) in configured.get(name).into_iter().flatten() {
+            let _ = writeln!(text, "\t{key} = {}", quoted(value));
+        }
+    }
+    if named.contains(super::lfs::FILTER) {
+        text.push_str("[lfs]\n\trepositoryformatversion = 0\n");
+        for name in LFS_SETTINGS {
+            if let Ok(value) = config.get_string(name)
+                && let Some((section, key)) = name.split_once('.')
+            {
+                let _ = writeln!(text, "[{section}]\n\t{key} = {}", quoted(&value));
+            }
+        }
+    }
+    text
+}
+
+/// Returns where Git LFS keeps objects.
+fn lfs_folder(main: &Repository, config: &Config) -> PathBuf {
+    let named = config.get_path("lfs.storage").ok();
+    main.commondir()
+        .join(named.unwrap_or_else(|| PathBuf::from("lfs")))
+}
+
+/// Returns the filters that a file of attributes names.
+fn filters(text: &[u8]) -> BTreeSet<String> {
+    String::from_utf8_lossy(text)
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .flat_map(|line| line.split_whitespace().skip(1))
+        .filter_map(|word| word.strip_prefix("filter="))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Returns whether a file has attributes or settings and is never filtered.
+pub(super) fn is_of_git(name: &[u8]) -> bool {
+    let file = path(name).file_name().unwrap_or_default();
+    let file = file.as_encoded_bytes().to_ascii_lowercase();
+    file.starts_with(b".git") || name.eq_ignore_ascii_case(LFS_CONFIG)
+}

@@ -1,0 +1,164 @@
+//! Files whose content git changes on the way between a commit and a checkout,
+//! by commands that the operator configured (Git LFS, git-crypt).
+//!
+//! Nothing is run here: git runs the commands, confined, by the
+//! [`FilterRunner`]. It works in a folder that is made for one run, with a git
+//! folder that only the harness wrote: it sees neither a step's files nor its
+//! git folder. What comes out is read by descriptor, and is content, never a
+//! path or a setting.
+
+mod clean;
+mod definition;
+mod fill;
+mod lfs;
+mod place;
+mod smudge;
+
+pub use definition::{FilterDefinitions, FilterError};
+
+use super::private::lay_out;
+use git2::{Index, Repository};
+use place::entry;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is run over files.
+#[derive(Debug)]
+pub struct FilterRun<'a> {
+    /// The command line, of the harness.
+    pub script: &'a str,
+    /// The folder that it may write, which is made for it.
+    pub folder: &'a Path,
+    /// The folder in it where it runs: a checkout.
+    pub files: &'a Path,
+    /// The checkout's git folder.
+    pub git: &'a Path,
+    /// What it may read beside that.
+    pub readable: &'a [PathBuf],
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub struct FilterEnd {
+    /// Whether it exited with 0.
+    pub passed: bool,
+    /// The end of what it wrote to stderr.
+    pub said: String,
+}
+
+/// Runs git over files, confined.
+pub trait FilterRunner: std::fmt::Debug + Send + Sync {
+    /// Runs it to its end; nothing of it is left then.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be run.
+    fn run(&self, run: &FilterRun<'_>) -> Result<FilterEnd, String>;
+}
+
+/// The filters of a lane.
+#[derive(Debug)]
+pub struct Filters {
+    definitions: Arc<FilterDefinitions>,
+    runner: Box<dyn FilterRunner>,
+    /// The folder of one run.
+    folder: PathBuf,
+    /// A repository that has the attributes alone, to ask for them.
+    attributes: Mutex<Attributes>,
+}
+
+struct Attributes(Repository);
+
+impl std::fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Attributes")
+    }
+}
+
+impl Filters {
+    /// Makes ready to run filters. `folder` is the lane's alone, and no command
+    /// of a step sees it.
+    ///
+    /// # Errors
+    ///
+    /// What the system or git says.
+    pub fn new(
+        definitions: Arc<FilterDefinitions>,
+        folder: &Path,
+        runner: Box<dyn FilterRunner>,
+    ) -> io::Result<Self> {
+        let other = |error: git2::Error| io::Error::other(error.message().to_owned());
+        let git = folder.join("attributes.git");
+        definitions.lay_out(&git)?;
+        fs::write(git.join("HEAD"), "ref: refs/heads/none\n")?;
+        let mut index = Index::open(&git.join("index")).map_err(other)?;
+        for (name, id) in &definitions.files {
+            index.add(&entry(name, *id)).map_err(other)?;
+        }
+        index.write().map_err(other)?;
+        let attributes = Repository::open_bare(&git).map_err(other)?;
+        Ok(Self {
+            definitions,
+            runner,
+            folder: folder.join("run"),
+            attributes: Mutex::new(Attributes(attributes)),
+        })
+    }
+
+    /// Returns the filter of a file.
+    fn of(&self, name: &[u8]) -> Option<String> {
+        if definition::is_of_git(name) {
+            return None;
+        }
+        let attributes = self.attributes.lock();
+        let attributes = attributes.unwrap_or_else(PoisonError::into_inner);
+        let flags = git2::AttrCheckFlags::INDEX_ONLY;
+        let name = super::beneath::path(name);
+        let found = attributes.0.get_attr_bytes(name, "filter", flags);
+        let found = String::from_utf8(found.ok()??.to_vec()).ok()?;
+        self.definitions.active.contains(&found).then_some(found)
+    }
+}
+
+impl FilterDefinitions {
+    /// Makes a git folder with the filters' settings and the attributes that no
+    /// commit has, in the place of what is there.
+    fn lay_out(&self, git: &Path) -> io::Result<()> {
+        lay_out(git)?;
+        let mut stores = Vec::new();
+        for store in &self.objects {
+            stores.extend_from_slice(store.as_os_str().as_encoded_bytes());
+            stores.push(b'\n');
+        }
+        fs::write(git.join("objects/info/alternates"), stores)?;
+        fs::write(git.join("info/attributes"), &self.local)?;
+        let global = git.join("global-attributes");
+        fs::write(&global, &self.global)?;
+        let at = super::private::quoted(&global.to_string_lossy());
+        let own = format!("[core]\n\tattributesFile = {at}\n");
+        fs::write(
+            git.join("config"),
+            [&*self.common, &self.settings, &own].concat(),
+        )
+    }
+}
+
+impl super::Tree {
+    /// Has files go through the operator's filters, from now on.
+    pub fn use_filters(&mut self, filters: Arc<Filters>) {
+        self.filters = Some(filters);
+    }
+
+    /// Returns whether a file goes through a filter.
+    pub(super) fn is_filtered(&self, name: &[u8]) -> bool {
+        let filters = self.filters.as_ref();
+        filters.is_some_and(|filters| filters.of(name).is_some())
+    }
+
+    /// Returns the definitions of the filters in use.
+    pub(super) fn filter_definitions(&self) -> Option<&FilterDefinitions> {
+        Some(&self.filters.as_ref()?.definitions)
+    }
+}
