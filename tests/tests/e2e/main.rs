@@ -47,6 +47,7 @@ mod simulated_night;
 mod slots;
 mod steps;
 mod stopped;
+mod submodules;
 mod together;
 mod tracker;
 mod trust;

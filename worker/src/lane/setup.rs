@@ -6,6 +6,7 @@ use super::site::SetupRecord;
 use super::watch::LeaseWatch;
 use premath_kernel::json::canonical;
 use premath_kernel::record::boundary::Boundary;
+use premath_worktree::tree::modules_digest;
 use serde_json::{Map, Value, json};
 
 impl Lane {
@@ -40,7 +41,14 @@ impl Lane {
         let ran = self.run(phase, &setup.command, occasion, None, watch)?;
         if ran.passed() {
             let made = self.tree_of(phase).manifest()?.0;
-            SetupRecord { digest, made }.write(&record)?;
+            let git = self.git_of(phase).map(|git| git.folder.clone());
+            let modules = git.and_then(|git| modules_digest(&git).ok().flatten());
+            let made = SetupRecord {
+                digest,
+                made,
+                modules,
+            };
+            made.write(&record)?;
             self.batch.reached(Boundary::SetUp);
         }
         Ok(Some(ran))

@@ -12,9 +12,11 @@ use premath_memory::{StoreError, artifact};
 use premath_worktree::checkout::Checkout;
 use premath_worktree::ownership::is_provisioned;
 use premath_worktree::tree::{
-    Base, Filters, Ignored, Manifest, PrivateGit, Tree, TreeError, TreeState,
+    Base, Filters, Ignored, KeptModules, Manifest, PrivateGit, Tree, TreeError, TreeState,
+    modules_digest,
 };
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,6 +44,9 @@ pub(crate) struct Site {
 pub(crate) struct SetupRecord {
     pub(crate) digest: String,
     pub(crate) made: std::collections::BTreeMap<String, String>,
+    /// The digest of the git folders of submodules that it made.
+    #[serde(default)]
+    pub(crate) modules: Option<String>,
 }
 
 impl SetupRecord {
@@ -122,6 +127,18 @@ fn renewed(place: &Path) -> PathBuf {
     scratch::renew(place).unwrap_or_else(|_| place.to_path_buf())
 }
 
+/// Returns the git folder that is in a place, as [`renewed`] named it.
+fn current(place: &Path) -> PathBuf {
+    let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
+    let named = entries.filter_map(|entry| {
+        let number = entry.file_name().to_str()?.parse::<u64>().ok()?;
+        Some((number, entry.path()))
+    });
+    named
+        .max()
+        .map_or_else(|| place.to_path_buf(), |(_, path)| path)
+}
+
 impl Lane {
     /// Returns whether commands see the repository's own git folder: in its
     /// main checkout, which no other folder can be put in the place of.
@@ -135,22 +152,53 @@ impl Lane {
             self.site.git = None;
             return Ok(());
         }
-        let mounted = self.confinement.mounts();
-        let folder = renewed(&self.site.state.step_git);
-        let made = self.tree.private_git(&folder, base, mounted)?;
+        let state = &self.site.state;
+        let made = self.private_git(&self.tree, &state.step_git, base, &state.setup)?;
         self.site.git = Some(made);
         Ok(())
+    }
+
+    /// Makes a private git folder in a place, with the git folders of the
+    /// submodules that the last setup made.
+    fn private_git(
+        &self,
+        tree: &Tree,
+        place: &Path,
+        base: &Base,
+        setup: &Path,
+    ) -> Result<PrivateGit, TreeError> {
+        let failed = |error: io::Error| TreeError {
+            operation: "keep the git folders of submodules",
+            worktree: place.to_path_buf(),
+            detail: error.to_string(),
+            is_of_filter: false,
+        };
+        let record = SetupRecord::read(setup).ok().flatten();
+        let digest = record.and_then(|record| record.modules);
+        let last = current(place);
+        let kept = KeptModules::take(&last, place, digest.as_deref()).map_err(failed)?;
+        // Submodules name their git folders by path: it stays what it was.
+        let folder = match digest {
+            Some(_) => last,
+            None => renewed(place),
+        };
+        let made = tree.private_git(&folder, base, self.confinement.mounts())?;
+        kept.put_back(&folder).map_err(failed)?;
+        Ok(made)
     }
 
     /// Puts the checkout for verifications at a commit.
     pub(crate) fn put_checkout_at(&mut self, commit: &str) -> Result<TreeState, SiteError> {
         self.renew_checkout()?;
+        // Submodules whose git folders a command changed are made again.
+        let is_whole = self.has_modules(&self.site.state.checkout_setup, true)?;
         // An error half-way is mended by looking at all files.
-        let is_moved =
-            self.is_checkout_ours() && matches!(self.site.checkout.move_to(commit), Ok(true));
+        let is_moved = is_whole
+            && self.is_checkout_ours()
+            && matches!(self.site.checkout.move_to(commit), Ok(true));
         if !is_moved {
             let tree = self.site.checkout.tree();
-            let ignored = self.ignored(tree, &self.site.state.checkout_setup)?;
+            let ignored = self.ignored(tree, &self.site.state.checkout_setup, true)?;
             self.site.checkout.put_at(commit, &ignored)?;
         }
         provide(&self.batch.settings.provided, &self.site.checkout, commit)?;
@@ -160,9 +208,9 @@ impl Lane {
             commit: commit.to_owned(),
             branch: None,
         };
-        let mounted = self.confinement.mounts();
-        let folder = renewed(&self.site.state.verification_git);
-        let git = checkout.tree().private_git(&folder, &base, mounted)?;
+        let state = &self.site.state;
+        let (place, setup) = (&state.verification_git, &state.checkout_setup);
+        let git = self.private_git(checkout.tree(), place, &base, setup)?;
         let state = checkout.tree().clean_state()?;
         self.site.verification_git = Some(git);
         Ok(state)
@@ -213,9 +261,32 @@ impl Lane {
         artifact::remove(&self.site.state.checkout_untouched)
     }
 
+    /// Returns whether the git folders of submodules are as the last setup left
+    /// them, in the lane or for its checkout.
+    fn has_modules(&self, record: &Path, is_checkout: bool) -> Result<bool, StoreError> {
+        let state = &self.site.state;
+        let git = match is_checkout {
+            true => &state.verification_git,
+            false => &state.step_git,
+        };
+        let setup = SetupRecord::read(record)?;
+        let Some(digest) = setup.and_then(|setup| setup.modules) else {
+            return Ok(true);
+        };
+        Ok(modules_digest(&current(git)).ok().flatten() == Some(digest))
+    }
+
     /// Says which ignored files stay: those that a setup made and that are as it
     /// left them. Where one is not, the setup is to be run again.
-    fn ignored(&self, tree: &Tree, record: &Path) -> Result<Ignored, StoreError> {
+    fn ignored(
+        &self,
+        tree: &Tree,
+        record: &Path,
+        is_checkout: bool,
+    ) -> Result<Ignored, StoreError> {
+        if !self.has_modules(record, is_checkout)? {
+            artifact::remove(record)?;
+        }
         let Some(setup) = SetupRecord::read(record)? else {
             return Ok(Ignored::Go(std::collections::BTreeSet::new()));
         };
@@ -244,7 +315,7 @@ impl Lane {
 
     fn ignored_of_lane(&self) -> Ignored {
         if is_provisioned(self.tree.git_folder()) {
-            let ignored = self.ignored(&self.tree, &self.site.state.setup);
+            let ignored = self.ignored(&self.tree, &self.site.state.setup, false);
             ignored.unwrap_or_else(|error| {
                 tracing::warn!(%error, "the record of the setup cannot be read");
                 Ignored::Go(std::collections::BTreeSet::new())

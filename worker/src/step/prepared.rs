@@ -143,6 +143,13 @@ impl Lane {
     /// Takes the files of the work into the repository: what is verified is
     /// what is committed, whatever comes after.
     fn import(&self, base: &Base, tree: &TreeState, changed: bool) -> Result<(), Setback> {
+        let git = self.git_of(Phase::Work).map(|git| git.folder.as_path());
+        let git = git.unwrap_or_else(|| self.tree.common_folder());
+        if let Some(moved) = self.tree.moved_submodule(&base.commit, git)? {
+            return Err(unproven(format!(
+                "the submodule {moved} is at another commit; no step's commit takes that in"
+            )));
+        }
         if tree.nested
             && let Some(nested) = self.tree.nested_repository(&base.commit)?
         {

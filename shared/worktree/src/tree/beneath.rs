@@ -150,6 +150,17 @@ impl Beneath {
         File::from(file).write_all(content)
     }
 
+    /// Makes an empty folder, and those above it.
+    pub(super) fn make_folder(&self, path: &Path) -> io::Result<()> {
+        let Way::Open(folder, name) = self.walk(path, Walk::Make)? else {
+            return Err(io::ErrorKind::NotADirectory.into());
+        };
+        match mkdirat(&folder, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
+            Err(Errno::EXIST) => Ok(()),
+            made => Ok(made?),
+        }
+    }
+
     /// Makes a file that is not there yet, with the content of another one.
     pub(super) fn create_from(
         &self,

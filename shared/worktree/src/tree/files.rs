@@ -288,8 +288,13 @@ impl Walk<'_> {
             self.scan.nested.insert(at);
         } else if kind != FileType::Directory {
             self.file(at, kind);
-        } else if self.tracked.submodules.contains(&at) || self.own.contains(&at) {
-            // Repositories of their own, which no step's commit holds.
+        } else if self.own.contains(&at) {
+            // A worktree of its own, which no step's commit holds.
+        } else if self.tracked.submodules.contains(&at) {
+            let listing = self.descent.list(&at, self.left);
+            if !matches!(listing, Ok(Some(listing)) if listing.names.is_empty()) {
+                self.scan.submodules.insert(at);
+            }
         } else if self.tracked.has_folder(&at) {
             self.folder(at, depth + 1);
             return true;

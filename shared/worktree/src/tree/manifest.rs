@@ -21,14 +21,15 @@ const ENTRIES_MAX: usize = 2_000_000;
 pub struct Manifest(pub BTreeMap<String, String>);
 
 impl Tree {
-    /// Returns the ignored files as they are now.
+    /// Returns the ignored files and the submodules as they are now.
     ///
     /// # Errors
     ///
     /// [`TreeError`].
     pub fn manifest(&self) -> Result<Manifest, TreeError> {
         let scan = self.scan(&self.head_tree()?)?;
-        let digests = scan.ignored.iter().filter_map(|name| {
+        let made = scan.ignored.iter().chain(&scan.submodules);
+        let digests = made.filter_map(|name| {
             let text = std::str::from_utf8(name).ok()?;
             Some((text.to_owned(), self.stamped(name).ok()?))
         });

@@ -36,6 +36,7 @@ mod reset;
 mod restore;
 mod salvage;
 mod scan;
+mod submodule;
 
 pub use commit::CommitText;
 pub use filter::{FilterDefinitions, FilterEnd, FilterError, FilterRun, FilterRunner, Filters};
@@ -49,6 +50,7 @@ pub use own_files::OwnFiles;
 pub use private::{LFS_OBJECTS, OBJECTS, PrivateGit};
 pub use reset::Ignored;
 pub use salvage::Salvage;
+pub use submodule::{KeptModules, modules_digest};
 
 use beneath::{Beneath, open_folder};
 use git2::{Commit, ObjectType, Oid, Repository, Signature};

@@ -72,16 +72,20 @@ impl Tree {
         open_folder(root, self.is_disposable()).map_err(self.refused("open", root))
     }
 
-    /// Deletes what differs, and ignored files; returns whether there were any.
+    /// Deletes what differs, ignored files and what is in submodules; returns whether there were any.
     pub(super) fn delete(&self, scan: &Scan, ignored: &Ignored) -> Result<bool, TreeError> {
         let mut gone: BTreeSet<&[u8]> = BTreeSet::new();
+        let mut submodules: BTreeSet<&[u8]> = BTreeSet::new();
         for found in [&scan.nested, &scan.unfit, &scan.paths, &scan.leftover] {
             gone.extend(found.iter().map(Vec::as_slice));
         }
         if let Ignored::Go(kept) = ignored {
             let extra = scan.ignored.iter().filter(|path| !kept.contains(*path));
             gone.extend(extra.map(Vec::as_slice));
+            let extra = scan.submodules.iter().filter(|path| !kept.contains(*path));
+            submodules.extend(extra.map(Vec::as_slice));
         }
+        gone.extend(&submodules);
         let root = self.beneath()?;
         for name in &gone {
             let refused = self.refused("delete", path(name));
@@ -90,6 +94,10 @@ impl Tree {
                 return Err(refused(io::Error::other(why)));
             }
             root.delete(path(name)).map_err(refused)?;
+        }
+        for name in submodules {
+            let made = root.make_folder(path(name));
+            made.map_err(self.refused("make", path(name)))?;
         }
         Ok(!gone.is_empty())
     }

@@ -46,6 +46,9 @@ pub(super) struct Scan {
     /// Tracked files with more than one name: who writes one writes the other.
     /// Only a reset looks at them.
     pub(super) linked: BTreeSet<Vec<u8>>,
+    /// Submodules with files in them. They are not part of a step's work; only a
+    /// reset looks at them.
+    pub(super) submodules: BTreeSet<Vec<u8>>,
     /// Files of a person's own that a step moved, where they are now.
     pub(super) moved: BTreeSet<Vec<u8>>,
     /// Files that the index had other times of, and that are the same.

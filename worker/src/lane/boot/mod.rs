@@ -192,7 +192,8 @@ impl Lane {
         }
         if self.tree.submodules().unwrap_or(false) {
             warnings.push(
-                "the repository has submodules: a step that changes a submodule is refused"
+                "the repository has submodules: `setup_cmd` is to check them out, and what a \
+                 step changes in one is not part of its work"
                     .to_owned(),
             );
         }
