@@ -135,6 +135,7 @@ impl Checkout {
     /// Makes the next use look at all files: a command may write them.
     pub fn forget(&self) {
         self.at.take();
+        self.tree.forget_dates();
     }
 }
 

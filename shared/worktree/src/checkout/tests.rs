@@ -330,7 +330,9 @@ fn the_times_of_files_follow_from_their_content() {
     };
     // The changed file is older than the layer.
     go(&checkout, changed);
-    let newest = modified("src/base") + 1_000;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let newest = i64::try_from(now.unwrap().as_secs()).unwrap() + 1_000;
+    assert!(modified("src/base") < newest);
     date(newest);
     for path in ["src/base", "src/new", "src", "."] {
         assert!(modified(path) > newest, "{path}");
@@ -363,6 +365,69 @@ fn the_times_of_files_follow_from_their_content() {
     go(&checkout, more);
     date(newest);
     assert_eq!(modified("src/base"), settled);
+}
+
+/// Returns which files and folders of a checkout have the time of the base's.
+fn settled(checkout: &Checkout) -> Vec<(PathBuf, bool)> {
+    let mut found = Vec::new();
+    let mut folders = vec![checkout.folder().to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let time = |path: &Path| {
+            let meta = fs::symlink_metadata(path).unwrap();
+            std::os::unix::fs::MetadataExt::mtime(&meta) == 1_000_000_000
+        };
+        found.push((folder.clone(), time(&folder)));
+        for entry in fs::read_dir(&folder).unwrap() {
+            let entry = entry.unwrap();
+            match entry.file_type().unwrap().is_dir() {
+                true => folders.push(entry.path()),
+                false if entry.file_name() == ".git" => {}
+                false => found.push((entry.path(), time(&entry.path()))),
+            }
+        }
+    }
+    found.sort();
+    let root = checkout.folder().to_path_buf();
+    let below = |(path, is): (PathBuf, bool)| (path.strip_prefix(&root).unwrap().into(), is);
+    found.into_iter().map(below).collect()
+}
+
+#[test]
+fn a_checkout_that_moves_has_the_times_that_a_look_at_all_files_gives() {
+    let scratch = Scratch::new();
+    let first = scratch.head();
+    let base = scratch.commit(
+        &[("a/b/c", "1\n"), ("a/d", "1\n"), ("e/f", "1\n")],
+        Some(first),
+    );
+    let one = scratch.commit(&[("a/b/c", "2\n"), ("e/g", "1\n")], Some(base));
+    let two = scratch.commit(&[("a/d", "2\n"), ("h/i/j", "1\n")], Some(one));
+    let date = |checkout: &Checkout| {
+        let tree = checkout.tree();
+        tree.date(&base.to_string(), 1_500_000_000, &[]).unwrap();
+        tree.must_be_clean().unwrap();
+        settled(checkout)
+    };
+    let at = |name: &str| scratch.folder.path().join(name);
+    let moving = scratch.checkout();
+    go(&moving, base);
+    date(&moving);
+    for (number, to) in [one, base, two, one, two, base, first, two]
+        .into_iter()
+        .enumerate()
+    {
+        // It is not dated after each move.
+        assert!(moving.move_to(&to.to_string()).unwrap(), "{number}");
+        if number == 3 {
+            continue;
+        }
+        let times = date(&moving);
+        let fresh = at(&format!("verify/{number}"));
+        let git = at(&format!("state/{number}.git"));
+        let fresh = Checkout::prepare(&at("repo"), &fresh, &git).unwrap();
+        go(&fresh, to);
+        assert_eq!(times, date(&fresh), "{number}");
+    }
 }
 
 /// No other process writes there, so the object belongs to no running process.

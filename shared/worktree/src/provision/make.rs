@@ -3,7 +3,7 @@
 use super::site::{ProvisionSite, text};
 use crate::ownership::MARK;
 use crate::removal::{Occupant, occupant};
-use git2::build::CheckoutBuilder;
+use crate::tree::Tree;
 use git2::{BranchType, Repository};
 use jiff::Timestamp;
 use premath_memory::clock;
@@ -40,8 +40,8 @@ impl ProvisionSite<'_> {
         let link = self.link(&registration);
         create(folder.as_fd(), ".git", &link).map_err(failed("write its .git file"))?;
         let lane = Repository::open(&worktree).map_err(git("open it"))?;
-        lane.checkout_head(Some(CheckoutBuilder::new().force()))
-            .map_err(git("check its files out"))?;
+        let tree = Tree::open(&worktree).map_err(text)?;
+        tree.fill_head().map_err(text)?;
         self.settle_branch(&lane, &name)?;
         Ok(worktree)
     }

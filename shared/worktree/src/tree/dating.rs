@@ -3,9 +3,11 @@
 
 use super::beneath::path;
 use super::descent::Descent;
+use super::overlay::Leaf;
 use super::scan::index_entry;
 use super::{Tree, TreeError};
-use git2::{Index, IndexEntryExtendedFlag, IndexTime};
+use git2::{Index, IndexEntry, IndexEntryExtendedFlag, Oid};
+use rustix::fs::{Timespec, Timestamps, UTIME_OMIT};
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -19,6 +21,16 @@ const SETTLED: i64 = 1_000_000_000;
 const SUBMODULE: u32 = 0o160_000;
 
 impl Tree {
+    /// Returns the times of files that are written into a checkout for the first
+    /// time: most of them are as in the base.
+    pub(super) fn times_of_new(&self) -> Option<Timestamps> {
+        let kept = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
+        self.is_checkout.then_some(Timestamps {
+            last_access: kept(0, UTIME_OMIT),
+            last_modification: kept(SETTLED, 0),
+        })
+    }
+
     /// Gives each file and folder of a clean checkout a time by its content:
     /// one that is as in the base's tree always has the same, which is in the
     /// past; any other one has a time after `newest`, in seconds. Files of
@@ -29,79 +41,75 @@ impl Tree {
     /// [`TreeError`].
     pub fn date(&self, base: &str, newest: i64, also: &[&Path]) -> Result<(), TreeError> {
         let failed = |error: io::Error| self.error("date the files", error.to_string());
-        let changed = self.changed_from(base)?;
+        let base = self.find_commit(base)?;
+        let base = base.tree().map_err(self.failed("compare the base"))?;
+        let changed = self.changed_from(&base)?;
+        let rule = (base.id(), newest);
+        let dated = self.dated.take().filter(|dated| dated.rule == rule);
+        let plain = self.take_plain();
+        // What has a time by the same rule keeps it.
+        let touched = dated.filter(|_| plain.is_some()).map(|dated| dated.touched);
+        let index = match plain {
+            Some(_) => None,
+            None => Some(Index::open(&self.index_file()).map_err(self.failed("read the index"))?),
+        };
         let root = self.beneath()?.folder().map_err(failed)?;
         let mut dates = Dates {
             descent: Descent::new(root),
             later: later_than(newest),
             newest,
+            changed,
             moved: Vec::new(),
+            folders: BTreeSet::new(),
         };
-        let mut folders: BTreeSet<Vec<u8>> = BTreeSet::new();
-        let index = self.repository.index();
-        let mut index = index.map_err(self.failed("read the index"))?;
-        index.read(false).map_err(self.failed("read the index"))?;
-        let left_out = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
-        for entry in index.iter() {
-            if entry.mode == SUBMODULE || entry.flags_extended & left_out != 0 {
-                continue;
-            }
-            let is_changed = changed.contains(&entry.path);
-            let dated = dates.file(&entry.path, is_changed, entry.mtime);
-            dated.map_err(failed)?;
-            let mut name = &entry.path[..];
-            while let Some(above) = above(name) {
-                if !folders.contains(above) {
-                    folders.insert(above.to_vec());
-                }
-                name = above;
-            }
+        if let Some(index) = index.as_ref().or(plain.as_ref().map(|plain| &plain.index)) {
+            dates.files(index, touched.as_ref()).map_err(failed)?;
+            dates.settle(index, also).map_err(failed)?;
         }
-        for file in also {
-            let is_tracked = index.get_path(file, 0).is_some();
-            let name = file.as_os_str().as_bytes();
-            if !is_tracked {
-                dates.settle(name).map_err(failed)?;
-            }
+        dates.all_folders().map_err(failed)?;
+        self.plain.replace(plain);
+        self.settle_times(&dates.moved)?;
+        let touched = BTreeSet::new();
+        self.dated.replace(Some(Dated { rule, touched }));
+        Ok(())
+    }
+
+    /// Forgets which files have times by their content: a command may set them.
+    pub(crate) fn forget_dates(&self) {
+        self.dated.take();
+    }
+
+    /// Remembers that a file of a checkout was written or deleted.
+    pub(super) fn touch(&self, name: &[u8]) {
+        if let Some(dated) = &mut *self.dated.borrow_mut() {
+            dated.touched.insert(name.to_vec());
         }
-        for folder in &folders {
-            let dated = dates.folder(folder, changed.contains(folder));
-            dated.map_err(failed)?;
-        }
-        let moved = std::mem::take(&mut dates.moved);
-        self.settle_times(&index, &moved)
     }
 
     /// Writes the times of files that are otherwise as in the index.
-    fn settle_times(&self, index: &Index, moved: &[Vec<u8>]) -> Result<(), TreeError> {
+    fn settle_times(&self, moved: &[(Vec<u8>, Leaf)]) -> Result<(), TreeError> {
         if moved.is_empty() {
             return Ok(());
         }
         let failed = |error: io::Error| self.error("date the files", error.to_string());
         let mut descent = Descent::new(self.beneath()?.folder().map_err(failed)?);
         let mut entries = Vec::new();
-        for name in moved {
-            let known = index.get_path(path(name), 0);
-            if let Some(known) = known
-                && let Some(stat) = descent.look(name).map_err(failed)?
-                && let Ok(mode) = i32::try_from(known.mode)
-            {
-                entries.push(index_entry(name, (mode, known.id), &stat));
+        for (name, leaf) in moved {
+            if let Some(stat) = descent.look(name).map_err(failed)? {
+                entries.push(index_entry(name, *leaf, &stat));
             }
         }
         self.settle(&self.head_tree()?, &entries)
     }
 
-    /// Returns the paths that differ between a commit and HEAD, and the folders
+    /// Returns the paths that differ between a tree and HEAD, and the folders
     /// that hold them.
-    fn changed_from(&self, base: &str) -> Result<BTreeSet<Vec<u8>>, TreeError> {
-        let read = || self.failed("compare the base");
-        let base = self.find_commit(base)?.tree().map_err(read())?;
+    fn changed_from(&self, base: &git2::Tree<'_>) -> Result<BTreeSet<Vec<u8>>, TreeError> {
         let head = self.head_tree()?;
         let diff = self
             .repository
-            .diff_tree_to_tree(Some(&base), Some(&head), None)
-            .map_err(read())?;
+            .diff_tree_to_tree(Some(base), Some(&head), None)
+            .map_err(self.failed("compare the base"))?;
         let mut changed = BTreeSet::new();
         for delta in diff.deltas() {
             for file in [delta.old_file(), delta.new_file()] {
@@ -138,28 +146,87 @@ fn later_than(newest: i64) -> (i64, i64) {
     (newest.saturating_add(1), 0)
 }
 
+/// By which rule the files of a checkout have their times.
+pub(super) struct Dated {
+    /// The base's tree, and the time that changed files are newer than.
+    rule: (Oid, i64),
+    /// Files that were written or deleted since.
+    touched: BTreeSet<Vec<u8>>,
+}
+
 struct Dates {
     descent: Descent,
     newest: i64,
     later: (i64, i64),
+    /// What is not as in the base, with the folders that hold it.
+    changed: BTreeSet<Vec<u8>>,
     /// Files whose time was set.
-    moved: Vec<Vec<u8>>,
+    moved: Vec<(Vec<u8>, Leaf)>,
+    /// Folders that hold what was looked at.
+    folders: BTreeSet<Vec<u8>>,
 }
 
 impl Dates {
-    /// Dates a file, whose time is known from the index.
-    fn file(&mut self, name: &[u8], is_changed: bool, now: IndexTime) -> io::Result<()> {
-        let now = (i64::from(now.seconds()), i64::from(now.nanoseconds()));
-        if let Some(wanted) = self.wanted(is_changed, now)
-            && self.descent.set_time(name, wanted)?
-        {
-            self.moved.push(name.to_vec());
+    /// Dates the files of an index, or only those that were touched.
+    fn files(&mut self, index: &Index, touched: Option<&BTreeSet<Vec<u8>>>) -> io::Result<()> {
+        let Some(touched) = touched else {
+            return index.iter().try_for_each(|entry| self.file(&entry));
+        };
+        for name in touched {
+            match index.get_path(path(name), 0) {
+                Some(entry) => self.file(&entry)?,
+                None => self.add_folders(name),
+            }
         }
         Ok(())
     }
 
-    fn settle(&mut self, name: &[u8]) -> io::Result<()> {
-        self.descent.set_time(name, (SETTLED, 0)).map(drop)
+    /// Dates a file, whose time is known from the index.
+    fn file(&mut self, entry: &IndexEntry) -> io::Result<()> {
+        let left_out = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
+        if entry.mode == SUBMODULE || entry.flags_extended & left_out != 0 {
+            return Ok(());
+        }
+        let name = &entry.path;
+        let now = (entry.mtime.seconds(), entry.mtime.nanoseconds());
+        let now = (i64::from(now.0), i64::from(now.1));
+        let wanted = self.wanted(self.changed.contains(name), now);
+        if let Some(wanted) = wanted
+            && self.descent.set_time(name, wanted)?
+            && let Ok(mode) = i32::try_from(entry.mode)
+        {
+            self.moved.push((name.clone(), (mode, entry.id)));
+        }
+        self.add_folders(name);
+        Ok(())
+    }
+
+    fn add_folders(&mut self, name: &[u8]) {
+        let mut name = name;
+        while let Some(above) = above(name)
+            && !self.folders.contains(above)
+        {
+            self.folders.insert(above.to_vec());
+            name = above;
+        }
+    }
+
+    /// Dates files that an index does not have.
+    fn settle(&mut self, index: &Index, also: &[&Path]) -> io::Result<()> {
+        for file in also {
+            let name = file.as_os_str().as_bytes();
+            if index.get_path(file, 0).is_none() && self.descent.set_time(name, (SETTLED, 0))? {
+                self.add_folders(name);
+            }
+        }
+        Ok(())
+    }
+
+    fn all_folders(&mut self) -> io::Result<()> {
+        for folder in std::mem::take(&mut self.folders) {
+            self.folder(&folder, self.changed.contains(&folder))?;
+        }
+        Ok(())
     }
 
     fn folder(&mut self, name: &[u8], is_changed: bool) -> io::Result<()> {

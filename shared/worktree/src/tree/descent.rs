@@ -6,8 +6,8 @@
 
 use super::beneath::{FOLDER, kind, path};
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, openat, statat,
-    utimensat,
+    AtFlags, Dir, FileType, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, mkdirat, openat,
+    statat, utimensat,
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -134,8 +134,26 @@ impl Descent {
         Ok(Some((stat.st_mtime, stat.st_mtime_nsec as i64)))
     }
 
-    /// Opens a folder by its path from the root.
+    /// Opens a folder by its path from the root; `None` where there is none.
     fn enter(&mut self, folder: &[u8]) -> io::Result<Option<&OwnedFd>> {
+        self.reach(folder, open_folder)
+    }
+
+    /// Opens a folder by its path from the root, and makes those that are
+    /// missing; `None` where something else is on the way.
+    ///
+    /// # Errors
+    ///
+    /// As [`Descent::look`], and where a folder cannot be made.
+    pub(super) fn make(&mut self, folder: &[u8]) -> io::Result<Option<&OwnedFd>> {
+        self.reach(folder, made_folder)
+    }
+
+    fn reach(
+        &mut self,
+        folder: &[u8],
+        open: impl Fn(&OwnedFd, &OsStr) -> Result<OwnedFd, Errno>,
+    ) -> io::Result<Option<&OwnedFd>> {
         let mut names = Vec::new();
         for part in path(folder).components() {
             match part {
@@ -155,7 +173,7 @@ impl Descent {
         self.below.truncate(shared);
         for name in &names[shared..] {
             let above = self.below.last().map_or(&self.root, |(_, open)| open);
-            match open_folder(above, name) {
+            match open(above, name) {
                 Ok(open) => self.below.push((name.as_encoded_bytes().to_vec(), open)),
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
                 Err(error) => return Err(error.into()),
@@ -167,6 +185,16 @@ impl Descent {
 
 fn open_folder(above: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     openat(above, name, FOLDER, Mode::empty())
+}
+
+fn made_folder(above: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    match open_folder(above, name) {
+        Err(Errno::NOENT) => {
+            mkdirat(above, name, Mode::from_raw_mode(0o755))?;
+            open_folder(above, name)
+        }
+        other => other,
+    }
 }
 
 pub(super) fn too_deep() -> io::Error {

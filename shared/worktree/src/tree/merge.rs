@@ -28,11 +28,11 @@ impl Tree {
         self.clear_locks(base.branch.as_deref(), None);
         self.mend_index()?;
         self.blobs.borrow_mut().clear();
-        let is_started = self.started(base, &commit)?;
-        self.forget_look();
-        if is_started {
+        self.seen.take();
+        if self.started(base, &commit)? {
             return Ok(());
         }
+        self.forget_look();
         self.blobs.borrow_mut().clear();
         let mut aside = Aside::new(self, issue_id, generation)?;
         let done = self

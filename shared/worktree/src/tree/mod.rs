@@ -7,13 +7,17 @@ mod aside;
 mod beneath;
 mod branch;
 mod cache_folder;
+mod changes;
 mod commit;
+mod conversion;
 mod dating;
 mod descent;
 mod entry_lookup;
 mod entry_name;
 mod exclusion;
+mod file_writer;
 mod files;
+mod fill;
 mod filter;
 mod hiding;
 mod home;
@@ -37,6 +41,7 @@ mod restore;
 mod salvage;
 mod scan;
 mod submodule;
+mod tree_files;
 
 pub use commit::CommitText;
 pub use filter::{FilterDefinitions, FilterEnd, FilterError, FilterRun, FilterRunner, Filters};
@@ -55,9 +60,9 @@ pub use submodule::{KeptModules, modules_digest};
 use beneath::{Beneath, open_folder};
 use git2::{Commit, ObjectType, Oid, Repository, Signature};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::json::plain::{cut, cut_at, listed};
+use premath_kernel::json::plain::{cut, cut_at};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -140,6 +145,9 @@ pub struct Tree {
     seen: RefCell<Option<(Oid, scan::Scan)>>,
     /// What the last look at a step's work found, until it is stored.
     look: RefCell<Option<commit::Look>>,
+    /// By which rule the files have their times, while only the harness writes
+    /// them.
+    dated: RefCell<Option<dating::Dated>>,
     /// Files of the operator's, which are never part of the work.
     own: OwnFiles,
     /// What the operator's filters do, where there are any.
@@ -216,6 +224,7 @@ impl Tree {
             clean: Cell::default(),
             seen: RefCell::default(),
             look: RefCell::default(),
+            dated: RefCell::default(),
             own: OwnFiles::default(),
             filters: None,
             cleaned: RefCell::default(),
@@ -223,23 +232,6 @@ impl Tree {
         };
         tree.head()?;
         Ok(tree)
-    }
-
-    /// Writes the times of files into the index where it does not have them, as
-    /// in a worktree that was just made: every look would read those files
-    /// again. Where it does not work, as under a lock, nothing is lost.
-    pub fn settle_index(&self) {
-        let settled = || {
-            let tree = self.head_tree()?;
-            let scan = self.scan(&tree)?;
-            if scan.is_clean() && !scan.same.is_empty() {
-                self.settle(&tree, &scan.same)?;
-            }
-            Ok::<(), TreeError>(())
-        };
-        if let Err(error) = settled() {
-            tracing::debug!(%error, "the times of files were not written to the index");
-        }
     }
 
     /// Returns the repository's common git folder: what its worktrees share.
@@ -401,40 +393,6 @@ impl Tree {
             .filter(|at| *at <= now)
             .max()
             .unwrap_or_default())
-    }
-
-    /// Returns the paths that differ from HEAD, sorted; ours are skipped.
-    ///
-    /// Nested repositories count, with a slash at the end; other worktrees of
-    /// this repository do not, wherever they are. A name that is not UTF-8 is
-    /// shown with replacement characters.
-    ///
-    /// # Errors
-    ///
-    /// [`TreeError`].
-    pub fn changes(&self) -> Result<Vec<String>, TreeError> {
-        let tree = self.head_tree()?;
-        let scan = self.scan(&tree)?;
-        let show = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
-        let files = scan.paths.iter().map(|path| show(path));
-        let folders = scan.nested.iter().chain(&scan.unfit);
-        let folders = folders.map(|path| show(path) + "/");
-        let paths: BTreeSet<String> = files.chain(folders).collect();
-        Ok(paths.into_iter().collect())
-    }
-
-    /// Makes sure that nothing differs from HEAD.
-    ///
-    /// # Errors
-    ///
-    /// [`TreeError`], naming what does.
-    pub fn must_be_clean(&self) -> Result<(), TreeError> {
-        let left = self.changes()?;
-        if left.is_empty() {
-            return Ok(());
-        }
-        let detail = format!("still changed: {}", listed(&left));
-        Err(self.error("go back to the step's base", detail))
     }
 
     /// Returns the state of a tree that is known to be clean.

@@ -9,7 +9,6 @@ use super::scan::Scan;
 use super::{Base, CLEAN_FOR, OwnFiles, Tree, TreeError};
 use git2::{Delta, FileMode, IndexEntry, ObjectType, Oid};
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Instant;
 
 impl Tree {
@@ -62,8 +61,9 @@ impl Tree {
         Ok(())
     }
 
-    /// Returns whether [`Tree::reset_as_seen`] reset the files to HEAD a moment
-    /// ago, and no command ran since. It does not count for long: a person may
+    /// Returns whether the files were those of HEAD a moment ago, and no command ran
+    /// since: [`Tree::reset_as_seen`] reset them, or [`Tree::settled_changes`] saw
+    /// it. It does not count for long: a person may
     /// work in a lane that waits.
     pub fn is_known_clean(&self) -> bool {
         let head = self.head().map(|head| head.tree_id());
@@ -113,9 +113,13 @@ impl Tree {
         let Ok(before) = self.head_tree() else {
             return Ok(false);
         };
-        // A reset just before counts: nothing ran since.
-        let is_seen = is_fresh(self.clean.take(), before.id());
-        if !self.has_plain() || !(is_seen || self.scan(&before)?.is_clean()) {
+        // A look just before counts: nothing ran since.
+        let seen = self.clean.take();
+        let seen = seen.filter(|_| is_fresh(seen, before.id()) && self.has_plain());
+        if seen.is_none() && !self.scan(&before)?.is_clean() {
+            return Ok(false);
+        }
+        if !self.has_plain() {
             return Ok(false);
         }
         let target = commit.tree().map_err(self.failed("read the tree"))?;
@@ -124,6 +128,9 @@ impl Tree {
         };
         self.settle(&target, &entries)?;
         self.point_at(base, commit.id())?;
+        // A person may have changed something in a worktree of theirs by now.
+        let seen = seen.filter(|_| self.is_disposable());
+        self.clean.set(seen.map(|(_, at)| (target.id(), at)));
         Ok(true)
     }
 
@@ -158,6 +165,7 @@ impl Tree {
             return Ok(None);
         }
         for name in &names {
+            self.touch(name);
             let deleted = root.delete(path(name));
             deleted.map_err(self.refused("delete", path(name)))?;
         }
@@ -223,19 +231,14 @@ impl Tree {
         let leaf = |name: &[u8]| leaf(&lookup, name);
         let files: Vec<_> = names
             .iter()
-            .filter_map(|name| Some((name, leaf(name)?)))
+            .filter_map(|name| Some((path(name), leaf(name)?)))
             .collect();
-        let written: Vec<&Path> = files.iter().map(|(name, _)| path(name)).collect();
-        self.check_out(target, &written, |checkout| {
+        let entries = self.put_files(target, &files, |checkout| {
             checkout.recreate_missing(true).refresh(false);
         })?;
-        let mut entries = Vec::new();
-        for (name, leaf) in files {
-            match self.entry_at(root, name, leaf)? {
-                Some(entry) => entries.push(entry),
-                None => return Ok(None),
-            }
-        }
+        let Some(entries) = entries.into_iter().collect::<Option<Vec<_>>>() else {
+            return Ok(None);
+        };
         let is_absent = |name: &Vec<u8>| leaf(name).is_some() || is_free(root, name);
         Ok(names.iter().all(is_absent).then_some(entries))
     }

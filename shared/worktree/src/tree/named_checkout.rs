@@ -2,6 +2,8 @@
 
 use super::beneath::{Beneath, kind, path};
 use super::entry_lookup::EntryLookup;
+use super::file_writer::FileWriter;
+use super::overlay::Leaf;
 use super::scan::index_entry;
 use super::{Tree, TreeError};
 use git2::build::CheckoutBuilder;
@@ -33,17 +35,49 @@ impl Tree {
         if names.is_empty() {
             return Ok(());
         }
+        let lookup = EntryLookup::new(&self.repository, target);
+        let leaf = |name: &&Path| leaf(&lookup, name.as_os_str().as_encoded_bytes());
+        let files = names.iter().filter_map(|name| Some((*name, leaf(name)?)));
+        let files: Vec<(&Path, Leaf)> = files.collect();
+        let entries = self.put_files(target, &files, adjust)?;
+        let entries: Vec<IndexEntry> = entries.into_iter().flatten().collect();
+        self.settle(target, &entries)
+    }
+
+    /// Writes files of a tree, whatever is there, and no others; the index
+    /// stays. Returns their index entries, `None` for one in whose place
+    /// something else is then.
+    pub(super) fn put_files(
+        &self,
+        target: &git2::Tree<'_>,
+        files: &[(&Path, Leaf)],
+        adjust: impl Fn(&mut CheckoutBuilder<'_>),
+    ) -> Result<Vec<Option<IndexEntry>>, TreeError> {
+        let mut conversion = self.conversion(target);
+        let mut writer = FileWriter::new(self, None)?;
+        let mut entries = Vec::with_capacity(files.len());
+        let mut rest = Vec::new();
+        for (at, leaf) in files {
+            let name = at.as_os_str().as_encoded_bytes();
+            let written = match conversion.concerns(name) {
+                true => None,
+                false => writer.write(name, *leaf)?,
+            };
+            if written.is_none() {
+                rest.push((entries.len(), *at, *leaf));
+            }
+            entries.push(written);
+        }
+        if rest.is_empty() {
+            return Ok(entries);
+        }
+        let names: Vec<&Path> = rest.iter().map(|(_, at, _)| *at).collect();
         self.check_out(target, &names, adjust)?;
         let root = self.beneath()?;
-        let lookup = EntryLookup::new(&self.repository, target);
-        let mut entries = Vec::new();
-        for name in names {
-            let name = bytes(name);
-            if let Some(leaf) = leaf(&lookup, &name) {
-                entries.extend(self.entry_at(&root, &name, leaf)?);
-            }
+        for (number, at, leaf) in rest {
+            entries[number] = self.entry_at(&root, at.as_os_str().as_encoded_bytes(), leaf)?;
         }
-        self.settle(target, &entries)
+        Ok(entries)
     }
 
     /// Returns the files that a sparse checkout leaves out.
@@ -76,8 +110,8 @@ impl Tree {
         Ok(found.map(|stat| index_entry(name, leaf, &stat)))
     }
 
-    /// Writes those files of a tree that are named, whatever is there, and no
-    /// others: a checkout without names would write what a sparse checkout
+    /// Has libgit2 write those files of a tree that are named, whatever is there,
+    /// and no others: a checkout without names would write what a sparse checkout
     /// leaves out. The index stays: libgit2 would write it whole for each part.
     pub(super) fn check_out(
         &self,

@@ -7,9 +7,9 @@
 
 use super::beneath::{kind, path};
 use super::restore::refresh;
-use super::scan::FileStamp;
+use super::scan::{FileStamp, unknown_entry};
 use super::{Tree, TreeError};
-use git2::{Delta, Diff, DiffOptions, Index, IndexEntry, IndexTime, Oid};
+use git2::{Delta, Diff, DiffOptions, Index, IndexEntry, Oid};
 use rustix::fs::FileType;
 use std::path::PathBuf;
 
@@ -145,20 +145,7 @@ fn replace(index: &mut Index, difference: &Diff<'_>) -> Result<(), git2::Error> 
         if let Some(name) = file.path_bytes()
             && delta.status() != Delta::Deleted
         {
-            index.add(&IndexEntry {
-                ctime: IndexTime::new(0, 0),
-                mtime: IndexTime::new(0, 0),
-                dev: 0,
-                ino: 0,
-                mode: u32::from(file.mode()),
-                uid: 0,
-                gid: 0,
-                file_size: 0,
-                id: file.id(),
-                flags: 0,
-                flags_extended: 0,
-                path: name.to_vec(),
-            })?;
+            index.add(&unknown_entry(name, (file.mode().into(), file.id())))?;
         }
     }
     Ok(())

@@ -30,6 +30,7 @@ impl Tree {
         let commit = self.find_commit(&base.commit)?;
         let target = commit.tree().map_err(self.failed("read the tree"))?;
         self.forget_look();
+        self.forget_dates();
         self.open_up()?;
         self.must_keep_own_files(&base.commit)?;
         self.clear_locks(base.branch.as_deref(), None);
@@ -37,6 +38,9 @@ impl Tree {
         self.point_at(base, commit.id())?;
         self.cleanup();
         self.write_link()?;
+        if self.is_checkout && self.holds_nothing() {
+            return self.fill(&target, self.times_of_new());
+        }
         for round in 0..ROUNDS {
             let mut scan = self.scan(&target)?;
             if self.is_disposable() {

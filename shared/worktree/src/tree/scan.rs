@@ -403,6 +403,26 @@ pub(super) enum Found {
     Nothing,
 }
 
+/// Makes the index entry of a file of which nothing is known but what it is to
+/// hold.
+pub(super) fn unknown_entry(name: &[u8], (mode, id): Leaf) -> IndexEntry {
+    let time = IndexTime::new(0, 0);
+    IndexEntry {
+        ctime: time,
+        mtime: time,
+        dev: 0,
+        ino: 0,
+        mode: mode as u32,
+        uid: 0,
+        gid: 0,
+        file_size: 0,
+        id,
+        flags: 0,
+        flags_extended: 0,
+        path: name.to_vec(),
+    }
+}
+
 /// Makes the index entry of a file; git keeps the lower half of its numbers.
 pub(super) fn index_entry(name: &[u8], (mode, id): Leaf, stat: &Stat) -> IndexEntry {
     let stamp = FileStamp::of(stat);

@@ -1,6 +1,7 @@
 use super::named_checkout::NAMED_MAX;
 use super::*;
 use git2::{IndexAddOption, Oid};
+use std::collections::BTreeSet;
 use std::fs;
 
 struct Scratch {
@@ -71,6 +72,7 @@ fn left(tree: &Tree, base: &Base) -> String {
 }
 
 mod cache_folder;
+mod fill;
 mod filters;
 mod hostile;
 mod movement;

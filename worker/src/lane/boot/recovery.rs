@@ -138,7 +138,7 @@ impl Lane {
     /// Clears a worktree that the harness made: leftover work is saved like a
     /// step's, and the lane stays usable.
     pub(crate) fn clear(&self) -> Result<Option<String>, BootError> {
-        if self.tree.changes()?.is_empty() {
+        if self.tree.settled_changes()?.is_empty() {
             return Ok(None);
         }
         let text = CommitText {

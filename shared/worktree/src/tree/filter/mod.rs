@@ -108,7 +108,7 @@ impl Filters {
     }
 
     /// Returns the filter of a file.
-    fn of(&self, name: &[u8]) -> Option<String> {
+    pub(in crate::tree) fn of(&self, name: &[u8]) -> Option<String> {
         if definition::is_of_git(name) {
             return None;
         }

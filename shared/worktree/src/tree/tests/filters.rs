@@ -247,3 +247,23 @@ fn attributes_and_links_of_a_step_change_nothing() {
     let precious = lane.at("../precious/x");
     assert_eq!(fs::read_to_string(precious).unwrap(), "mine\n");
 }
+
+#[test]
+fn a_worktree_that_git_fills_whole_goes_through_filters_too() {
+    let (lane, _) = filtered();
+    // Every file is converted then, and libgit2 writes all of them at once.
+    let mut config = lane.main.config().unwrap();
+    config.set_bool("core.autocrlf", true).unwrap();
+    for entry in fs::read_dir(lane.at("")).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true if entry.file_name() == ".git" => {}
+            true => fs::remove_dir_all(entry.path()).unwrap(),
+            false if entry.file_name() == ".git" => {}
+            false => fs::remove_file(entry.path()).unwrap(),
+        }
+    }
+    lane.tree.fill_head().unwrap();
+    assert_eq!(read(&lane, "two.rot"), "keep\n");
+    assert_eq!(read(&lane, "d/one.rot"), "keep\n");
+}

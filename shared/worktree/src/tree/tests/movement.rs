@@ -82,6 +82,7 @@ fn a_lane_goes_by_what_differs_and_is_as_after_a_whole_look() {
 fn what_a_command_changed_after_a_look_is_seen_when_the_lane_starts() {
     let lane = Lane::new();
     look(&lane);
+    assert!(lane.tree.settled_changes().unwrap().is_empty());
     lane.tree.before_command();
     lane.write("d/x", "by the command\n");
     lane.tree.start_at(&lane.base, "i", 1).unwrap();
@@ -292,6 +293,23 @@ fn a_change_after_a_look_is_seen_where_a_lane_starts() {
     std::fs::write(lane.at("a.txt"), "by a person\n").unwrap();
     lane.tree.start_at(&at(&other, "l1"), "i", 1).unwrap();
     assert!(is_clean(&lane));
+}
+
+#[test]
+fn a_look_counts_for_a_start_in_a_lane_of_the_harness_alone() {
+    for (lane, counts) in [(Lane::provisioned(), true), (Lane::new(), false)] {
+        look(&lane);
+        assert!(lane.tree.settled_changes().unwrap().is_empty());
+        assert_eq!(lane.tree.is_known_clean(), counts);
+        let other = commit(&lane, &[("d/x", Some("other\n"))], &lane.base.commit);
+        lane.tree.start_at(&at(&other, "l1"), "i", 1).unwrap();
+        assert_eq!(lane.tree.is_known_clean(), counts);
+        lane.tree.before_command();
+        assert!(!lane.tree.is_known_clean());
+        lane.write("d/y", "new\n");
+        assert_eq!(lane.tree.settled_changes().unwrap(), ["d/y"]);
+        assert!(!lane.tree.is_known_clean());
+    }
 }
 
 #[test]
