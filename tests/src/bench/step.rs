@@ -1,5 +1,5 @@
-//! Preparing and importing a step, and putting the checkout for verifications at
-//! its commit, beside `git switch`, `git add` with `git commit`, and `git
+//! Preparing and importing a step and going back after it, and putting the checkout
+//! for verifications at its commit, beside `git switch`, `git add` with `git commit`, and `git
 //! worktree add`, in trees of several sizes.
 
 use crate::Sizes;
@@ -8,10 +8,12 @@ use crate::programs::{command, run};
 use crate::scratch::Scratch;
 use git2::Repository;
 use premath_worktree::checkout::Checkout;
+use premath_worktree::provision::Provision;
 use premath_worktree::tree::{Base, CommitText, Ignored, Tree};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Files that a step changes, one in each of as many folders.
 const CHANGED: usize = 10;
@@ -30,19 +32,21 @@ struct Figures {
     imported: Vec<f64>,
     committed: Vec<f64>,
     moved: Vec<f64>,
+    put: Vec<f64>,
 }
 
 fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> {
-    let scratch = Scratch::lay_out(folder, 2, files, 0)?;
+    let scratch = Scratch::lay_out(folder, 1, files, 0)?;
     let git = Repository::open(&scratch.repository)?;
-    let (lane, plain) = (&scratch.worktrees[0], &scratch.worktrees[1]);
-    let tree = Tree::open(lane)?;
-    tree.settle_index();
+    let plain = &scratch.worktrees[0];
+    let at = |name: &str| folder.join(name);
+    let (lane, made) = timed(|| lane(&scratch.repository, &at("lanes")))?;
+    let tree = Tree::open(&lane)?;
+    tree.settled_changes()?;
     run(command("git")
         .current_dir(plain)
         .args(["status", "--short"]))?;
     let first = git.head()?.peel_to_commit()?.id().to_string();
-    let at = |name: &str| folder.join(name);
     let gone = Ignored::Go(BTreeSet::new());
     let (checkout, fresh) = timed(|| {
         let checkout = Checkout::prepare(&scratch.repository, &at("verify"), &at("verify.git"))?;
@@ -50,25 +54,25 @@ fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> 
         checkout.tree().date(&first, 0, &[])?;
         Ok(checkout)
     })?;
-    let (_, added) = timed(|| {
-        run(command("git")
-            .current_dir(&scratch.repository)
-            .args(["worktree", "add", "-q", "--detach"])
-            .arg(at("added")))
-    })?;
+    let added = worktree_add(&scratch.repository, &at("added"))?;
     let mut tip = first.clone();
     let mut figures = Figures::default();
     for number in 0..=sizes.runs {
-        let (next, took) = step(&tree, lane, &tip, number, &at("step.git"))?;
+        let (next, took) = step(&tree, &lane, &tip, number, &at("step.git"))?;
         let theirs = by_git(plain, &tip, number)?;
-        let (_, moved) = timed(|| {
-            checkout.put_at(&next, &gone)?;
+        let put = |is_ours: bool| {
+            if !(is_ours && checkout.move_to(&next)?) {
+                checkout.put_at(&next, &gone)?;
+            }
             checkout.tree().date(&first, 0, &[])?;
             let base = detached(&next);
             Ok(checkout
                 .tree()
                 .private_git(&at("verification.git"), &base, true)?)
-        })?;
+        };
+        let (_, moved) = timed(|| put(true))?;
+        checkout.move_to(&tip)?;
+        let (_, looked_at) = timed(|| put(false))?;
         tip = next;
         // The first warms up and does not count.
         if number > 0 {
@@ -77,16 +81,19 @@ fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> 
             figures.switched.push(theirs[0]);
             figures.committed.push(theirs[1]);
             figures.moved.push(moved.as_secs_f64());
+            figures.put.push(looked_at.as_secs_f64());
         }
     }
     figures.show(files);
-    figure::show(
-        &format!("make a checkout, {files} files, against git worktree add"),
-        &figure::time(fresh.as_secs_f64()),
-        &figure::time(added.as_secs_f64()),
-        fresh.as_secs_f64() / added.as_secs_f64(),
-        "",
-    );
+    for (what, took) in [("checkout", fresh), ("lane's worktree", made)] {
+        figure::show(
+            &format!("make a {what}, {files} files, against git worktree add"),
+            &figure::time(took.as_secs_f64()),
+            &figure::time(added.as_secs_f64()),
+            took.as_secs_f64() / added.as_secs_f64(),
+            "<= 1.1",
+        );
+    }
     Ok(())
 }
 
@@ -106,7 +113,7 @@ impl Figures {
             &format!("prepare a step, {files} files, against git switch"),
             &self.prepared,
             &self.switched,
-            "",
+            "<= 1.5",
         );
         show(
             &format!("import {CHANGED} changes, {files} files, against git add and commit"),
@@ -118,8 +125,41 @@ impl Figures {
             &format!("put a checkout at a commit, {files} files, against git switch"),
             &self.moved,
             &self.switched,
+            "<= 1.5",
+        );
+        show(
+            &format!("the same with a look at all files, {files} files, against git switch"),
+            &self.put,
+            &self.switched,
             "",
         );
+    }
+}
+
+/// Returns how long git takes to add a worktree.
+fn worktree_add(repository: &Path, at: &Path) -> Result<Duration, Wrong> {
+    let add = || {
+        run(command("git")
+            .current_dir(repository)
+            .args(["worktree", "add", "-q", "--detach"])
+            .arg(at))
+    };
+    Ok(timed(add)?.1)
+}
+
+/// Makes a lane as a batch does; returns its worktree.
+fn lane(repository: &Path, root: &Path) -> Result<PathBuf, Wrong> {
+    let provision = Provision {
+        repository: repository.to_path_buf(),
+        root: root.to_path_buf(),
+        count: 1,
+        spare: Vec::new(),
+        target: Some("main".to_owned()),
+    };
+    let mut made = provision.ready(|| true)?;
+    match made.pop() {
+        Some(lane) if lane.is_lane() => Ok(lane.worktree),
+        other => Err(Wrong::because(format!("no lane was made: {other:?}"))),
     }
 }
 
@@ -156,6 +196,7 @@ fn step(
         tree.private_git(git, &base, true)?;
         Ok(tree.clean_state()?)
     })?;
+    tree.before_command();
     edit(lane, number)?;
     let text = CommitText {
         issue_id: "bench",
@@ -166,11 +207,15 @@ fn step(
     };
     let (commit, imported) = timed(|| {
         let worked = tree.state_on(tip)?;
-        if tree.keep_content(tip)? != worked.tree {
+        if !tree.keep_state(tip, &worked)? {
             return Err(Wrong::because("the tree changed"));
         }
         Ok(tree.squash(&text, tip, &worked.tree, None)?)
     })?;
+    // A lane goes back to where its step began.
+    let gone = Ignored::Go(BTreeSet::new());
+    let (_, back) = timed(|| Ok(tree.reset_as_seen(&detached(tip), &gone)?))?;
+    let prepared = prepared + back;
     Ok((commit, [prepared, imported].map(|took| took.as_secs_f64())))
 }
 
