@@ -72,7 +72,7 @@ pub(crate) fn section(name: &str) {
     if !IS_DEBUG {
         println!("\n{name}");
     }
-    let head = "| | harness | baseline | ratio | target |\n|---|---:|---:|---:|---|";
+    let head = "| | figure | baseline | ratio | target |\n|---|---:|---:|---:|---:|";
     append(&format!("\n## {name}\n\n{head}\n"));
 }
 
@@ -101,7 +101,8 @@ pub(crate) fn note(name: &str, figure: &str) {
 
 fn line(name: &str, figure: &str, baseline: &str, ratio: &str, target: &str) {
     let mut row = String::new();
-    for cell in [name, figure, baseline, ratio, target] {
+    let goal = target.replace("<=", "≤").replace(">=", "≥");
+    for cell in [name, figure, baseline, ratio, &goal] {
         let _ = write!(row, "| {} ", cell.trim().replace('|', "\\|"));
     }
     append(&format!("{row}|\n"));
@@ -132,7 +133,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 /// A time for a person.
 pub(crate) fn time(seconds: f64) -> String {
     if seconds < 1e-3 {
-        format!("{:.0} us", seconds * 1e6)
+        format!("{:.0} µs", seconds * 1e6)
     } else if seconds < 1.0 {
         format!("{:.1} ms", seconds * 1e3)
     } else {
