@@ -2,13 +2,22 @@
 
 use crate::figure::Wrong;
 use plotters::prelude::{
-    BLACK, ChartBuilder, Circle, Color as _, IntoDrawingArea as _, LineSeries, Palette as _,
-    Palette99, PathElement, SVGBackend, SeriesLabelPosition, WHITE,
+    BLACK, ChartBuilder, Circle, Color as _, IntoDrawingArea as _, LineSeries, PathElement,
+    RGBColor, SVGBackend, SeriesLabelPosition, WHITE,
 };
 use std::fmt::Write as _;
 use std::path::Path;
 
 const SIZE: (u32, u32) = (720, 400);
+
+/// The colours of the curves. Each is readable on white, and they differ for
+/// readers who do not distinguish red from green.
+const COLORS: [RGBColor; 4] = [
+    RGBColor(0, 95, 158),
+    RGBColor(178, 72, 0),
+    RGBColor(90, 90, 90),
+    RGBColor(122, 30, 122),
+];
 
 /// A named line of points.
 #[derive(Debug)]
@@ -64,8 +73,8 @@ impl Plot {
             .y_desc(self.y)
             .light_line_style(WHITE)
             .draw()?;
-        for (number, curve) in self.curves.iter().enumerate() {
-            let color = Palette99::pick(number).to_rgba();
+        for (curve, color) in self.curves.iter().zip(COLORS.iter().cycle()) {
+            let color = color.to_rgba();
             let line = curve.points.iter().copied();
             chart
                 .draw_series(LineSeries::new(line.clone(), color.stroke_width(2)))?
@@ -77,7 +86,7 @@ impl Plot {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
+            .position(SeriesLabelPosition::UpperMiddle)
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK.mix(0.2))
             .draw()?;
