@@ -5,6 +5,7 @@ use crate::{binaries, command};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
+use std::process::Command;
 
 /// One command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +34,11 @@ impl Surface {
     ///
     /// Where one cannot be run.
     pub fn of_the_binaries() -> Self {
+        Self::asked_with(|program| command(program))
+    }
+
+    /// Asks the binaries by commands that `start` makes of their paths.
+    fn asked_with(start: fn(&Path) -> Command) -> Self {
         let mut surface = Self::default();
         let binaries = binaries();
         for (name, program) in [
@@ -40,21 +46,22 @@ impl Surface {
             ("harness-worker", &binaries.worker),
             ("premath", &binaries.premath),
         ] {
-            surface.ask(program, name, &[]);
+            surface.ask(start, program, name, &[]);
         }
         surface
     }
 
-    fn ask(&mut self, program: &Path, name: &str, words: &[String]) {
-        let mut run = command(program);
-        let output = run.args(words).arg("-h").output();
+    fn ask(&mut self, start: fn(&Path) -> Command, program: &Path, name: &str, words: &[String]) {
+        let mut run = start(program);
+        // Help shows the values of variables, which are the caller's own.
+        let output = run.args(words).arg("-h").env_clear().output();
         let output = output.expect("a binary can be asked for help");
         let entry = read(&String::from_utf8_lossy(&output.stdout));
         let subcommands = entry.subcommands.clone();
         self.commands.insert(name.to_owned(), entry);
         for word in subcommands {
             let words: Vec<String> = words.iter().cloned().chain([word.clone()]).collect();
-            self.ask(program, &format!("{name} {word}"), &words);
+            self.ask(start, program, &format!("{name} {word}"), &words);
         }
     }
 
@@ -165,7 +172,18 @@ fn read(help: &str) -> Entry {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{Surface, command, read};
+
+    #[test]
+    fn the_page_does_not_depend_on_the_environment() {
+        let with_values = Surface::asked_with(|program| {
+            let mut run = command(program);
+            run.env("PREMATH_WORKER_ID", "value-of-the-caller");
+            run.env("PREMATH_LANE_INDEX", "7");
+            run
+        });
+        assert_eq!(with_values.page(), Surface::of_the_binaries().page());
+    }
 
     #[test]
     fn help_is_read_with_its_commands_and_flags() {
