@@ -25,7 +25,7 @@ const LANES: usize = 4;
 
 /// An example that is ready to run.
 #[derive(Debug)]
-pub struct LaidOut {
+pub struct PreparedExample {
     /// The repository root.
     pub repository: PathBuf,
     /// The plan of the example batch.
@@ -71,7 +71,7 @@ impl ExampleError {
 /// # Errors
 ///
 /// [`ExampleError`].
-pub fn lay_out(dir: Option<&Path>) -> Result<LaidOut, ExampleError> {
+pub fn set_up(dir: Option<&Path>) -> Result<PreparedExample, ExampleError> {
     let folder = match dir {
         Some(dir) => dir.to_path_buf(),
         None => temporary()?,
@@ -109,7 +109,7 @@ pub fn lay_out(dir: Option<&Path>) -> Result<LaidOut, ExampleError> {
         ..LoopFlags::default()
     };
     let settings = Settings::resolve(&flags, clock::now().wall)?;
-    Ok(LaidOut {
+    Ok(PreparedExample {
         plan: Plan {
             settings,
             lanes: worktrees.len(),
@@ -287,10 +287,10 @@ mod tests {
 
     /// Creates the example as if every issue had ended as expected, with the
     /// work of the closed ones landed as one commit.
-    fn ended(folder: &Path, landed: impl Fn(&Repository) -> String) -> LaidOut {
-        let laid_out = lay_out(Some(&folder.join("example"))).unwrap();
-        let git = Repository::open(&laid_out.repository).unwrap();
-        let roots = MemoryRoots::at(&laid_out.repository);
+    fn ended(folder: &Path, landed: impl Fn(&Repository) -> String) -> PreparedExample {
+        let prepared = set_up(Some(&folder.join("example"))).unwrap();
+        let git = Repository::open(&prepared.repository).unwrap();
+        let roots = MemoryRoots::at(&prepared.repository);
         let text = EXAMPLE.get_file("expected.json").unwrap().contents();
         let expected: Value = serde_json::from_slice(text).unwrap();
         let (mut issues, mut rows) = (String::new(), String::new());
@@ -314,20 +314,20 @@ mod tests {
         }
         fs::write(&roots.issues, issues).unwrap();
         fs::write(&roots.trajectory, rows).unwrap();
-        laid_out
+        prepared
     }
 
     #[test]
     fn what_is_closed_must_be_on_the_target() {
         let folder = tempfile::tempdir().unwrap();
         let landed = |git: &Repository| git.refname_to_id("refs/heads/main").unwrap().to_string();
-        let LaidOut { repository, plan } = ended(folder.path(), landed);
+        let PreparedExample { repository, plan } = ended(folder.path(), landed);
         let outcome = compare(&repository, &plan.settings.landing).unwrap();
         assert_eq!((outcome.issues, outcome.landing.landed), (14, 11));
         assert_eq!(outcome.landing.target, "harness/integration");
 
         let folder = tempfile::tempdir().unwrap();
-        let LaidOut { repository, plan } = ended(folder.path(), |git| {
+        let PreparedExample { repository, plan } = ended(folder.path(), |git| {
             let author = Signature::now("a", "a@localhost").unwrap();
             let tree = git.head().unwrap().peel_to_tree().unwrap();
             // On no branch at all.

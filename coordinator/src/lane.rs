@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 
 /// A message of a lane to its coordinator.
 #[derive(Debug)]
-pub(crate) enum LaneNews {
+pub(crate) enum LaneMessage {
     /// The lane is ready for work.
     Booted(Box<BootReport>),
     /// The lane cannot be used.
@@ -51,7 +51,7 @@ impl LaneHandle {
     pub(crate) fn start(
         batch: Arc<Batch>,
         plan: LanePlan,
-        tell: impl Fn(LaneNews) + Send + 'static,
+        send: impl Fn(LaneMessage) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (work, tasks) = bounded::<Task>(1);
         // Inside the batch's span, which is the caller's.
@@ -61,14 +61,14 @@ impl LaneHandle {
             .spawn(move || {
                 let _span = span.entered();
                 let current = std::cell::RefCell::new(None);
-                let run = AssertUnwindSafe(|| live(batch, &plan, &tasks, &tell, &current));
+                let run = AssertUnwindSafe(|| live(batch, &plan, &tasks, &send, &current));
                 if let Err(panic) = catch_unwind(run) {
                     let message = panic
                         .downcast_ref::<&str>()
                         .map(|text| (*text).to_owned())
                         .or_else(|| panic.downcast_ref::<String>().cloned())
                         .unwrap_or_else(|| "no message".to_owned());
-                    tell(LaneNews::Panicked {
+                    send(LaneMessage::Panicked {
                         claim: current.take(),
                         message,
                     });
@@ -117,7 +117,7 @@ fn live(
     batch: Arc<Batch>,
     plan: &LanePlan,
     tasks: &Receiver<Task>,
-    tell: &impl Fn(LaneNews),
+    send: &impl Fn(LaneMessage),
     current: &std::cell::RefCell<Option<Box<Claimed>>>,
 ) {
     let shared = batch.clone();
@@ -125,23 +125,23 @@ fn live(
     let booted = Lane::boot(batch, plan);
     let mut lane = match booted {
         Ok((lane, report)) => {
-            tell(LaneNews::Booted(Box::new(report)));
+            send(LaneMessage::Booted(Box::new(report)));
             lane
         }
-        Err(error) => return tell(LaneNews::BootFailed(Box::new(error))),
+        Err(error) => return send(LaneMessage::BootFailed(Box::new(error))),
     };
     for task in tasks {
         let claim = match task {
             Task::Step(claim) => claim,
             Task::Ask => {
-                tell(LaneNews::Answered(lane.baseline().map_err(Box::new)));
+                send(LaneMessage::Answered(lane.baseline().map_err(Box::new)));
                 continue;
             }
         };
         current.replace(Some(claim.clone()));
-        let report = lane.step(&claim, &|| tell(LaneNews::WorkDone));
+        let report = lane.step(&claim, &|| send(LaneMessage::WorkDone));
         current.replace(None);
-        tell(LaneNews::StepEnded(Box::new(report)));
+        send(LaneMessage::StepEnded(Box::new(report)));
     }
     lane.verify_tip(leaving.is_last());
     if let Err(error) = lane.finish() {

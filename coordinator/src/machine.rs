@@ -15,7 +15,7 @@ pub(crate) type LaneIndex = usize;
 
 /// What happened in the world. `C` is a claim, which the core passes on.
 #[derive(Debug)]
-pub enum MachineEvent<C> {
+pub(crate) enum MachineEvent<C> {
     /// A lane is ready for its first step.
     Booted(LaneIndex),
     /// A lane cannot be used; nothing was dispatched to it.
@@ -82,7 +82,7 @@ pub enum SpareNews {
 
 /// The findings of a pass.
 #[derive(Debug)]
-pub struct Pass<C> {
+pub(crate) struct Pass<C> {
     /// A claim for each lane that got one.
     pub claims: BTreeMap<LaneIndex, C>,
     /// Lanes that there is work for, and that must wait for it.
@@ -97,7 +97,7 @@ pub struct Pass<C> {
 
 /// What is to be done in the world.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Effect<C> {
+pub(crate) enum Effect<C> {
     /// Make a pass for the lanes of `Machine::idle`.
     Pass,
     /// Hand a claim to a lane.
@@ -270,7 +270,7 @@ impl Machine {
         let mut effects = Vec::new();
         let looks = matches!(event, MachineEvent::WorkDone(_) | MachineEvent::Looked);
         self.take_in(event, now, &mut effects);
-        self.go_on(&mut effects);
+        self.advance(&mut effects);
         if looks && self.wants_spare(now) {
             self.makes_spare = true;
             effects.push(Effect::MakeSpare);
@@ -411,7 +411,7 @@ impl Machine {
     }
 
     /// Decides what follows from the current state.
-    fn go_on<C>(&mut self, effects: &mut Vec<Effect<C>>) {
+    fn advance<C>(&mut self, effects: &mut Vec<Effect<C>>) {
         let is_booting = |lane: &Lane| lane.state == LaneState::Booting;
         self.begun |= !self.lanes.iter().any(is_booting);
         // The first pass is for all lanes, in order, whichever boots first.

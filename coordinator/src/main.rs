@@ -57,7 +57,7 @@ fn batch(arguments: &Arguments) -> u8 {
 /// refused.
 fn settings_of(arguments: &Arguments, now: jiff::Timestamp) -> Result<Settings, u8> {
     let flags = &arguments.flags;
-    let refused = |error| refusal::tell(flags, &error, &refused_lanes(arguments));
+    let refused = |error| refusal::report(flags, &error, &refused_lanes(arguments));
     let settings = Settings::resolve(flags, now).map_err(refused)?;
     let accepted = trust::settle(flags).map_err(refused)?;
     accepted.iter().for_each(|line| say(&plain(line)));
@@ -168,22 +168,22 @@ fn reporter(json: bool) -> Box<dyn Reporter> {
 }
 
 fn show_example(dir: Option<&Path>, json: bool) -> u8 {
-    let laid_out = match example::lay_out(dir) {
-        Ok(laid_out) => laid_out,
+    let prepared = match example::set_up(dir) {
+        Ok(prepared) => prepared,
         Err(error) => return failed(&error, error.hint(), exit::USAGE),
     };
     say(&format!(
         "example created in {}",
-        laid_out.repository.display()
+        prepared.repository.display()
     ));
-    let interrupt = Interrupt::new(laid_out.plan.settings.limits.drain_grace);
+    let interrupt = Interrupt::new(prepared.plan.settings.limits.drain_grace);
     let inbox = match listened(&interrupt) {
         Ok(inbox) => inbox,
         Err(code) => return code,
     };
-    let repository = laid_out.repository.clone();
-    let rule = laid_out.plan.settings.landing.clone();
-    let code = perform(laid_out.plan, interrupt, inbox, json);
+    let repository = prepared.repository.clone();
+    let rule = prepared.plan.settings.landing.clone();
+    let code = perform(prepared.plan, interrupt, inbox, json);
     if code > exit::FAILED {
         return code;
     }

@@ -4,7 +4,7 @@ mod bound;
 mod end;
 mod spare;
 
-use crate::lane::{LaneHandle, LaneNews};
+use crate::lane::{LaneHandle, LaneMessage};
 use crate::machine::{Allowance, Crew, Effect, LaneIndex, Machine, MachineEvent, Pass};
 use crate::report::{BatchTerms, Notice, Reporter, Summary};
 use crate::spare::SpareSite;
@@ -85,7 +85,7 @@ impl RunError {
 
 /// What reaches the coordinator's one channel.
 enum InboxMessage {
-    Lane(LaneIndex, LaneNews),
+    Lane(LaneIndex, LaneMessage),
     /// A spare worktree is made, or why it is not.
     Spare(Result<PathBuf, String>),
     Interrupted,
@@ -287,7 +287,7 @@ impl Shell<'_> {
             }
             match messages.recv_timeout(wait) {
                 Ok(messages) => {
-                    if let Some(event) = self.heard(messages) {
+                    if let Some(event) = self.event_of(messages) {
                         finished |= self.feed(event);
                     }
                 }
@@ -335,7 +335,7 @@ impl Shell<'_> {
         finished
     }
 
-    fn heard(&mut self, messages: InboxMessage) -> Option<MachineEvent<Claimed>> {
+    fn event_of(&mut self, messages: InboxMessage) -> Option<MachineEvent<Claimed>> {
         let (lane, messages) = match messages {
             InboxMessage::Interrupted => {
                 self.reporter.notice(&Notice::Interrupted {
@@ -348,7 +348,7 @@ impl Shell<'_> {
         };
         let plan = &self.plans[lane];
         match messages {
-            LaneNews::Booted(report) => {
+            LaneMessage::Booted(report) => {
                 self.reporter.notice(&Notice::LaneBooted {
                     worker_id: &plan.worker_id,
                     worktree: &plan.worktree,
@@ -356,7 +356,7 @@ impl Shell<'_> {
                 });
                 Some(MachineEvent::Booted(lane))
             }
-            LaneNews::BootFailed(error) => {
+            LaneMessage::BootFailed(error) => {
                 let class = error.class();
                 self.given_up(lane, class, &chain(&*error), error.hint());
                 if matches!(*error, BootError::Store(StoreError::Corrupt { .. })) {
@@ -364,10 +364,10 @@ impl Shell<'_> {
                 }
                 Some(MachineEvent::BootFailed { lane, class })
             }
-            LaneNews::WorkDone => Some(MachineEvent::WorkDone(lane)),
-            LaneNews::StepEnded(report) => Some(self.step_ended(lane, *report)),
-            LaneNews::Answered(answer) => Some(self.answered(lane, answer)),
-            LaneNews::Panicked { claim, message } => {
+            LaneMessage::WorkDone => Some(MachineEvent::WorkDone(lane)),
+            LaneMessage::StepEnded(report) => Some(self.step_ended(lane, *report)),
+            LaneMessage::Answered(answer) => Some(self.answered(lane, answer)),
+            LaneMessage::Panicked { claim, message } => {
                 self.given_up(lane, FailureClass::LanePanicked, &message, None);
                 Some(MachineEvent::Panicked {
                     lane,

@@ -5,7 +5,7 @@ use premath_kernel::policy::slots::SlotRule;
 use premath_memory::lane_record::LaneRecord;
 use premath_memory::projection::read_session;
 use premath_memory::roots::LaneState;
-use premath_worktree::provision::{Fate, Provision, lane_name};
+use premath_worktree::provision::{Provision, ProvisionResult, lane_name};
 use std::path::{Path, PathBuf};
 
 /// Where spare worktrees are made.
@@ -36,8 +36,8 @@ impl SpareSite {
     pub(crate) fn make(&self) -> Result<PathBuf, String> {
         let made = self.provision.another(self.next, || true);
         let outcome = made.map_err(|error| crate::run::chain(&error))?;
-        match outcome.fate {
-            Fate::Refused(why) => Err(why),
+        match outcome.result {
+            ProvisionResult::Refused(why) => Err(why),
             _ => Ok(outcome.worktree),
         }
     }

@@ -11,7 +11,9 @@ use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::deadline::Deadline;
 use premath_kernel::policy::landing::LandingMode;
 use premath_memory::clock;
-use premath_worktree::provision::{Fate, LaneOutcome, Provision, ProvisionError, lane_name};
+use premath_worktree::provision::{
+    LaneOutcome, Provision, ProvisionError, ProvisionResult, lane_name,
+};
 use premath_worktree::tree::is_worktree_of;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,7 +39,7 @@ impl Watch<'_> {
         self.deadline.reached(now.wall, ran).map(EndedBy::from)
     }
 
-    fn goes_on(&self) -> bool {
+    fn may_continue(&self) -> bool {
         self.interrupt.level() == Level::None && self.reached().is_none()
     }
 
@@ -143,17 +145,17 @@ fn made(
             .then(|| settings.landing.target.clone()),
     };
     let outcomes = provision
-        .ready(|| watch.goes_on())
+        .ready(|| watch.may_continue())
         .map_err(|error| watch.failed(&error))?;
     for outcome in &outcomes {
-        let what = match &outcome.fate {
-            Fate::Kept => continue,
-            Fate::Made => "created".to_owned(),
-            Fate::Mended(why) => format!("repaired: {why}"),
-            Fate::Remade(why) => format!("deleted and recreated: {why}"),
-            Fate::Removed => "removed, not needed".to_owned(),
-            Fate::Surplus(why) => format!("not needed, but kept: {why}"),
-            Fate::Refused(why) => format!("error: cannot create a lane: {why}"),
+        let what = match &outcome.result {
+            ProvisionResult::Kept => continue,
+            ProvisionResult::Made => "created".to_owned(),
+            ProvisionResult::Repaired(why) => format!("repaired: {why}"),
+            ProvisionResult::Remade(why) => format!("deleted and recreated: {why}"),
+            ProvisionResult::Removed => "removed, not needed".to_owned(),
+            ProvisionResult::Surplus(why) => format!("not needed, but kept: {why}"),
+            ProvisionResult::Refused(why) => format!("error: cannot create a lane: {why}"),
         };
         let place = outcome.worktree.display().to_string();
         say(&format!("worktree {}: {}", plain(&place), plain(&what)));

@@ -296,7 +296,7 @@ fn add(path: PathBuf, paths: &mut BTreeSet<PathBuf>) {
 
 /// Makes a folder with a stand-in for podman or docker: a shell script, which
 /// has its arguments as its own.
-pub fn stand_in(folder: &Path, name: &str, script: &str) -> OsString {
+pub fn scripted_engine(folder: &Path, name: &str, script: &str) -> OsString {
     fs::create_dir_all(folder).unwrap();
     let program = folder.join(name);
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();

@@ -569,7 +569,7 @@ fn a_kill_of_a_batch_in_namespaces_converges() {
 }
 
 #[test]
-fn the_mark_of_a_landing_that_did_not_come_about_is_removed() {
+fn the_mark_of_a_landing_that_did_not_happen_is_removed() {
     let ground = Ground::new(Scenario::Landing, "none");
     assert!(ground.is_killed_at(Boundary::LandingMarked, 1));
     ground.ends(ground.batch_with("false"));

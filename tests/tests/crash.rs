@@ -201,7 +201,7 @@ impl Campaign {
     }
 
     /// A kill between an append and its seal is not a change from outside.
-    fn nobody_else_changed_issue_memory(&self) {
+    fn no_other_process_changed_issue_memory(&self) {
         let mut rows = self.scratch.trajectory();
         rows.retain(|row| row["action"] == "coordinator.memory_changed");
         assert_eq!(rows, Vec::<Value>::new());
@@ -225,7 +225,7 @@ fn a_batch_that_is_killed_again_and_again_closes_every_issue_once() {
     campaign.every_edit_is_there_once();
     campaign.git_is_whole();
     campaign.issue_memory_is_compact();
-    campaign.nobody_else_changed_issue_memory();
+    campaign.no_other_process_changed_issue_memory();
     campaign.scratch.no_process_left();
     assert_eq!(campaign.scratch.leftovers(), [""; 0]);
 }

@@ -53,7 +53,7 @@ impl<'a> Alone<'a> {
         let deadline = self.batch.settings.bounds.deadline;
         drain_at(deadline, self.started_ms, self.batch.interrupt.clone());
         let mut steps = 0;
-        while steps < max_steps && self.goes_on() {
+        while steps < max_steps && self.may_continue() {
             let admitted = match self.batch.admit(&self.worker) {
                 Ok(admitted) => admitted,
                 Err(error) => {
@@ -94,7 +94,7 @@ impl<'a> Alone<'a> {
     }
 
     /// Returns whether nothing asks for the end.
-    fn goes_on(&self) -> bool {
+    fn may_continue(&self) -> bool {
         self.reach_bound();
         self.batch.admission().ended_by().is_none() && self.batch.interrupt.level() == Level::None
     }
@@ -128,7 +128,7 @@ impl<'a> Alone<'a> {
         if let Err(error) = self.batch.wait_for_room(waiting.short.as_ref(), false) {
             tracing::error!(%error, "the shortage was not recorded");
         }
-        if self.goes_on() {
+        if self.may_continue() {
             let now = clock::now().wall;
             let wait = waiting.look_at.map(|at| at.duration_since(now));
             let wait = wait.and_then(|wait| Duration::try_from(wait).ok());
@@ -176,7 +176,10 @@ impl<'a> Alone<'a> {
         ));
         let report = lane.step(claimed, &|| ());
         say(&describe(&report));
-        self.batch.outside_changes().iter().for_each(tell_change);
+        self.batch
+            .outside_changes()
+            .iter()
+            .for_each(print_outside_change);
         self.worked.store_lost |= report.store_lost.is_some();
         match self.batch.step_ended(&self.worker[0], &report.for_batch()) {
             Ok(changes) => {
@@ -194,7 +197,7 @@ impl<'a> Alone<'a> {
     }
 }
 
-pub(crate) fn tell_change(change: &OutsideChange) {
+pub(crate) fn print_outside_change(change: &OutsideChange) {
     let class = FailureClass::MemoryChangedOutside;
     say(&format!("warning: {class}: {}", plain(&change.describe())));
 }

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_batch_asks_for_is_no_signal() {
+    fn what_the_batch_asks_for_is_not_a_signal() {
         let interrupt = Interrupt::new(Duration::from_secs(600));
         interrupt.drain();
         assert_eq!(interrupt.level(), Level::Drain);

@@ -102,7 +102,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     #[test]
-    fn a_full_disk_is_no_error_for_the_subscriber() {
+    fn a_full_disk_is_not_an_error_for_the_subscriber() {
         let full = std::fs::File::options()
             .write(true)
             .open("/dev/full")

@@ -3,7 +3,7 @@
 
 mod alone;
 
-use alone::{Alone, AloneOutcome, tell_change};
+use alone::{Alone, AloneOutcome, print_outside_change};
 use clap::Parser;
 use harness_worker::account;
 use harness_worker::arguments::{Arguments, Command};
@@ -116,7 +116,7 @@ fn settings_of(arguments: &Arguments) -> Result<Settings, u8> {
             worker_id: arguments.worker_id.clone(),
             worktree: arguments.worktree_root.clone(),
         };
-        refusal::tell(&flags, error, &[lane])
+        refusal::report(&flags, error, &[lane])
     };
     let settings = Settings::resolve(&flags, clock::now().wall);
     let mut settings = settings.map_err(|error| refused(&error))?;
@@ -180,7 +180,10 @@ fn finish(batch: &Batch, mut lane: Lane, store_lost: bool) -> Vec<TipCheck> {
         say(&format!("the last session was not written: {error}"));
     }
     if !store_lost {
-        batch.last_outside_changes().iter().for_each(tell_change);
+        batch
+            .last_outside_changes()
+            .iter()
+            .for_each(print_outside_change);
         batch.sweep_shared();
         let _ = batch.recover_rows(RecoverAt::End);
         // Another batch may be running: only if it is worthwhile.

@@ -32,7 +32,7 @@ pub struct RefusedLane {
 
 /// Says why a batch did not begin, records it where it was refused, and
 /// returns the exit code.
-pub fn tell(flags: &LoopFlags, error: &SettingsError, lanes: &[RefusedLane]) -> u8 {
+pub fn report(flags: &LoopFlags, error: &SettingsError, lanes: &[RefusedLane]) -> u8 {
     record(flags, error, lanes);
     let code = failed(error, error.hint(), error.exit_code());
     let classes = error.refusal_classes();

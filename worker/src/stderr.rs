@@ -32,12 +32,12 @@ pub fn end_message(at: Timestamp) -> String {
 /// Says why a loop failed, with its causes and what a person can do about it;
 /// returns the exit code that it is given.
 pub fn failed(error: &dyn Error, hint: Option<String>, code: u8) -> u8 {
-    say(&complaint(error, hint.as_deref()));
+    say(&error_text(error, hint.as_deref()));
     code
 }
 
 /// The error, its chain of causes, and the hint on a line of its own.
-fn complaint(error: &dyn Error, hint: Option<&str>) -> String {
+fn error_text(error: &dyn Error, hint: Option<&str>) -> String {
     let mut text = format!("error: {error}");
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -60,12 +60,12 @@ mod tests {
     struct Unreadable(&'static str, #[source] std::io::Error);
 
     #[test]
-    fn a_complaint_names_every_cause_and_spells_out_what_acts_on_a_terminal() {
+    fn an_error_names_every_cause_and_spells_out_what_acts_on_a_terminal() {
         let error = Unreadable("a\x1b[31m", std::io::Error::other("no such file"));
         let text = "error: the row of a\\u{1b}[31m cannot be read: no such file";
-        assert_eq!(complaint(&error, None), text);
+        assert_eq!(error_text(&error, None), text);
         assert_eq!(
-            complaint(&error, Some("look at\x07 it")),
+            error_text(&error, Some("look at\x07 it")),
             format!("{text}\nhint: look at\\u{{7}} it")
         );
     }

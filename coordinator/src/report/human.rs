@@ -28,7 +28,7 @@ impl<W: Write> HumanReporter<W> {
     }
 
     /// Returns what it wrote to.
-    pub fn into_inner(self) -> W {
+    pub(crate) fn into_inner(self) -> W {
         self.out
     }
 

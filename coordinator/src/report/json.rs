@@ -14,7 +14,7 @@ use premath_kernel::policy::breaker::BreakerChange;
 use premath_kernel::policy::provider::ProviderChange;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::event::{
-    EndWish, EndedIssue, EndedStep, Ending, ProgressEvent, ProviderUse,
+    EndRequest, EndedIssue, EndedStep, Ending, ProgressEvent, ProviderUse,
 };
 use premath_memory::OutsideChange;
 use std::io::Write;
@@ -209,8 +209,8 @@ fn lane_booted<'a>(
 fn interrupted(level: Level) -> ProgressEvent<'static> {
     ProgressEvent::BatchInterrupted {
         level: match level {
-            Level::Kill => EndWish::Kill,
-            _ => EndWish::Drain,
+            Level::Kill => EndRequest::Kill,
+            _ => EndRequest::Drain,
         },
     }
 }

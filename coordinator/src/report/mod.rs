@@ -201,7 +201,7 @@ pub struct Summary {
 
 impl Summary {
     /// Returns the report as text, to be read later.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let ended = format!("batch {}, ended {:.0}\n", self.batch_id, self.ended_at);
         let mut reporter = HumanReporter::new(ended.into_bytes());
         reporter.summary(self);

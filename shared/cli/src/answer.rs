@@ -289,7 +289,7 @@ fn put(finished: &mut Finished, text: &str, json: bool) -> io::Result<()> {
 }
 
 /// Prints a diagnostic next to the answer.
-pub(crate) fn tell(text: &str) {
+pub(crate) fn print_diagnostic(text: &str) {
     complain("", text);
 }
 

@@ -19,7 +19,7 @@ use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome, de
 use premath_kernel::record::trajectory::{RetryRecord, generation_floor};
 use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile};
 use premath_memory::escalation::{
-    CarriedOut, Escalation, HandedUp, escalation_row, session_source,
+    CarriedOut, CarriedOutEscalation, Escalation, escalation_row, session_source,
 };
 use premath_memory::governance::{ClaimError, claims_governance};
 use premath_memory::roots::MemoryRoots;
@@ -105,7 +105,7 @@ impl EscalateArgs {
             decision: &decision,
             action,
         };
-        let (context, result) = match self.hand_up(path, &active, &due, &floor) {
+        let (context, result) = match self.escalate_issue(path, &active, &due, &floor) {
             Ok((context, handed)) => (context, Ok(handed)),
             Err(Failed { context, error }) => (context, Err(*error)),
         };
@@ -132,13 +132,13 @@ impl EscalateArgs {
         Ok(answer(context.as_ref(), &decision, &handed))
     }
 
-    fn hand_up(
+    fn escalate_issue(
         &self,
         path: &Path,
         active: &RetryPolicyFile,
         due: &Due<'_>,
         floor: &dyn Fn(&IssueId) -> u64,
-    ) -> Result<(Option<IssueContext>, HandedUp), Failed> {
+    ) -> Result<(Option<IssueContext>, CarriedOutEscalation), Failed> {
         let Due {
             classes,
             decision,
@@ -154,7 +154,7 @@ impl EscalateArgs {
             Ok(context) => context,
             // Nothing changes, so the issue need not be known.
             Err(_) if action == EscalationAction::Stop => {
-                let handed = HandedUp {
+                let handed = CarriedOutEscalation {
                     carried_out: CarriedOut::Nothing,
                     step: None,
                     witness_ref: None,
@@ -175,7 +175,7 @@ impl EscalateArgs {
             failure_classes: classes,
             witness_refs: &witness_refs,
         };
-        let handed = memory.hand_up(&mode.lease_authority(), &escalation, |step| {
+        let handed = memory.escalate_issue(&mode.lease_authority(), &escalation, |step| {
             let facts = EscalationFacts {
                 step,
                 policies: &TurnPolicies {
@@ -236,7 +236,11 @@ struct Failed {
     error: Box<CliError>,
 }
 
-fn answer(context: Option<&IssueContext>, decision: &Decision, handed: &HandedUp) -> Answer {
+fn answer(
+    context: Option<&IssueContext>,
+    decision: &Decision,
+    handed: &CarriedOutEscalation,
+) -> Answer {
     let issue = context.map_or("", |context| context.issue_id.as_str());
     let (text, filed) = match &handed.carried_out {
         CarriedOut::Blocked => (format!("{} is blocked", plain(issue)), None),

@@ -30,14 +30,14 @@ pub(crate) fn written<T: JsonSchema>() -> Schema {
 
 fn generated<T: JsonSchema>(settings: SchemaSettings) -> Schema {
     settings
-        .with_transform(RecursiveTransform(tidy))
+        .with_transform(RecursiveTransform(simplify))
         .into_generator()
         .into_root_schema_for::<T>()
 }
 
 /// Removes redundant defaults, and line ends that descriptions have in the
 /// code.
-fn tidy(schema: &mut Schema) {
+fn simplify(schema: &mut Schema) {
     if schema
         .get("default")
         .is_some_and(|default| default.is_null() || default == "")

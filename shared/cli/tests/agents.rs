@@ -51,14 +51,14 @@ echo '{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0
 
 #[test]
 fn an_agent_that_is_installed_is_named_with_its_version() {
-    let told = check("exit 1", &[]).stdout;
+    let printed = check("exit 1", &[]).stdout;
     assert!(
-        told.starts_with("codex     installed  codex-cli 9"),
-        "{told}"
+        printed.starts_with("codex     installed  codex-cli 9"),
+        "{printed}"
     );
     assert!(
-        told.contains("sign-in and event stream not checked"),
-        "{told}"
+        printed.contains("sign-in and event stream not checked"),
+        "{printed}"
     );
     let answer = check("exit 1", &["--json"]);
     assert_eq!(answer.code, 0, "{}", answer.stderr);
@@ -71,10 +71,10 @@ fn an_agent_that_is_installed_is_named_with_its_version() {
 
 #[test]
 fn a_run_says_whether_its_stream_parses() {
-    let told = check(WHOLE, &["--try"]).stdout;
+    let printed = check(WHOLE, &["--try"]).stdout;
     assert!(
-        told.starts_with("codex     ready      codex-cli 9"),
-        "{told}"
+        printed.starts_with("codex     ready      codex-cli 9"),
+        "{printed}"
     );
     let answer = check(WHOLE, &["--json", "--try"]);
     assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
@@ -108,13 +108,16 @@ fn an_agent_that_prints_nothing_is_not_usable_by_its_own_last_words() {
     ] {
         let answer = check(script, &["--try"]);
         assert_eq!(answer.code, 1, "{script}");
-        let told = answer.stdout;
+        let printed = answer.stdout;
         assert!(
-            told.starts_with("codex     not usable codex-cli 9"),
-            "{told}"
+            printed.starts_with("codex     not usable codex-cli 9"),
+            "{printed}"
         );
-        assert!(told.contains(&format!("          {said}\n")), "{told}");
-        assert!(!told.contains("parse"), "{told}");
+        assert!(
+            printed.contains(&format!("          {said}\n")),
+            "{printed}"
+        );
+        assert!(!printed.contains("parse"), "{printed}");
     }
 }
 

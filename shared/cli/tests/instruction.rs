@@ -64,7 +64,7 @@ impl Project {
 }
 
 #[test]
-fn what_init_lays_out_covers_a_batch_and_is_named_in_the_configuration() {
+fn what_init_writes_covers_a_batch_and_is_named_in_the_configuration() {
     let project = Project::new();
     let first = project.first();
     let config = fs::read_to_string(project.root.join("harness.toml")).unwrap();

@@ -57,7 +57,7 @@ fn turn(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn what_is_no_json_is_named_with_its_place() {
+fn what_is_not_json_is_named_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "{\"evidence\": nothing}");
     refused(folder.path(), &["line 1 column 15"]);

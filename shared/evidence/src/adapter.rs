@@ -12,7 +12,7 @@ mod opencode;
 mod saying;
 mod spec;
 
-pub(crate) use saying::speaks_of_network;
+pub(crate) use saying::reports_no_network;
 pub(crate) use spec::LineReader;
 pub use spec::{AgentFiles, AgentSpec};
 
@@ -99,7 +99,7 @@ pub(crate) type Out<'a> = &'a mut dyn FnMut(EventKind<'_>);
 /// Skips an unknown type, unless it could be a call.
 fn unknown(kind: &str, within: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     let kind = cut(kind);
-    if within.bears_call() {
+    if within.has_call_field() {
         return Err(Flaw::UnknownCall(kind.to_owned()));
     }
     out(EventKind::Unknown(kind.to_owned()));

@@ -36,7 +36,7 @@ pub struct AgentTurn<'a> {
 
 impl AgentTurn<'_> {
     /// Returns the tool call id of a phase of the harness's own.
-    pub fn call_id(&self, phase: &str) -> String {
+    pub(crate) fn call_id(&self, phase: &str) -> String {
         shell::call_id(self.step, phase)
     }
 

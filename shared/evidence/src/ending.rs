@@ -1,6 +1,6 @@
 //! An agent's end: its classes, its message, and its witness.
 
-use crate::adapter::speaks_of_network;
+use crate::adapter::reports_no_network;
 use crate::event::Terminal;
 use crate::fold::FoldedStream;
 use premath_kernel::failure::FailureClass;
@@ -88,7 +88,7 @@ impl AgentEnd<'_> {
     /// was ended while it asked it again and again.
     fn had_no_network(&self) -> bool {
         match (self.stream.terminal(), self.timeout) {
-            (Some(Terminal::Failed { message, .. }), _) => speaks_of_network(message),
+            (Some(Terminal::Failed { message, .. }), _) => reports_no_network(message),
             (_, Some(AgentTimeout::Silent(..))) => self.stream.waits().is_some(),
             _ => false,
         }

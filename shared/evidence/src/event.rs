@@ -31,7 +31,7 @@ pub struct LineSource {
 
 impl LineSource {
     /// Returns `stream://line/<number>/<sha256>`, by which evidence names the line.
-    pub fn reference(&self) -> String {
+    pub(crate) fn reference(&self) -> String {
         format!("stream://line/{}/{}", self.line, self.sha256.hex())
     }
 }

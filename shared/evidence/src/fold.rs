@@ -195,7 +195,7 @@ impl StreamFold {
     }
 
     /// Returns about how many bytes the fold holds.
-    pub fn retained_bytes(&self) -> usize {
+    pub(crate) fn retained_bytes(&self) -> usize {
         let stream = &self.stream;
         let calls: usize = stream
             .calls
@@ -253,7 +253,7 @@ impl StreamFold {
         let Some(place) = self.place(source, &request.call_id, cost, is_reported) else {
             return;
         };
-        self.tell(TransportEvent::Call, place);
+        self.add_transport(TransportEvent::Call, place);
         let call = &mut self.stream.calls[place];
         if call.request.is_some() {
             self.stream.fault(
@@ -281,7 +281,7 @@ impl StreamFold {
         let Some(place) = self.place(source, &result.call_id, cost, is_reported) else {
             return;
         };
-        self.tell(TransportEvent::Output, place);
+        self.add_transport(TransportEvent::Output, place);
         let call = &mut self.stream.calls[place];
         if call.result.is_some() {
             self.stream
@@ -316,7 +316,7 @@ impl StreamFold {
         self.stream.terminal = if failed { before } else { Some(terminal) };
     }
 
-    fn tell(&mut self, event: TransportEvent, place: usize) {
+    fn add_transport(&mut self, event: TransportEvent, place: usize) {
         self.stream.transport.push((event, number(place)));
     }
 
@@ -422,18 +422,18 @@ impl FoldedStream {
     }
 
     /// Returns how often the model spoke.
-    pub const fn messages(&self) -> u64 {
+    pub(crate) const fn messages(&self) -> u64 {
         self.messages
     }
 
     /// Returns how often the agent asked its provider again.
-    pub const fn retries(&self) -> u64 {
+    pub(crate) const fn retries(&self) -> u64 {
         self.retries
     }
 
     /// Returns what the agent reported about its provider, where it asked it
     /// again and got no answer since.
-    pub fn waits(&self) -> Option<&str> {
+    pub(crate) fn waits(&self) -> Option<&str> {
         self.waits.as_deref()
     }
 

@@ -173,7 +173,7 @@ impl<'a> Object<'a> {
 
     /// Returns whether any name in the object, at any depth, is one that calls
     /// bear: an id or a status.
-    pub(crate) fn bears_call(&self) -> bool {
+    pub(crate) fn has_call_field(&self) -> bool {
         let mut members = self.members();
         members.any(|(name, node)| trace::is_trace(name) || trace::is_in(node))
     }

@@ -99,7 +99,7 @@ impl StreamReader {
     }
 
     /// Returns how many bytes the reader holds.
-    pub fn retained_bytes(&self) -> usize {
+    pub(crate) fn retained_bytes(&self) -> usize {
         size_of::<Self>() + self.begun.capacity() + self.adapter.retained_bytes()
     }
 

@@ -26,13 +26,6 @@ pub struct ShellTurn<'a> {
     pub calls: &'a [ShellCall],
 }
 
-impl ShellTurn<'_> {
-    /// Returns the tool call id of a phase.
-    pub fn call_id(&self, phase: &str) -> String {
-        call_id(self.step, phase)
-    }
-}
-
 /// Makes the evidence of a step that ran shell commands.
 ///
 /// A call without an end has a request and no result, and fails closed.

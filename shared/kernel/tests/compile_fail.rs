@@ -13,7 +13,7 @@ fn misuse_does_not_compile_and_its_twin_does() {
 }
 
 #[test]
-fn every_case_has_a_twin() {
+fn every_case_has_a_counterpart() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/compile_fail");
     let names: Vec<String> = std::fs::read_dir(folder)
         .unwrap()

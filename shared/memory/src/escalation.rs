@@ -56,7 +56,7 @@ pub enum CarriedOut {
 
 /// An escalation that was carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HandedUp {
+pub struct CarriedOutEscalation {
     /// The change that was made.
     pub carried_out: CarriedOut,
     /// The step under which it was done; none where nothing was.
@@ -102,14 +102,14 @@ impl IssueMemory {
     ///
     /// [`ChangeError`]: the issue cannot be held, the gate refused the turn, or
     /// the change was refused. The issue is as it was.
-    pub fn hand_up(
+    pub fn escalate_issue(
         &self,
         authority: &LeaseAuthority,
         escalation: &Escalation<'_>,
         grant: impl FnOnce(&StepIdentity) -> Granted,
-    ) -> Result<HandedUp, ChangeError> {
+    ) -> Result<CarriedOutEscalation, ChangeError> {
         if escalation.decision.outcome == RetryOutcome::Escalate(EscalationAction::Stop) {
-            return Ok(HandedUp {
+            return Ok(CarriedOutEscalation {
                 carried_out: CarriedOut::Nothing,
                 step: None,
                 witness_ref: None,
@@ -120,7 +120,7 @@ impl IssueMemory {
         // Blocking ends the lease by itself.
         let blocked = matches!(
             &done,
-            Ok(HandedUp {
+            Ok(CarriedOutEscalation {
                 carried_out: CarriedOut::Blocked,
                 ..
             })
@@ -182,7 +182,7 @@ impl IssueMemory {
         claimed: &Claimed,
         escalation: &Escalation<'_>,
         grant: impl FnOnce(&StepIdentity) -> Granted,
-    ) -> Result<HandedUp, ChangeError> {
+    ) -> Result<CarriedOutEscalation, ChangeError> {
         let step = StepIdentity {
             issue_id: claimed.claim.issue_id.clone(),
             worker_id: escalation.claimant.into(),
@@ -219,7 +219,7 @@ impl IssueMemory {
                 CarriedOut::Discovered(self.discover(ready, new)?.issue.id.as_ref().into())
             }
         };
-        Ok(HandedUp {
+        Ok(CarriedOutEscalation {
             carried_out,
             step: Some(step),
             witness_ref,
@@ -252,7 +252,7 @@ pub fn escalation_row(
     claimant: &str,
     issue_id: Option<&IssueId>,
     decision: &Decision,
-    outcome: Result<&HandedUp, &[String]>,
+    outcome: Result<&CarriedOutEscalation, &[String]>,
 ) -> StepRow {
     let now = clock::now().wall;
     let step = outcome.ok().and_then(|handed| handed.step.as_ref());

@@ -46,7 +46,7 @@ pub fn inspect_issues(path: &Path) -> Result<Inspection<BTreeMap<String, IssueRo
     let bytes = read(path)?;
     let mut rows = BTreeMap::new();
     let mut faults = Vec::new();
-    for line in lines(&bytes).filter(|line| !is_passed_over(line)) {
+    for line in lines(&bytes).filter(|line| !is_ignored(line)) {
         match read_row(path, &line) {
             Ok(row) => {
                 rows.insert(row.issue.id.to_string(), row);
@@ -93,7 +93,7 @@ pub fn repair_issues(path: &Path, new: &Path) -> Result<Inspection<usize>, Store
     let mut rows = 0;
     let mut faults = Vec::new();
     for line in lines(&bytes) {
-        if !is_passed_over(&line) {
+        if !is_ignored(&line) {
             if let Err(error) = read_row(path, &line) {
                 faults.extend(fault(error));
                 continue;
@@ -154,7 +154,7 @@ fn cut(bytes: &[u8]) -> Option<u64> {
     is_cut.then(|| whole.iter().filter(|byte| **byte == b'\n').count() as u64 + 1)
 }
 
-fn is_passed_over(line: &JournalLine<'_>) -> bool {
+fn is_ignored(line: &JournalLine<'_>) -> bool {
     let bytes = line.bytes.trim_ascii();
     bytes.is_empty() || bytes.starts_with(b"#")
 }

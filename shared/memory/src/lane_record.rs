@@ -88,7 +88,7 @@ pub struct LaneRecord {
 
 impl LaneRecord {
     /// Returns an empty record.
-    pub fn new(lane: &str) -> Self {
+    pub(crate) fn new(lane: &str) -> Self {
         Self {
             schema: SCHEMA,
             lane: lane.to_owned(),

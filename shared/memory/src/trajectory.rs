@@ -124,7 +124,7 @@ impl Trajectory {
             // from.
             let (line, value) = state.chain.line(&body);
             state.journal.append(format!("{line}\n").as_bytes())?;
-            state.chain.go_on(value);
+            state.chain.continue_from(value);
             written = state.journal.is_current();
             if written {
                 break;

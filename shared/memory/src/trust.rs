@@ -4,7 +4,6 @@
 use crate::artifact;
 use crate::error::StoreError;
 use crate::roots::MemoryRoots;
-use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::trust::{TrustError, TrustRecord};
 use std::path::PathBuf;
 
@@ -17,16 +16,6 @@ pub enum TrustFileError {
     /// It is not a record.
     #[error(transparent)]
     Trust(#[from] TrustError),
-}
-
-impl TrustFileError {
-    /// Returns the failure class.
-    pub const fn class(&self) -> FailureClass {
-        match self {
-            Self::Store(_) => FailureClass::ProjectionStoreIo,
-            Self::Trust(error) => error.class(),
-        }
-    }
 }
 
 /// Names the file.
@@ -95,6 +84,6 @@ mod tests {
         assert_eq!(left.len(), 1);
         fs::write(path(&roots), "{}").unwrap();
         let error = read(&roots).unwrap_err();
-        assert_eq!(error.class(), FailureClass::GoverningFilesUntrusted);
+        assert!(matches!(error, TrustFileError::Trust(_)), "{error}");
     }
 }

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_no_place_unless_it_may_be() {
+    fn a_link_is_not_a_place_unless_it_may_be() {
         let name = format!("premath-platform-link-{}", std::process::id());
         let at = std::env::temp_dir().join(name);
         std::os::unix::fs::symlink("/", &at).unwrap();

@@ -4,7 +4,7 @@
 //! sees them. A command that runs in it may change its files; they are put back
 //! before the next use, and nothing is ever read from it.
 
-use crate::tree::private::{alternates, lay_out, quoted, settings};
+use crate::tree::private::{alternates, quoted, set_up, settings};
 use crate::tree::{Base, Filters, Ignored, Tree, TreeError, sweep_own};
 use git2::Repository;
 use std::cell::RefCell;
@@ -51,7 +51,7 @@ impl Checkout {
         let is_whole = Repository::open(git)
             .is_ok_and(|git| git.head().is_ok_and(|head| head.peel_to_commit().is_ok()));
         if !is_whole {
-            lay_out(git).map_err(of_io)?;
+            set_up(git).map_err(of_io)?;
             fs::write(git.join("HEAD"), format!("{head}\n")).map_err(of_io)?;
         }
         sweep_own(&git.join("objects"));
@@ -71,7 +71,7 @@ impl Checkout {
         }
         let mut tree = Tree::of(Repository::open(git), &folder)?;
         tree.set_link(NO_REPOSITORY, main);
-        tree.lead_back()?;
+        tree.restore_git_file()?;
         Ok(Self {
             tree,
             folder,

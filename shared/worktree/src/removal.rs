@@ -187,7 +187,7 @@ pub(crate) fn parent_of(path: &Path) -> Result<Option<(OwnedFd, &OsStr)>, Remova
         folder = match node::step(folder.as_fd(), part) {
             Ok(next) => next,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) if node::is_no_folder(&error) => {
+            Err(error) if node::is_not_a_folder(&error) => {
                 return Err(refused(
                     "a component of it is a symlink or not a folder; links are not followed",
                 ));

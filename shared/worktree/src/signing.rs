@@ -144,7 +144,8 @@ impl Signer {
     }
 
     /// Returns the public key.
-    pub fn public_key(&self) -> &PublicKey {
+    #[cfg(test)]
+    pub(crate) fn public_key(&self) -> &PublicKey {
         self.key.public_key()
     }
 

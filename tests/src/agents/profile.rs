@@ -23,7 +23,7 @@ impl Profile {
     /// # Panics
     ///
     /// Where the home cannot be written.
-    pub fn lay_out(installed: &Installed, home: &Path, url: &str) -> Self {
+    pub fn set_up(installed: &Installed, home: &Path, url: &str) -> Self {
         let (path, settings) = kit_of(installed.agent).settings;
         let path = home.join(path);
         fs::create_dir_all(path.parent().expect("the file is in a folder")).unwrap();

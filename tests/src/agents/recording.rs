@@ -47,7 +47,7 @@ pub fn record(installed: &Installed, name: &str, scripts: &Scripts) -> Recorded 
     let journal = folder.join("journal.jsonl");
     let server =
         ModelServer::start(scripts.clone(), Journal::in_file(&journal).unwrap(), None).unwrap();
-    let profile = Profile::lay_out(installed, &folder.join("home"), &server.url());
+    let profile = Profile::set_up(installed, &folder.join("home"), &server.url());
     let prompt = format!("Do what is asked. play:{name}");
     let mut running = profile.run(&prompt, &work, &folder.join("agent")).start();
     let patience = scripts.get(name).and_then(|script| script.patience);

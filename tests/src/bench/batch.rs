@@ -98,7 +98,7 @@ pub(crate) fn by_lanes(sizes: Sizes, programs: &Programs, folder: &Path) -> Resu
     let names = ["with landing", "the work alone"];
     let mut curves = names.map(Curve::new);
     for &lanes in lanes {
-        let scratch = Scratch::lay_out(&folder.join(lanes.to_string()), lanes, 3, count)?;
+        let scratch = Scratch::set_up(&folder.join(lanes.to_string()), lanes, 3, count)?;
         let mut coordinator = programs.command("harness-coordinator");
         let work = format!("sleep {seconds}; echo done > source/$PREMATH_ISSUE_ID.txt");
         coordinator
@@ -135,7 +135,7 @@ fn batch(
     files: usize,
     count: usize,
 ) -> Result<f64, Wrong> {
-    let scratch = Scratch::lay_out(folder, LANES, files, count)?;
+    let scratch = Scratch::set_up(folder, LANES, files, count)?;
     let mut coordinator = programs.command("harness-coordinator");
     coordinator
         .current_dir(&scratch.repository)

@@ -46,7 +46,7 @@ pub(crate) fn measure_with(
     files: usize,
 ) -> Result<[f64; 2], Wrong> {
     let folder = folder.join(files.to_string());
-    let repository = LargeRepository::lay_out(&folder, files)?;
+    let repository = LargeRepository::set_up(&folder, files)?;
     let costs = repository.measure(sizes, programs, files)?;
     // Several of the largest need more room than a disk may have.
     fs::remove_dir_all(folder)?;
@@ -69,7 +69,7 @@ struct LargeRepository {
 impl LargeRepository {
     /// Makes a repository of small files in folders of folders, packed as after
     /// a clone, with a worktree for git.
-    fn lay_out(folder: &Path, files: usize) -> Result<Self, Wrong> {
+    fn set_up(folder: &Path, files: usize) -> Result<Self, Wrong> {
         let path = folder.join("repository");
         fs::create_dir_all(&path)?;
         let git = |arguments: &[&str]| run(command("git").current_dir(&path).args(arguments));

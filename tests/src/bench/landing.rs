@@ -17,7 +17,7 @@ const FILES: usize = 1_000;
 const CHANGED: usize = 10;
 
 pub(crate) fn measure(sizes: Sizes, folder: &Path) -> Result<(), Wrong> {
-    let scratch = Scratch::lay_out(folder, 2, FILES, 0)?;
+    let scratch = Scratch::set_up(folder, 2, FILES, 0)?;
     let git = Repository::open(&scratch.repository)?;
     let landing = Landing::begin(LandingRule::default(), scratch.repository.clone())?;
     let (lane, plain) = (&scratch.worktrees[0], &scratch.worktrees[1]);

@@ -102,7 +102,7 @@ impl Batches<'_> {
     /// Runs a batch to its end; returns its seconds.
     fn take(&self, landing: Landing, seconds: f64, red: Red) -> Result<f64, Wrong> {
         let folder = tempfile::tempdir_in(self.folder)?;
-        let scratch = Scratch::lay_out(&folder.path().join("batch"), self.lanes, 3, self.issues)?;
+        let scratch = Scratch::set_up(&folder.path().join("batch"), self.lanes, 3, self.issues)?;
         let (mode, settings) = match landing {
             Landing::None => ("none", ""),
             Landing::Speculative => ("merge", ""),

@@ -15,13 +15,13 @@ const CALLS_MAX: u32 = 30_000;
 pub(crate) fn stream_of(
     agent: Agent,
     payload: usize,
-    goes_on: impl Fn(usize, u32) -> bool,
+    may_continue: impl Fn(usize, u32) -> bool,
 ) -> Result<(Vec<u8>, u32), Wrong> {
     let lines = lines_of(agent)?;
     let mut stream = lines.begin.to_owned();
     let output = output(payload)?;
     let mut calls = 0;
-    while calls < CALLS_MAX && goes_on(stream.len(), calls) {
+    while calls < CALLS_MAX && may_continue(stream.len(), calls) {
         stream += &(lines.call)(calls, &output);
         calls += 1;
     }

@@ -56,7 +56,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Creates a repository below a folder, which must be new.
-    pub(crate) fn lay_out(
+    pub(crate) fn set_up(
         folder: &Path,
         worktrees: usize,
         files: usize,

@@ -36,7 +36,7 @@ struct Figures {
 }
 
 fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> {
-    let scratch = Scratch::lay_out(folder, 1, files, 0)?;
+    let scratch = Scratch::set_up(folder, 1, files, 0)?;
     let git = Repository::open(&scratch.repository)?;
     let plain = &scratch.worktrees[0];
     let at = |name: &str| folder.join(name);

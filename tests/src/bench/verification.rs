@@ -30,7 +30,7 @@ struct Project {
 
 pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<(), Wrong> {
     let rust = folder.join("rust");
-    lay_out_rust(&rust.join("repository"))?;
+    write_rust_project(&rust.join("repository"))?;
     let project = Project {
         name: "Rust",
         verify: "cargo test --quiet --offline --workspace".to_owned(),
@@ -46,7 +46,7 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
             return Ok(());
         }
     };
-    lay_out_node(&node.join("repository"))?;
+    write_node_project(&node.join("repository"))?;
     let project = Project {
         name: "Node",
         verify: format!(
@@ -167,7 +167,7 @@ fn write(path: &Path, text: &str) -> Result<(), Wrong> {
 }
 
 /// A workspace of packages, each with modules of generic code and tests.
-fn lay_out_rust(folder: &Path) -> Result<(), Wrong> {
+fn write_rust_project(folder: &Path) -> Result<(), Wrong> {
     let packages: Vec<String> = (0..PACKAGES).map(|n| format!("\"package-{n}\"")).collect();
     let members = packages.join(", ");
     write(
@@ -232,7 +232,7 @@ fn rust_module(before: Option<usize>, module: usize) -> String {
 }
 
 /// A project of the TypeScript compiler's incremental mode, with tests.
-fn lay_out_node(folder: &Path) -> Result<(), Wrong> {
+fn write_node_project(folder: &Path) -> Result<(), Wrong> {
     write(&folder.join(".gitignore"), "/.build/\n")?;
     write(
         &folder.join("tsconfig.json"),

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_between_runs_is_passed_over() {
+    fn what_differs_between_runs_is_ignored() {
         for (one, other) in [
             ("took 1.2s", "took 318ms"),
             ("at 6be7b807be.", "at 0123456789."),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ellipsis_stands_for_lines_and_for_text() {
+    fn an_ellipsis_matches_lines_and_text() {
         assert!(matches("a\n…\nd", "a\nb\nc\nd"));
         assert!(matches("a\n…\nd", "a\nd"));
         assert!(!matches("a\n…\nd", "a\nb"));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_anew_keeps_its_ellipses() {
+    fn what_is_written_again_keeps_its_ellipses() {
         let printed = "one x\ntwo\nthree\nlast takes\nend";
         assert_eq!(
             renewed("one\n…\nlast begins\nend", printed),

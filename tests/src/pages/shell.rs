@@ -101,7 +101,7 @@ impl PageRun {
             }
         }
         if !printed.is_empty() {
-            outcome.current = Some(self.written_anew(&parts, &printed));
+            outcome.current = Some(self.written_again(&parts, &printed));
         }
         outcome
     }
@@ -202,7 +202,7 @@ impl PageRun {
     }
 
     /// Returns the page with the current output in place of what it shows.
-    fn written_anew(&self, parts: &[Part], printed: &[(usize, String)]) -> String {
+    fn written_again(&self, parts: &[Part], printed: &[(usize, String)]) -> String {
         let mut lines: Vec<String> = self.text.lines().map(str::to_owned).collect();
         for (at, block) in self.blocks.iter().enumerate().rev() {
             let of_block: Vec<usize> = (0..parts.len()).filter(|p| parts[*p].block == at).collect();

@@ -1,9 +1,9 @@
 //! `ci-hygiene-check`: what is committed holds no machine's paths, no half
-//! merge and no garbage, every task's command is there, and every dependency is
-//! used.
+//! merge and no garbage, every task's command is there, and every dependency and
+//! every public item of a library is used.
 
 use super::task::tasks;
-use super::{Fault, dependencies, files, text_of};
+use super::{Fault, dependencies, files, text_of, visibility};
 use std::path::Path;
 
 /// The most bytes of a committed file.
@@ -51,6 +51,7 @@ pub fn faults(root: &Path) -> Vec<Fault> {
         }
     }
     faults.extend(dependencies::faults(root, &names));
+    faults.extend(visibility::faults(root, &names));
     check_tasks(root, &mut faults);
     check_readme(root, &mut faults);
     faults

@@ -1,12 +1,13 @@
 //! Plain language: idioms that a reader from outside stumbles over, with what
 //! to write instead.
 //!
-//! Read are the comments of every Rust file, the texts of its string literals
-//! outside of tests, the pages, the task descriptions, the template of the
+//! Read are the comments and the names of functions of every Rust file, the texts
+//! of its string literals outside of tests, the pages, the task descriptions, the template of the
 //! configuration, the default prompt and the example. Code between backticks and
 //! in blocks is skipped.
 
 use super::lexer::{Piece, pieces};
+use super::token::tokens;
 use super::{Fault, files, text_of};
 use std::collections::BTreeMap;
 
@@ -98,7 +99,23 @@ fn pieces_of(name: &str, text: &str) -> Vec<Piece> {
     });
     let mut found = pieces(text);
     found.retain(|piece| piece.is_comment || (!is_test && piece.text.contains(' ')));
+    found.extend(names_of(text));
     found
+}
+
+/// Returns the names of a file's functions, as texts: that of a test is a
+/// sentence.
+fn names_of(source: &str) -> Vec<Piece> {
+    let tokens = tokens(source);
+    let pairs = tokens.iter().zip(tokens.iter().skip(1));
+    let names = pairs.filter(|(keyword, _)| keyword.text == "fn");
+    names
+        .map(|(_, name)| Piece {
+            line: name.line,
+            text: name.text.replace('_', " "),
+            is_comment: false,
+        })
+        .collect()
 }
 
 impl Idioms {

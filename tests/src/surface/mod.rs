@@ -13,6 +13,8 @@ mod lexer;
 pub mod licenses;
 pub mod pipeline;
 pub mod task;
+mod token;
+mod visibility;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use crate::steps::fast_retries;
 use premath_evidence::Agent;
 use premath_kernel::json::canonical;
 use premath_tests::agents::{Installed, Profile, agents_folder, missing};
-use premath_tests::image::{TestImage, stand_in};
+use premath_tests::image::{TestImage, scripted_engine};
 use premath_tests::model::{Journal, MadeCall, ModelServer, Played, PlayedTurn, Scripts};
 use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, processes_in, skipped};
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ struct Known {
 }
 
 /// Says what the evidence of a call must be.
-fn known_of(agent: Agent, shell: &str, call: &MadeCall) -> Known {
+fn known_call(agent: Agent, shell: &str, call: &MadeCall) -> Known {
     let (tool, input) = match (agent, call.name.as_str()) {
         (Agent::Codex, "apply_patch") => ("file_change", None),
         (Agent::Codex, _) => {
@@ -210,7 +210,7 @@ fn image_with(scratch: &Scratch, installed: &Installed) -> Option<TestImage> {
     let name = installed.program.file_name().unwrap().to_str().unwrap();
     let folder = scratch.folder().join("of-the-image");
     let script = format!("exec '{}' \"$@\"", installed.program.display());
-    stand_in(&folder, name, &script);
+    scripted_engine(&folder, name, &script);
     let programs = ["bash", "node", "ps", "sed", "which"];
     image_of(&programs, &[&folder.join(name)], &[&installed.program])
 }
@@ -254,7 +254,7 @@ fn works_in(
     let scripts = Scripts::of_folder(&folder).unwrap();
     let server = ModelServer::start(scripts, Journal::default(), None).unwrap();
     let home = scratch.folder().join("home");
-    let profile = Profile::lay_out(installed, &home, &server.url());
+    let profile = Profile::set_up(installed, &home, &server.url());
     let run = batch(&scratch, installed, &profile).args(["--sandbox", mode]);
     let run = prepared(run, &scratch);
     if mode != "landlock" {
@@ -277,13 +277,13 @@ fn works_in(
         }
         let own = || turns.iter().filter(|turn| turn.conversation == id);
         let calls = own().flat_map(|turn| &turn.calls);
-        let mut made: Vec<Known> = calls.map(|call| known_of(agent, shell, call)).collect();
+        let mut made: Vec<Known> = calls.map(|call| known_call(agent, shell, call)).collect();
         made.sort();
         assert_eq!(in_evidence(&scratch, id), made, "{id}");
         if closed {
             // OpenCode does not report the titles that it asks for.
-            let told = |turn: &&_| agent != Agent::OpenCode || !is_aside(turn);
-            let spent = own().filter(told);
+            let is_counted = |turn: &&_| agent != Agent::OpenCode || !is_aside(turn);
+            let spent = own().filter(is_counted);
             let input: u64 = spent
                 .filter_map(|turn| turn.spent)
                 .map(|spent| spent.input)

@@ -46,7 +46,7 @@ fn read(path: &Path) -> Value {
 }
 
 /// What no command of a lane has any business with.
-fn mischief(scratch: &Scratch) -> Vec<(&'static str, String)> {
+fn misbehaviours(scratch: &Scratch) -> Vec<(&'static str, String)> {
     let root = scratch.root.display();
     let folder = scratch.folder();
     let folder = folder.display();
@@ -129,7 +129,7 @@ fn work() -> Vec<(&'static str, String)> {
 fn a_confined_command_writes_its_own_and_nothing_else() {
     for mode in CONFINING.into_iter().filter(|mode| works(mode)) {
         let scratch = Scratch::with_issues(2, &[issue("a")]);
-        let mut tries = mischief(&scratch);
+        let mut tries = misbehaviours(&scratch);
         tries.extend(work());
         let work = trying(&scratch, &tries);
         let before = fs::read(scratch.root.join("README.md")).unwrap();
@@ -428,8 +428,8 @@ env -u PREMATH_STEP_ID '{premath}' issue update z --title other --override-reaso
     let ended = free(&scratch, &work).end();
     // No command below a supervisor is a person, whatever it unsets.
     assert_eq!(scratch.issue("z")["title"], "z", "{}", ended.stderr);
-    let told = |event: &Value| event["event"] == "memory.changed";
-    assert!(ended.events().iter().any(told), "{}", ended.stdout);
+    let printed = |event: &Value| event["event"] == "memory.changed";
+    assert!(ended.events().iter().any(printed), "{}", ended.stdout);
 }
 
 /// Attack 16: a later transaction must not launder an edited row.
@@ -463,8 +463,8 @@ fn an_edited_row_is_reported_by_every_batch_and_by_doctor_until_it_is_accepted()
         let run = scratch.premath(["doctor"]).end().exits(code);
         run.stdout
     };
-    let told = doctor(1);
-    assert!(told.contains("altered: title"), "{told}");
+    let printed = doctor(1);
+    assert!(printed.contains("altered: title"), "{printed}");
     let accept = |which: &str| {
         let reason = ["--override-reason", "edited by hand"];
         let words = ["issue", "accept-changes", which];

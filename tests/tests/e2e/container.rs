@@ -1,7 +1,7 @@
 //! Confinement with the system of a container image.
 
 use crate::landing::TARGET;
-use premath_tests::image::{BASIC, MARK, TestImage, stand_in};
+use premath_tests::image::{BASIC, MARK, TestImage, scripted_engine};
 use premath_tests::{Ended, Run, Scratch, command, issue, skipped};
 use serde_json::Value;
 use std::fs;
@@ -62,7 +62,7 @@ pub(crate) fn with_image(run: Run, image: &TestImage, scratch: &Scratch) -> Run 
     let calls = scratch.folder().join("calls");
     let real = image.program().display();
     let script = format!("echo \"$1\" >> '{}'\nexec '{real}' \"$@\"", calls.display());
-    let path = stand_in(&scratch.folder().join("bin"), "podman", &script);
+    let path = scripted_engine(&scratch.folder().join("bin"), "podman", &script);
     let (name, value) = image.variable();
     run.env("PATH", path)
         .env(name, value)
@@ -237,7 +237,7 @@ fn the_commands_of_premath_know_the_mode() {
 fn refused(name: &str, script: &str, says: &str) -> (Scratch, Ended) {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let before = scratch.issue_bytes();
-    let path = stand_in(&scratch.folder().join("bin"), name, script);
+    let path = scripted_engine(&scratch.folder().join("bin"), name, script);
     let ended = scratch
         .batch("true", "true")
         .env("PATH", path)
@@ -282,7 +282,7 @@ fn a_program_in_a_worktree_is_not_run_for_the_image() {
     let mark = scratch.folder().join("was-run");
     let script = format!(": > '{}'; exit 125", mark.display());
     for folder in [scratch.root.join("bin"), scratch.lanes[0].join("bin")] {
-        let path = stand_in(&folder, "podman", &script);
+        let path = scripted_engine(&folder, "podman", &script);
         let run = scratch.batch("true", "true").env("PATH", path);
         let run = run.args(["--sandbox-image", "some/image:1"]);
         run.end()

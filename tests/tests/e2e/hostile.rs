@@ -30,7 +30,7 @@ fn everything(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-fn laid_out() -> Scratch {
+fn prepared() -> Scratch {
     let rows: Vec<_> = HOSTILE
         .iter()
         .map(|id| {
@@ -44,7 +44,7 @@ fn laid_out() -> Scratch {
 
 #[test]
 fn hostile_ids_and_titles_are_harmless_when_steps_close() {
-    let scratch = laid_out();
+    let scratch = prepared();
     let work = r#"printf '%s|' "$PREMATH_ISSUE_ID" "$PREMATH_ISSUE_TITLE" >> src/log.txt"#;
     scratch.batch(work, "true").end().exits(0);
     for id in HOSTILE {
@@ -56,7 +56,7 @@ fn hostile_ids_and_titles_are_harmless_when_steps_close() {
 
 #[test]
 fn hostile_ids_and_titles_are_harmless_when_steps_fail() {
-    let scratch = laid_out();
+    let scratch = prepared();
     spare_none(&scratch);
     scratch
         .batch("echo left > src/left.txt; exit 1", "true")
@@ -108,7 +108,7 @@ fn harmless(scratch: &Scratch) {
 
 #[test]
 fn escape_sequences_never_reach_a_terminal_raw() {
-    let scratch = laid_out();
+    let scratch = prepared();
     spare_none(&scratch);
     let people: Vec<_> = [
         scratch.premath(["issue", "list"]),
@@ -141,8 +141,8 @@ fn escape_sequences_never_reach_a_terminal_raw() {
 
 /// Attack 13: the harness hung, or read without an end.
 #[test]
-fn an_outbox_that_is_no_regular_file_costs_its_own_issue_and_nothing_else() {
-    for (make, told) in [
+fn an_outbox_that_is_not_a_regular_file_costs_its_own_issue_and_nothing_else() {
+    for (make, printed) in [
         (r#"mkfifo "$PREMATH_OUTBOX""#, "is a pipe"),
         (r#"ln -s /dev/zero "$PREMATH_OUTBOX""#, "is a link"),
         (r#"truncate -s 40G "$PREMATH_OUTBOX""#, "is larger than"),
@@ -158,7 +158,7 @@ fn an_outbox_that_is_no_regular_file_costs_its_own_issue_and_nothing_else() {
         let step = &scratch.steps_of("a")[0];
         assert_eq!(step["failureClasses"][0], "outbox_invalid", "{make}");
         let said = format!("{}{}", ended.stdout, ended.stderr);
-        assert!(said.contains(told), "{make}: {said}");
+        assert!(said.contains(printed), "{make}: {said}");
         scratch.no_process_left();
     }
 }

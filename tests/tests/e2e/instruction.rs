@@ -107,7 +107,7 @@ fn read(path: &std::path::Path) -> Value {
 }
 
 #[test]
-fn a_repository_that_was_laid_out_runs_under_its_instruction_at_once() {
+fn a_repository_that_init_set_up_runs_under_its_instruction_at_once() {
     let laid = Laid::out(&[issue("a"), issue("b")]);
     let shown = laid.shown();
     let reference = &shown["instructionRef"];

@@ -29,7 +29,7 @@ fn interrupt(batch: &Running, signal: Signal, level: &str) {
     .unwrap_or_else(|| panic!("no `{level}` was heard: {}", batch.stdout()));
 }
 
-fn let_go(scratch: &Scratch) {
+fn release(scratch: &Scratch) {
     fs::write(scratch.home().join("go"), "").unwrap();
 }
 
@@ -37,7 +37,7 @@ fn let_go(scratch: &Scratch) {
 fn drains(signal: Signal, code: i32) {
     let (scratch, batch) = in_the_middle();
     interrupt(&batch, signal, "drain");
-    let_go(&scratch);
+    release(&scratch);
     batch.wait().exits(code);
     assert_eq!(scratch.issue("a")["status"], "closed");
     assert_eq!(
@@ -86,7 +86,7 @@ fn an_interrupted_batch_continues_when_it_is_started_again() {
     interrupt(&batch, Signal::INT, "drain");
     interrupt(&batch, Signal::INT, "kill");
     batch.wait().exits(130);
-    let_go(&scratch);
+    release(&scratch);
     scratch.batch(WORK, "true").end().exits(0);
     for id in ["a", "b"] {
         assert_eq!(scratch.issue(id)["status"], "closed");
@@ -103,7 +103,7 @@ fn an_interrupt_ends_a_single_worker_too() {
     let started = scratch.home().join("started");
     until(PATIENCE, || started.exists().then_some(())).expect("the work starts");
     worker.signal(Signal::INT);
-    let_go(&scratch);
+    release(&scratch);
     let ended = worker.wait().exits(130);
     assert_eq!(scratch.steps().len(), 1, "{}", ended.stderr);
     assert_eq!(scratch.issue("a")["status"], "closed");

@@ -5,7 +5,7 @@ use crate::landing::{
     OWN, TARGET, every_close_is_on_the_target, first_parents, refs_are_accounted_for,
 };
 use premath_kernel::record::trailers::LandingTrailers;
-use premath_tests::image::stand_in;
+use premath_tests::image::scripted_engine;
 use premath_tests::{Ended, PATIENCE, Scratch, binaries, issue, until};
 use serde_json::{Value, json};
 use std::fs;
@@ -299,7 +299,7 @@ touch src/deep.lock; echo 1 >> src/base.txt; git commit -qam 'by itself'"#;
 }
 
 #[test]
-fn a_worktree_is_set_up_anew_when_what_it_rests_on_changed() {
+fn a_worktree_is_set_up_again_when_what_it_rests_on_changed() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
     settings(
         &scratch,
@@ -387,8 +387,8 @@ fn a_program_in_a_worktree_is_not_run_for_the_push() {
         mark.display()
     );
     let mut folders = vec![
-        stand_in(&scratch.root.join("bin"), "git", &script),
-        stand_in(&scratch.lanes[0].join("ignored/bin"), "git", &script),
+        scripted_engine(&scratch.root.join("bin"), "git", &script),
+        scripted_engine(&scratch.lanes[0].join("ignored/bin"), "git", &script),
         "bin".into(),
     ];
     folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(Into::into));
@@ -417,7 +417,11 @@ fn work_whose_check_still_runs_is_not_pushed() {
          PATH=${{PATH#*:}} exec git \"$@\"",
         begun.display()
     );
-    let mut folders = vec![stand_in(&scratch.folder().join("bin"), "git", &waits)];
+    let mut folders = vec![scripted_engine(
+        &scratch.folder().join("bin"),
+        "git",
+        &waits,
+    )];
     folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(Into::into));
     let path = std::env::join_paths(folders).unwrap();
     let run = scratch.landing_batch(OWN, "true").env("PATH", path);
@@ -447,7 +451,11 @@ fn lanes_that_wait_for_a_push_share_the_next_one() {
         log.display(),
         scratch.home().join("go").display()
     );
-    let mut folders = vec![stand_in(&scratch.folder().join("bin"), "git", &waits)];
+    let mut folders = vec![scripted_engine(
+        &scratch.folder().join("bin"),
+        "git",
+        &waits,
+    )];
     folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(Into::into));
     let path = std::env::join_paths(folders).unwrap();
     let running = scratch.landing_batch(OWN, "true").env("PATH", path).start();

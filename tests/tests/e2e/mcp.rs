@@ -139,11 +139,11 @@ const FILED_MOST: usize = 12;
 
 /// An MCP client: claims its own issue, changes it under the lease, releases
 /// it, and files work for the batches.
-fn by_tools(scratch: &Scratch, me: &str, go_on: &dyn Fn() -> bool) -> Acknowledged {
+fn by_tools(scratch: &Scratch, me: &str, is_running: &dyn Fn() -> bool) -> Acknowledged {
     let mut done = Acknowledged::default();
     let mut tools = Tools::of(scratch);
     let mut round = 0;
-    while go_on() {
+    while is_running() {
         round += 1;
         let claim = json!({"id": me, "assignee": me, "leaseTtlSeconds": 600});
         let claimed = tools.call("issue_claim", claim);
@@ -172,10 +172,10 @@ fn by_tools(scratch: &Scratch, me: &str, go_on: &dyn Fn() -> bool) -> Acknowledg
 }
 
 /// A person's shell: changes its own issue, and files work for the batches.
-fn by_command(scratch: &Scratch, me: &str, go_on: &dyn Fn() -> bool) -> Acknowledged {
+fn by_command(scratch: &Scratch, me: &str, is_running: &dyn Fn() -> bool) -> Acknowledged {
     let mut done = Acknowledged::default();
     let mut round = 0;
-    while go_on() {
+    while is_running() {
         round += 1;
         let notes = format!("{me} {round}");
         scratch
@@ -235,14 +235,14 @@ fn nothing_that_was_acknowledged_is_lost_between_clients_commands_and_coordinato
     with_instruction(&scratch);
     let until = Instant::now() + length;
     let failed = AtomicBool::new(false);
-    let go_on = || Instant::now() < until && !failed.load(Ordering::Relaxed);
+    let is_running = || Instant::now() < until && !failed.load(Ordering::Relaxed);
     let batch = |lanes: std::ops::Range<usize>, prefix: &str| {
         scratch
             .batch_on(&scratch.lanes[lanes], "true", "true")
             .args(["--worker-prefix", prefix])
     };
     let done: Vec<Acknowledged> = std::thread::scope(|threads| {
-        let (scratch, go_on, failed, batch) = (&scratch, &go_on, &failed, &batch);
+        let (scratch, is_running, failed, batch) = (&scratch, &is_running, &failed, &batch);
         // One failure ends the others too.
         let guarded = move |work: &dyn Fn() -> Acknowledged| {
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
@@ -251,15 +251,15 @@ fn nothing_that_was_acknowledged_is_lost_between_clients_commands_and_coordinato
         };
         let mut workers = Vec::new();
         for me in CLIENTS {
-            workers.push(threads.spawn(move || guarded(&|| by_tools(scratch, me, go_on))));
+            workers.push(threads.spawn(move || guarded(&|| by_tools(scratch, me, is_running))));
         }
         for me in SHELLS {
-            workers.push(threads.spawn(move || guarded(&|| by_command(scratch, me, go_on))));
+            workers.push(threads.spawn(move || guarded(&|| by_command(scratch, me, is_running))));
         }
         for (lanes, prefix) in [(0..2, "a"), (2..4, "b")] {
             workers.push(threads.spawn(move || {
                 guarded(&|| {
-                    while go_on() {
+                    while is_running() {
                         batch(lanes.clone(), prefix).end().exits(0);
                     }
                     Acknowledged::default()

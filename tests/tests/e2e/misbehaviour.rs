@@ -194,7 +194,7 @@ impl Batch {
     }
 
     /// Returns whether a step that began after this one ended closed its issue.
-    fn went_on(&self, step: &Value) -> bool {
+    fn continued(&self, step: &Value) -> bool {
         let rows = self.scratch.steps();
         let row = rows.iter().find(|row| row["stepId"] == step["stepId"]);
         let ended = row.unwrap()["finishedAt"].as_str().unwrap();
@@ -267,8 +267,8 @@ impl Batch {
         if took > bound || wanted.limit.is_some_and(|limit| took < limit) {
             faults.push(format!("took {took:?}"));
         }
-        let went_on = self.went_on(first);
-        if !went_on {
+        let continued = self.continued(first);
+        if !continued {
             faults.push("nothing closed after it".to_owned());
         }
         let text = format!(
@@ -286,7 +286,7 @@ impl Batch {
             witness["survivingProcesses"],
             seconds(took),
             most.map_or("-".to_owned(), seconds),
-            if went_on { "yes" } else { "no" },
+            if continued { "yes" } else { "no" },
         );
         TableRow { text, faults }
     }
@@ -309,12 +309,12 @@ impl Batch {
                 }
             }
             let by_hand = self.scratch.issue("victim")["status"] == "closed";
-            let told = self
+            let printed = self
                 .events
                 .iter()
                 .any(|event| event["event"] == "memory.changed");
-            if by_hand == confined || mode == Some("none") && !told {
-                faults.push(format!("the victim: by hand {by_hand}, told {told}"));
+            if by_hand == confined || mode == Some("none") && !printed {
+                faults.push(format!("the victim: by hand {by_hand}, printed {printed}"));
             }
         }
         for (id, row) in self.scratch.issues() {

@@ -21,7 +21,7 @@ fn the_projects_own_mise_file_has_both_tasks() {
 }
 
 #[test]
-fn a_repository_that_was_laid_out_has_both_tasks() {
+fn a_repository_that_init_set_up_has_both_tasks() {
     let scratch = Scratch::new(0);
     scratch.premath(["init"]).end().exits(0);
     let text = fs::read_to_string(scratch.root.join("mise.toml")).unwrap();
@@ -31,7 +31,7 @@ fn a_repository_that_was_laid_out_has_both_tasks() {
 }
 
 #[test]
-fn laying_out_overwrites_nothing() {
+fn init_overwrites_nothing() {
     let scratch = Scratch::with_issues(0, &[issue("a")]);
     fs::write(scratch.root.join("harness.toml"), "# mine\n").unwrap();
     fs::write(

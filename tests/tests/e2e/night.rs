@@ -59,7 +59,7 @@ fn await_file(scratch: &Scratch, name: &str) {
     until(PATIENCE, || file.exists().then_some(())).unwrap_or_else(|| panic!("no {name}"));
 }
 
-fn let_go(scratch: &Scratch, name: &str) {
+fn release(scratch: &Scratch, name: &str) {
     fs::write(scratch.home().join(name), "").unwrap();
 }
 
@@ -156,14 +156,14 @@ until [ -e "$HOME/go" ]; do sleep 0.02; done"#;
     for lane in 1..=3 {
         await_file(&scratch, &lane.to_string());
     }
-    let_go(&scratch, "refuse");
+    release(&scratch, "refuse");
     let fourth = || {
         let dispatched = |event: &Value| event["event"] == "issue.dispatched";
         let count = batch.events().iter().filter(|e| dispatched(e)).count();
         (count > 3).then_some(())
     };
     until(PATIENCE, fourth).expect("the provider is asked again");
-    let_go(&scratch, "go");
+    release(&scratch, "go");
     let ended = batch.wait().exits(0);
     let names = named_events(&ended, &["issue.dispatched", "provider.resumed"]);
     let resumed = names.iter().position(|n| n == "provider.resumed").unwrap();
@@ -369,7 +369,7 @@ fn the_hour_to_stop_lets_what_runs_finish_and_the_code_is_that_of_the_outcomes()
         let batch = scratch.batch(WAITS, "true").args(&arguments).start();
         let ending = await_event(&batch, "batch.ending");
         await_file(scratch, "started");
-        let_go(scratch, "go");
+        release(scratch, "go");
         let ended = batch.wait().exits(0);
         let by = if arguments[0] == "--stop-at" {
             "stop_at"
@@ -421,7 +421,7 @@ fn a_worker_alone_stops_at_its_hour() {
             .ok()?;
         (began.elapsed().ok()?.as_secs() >= 3).then_some(())
     });
-    let_go(&scratch, "go");
+    release(&scratch, "go");
     worker.wait().exits(0).says("`max_duration` reached");
     assert_eq!(scratch.issue("a")["status"], "closed");
     assert_eq!(scratch.issue("b"), issue("b"), "it was claimed");
@@ -514,7 +514,7 @@ fn a_batch_over_its_budget_dispatches_nothing_and_names_the_figures() {
         .open(scratch.trajectory_path())
         .unwrap();
     writeln!(file, "{row}").unwrap();
-    let_go(&scratch, "go");
+    release(&scratch, "go");
     let ended = scratch.batch(WAITS, "true").end().exits(1);
     let summary = ended.events().pop().unwrap();
     assert_eq!(summary["endedBy"], "budget");

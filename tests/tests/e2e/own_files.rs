@@ -136,9 +136,9 @@ fn a_lane_is_given_up_where_what_landed_would_replace_its_ignored_file() {
     assert_eq!(scratch.file_on(TARGET, ".env").as_deref(), Some("forged\n"));
     let ended = batch(0, "echo x > new").end();
     assert_ne!(ended.code, Some(0));
-    let told = "in the place of this ignored file";
+    let printed = "in the place of this ignored file";
     assert!(
-        ended.stdout.contains(told) || ended.stderr.contains(told),
+        ended.stdout.contains(printed) || ended.stderr.contains(printed),
         "{ended:?}"
     );
     assert_eq!(fs::read_to_string(&secret).unwrap(), SECRET);

@@ -29,30 +29,30 @@ fn a_batchs_report_can_be_read_again() {
         .says("no report in ")
         .says("`harness-coordinator` writes one at the end of each batch");
     scratch.batch(EDIT, "true").end().exits(0);
-    let told = report(&scratch);
+    let printed = report(&scratch);
     let listed = scratch.premath(["report", "--list", "--json"]).end();
     let listed = listed.exits(0).json();
     assert_eq!(listed["count"], 1, "{listed}");
     let batch = listed["items"][0]["batchId"].as_str().unwrap();
     let path = listed["items"][0]["path"].as_str().unwrap();
     assert!(
-        told.starts_with(&format!("batch {batch}, ended ")),
-        "{told}"
+        printed.starts_with(&format!("batch {batch}, ended ")),
+        "{printed}"
     );
     assert!(
-        told.contains("1 of 1 attempted issues closed in "),
-        "{told}"
+        printed.contains("1 of 1 attempted issues closed in "),
+        "{printed}"
     );
-    let last = told.lines().last().unwrap();
+    let last = printed.lines().last().unwrap();
     let end = format!("report saved in {path}; `premath report` prints it");
     assert_eq!(last, end);
-    assert_eq!(fs::read_to_string(path).unwrap(), told);
+    assert_eq!(fs::read_to_string(path).unwrap(), printed);
     let mode = fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let named = scratch
         .premath(["report", "--batch", batch, "--json"])
         .end();
-    assert_eq!(named.exits(0).json()["text"], told);
+    assert_eq!(named.exits(0).json()["text"], printed);
     scratch
         .premath(["report", "--batch", "hb1_none"])
         .end()
@@ -83,7 +83,7 @@ fn one_of_each() -> Scratch {
 #[test]
 fn every_failure_in_the_report_says_why_and_where() {
     let scratch = one_of_each();
-    let told = report(&scratch);
+    let printed = report(&scratch);
     let turn = scratch
         .root
         .join("artifacts/ciwitness/worker.1.b.1.turn.json");
@@ -97,7 +97,7 @@ fn every_failure_in_the_report_says_why_and_where() {
         turn.display(),
         output.display()
     );
-    assert!(told.contains(&why), "{why}{told}");
+    assert!(printed.contains(&why), "{why}{printed}");
     let judged = ["harness-join-check", "--explain", "--input"];
     scratch.premath(judged).arg(&turn).end().exits(0);
 }
@@ -106,22 +106,22 @@ fn every_failure_in_the_report_says_why_and_where() {
 fn work_that_changed_nothing_is_not_counted_as_landed() {
     let scratch = Scratch::with_issues(1, &issues(&["a", "b"]));
     let work = format!("[ $PREMATH_ISSUE_ID = b ] || {{ {EDIT}; }}");
-    let told = landing_report(&scratch, &work, "true", 0);
-    let row = told.lines().find(|line| line.starts_with("b "));
+    let printed = landing_report(&scratch, &work, "true", 0);
+    let row = printed.lines().find(|line| line.starts_with("b "));
     assert!(
         row.is_some_and(|row| row.contains("closed, no changes")),
-        "{told}"
+        "{printed}"
     );
-    let sum = told
+    let sum = printed
         .lines()
         .find(|line| line.starts_with("1 of 2 closed issues landed on harness/integration"));
     assert!(
         sum.is_some_and(|sum| sum.ends_with("; 1 without changes")),
-        "{told}"
+        "{printed}"
     );
     let hint =
         "closed without changes: b; set on_no_change = \"refuse\" under [batch] in harness.toml";
-    assert!(told.contains(hint), "{told}");
+    assert!(printed.contains(hint), "{printed}");
 }
 
 #[test]
@@ -131,10 +131,10 @@ fn the_report_says_what_can_be_done_next() {
         serde_json::json!([{"issue_id": "c", "depends_on_id": "b", "type": "blocks"}]);
     let scratch = Scratch::with_issues(1, &rows);
     let verify = "[ $PREMATH_ISSUE_ID != b ]";
-    let told = landing_report(&scratch, EDIT, verify, 1);
-    let (_, next) = told
+    let printed = landing_report(&scratch, EDIT, verify, 1);
+    let (_, next) = printed
         .split_once("\nnext:\n")
-        .unwrap_or_else(|| panic!("{told}"));
+        .unwrap_or_else(|| panic!("{printed}"));
     let commands: Vec<&str> = next
         .lines()
         .map_while(|line| line.strip_prefix("  ")?.split("  ").next())
@@ -147,7 +147,7 @@ fn the_report_says_what_can_be_done_next() {
             "premath issue update b --status open",
         ]
     );
-    assert!(next.contains("\nc is blocked by b\n"), "{told}");
+    assert!(next.contains("\nc is blocked by b\n"), "{printed}");
     // They do what they say.
     for command in &commands[..2] {
         let words = command.split(' ').skip(1);
@@ -164,13 +164,13 @@ fn the_report_says_what_can_be_done_next() {
         .exits(0);
     assert_eq!(scratch.issue("b")["status"], "open");
     // Where all went well there is nothing to release.
-    let told = landing_report(&scratch, EDIT, "true", 0);
+    let printed = landing_report(&scratch, EDIT, "true", 0);
     assert!(
-        told.contains("\n  git merge harness/integration "),
-        "{told}"
+        printed.contains("\n  git merge harness/integration "),
+        "{printed}"
     );
-    assert!(!told.contains("premath issue update"), "{told}");
-    assert!(!told.contains("waits for"), "{told}");
+    assert!(!printed.contains("premath issue update"), "{printed}");
+    assert!(!printed.contains("waits for"), "{printed}");
 }
 
 #[test]
@@ -232,13 +232,13 @@ fn a_turn_that_the_gate_refused_is_reported_with_the_place() {
         .arg(&scratch.lanes[0])
         .end()
         .exits(1);
-    let told = report(&scratch);
+    let printed = report(&scratch);
     let why =
         "\nm: tool.result_missing: A requested tool call has no terminal result. toolRequests[";
-    assert!(told.contains(why), "{told}");
+    assert!(printed.contains(why), "{printed}");
     assert!(
-        told.contains("  verdict: premath harness-join-check"),
-        "{told}"
+        printed.contains("  verdict: premath harness-join-check"),
+        "{printed}"
     );
     let shown = scratch
         .premath(["issue", "show", "m"])

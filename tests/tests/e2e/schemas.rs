@@ -265,7 +265,7 @@ esac"#;
     for event in &events {
         forms.admit_ours("coordinator-event", event);
     }
-    let told: BTreeSet<_> = events
+    let printed: BTreeSet<_> = events
         .iter()
         .map(|e| e["event"].as_str().unwrap())
         .collect();
@@ -276,7 +276,10 @@ esac"#;
         "step.ended",
         "batch.ended",
     ] {
-        assert!(told.contains(event), "{event} was not reported: {told:?}");
+        assert!(
+            printed.contains(event),
+            "{event} was not reported: {printed:?}"
+        );
     }
     let queued = read(&scratch.home().join("queued"));
     forms.admit_answer(&queued);

@@ -53,7 +53,7 @@ fn codex_renews_in(mode: &str, installed: &Installed) {
     let scripts = Scripts::of_folder(&folder).unwrap();
     let server = ModelServer::start(scripts, Journal::default(), None).unwrap();
     let home = scratch.folder().join("home");
-    let profile = Profile::lay_out(installed, &home, &server.url()).signed_in();
+    let profile = Profile::set_up(installed, &home, &server.url()).signed_in();
     let file = home.join(".codex/auth.json");
     let before = read(&file);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();

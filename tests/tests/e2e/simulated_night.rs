@@ -150,7 +150,7 @@ pause = "500ms"
 /// What the batch left of each issue, by its three accounts.
 fn found(scratch: &Scratch, ended: &Ended) -> BTreeMap<String, IssueOutcome> {
     let events = ended.events();
-    let told = events.last().unwrap()["issues"].as_array().unwrap();
+    let printed = events.last().unwrap()["issues"].as_array().unwrap();
     let issues = scratch.issues();
     let steps = scratch.steps();
     let status = |id: &str| match issues[id]["status"].as_str() {
@@ -181,7 +181,7 @@ fn found(scratch: &Scratch, ended: &Ended) -> BTreeMap<String, IssueOutcome> {
         };
         (id, outcome)
     };
-    told.iter().map(of_issue).collect()
+    printed.iter().map(of_issue).collect()
 }
 
 fn words(list: &Value) -> Vec<String> {
@@ -190,7 +190,7 @@ fn words(list: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_a_night_tells_of_each_issue_is_what_its_script_was() {
+fn what_a_night_reports_for_each_issue_is_what_its_script_was() {
     let issues = Length::asked("a night of 300 issues").pick(40, 300);
     let mut dice = Dice::from_environment();
     let seed = dice.seed();

@@ -54,7 +54,7 @@ impl Zombie {
     }
 
     /// Lets the worker continue to its end; returns its one row.
-    fn goes_on(&mut self) -> (Ended, Value) {
+    fn resume(&mut self) -> (Ended, Value) {
         self.before = self.scratch.issue_bytes();
         std::fs::write(self.scratch.home().join("go"), "").unwrap();
         for pid in &self.stopped {
@@ -80,7 +80,7 @@ impl Zombie {
     /// It changed nothing, reports that, and left its tree unchanged.
     #[track_caller]
     fn is_harmless(&mut self, result_class: &str) {
-        let (ended, row) = self.goes_on();
+        let (ended, row) = self.resume();
         assert_eq!(row["resultClass"], result_class, "{row}\n{}", ended.stderr);
         let classes = row["failureClasses"].as_array().unwrap();
         assert!(
@@ -138,7 +138,7 @@ fn held_by_another() {
     assert_eq!(row["lease"]["owner"], "other");
 }
 
-fn taken_by_nobody() {
+fn taken_by_no_worker() {
     let mut zombie = Zombie::stopped(false);
     zombie.wait_for_stale();
     zombie.is_harmless("retry_needed_lease_stale");
@@ -152,7 +152,7 @@ fn a_stopped_worker_that_continues_past_its_lease_changes_nothing() {
             threads.spawn(|| closed_by_another(false)),
             threads.spawn(|| closed_by_another(true)),
             threads.spawn(held_by_another),
-            threads.spawn(taken_by_nobody),
+            threads.spawn(taken_by_no_worker),
         ];
         let failed = cases
             .into_iter()

@@ -267,7 +267,7 @@ fn the_layer_survives_hostile_steps_and_gives_no_false_green() {
 }
 
 #[test]
-fn a_layer_that_was_changed_or_is_of_another_base_is_made_anew() {
+fn a_layer_that_was_changed_or_is_of_another_base_is_made_again() {
     let scratch = prepared(1, &["a", "b", "c"]);
     if !works(&scratch) {
         return;
@@ -360,7 +360,7 @@ fn too_few_issues_for_it_to_pay_begin_with_nothing() {
 }
 
 #[test]
-fn a_layer_of_other_values_of_variables_is_made_anew() {
+fn a_layer_of_other_values_of_variables_is_made_again() {
     let scratch = prepared(1, &["a", "b", "c"]);
     if !works(&scratch) {
         return;

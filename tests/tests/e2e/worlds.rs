@@ -224,7 +224,7 @@ fn what_was_made_under_a_person_s_reason_is_not_admitted_by_another_policy() {
 }
 
 #[test]
-fn what_is_no_turn_is_a_usage_error_and_leaves_nothing() {
+fn what_is_not_a_turn_is_a_usage_error_and_leaves_nothing() {
     let worlds = Worlds::new();
     let before = worlds.here.trajectory();
     let wrong = worlds.here.root.join("harness.toml");

@@ -89,7 +89,7 @@ fn a_terminal_multiplexer_is_reached(ground: &mut Ground) {
     }
     let socket = ground.path("home/tmux.sock").display().to_string();
     let server = ground.run(Path::new("tmux")).args(["-S", &socket, "-D"]);
-    ground.stands_by(server);
+    ground.run_beside(server);
     // The server removes its lock file after it made the socket.
     let lock = format!("{socket}.lock");
     let is_up = premath_tests::until(premath_tests::PATIENCE / 10, || {
@@ -164,8 +164,8 @@ fn a_service_of_this_machine_is_reached(ground: &mut Ground) {
     ground.nights();
     listener.set_nonblocking(true).unwrap();
     datagrams.set_nonblocking(true).unwrap();
-    let told = ground.output("h");
-    let reached: Vec<&str> = told
+    let printed = ground.output("h");
+    let reached: Vec<&str> = printed
         .lines()
         .filter(|line| line.starts_with("reached"))
         .collect();

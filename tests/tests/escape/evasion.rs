@@ -240,7 +240,7 @@ with tempfile.TemporaryFile(dir=sys.argv[1]) as file:
     let run = ground
         .run(Path::new("python3"))
         .args(["-c", others, &folder]);
-    let others = ground.stands_by(run);
+    let others = ground.run_beside(run);
     let is_ready = premath_tests::until(premath_tests::PATIENCE / 10, || {
         ground.output_by(others).contains("ready").then_some(())
     });

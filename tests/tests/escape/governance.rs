@@ -8,7 +8,7 @@ attacks! {
     governing_files_do_not_land,
     issue_memory_does_not_land,
     authors_and_trailers_are_the_harnesss,
-    the_agents_commits_are_no_parents,
+    the_agents_commits_are_not_parents,
 }
 
 fn settings_that_landed_run_nothing(ground: &mut Ground) {
@@ -97,7 +97,7 @@ Signed-off-by: Boss <boss@localhost>""#;
 }
 
 /// A parent would push content that was never verified.
-fn the_agents_commits_are_no_parents(ground: &mut Ground) {
+fn the_agents_commits_are_not_parents(ground: &mut Ground) {
     let script = r#"echo SECRET > src/leak.txt; g add -A; g commit -qm leak
 git rm -q src/leak.txt; echo x > src/h.txt; g add -A; g commit -qm clean"#;
     ground.hostile("h", script);

@@ -40,7 +40,7 @@ const NEW: [&str; 10] = [
     ".local/state/mise/tracked-configs/evil",
 ];
 
-fn laid_out(ground: &mut Ground) {
+fn prepared(ground: &mut Ground) {
     for name in THERE {
         ground.write(&format!("home/{name}"), "of the user\n");
     }
@@ -57,7 +57,7 @@ fn laid_out(ground: &mut Ground) {
 }
 
 fn state_of_tools_is_not_written(ground: &mut Ground) {
-    laid_out(ground);
+    prepared(ground);
     let mut script = String::from("evil() { mkdir -p \"${1%/*}\"; echo evil >> \"$1\"; }\n");
     for name in THERE.iter().chain(&NEW) {
         script.push_str(&format!("evil \"$USERHOME/{name}\"; evil ~/{name}\n"));
@@ -67,7 +67,7 @@ fn state_of_tools_is_not_written(ground: &mut Ground) {
 }
 
 fn state_of_tools_is_not_moved(ground: &mut Ground) {
-    laid_out(ground);
+    prepared(ground);
     let script = r#"for home in "$USERHOME" "$HOME"; do ( cd "$home" 2>/dev/null && {
 for at in .claude .codex .gemini .cache .npm .gradle .m2 go .cargo/registry; do
   mv "$at" "$at.old"; ln -s / "$at"; chmod -R 777 "$at.old" "$at/kept"; rm -rf "$at"

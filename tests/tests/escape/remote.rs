@@ -66,7 +66,7 @@ fn a_remote_by_network_is_not_pushed_to(ground: &mut Ground) {
         "--export-all",
         &path,
     ]);
-    ground.stands_by(daemon);
+    ground.run_beside(daemon);
     let at = format!("127.0.0.1:{}", &port["--port=".len()..]);
     let is_up = until(PATIENCE / 10, || TcpStream::connect(&at).ok());
     assert!(is_up.is_some(), "git daemon listens");

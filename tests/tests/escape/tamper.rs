@@ -27,10 +27,10 @@ fn an_edited_row_stays_reported(ground: &mut Ground) {
         "test",
     ]);
     let doctor = ground.premath(&["doctor"]);
-    let told = format!("{}{}", doctor.stdout, doctor.stderr);
+    let printed = format!("{}{}", doctor.stdout, doctor.stderr);
     ground.harm(
-        doctor.code == Some(0) && !told.contains("victim"),
-        format!("the doctor does not name the edited row: {told}"),
+        doctor.code == Some(0) && !printed.contains("victim"),
+        format!("the doctor does not name the edited row: {printed}"),
     );
 }
 

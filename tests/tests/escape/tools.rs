@@ -116,7 +116,7 @@ fn the_users_server_is_not_reached(ground: &mut Ground) {
         .arg(token)
         .arg("--instruction")
         .arg(instruction(ground));
-    let server = ground.stands_by(server);
+    let server = ground.run_beside(server);
     let address = until(PATIENCE / 10, || {
         let said = ground.output_by(server);
         let at = said.find("127.0.0.1:")?;

@@ -3,7 +3,7 @@
 use super::{Batch, BatchError};
 use premath_kernel::issue::lease;
 use premath_kernel::json::id::WorkerName;
-use premath_kernel::policy::admission::{Admission, Seated, Waiting};
+use premath_kernel::policy::admission::{Admission, AdmittedWorker, Waiting};
 use premath_kernel::policy::room::{Room, Shortage};
 use premath_memory::{Claimed, StoreError, TrajectoryFileError, clock};
 use std::sync::{MutexGuard, PoisonError};
@@ -43,10 +43,10 @@ impl Batch {
             }
             let names: Vec<WorkerName> = round.iter().map(|s| workers[s.worker].clone()).collect();
             let found = self.claim_next(&names)?;
-            for (seated, claim) in round.into_iter().zip(found) {
-                let Seated { worker, .. } = seated;
+            for (admitted, claim) in round.into_iter().zip(found) {
+                let AdmittedWorker { worker, .. } = admitted;
                 if claim.is_some() {
-                    pass.claimed(&mut self.admission(), seated);
+                    pass.claimed(&mut self.admission(), admitted);
                 }
                 claims[worker] = claim;
             }
@@ -86,7 +86,7 @@ impl Batch {
 
     /// Returns the provider that a worker's lane uses now: its own, or a
     /// fallback while its own is parked; `None` where the lane waits.
-    pub fn provider_of(&self, worker: &WorkerName) -> Option<String> {
+    pub(crate) fn provider_of(&self, worker: &WorkerName) -> Option<String> {
         let admission = self.admission();
         let provider = admission.provider_of(worker, clock::now().wall);
         provider.map(str::to_owned)
@@ -99,7 +99,7 @@ impl Batch {
     /// [`StoreError`].
     pub fn has_work_for(&self, worker: &WorkerName) -> Result<bool, StoreError> {
         let left_out = self.left_out();
-        let wish = self.wish(worker);
+        let wish = self.claim_request(worker);
         let seen = clock::observe();
         self.memory.view(|view| {
             view.ready().chain(view.leased()).any(|row| {

@@ -19,8 +19,14 @@ impl Batch {
     /// # Errors
     ///
     /// [`BatchError`].
-    pub fn claim_next(&self, workers: &[WorkerName]) -> Result<Vec<Option<Claimed>>, BatchError> {
-        let wishes = workers.iter().map(|worker| self.wish(worker)).collect();
+    pub(crate) fn claim_next(
+        &self,
+        workers: &[WorkerName],
+    ) -> Result<Vec<Option<Claimed>>, BatchError> {
+        let wishes = workers
+            .iter()
+            .map(|worker| self.claim_request(worker))
+            .collect();
         let scope = ClaimScope {
             selection: self.settings.selection.clone(),
             left_out: self.left_out(),
@@ -97,7 +103,7 @@ impl Batch {
     pub fn next_retry(&self, worker: &WorkerName) -> Result<Option<jiff::Timestamp>, StoreError> {
         let left_out = self.left_out();
         let touched = self.endings();
-        let wish = self.wish(worker);
+        let wish = self.claim_request(worker);
         let seen = clock::observe();
         self.memory.view(|view| {
             view.ready()
@@ -113,7 +119,7 @@ impl Batch {
     }
 
     /// What a worker wishes for.
-    pub fn wish(&self, worker: &WorkerName) -> ClaimRequest {
+    pub(crate) fn claim_request(&self, worker: &WorkerName) -> ClaimRequest {
         ClaimRequest {
             claimant: worker.to_string(),
             lease_id: None,

@@ -158,7 +158,7 @@ impl Batch {
     }
 
     /// Returns how many attempts of an issue failed by themselves so far.
-    pub fn attempts(&self, issue_id: &IssueId) -> u32 {
+    pub(crate) fn attempts(&self, issue_id: &IssueId) -> u32 {
         self.knowledge()
             .history
             .batch(&self.id)
@@ -166,7 +166,7 @@ impl Batch {
     }
 
     /// Returns the issues that are not to be dispatched again in this batch.
-    pub fn used_up(&self) -> BTreeSet<IssueId> {
+    pub(crate) fn used_up(&self) -> BTreeSet<IssueId> {
         self.knowledge().used_up(&self.id)
     }
 

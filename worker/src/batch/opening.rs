@@ -12,7 +12,7 @@ use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::BatchId;
 use premath_kernel::policy::admission::Admission;
 use premath_kernel::policy::landing_queue::QueueBounds;
-use premath_kernel::policy::provider::ProviderDesk;
+use premath_kernel::policy::provider::ProviderPool;
 use premath_kernel::policy::slots::SlotRule;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::boundary::Boundary;
@@ -220,9 +220,9 @@ fn sync_target(
 fn admission_of(settings: &Settings, knowledge: &Knowledge, batch_id: &BatchId) -> Admission {
     let bounds = &settings.bounds;
     let jitter = settings.backoff.jitter_percent();
-    let mut desk = ProviderDesk::new(bounds.providers.clone(), jitter, batch_id.as_str());
+    let mut pool = ProviderPool::new(bounds.providers.clone(), jitter, batch_id.as_str());
     for (provider, until) in knowledge.account.parked() {
-        desk.restore(provider, until);
+        pool.restore(provider, until);
     }
-    Admission::new(bounds.admission(), desk)
+    Admission::new(bounds.admission(), pool)
 }

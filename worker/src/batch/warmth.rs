@@ -82,7 +82,7 @@ impl Warmth {
     }
 
     /// Returns the outcomes of the verifications without build state.
-    pub fn tips(&self) -> Vec<TipCheck> {
+    pub(crate) fn tips(&self) -> Vec<TipCheck> {
         let tips = self.tips.lock().unwrap_or_else(PoisonError::into_inner);
         tips.clone()
     }

@@ -12,7 +12,7 @@ use premath_kernel::policy::escalation::SessionSource;
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome};
 use premath_kernel::record::trajectory::{CommandSeries, generation_floor};
 use premath_memory::escalation::{
-    CarriedOut, Escalation, HandedUp, escalation_row, session_source,
+    CarriedOut, CarriedOutEscalation, Escalation, escalation_row, session_source,
 };
 use premath_memory::roots::{LaneRoots, worktree_root};
 use premath_memory::{IssueMemory, OpenOptions, clock};
@@ -42,13 +42,13 @@ impl Gate {
         };
         let mut issue = self.issue.clone();
         let handed = if action == EscalationAction::Stop {
-            Ok(HandedUp {
+            Ok(CarriedOutEscalation {
                 carried_out: CarriedOut::Nothing,
                 step: None,
                 witness_ref: None,
             })
         } else {
-            self.hand_up(series, decision, action, &mut issue)
+            self.escalate_issue(series, decision, action, &mut issue)
         };
         let classes: Vec<String> = handed
             .as_ref()
@@ -77,13 +77,13 @@ impl Gate {
         Ok(())
     }
 
-    fn hand_up(
+    fn escalate_issue(
         &self,
         series: &CommandSeries,
         decision: &Decision,
         action: EscalationAction,
         issue: &mut Option<IssueId>,
-    ) -> Result<HandedUp, Failure> {
+    ) -> Result<CarriedOutEscalation, Failure> {
         let mode = self.settings.mode.as_ref().map_err(|error| {
             let hint = error.hint().unwrap_or_default();
             Failure::new(
@@ -115,7 +115,7 @@ impl Gate {
             witness_refs: series.witness_refs(),
         };
         memory
-            .hand_up(&mode.lease_authority(), &escalation, |step| {
+            .escalate_issue(&mode.lease_authority(), &escalation, |step| {
                 let facts = EscalationFacts {
                     step,
                     policies: &self.policies(mode),

@@ -69,8 +69,8 @@ impl Listener {
         }
         let spent = spent(self.stream.so_far().spent());
         // What is done costs no more: then it counts by its evidence.
-        let goes_on = !self.stream.so_far().is_over();
-        if goes_on && self.budget.is_used_up(spent, self.begun_at.elapsed()) {
+        let is_running = !self.stream.so_far().is_over();
+        if is_running && self.budget.is_used_up(spent, self.begun_at.elapsed()) {
             return Ok(Some(AgentTimeout::OverBudget));
         }
         let phase = self.phase();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_tells_more_than_is_kept_is_ended() {
+    fn an_agent_that_reports_more_than_is_kept_is_ended() {
         let (_file, mut listener) = listener(Duration::from_secs(600));
         listener.stream.feed(BEGIN);
         assert_eq!(listener.look().unwrap(), None);

@@ -83,16 +83,6 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// Returns the worker's id.
-    pub fn worker_id(&self) -> &str {
-        &self.worker_id
-    }
-
-    /// Returns the worktree.
-    pub fn worktree(&self) -> &std::path::Path {
-        &self.worktree
-    }
-
     /// Updates the session and writes it.
     pub(crate) fn write_session(&mut self, write: SessionWrite) -> Result<(), ProjectionError> {
         let session =
@@ -108,7 +98,7 @@ impl Lane {
 
     /// Goes back to the branch that the worktree was on before the batch; where
     /// the lane is not in order, the next boot sees to it.
-    fn go_home(&self) {
+    fn return_to_branch(&self) {
         let step_is_open = self
             .session
             .as_ref()
@@ -116,7 +106,10 @@ impl Lane {
         if !self.batch.landing.is_on() || step_is_open {
             return;
         }
-        let home = self.tree.must_be_clean().and_then(|()| self.tree.go_home());
+        let home = self
+            .tree
+            .must_be_clean()
+            .and_then(|()| self.tree.return_to_branch());
         if let Err(error) = home {
             tracing::warn!(worker = %self.worker_id, %error, "cannot switch the worktree back to \
                                                              its branch");
@@ -129,9 +122,9 @@ impl Lane {
     ///
     /// [`ProjectionError`].
     pub fn finish(mut self) -> Result<(), ProjectionError> {
-        self.supervisor.dismiss();
+        self.supervisor.close();
         self.roots.remove_step_folder().map_err(StoreError::from)?;
-        self.go_home();
+        self.return_to_branch();
         self.batch.reached(Boundary::LaneHome);
         let snapshot = self.batch.memory.view(|view| view.snapshot_ref())?;
         let step_is_open = self

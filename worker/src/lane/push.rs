@@ -2,7 +2,7 @@
 //! own credentials, and never forced.
 
 use super::Lane;
-use super::command::{CommandError, Occasion, Phase, Ran};
+use super::command::{CommandError, CommandOwner, Phase, Ran};
 use crate::cause::chain;
 use crate::interrupt::{LOOK, Level};
 use crate::settings::trusted_path;
@@ -129,14 +129,14 @@ impl Lane {
             // No user is present to answer.
             ("GIT_TERMINAL_PROMPT", "0".into()),
         ];
-        let occasion = Occasion {
+        let owner = CommandOwner {
             step_id,
             issue_id,
             generation,
             variables: &variables,
             task: None,
         };
-        self.run(Phase::Push, PUSH, &occasion, None, None)
+        self.run(Phase::Push, PUSH, &owner, None, None)
     }
 
     /// Returns what git reported about a push that failed.

@@ -7,7 +7,7 @@ use premath_kernel::failure::FailureClass;
 impl Lane {
     /// Starts another supervisor where nothing of the lost one's command is
     /// left; says why the lane cannot continue otherwise.
-    pub(crate) fn mend_supervisor(
+    pub(crate) fn replace_supervisor(
         &mut self,
         lost: &SupervisorError,
     ) -> Option<(FailureClass, String)> {

@@ -1,7 +1,7 @@
 //! A worktree made ready to work in, again only where what it rests on changed.
 
 use super::Lane;
-use super::command::{CommandError, Occasion, Phase, Ran};
+use super::command::{CommandError, CommandOwner, Phase, Ran};
 use super::site::SetupRecord;
 use super::watch::LeaseWatch;
 use premath_kernel::json::canonical;
@@ -16,7 +16,7 @@ impl Lane {
     pub(crate) fn set_up(
         &mut self,
         phase: Phase,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         watch: Option<&mut LeaseWatch>,
     ) -> Result<Option<Ran>, CommandError> {
         let Some(setup) = self.setup().cloned() else {
@@ -38,7 +38,7 @@ impl Lane {
         if SetupRecord::read(&record)?.is_some_and(|last| last.digest == digest) {
             return Ok(None);
         }
-        let ran = self.run(phase, &setup.command, occasion, None, watch)?;
+        let ran = self.run(phase, &setup.command, owner, None, watch)?;
         if ran.passed() {
             let made = self.tree_of(phase).manifest()?.0;
             let git = self.git_of(phase).map(|git| git.folder.clone());

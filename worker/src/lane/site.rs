@@ -362,10 +362,10 @@ impl Lane {
 
     /// Makes the `.git` file of a command's folder lead to its git folder, where
     /// that is not mounted over it.
-    pub(crate) fn lead_in(&self, phase: Phase) -> Result<(), TreeError> {
+    pub(crate) fn link_git_folder(&self, phase: Phase) -> Result<(), TreeError> {
         match self.git_of(phase) {
             Some(git) if !self.confinement.mounts() && phase != Phase::Push => {
-                self.tree_of(phase).lead_to(&git.folder)
+                self.tree_of(phase).point_git_file_at(&git.folder)
             }
             _ => Ok(()),
         }
@@ -373,9 +373,9 @@ impl Lane {
 
     /// Puts the `.git` file back: a git that is started there by hand must not
     /// meet settings that a step wrote.
-    pub(crate) fn lead_out(&self, phase: Phase) -> Result<(), TreeError> {
+    pub(crate) fn unlink_git_folder(&self, phase: Phase) -> Result<(), TreeError> {
         match self.git_of(phase) {
-            Some(_) if !self.confinement.mounts() => self.tree_of(phase).lead_back(),
+            Some(_) if !self.confinement.mounts() => self.tree_of(phase).restore_git_file(),
             _ => Ok(()),
         }
     }

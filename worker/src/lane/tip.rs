@@ -137,12 +137,12 @@ impl Lane {
         artifact::remove(&state.checkout_setup)?;
         self.site.make_checkout()?;
         self.put_checkout_at(commit)?;
-        self.on_boot(Phase::VerifySetup, |lane, occasion| {
-            lane.set_up(Phase::VerifySetup, occasion, None)
+        self.on_boot(Phase::VerifySetup, |lane, owner| {
+            lane.set_up(Phase::VerifySetup, owner, None)
         })?;
         let command = self.batch.settings.hooks.verify.clone();
-        self.on_boot(Phase::Tip, |lane, occasion| {
-            let ran = lane.run(Phase::Tip, &command, occasion, None, None);
+        self.on_boot(Phase::Tip, |lane, owner| {
+            let ran = lane.run(Phase::Tip, &command, owner, None, None);
             ran.map(Some)
         })
     }

@@ -394,8 +394,8 @@ impl Lane {
 
     fn run_verification(&mut self, phase: Phase) -> Result<BaseRun, BootError> {
         let command = self.batch.settings.hooks.verify.clone();
-        let ran = self.on_boot(phase, |lane, occasion| {
-            let ran = lane.run(phase, &command, occasion, None, None);
+        let ran = self.on_boot(phase, |lane, owner| {
+            let ran = lane.run(phase, &command, owner, None, None);
             ran.map(Some)
         });
         let is_cut = |class: &String| CUT.iter().any(|cut| class == cut.as_str());
@@ -412,8 +412,8 @@ impl Lane {
     fn set_up_on_base(&mut self) -> Result<(), BootError> {
         let origin = self.site.origin.clone();
         self.put_checkout_at(&origin)?;
-        self.on_boot(Phase::VerifySetup, |lane, occasion| {
-            lane.set_up(Phase::VerifySetup, occasion, None)
+        self.on_boot(Phase::VerifySetup, |lane, owner| {
+            lane.set_up(Phase::VerifySetup, owner, None)
         })?;
         self.put_checkout_at(&origin)?;
         Ok(())
@@ -449,7 +449,7 @@ impl Lane {
     }
 
     /// Verifies the commit that the checkout is at without build state.
-    pub(crate) fn go_cold(&mut self) {
+    pub(crate) fn leave_build_state(&mut self) {
         if let Some(warm) = &mut self.site.warm {
             warm.is_used = false;
         }

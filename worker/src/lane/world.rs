@@ -84,7 +84,7 @@ impl Lane {
     }
 
     /// Goes to a worktree that is made in another repository; says why not.
-    pub(crate) fn go_there(&mut self, name: &str, repository: &Path) -> Result<(), String> {
+    pub(crate) fn enter_world(&mut self, name: &str, repository: &Path) -> Result<(), String> {
         let own = WorldSettings::load(repository).map_err(|error| chain(&error))?;
         let provision = Provision {
             repository: repository.to_path_buf(),
@@ -103,10 +103,10 @@ impl Lane {
         let held = self
             .hold(repository, worktree, lock)
             .map_err(|error| chain(&error))?;
-        self.go_to(held, name, repository, own, start);
+        self.move_to_world(held, name, repository, own, start);
         // Leftover work there is saved like a step's.
         if let Err(error) = self.clear() {
-            self.come_home();
+            self.leave_world();
             return Err(chain(&error));
         }
         Ok(())
@@ -140,7 +140,7 @@ impl Lane {
         })
     }
 
-    fn go_to(
+    fn move_to_world(
         &mut self,
         mut held: HeldWorktree,
         name: &str,
@@ -184,12 +184,12 @@ impl Lane {
         }
         // Nothing is worked on there now: it is put in order.
         let own = WorldSettings::default();
-        self.go_to(held, &world.name, &worktree, own, String::new());
+        self.move_to_world(held, &world.name, &worktree, own, String::new());
         Ok(true)
     }
 
     /// Comes back from another world, where the lane is in one.
-    pub(crate) fn come_home(&mut self) {
+    pub(crate) fn leave_world(&mut self) {
         if let Some(away) = self.away.take() {
             let mut held = away.home;
             self.exchange(&mut held);

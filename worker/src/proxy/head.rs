@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_request_is_written_anew() {
+    fn a_plain_request_is_written_again() {
         let (head, content) = forwarded(
             "POST HTTP://Example.com:8080?q=1 HTTP/1.1\r\nHost: other.example\r\nAccept: */*\r\n\
              Connection: keep-alive, X-Mine\r\nX-Mine: 1\r\nProxy-Authorization: Basic x\r\n\

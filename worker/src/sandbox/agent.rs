@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_of_another_account_is_no_renewal() {
+    fn a_token_of_another_account_is_not_a_renewal() {
         // {"email":"me@me"}, {"email":"me@me","exp":2} and {"email":"evil@evil"}
         let [mine, newer, other] = [
             "e30.eyJlbWFpbCI6Im1lQG1lIn0.s",

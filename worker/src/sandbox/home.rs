@@ -89,7 +89,7 @@ impl PrivateHome {
     /// # Errors
     ///
     /// What the system says.
-    pub(crate) fn lead_to(&self, folder: &Path) -> io::Result<PathBuf> {
+    pub(crate) fn write_git_file(&self, folder: &Path) -> io::Result<PathBuf> {
         let file = self.root.join("git");
         fs::write(&file, format!("gitdir: {}\n", folder.display()))?;
         Ok(file)

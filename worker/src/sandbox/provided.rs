@@ -34,7 +34,7 @@ pub enum ProvideError {
 
 impl ProvideError {
     /// Returns the failure class.
-    pub const fn class(&self) -> FailureClass {
+    pub(crate) const fn class(&self) -> FailureClass {
         match self {
             Self::Tracked { .. } => FailureClass::WorkProtectedPath,
             Self::Write { .. } => FailureClass::ProjectionStoreIo,

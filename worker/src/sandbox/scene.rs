@@ -187,7 +187,7 @@ impl Scene<'_> {
             places.push(ViewEntry::writable(&git.folder, &at));
         } else {
             let seen = Path::new(OWN).join("git");
-            let file = home.lead_to(&seen)?;
+            let file = home.write_git_file(&seen)?;
             places.push(ViewEntry::read_only_at(&file, &at));
             places.push(ViewEntry::writable(&git.folder, &seen));
         }

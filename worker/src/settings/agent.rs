@@ -32,7 +32,7 @@ impl Adapter {
     }
 
     /// Returns the adapter of a name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "shell" => Some(Self::Shell),
             "evidence-file" => Some(Self::EvidenceFile),
@@ -41,7 +41,7 @@ impl Adapter {
     }
 
     /// Returns the normaliser that its evidence is bound to.
-    pub const fn normalizer(self) -> &'static str {
+    pub(crate) const fn normalizer(self) -> &'static str {
         match self {
             Self::Shell => SHELL_NORMALIZER,
             Self::EvidenceFile => FILE_NORMALIZER,
@@ -50,7 +50,7 @@ impl Adapter {
     }
 
     /// Returns the agent whose stream it reads.
-    pub const fn agent(self) -> Option<Agent> {
+    pub(crate) const fn agent(self) -> Option<Agent> {
         match self {
             Self::Stream(agent) => Some(agent),
             Self::Shell | Self::EvidenceFile => None,
@@ -100,13 +100,13 @@ pub struct Workforce {
 
 impl Workforce {
     /// Returns who works with a provider.
-    pub fn with(&self, provider: &str) -> Option<&Work> {
+    pub(crate) fn with(&self, provider: &str) -> Option<&Work> {
         self.all().find(|work| work.provider == provider)
     }
 
     /// Returns the providers that the lanes take in turn, and the ones that
     /// take their place.
-    pub fn providers(&self) -> [Vec<String>; 2] {
+    pub(crate) fn providers(&self) -> [Vec<String>; 2] {
         [&self.lanes, &self.fallback].map(|works| {
             let names = works.iter().map(|work| work.provider.clone());
             names.collect()
@@ -114,7 +114,7 @@ impl Workforce {
     }
 
     /// Returns everybody.
-    pub fn all(&self) -> impl Iterator<Item = &Work> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Work> {
         self.lanes.iter().chain(&self.fallback)
     }
 }

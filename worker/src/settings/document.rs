@@ -4,7 +4,7 @@
 use super::file::ConfigError;
 use super::keys::{HarnessToml, Table};
 use super::program::Places;
-use super::values::Rhythm;
+use super::values::BackoffValue;
 use premath_evidence::Agent;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::Segment;
@@ -28,7 +28,7 @@ pub(super) struct ConfigDocument {
     /// Command lines in place of the ready ones, as `codex_cmd` names them.
     pub(super) commands: BTreeMap<Agent, String>,
     /// What the classes of `[backoff]` wait.
-    pub(super) waits: BTreeMap<String, Rhythm>,
+    pub(super) waits: BTreeMap<String, BackoffValue>,
     /// The place of each key in the file.
     pub(super) places: Places,
 }

@@ -123,7 +123,7 @@ impl SettingsError {
     }
 
     /// Returns the instruction that was refused, where it could be read.
-    pub fn instruction_refs(&self) -> RefSet {
+    pub(crate) fn instruction_refs(&self) -> RefSet {
         match self {
             Self::Instruction(error) => error.refs(),
             _ => RefSet::new(),
@@ -209,7 +209,7 @@ pub enum UnacceptedFilesError {
 
 impl UnacceptedFilesError {
     /// Returns what a person can do about it.
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Trust(error) => Some(error.hint()),
             Self::Governing(_) => None,

@@ -10,7 +10,7 @@ use super::keys::{
 };
 use super::program::Places;
 use super::protect::Protect;
-use super::values::{Period, Rhythm, Word, Words};
+use super::values::{BackoffValue, Period, Word, Words};
 use super::verify::VerifyTable;
 use super::{CommandLimits, EnvironmentRules, SettingsError};
 use premath_kernel::policy::retry::BackoffTable;
@@ -172,7 +172,7 @@ impl FileSettings {
     /// # Errors
     ///
     /// [`ConfigError::Line`].
-    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+    pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         Self::of(ConfigDocument::parse(text, path)?)
     }
 
@@ -185,7 +185,7 @@ impl FileSettings {
             places,
         } = document;
         let mut backoff = BackoffTable::default();
-        for (class, Rhythm(wait)) in waits {
+        for (class, BackoffValue(wait)) in waits {
             backoff.set(class, wait);
         }
         Ok(Self {

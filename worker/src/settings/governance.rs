@@ -31,7 +31,7 @@ pub enum GovernanceError {
 
 impl GovernanceError {
     /// Returns the failure classes of a refusal; none where a file is at fault.
-    pub fn classes(&self) -> Vec<FailureClass> {
+    pub(crate) fn classes(&self) -> Vec<FailureClass> {
         match self {
             Self::Refused { class, .. } => vec![*class],
             Self::Claim(_) | Self::Store(_) => Vec::new(),
@@ -39,7 +39,7 @@ impl GovernanceError {
     }
 
     /// Returns what a person can do about it.
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Refused { .. } => Some(
                 "set package and expected_digest (\"sha256:…\", from sha256sum) under [governance] \

@@ -33,7 +33,7 @@ pub(crate) use gate::{GateFlags, GateSettings};
 pub use governance::GovernanceError;
 pub use instruction::InstructionError;
 pub use network::Network;
-pub use protect::{ChangeVerdict, Protect};
+pub use protect::Protect;
 pub use resources::Resources;
 pub use sandbox::{Sandbox, image_cache};
 pub(crate) use sandbox::{outside_worktrees, trusted_path};
@@ -238,7 +238,7 @@ impl Settings {
 
     /// Returns the digest of what makes a batch the same batch when it is
     /// started again (`contracts.md` 6).
-    pub fn digest(&self, worktrees: &[PathBuf]) -> String {
+    pub(crate) fn digest(&self, worktrees: &[PathBuf]) -> String {
         canonical::digest(&json!({
             "repository": self.roots.repository,
             "issuesPath": self.roots.issues,

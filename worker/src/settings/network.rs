@@ -43,7 +43,7 @@ impl Network {
     }
 
     /// Returns the policy of commands.
-    pub const fn policy(&self, phase: NetworkPhase) -> &NetworkPolicy {
+    pub(crate) const fn policy(&self, phase: NetworkPhase) -> &NetworkPolicy {
         match phase {
             NetworkPhase::Work => &self.work,
             NetworkPhase::Verify => &self.verify,

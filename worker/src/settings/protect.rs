@@ -85,7 +85,7 @@ pub(crate) struct FilePatternError {
 
 /// The verdict on a step's changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ChangeVerdict {
+pub(crate) struct ChangeVerdict {
     /// The protected paths that it changed.
     pub protected: Vec<String>,
     /// The sensitive paths that it changed.
@@ -95,7 +95,7 @@ pub struct ChangeVerdict {
 
 impl ChangeVerdict {
     /// Returns why the step is refused, where it is.
-    pub fn refusal(&self) -> Option<String> {
+    pub(crate) fn refusal(&self) -> Option<String> {
         if !self.protected.is_empty() {
             let paths = listed(&self.protected);
             return Some(format!("the attempt changed protected files: {paths}"));
@@ -180,7 +180,7 @@ impl Protect {
     /// # Errors
     ///
     /// [`AllowError`]: no default, or a folder of the harness's own.
-    pub fn allow(&mut self, names: &[String]) -> Result<(), AllowError> {
+    pub(crate) fn allow(&mut self, names: &[String]) -> Result<(), AllowError> {
         self.governing = Governing::new(Agent::governing_files(), names)?;
         Ok(())
     }
@@ -202,7 +202,8 @@ impl Protect {
     }
 
     /// Returns the patterns as they were written.
-    pub fn patterns(&self) -> &[String] {
+    #[cfg(test)]
+    pub(crate) fn patterns(&self) -> &[String] {
         &self.patterns
     }
 
@@ -217,7 +218,7 @@ impl Protect {
 
     /// Judges the paths that a step changed. `exists` returns whether a file is
     /// in the tree that the step began at, and `verify` is its verification.
-    pub fn judge(
+    pub(crate) fn judge(
         &self,
         paths: &[String],
         verify: &str,
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_or_refused_tells_batches_apart() {
+    fn what_is_allowed_or_refused_distinguishes_batches() {
         let mut protect = of(&["a"]).unwrap();
         protect.allow(&["CLAUDE.md".to_owned()]).unwrap();
         assert_eq!(

@@ -136,7 +136,7 @@ read_as_written! {
     [T: FromStr<Err: fmt::Display>] Word<T>,
     [] Bytes,
     [] Dollars,
-    [] Rhythm,
+    [] BackoffValue,
 }
 
 /// Reads one of a few words; an error says what is expected.
@@ -356,7 +356,7 @@ impl Written for Dollars {
 
 /// How long a backoff class waits: a duration, or one that doubles up to a cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rhythm(pub(super) Backoff);
+pub(super) struct BackoffValue(pub(super) Backoff);
 
 /// A wait that doubles with each attempt.
 #[derive(Deserialize)]
@@ -366,7 +366,7 @@ struct Doubling {
     cap: Wait,
 }
 
-impl Written for Rhythm {
+impl Written for BackoffValue {
     fn expected() -> Cow<'static, str> {
         "a duration, or { base = \"15s\", cap = \"10m\" }".into()
     }

@@ -184,7 +184,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn build_state_is_used_where_nothing_else_is_said() {
+    fn build_state_is_used_where_nothing_else_is_configured() {
         let parse = |text: &str| FileSettings::parse(text, Path::new("h.toml"));
         let warm = |text: &str| parse(text).unwrap().verify.warm();
         assert!(warm("") && !warm("[verify]\nwarm = false\n"));

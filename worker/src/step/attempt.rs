@@ -1,10 +1,10 @@
 //! What every stage of a step carries: its claim, its log, and the watch over
 //! its lease.
 
-use super::error::Setback;
+use super::error::StageError;
 use super::failed::Failed;
 use super::log::StepLog;
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use super::work::WorkDone;
 use crate::batch::{Batch, LandingPlace, LandingReservation, PlaceStep};
 use crate::interrupt::{LOOK, Level};
@@ -41,25 +41,25 @@ impl<'a> Attempt<'a> {
         lane: &mut Lane,
         base: Option<Base>,
         work: WorkDone,
-        setback: Setback,
+        stage_error: StageError,
     ) -> Box<Failed> {
-        let mut trouble = Trouble::default();
-        lane.absorb(&mut trouble, setback);
+        let mut failure = StepFailure::default();
+        lane.absorb(&mut failure, stage_error);
         Box::new(Failed {
             log: self.log,
             base,
             work,
-            trouble,
+            failure,
         })
     }
 
     /// Fails where the lease can no longer be relied on, by its own clock.
-    pub(super) fn look_at_lease(&mut self) -> Result<(), Box<Trouble>> {
-        self.watch.look().map_err(Trouble::of_lease)
+    pub(super) fn look_at_lease(&mut self) -> Result<(), Box<StepFailure>> {
+        self.watch.look().map_err(StepFailure::of_lease)
     }
 
     /// Fails where memory does not have the lease as the claim has it.
-    pub(super) fn fence(&self) -> Result<(), Setback> {
+    pub(super) fn fence(&self) -> Result<(), StageError> {
         let claim = self.claim();
         let memory = &self.batch.memory;
         let held = memory.view(|view| match view.issue(&claim.issue_id) {
@@ -67,7 +67,7 @@ impl<'a> Attempt<'a> {
                 .map_err(|refusal| refusal.class),
             None => Err(FailureClass::LeaseNotFound),
         });
-        held?.map_err(|class| Trouble::of_lease(class).into())
+        held?.map_err(|class| StepFailure::of_lease(class).into())
     }
 
     /// Waits for a change after the ones that were counted, or until the lease is
@@ -79,10 +79,10 @@ impl<'a> Attempt<'a> {
     }
 
     /// Fails where the lease or an interrupt ends the step.
-    fn look(&mut self) -> Result<(), Box<Trouble>> {
+    fn look(&mut self) -> Result<(), Box<StepFailure>> {
         self.look_at_lease()?;
         if self.batch.interrupt.level() >= Level::Kill {
-            return Err(Trouble::of_interrupt());
+            return Err(StepFailure::of_interrupt());
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ impl<'a> Attempt<'a> {
     /// Reserves the next landing for the last attempt of an issue whose work
     /// conflicted, so that what other lanes land cannot make it conflict again.
     /// Waits while another issue has the reservation.
-    pub(super) fn reserve_landing(&mut self) -> Result<(), Setback> {
+    pub(super) fn reserve_landing(&mut self) -> Result<(), StageError> {
         let (batch, issue_id) = (self.batch, &self.claim().issue_id);
         if !batch.landing.merges() || !batch.is_last_after_conflict(issue_id) {
             return Ok(());
@@ -104,7 +104,7 @@ impl<'a> Attempt<'a> {
             }
             // Its work has not begun: there is nothing to finish.
             if batch.interrupt.level() >= Level::Drain {
-                return Err(Trouble::of_interrupt().into());
+                return Err(StepFailure::of_interrupt().into());
             }
             self.pause(seen);
         }
@@ -119,7 +119,7 @@ impl<'a> Attempt<'a> {
         &mut self,
         place: &mut LandingPlace<'_>,
         may_assume: bool,
-    ) -> Result<PlaceStep, Box<Trouble>> {
+    ) -> Result<PlaceStep, Box<StepFailure>> {
         loop {
             let seen = self.batch.interrupt.changes();
             self.look()?;
@@ -137,7 +137,7 @@ impl<'a> Attempt<'a> {
     /// Waits until no other process lands, with the first place of the queue.
     /// Where the process has the right to land already, others that wait for it
     /// are let in first: nothing lands until all that landed is checked.
-    pub(super) fn await_lock(&mut self, place: &mut LandingPlace<'_>) -> Result<(), Setback> {
+    pub(super) fn await_lock(&mut self, place: &mut LandingPlace<'_>) -> Result<(), StageError> {
         while place.is_kept() && self.batch.landing.is_waited_for()? {
             let seen = self.batch.interrupt.changes();
             self.look()?;
@@ -152,7 +152,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Waits until work that is checked may close, or until it is taken back.
-    pub(super) fn await_check(&mut self, place: &LandingPlace<'_>) -> Result<CheckEnd, Setback> {
+    pub(super) fn await_check(&mut self, place: &LandingPlace<'_>) -> Result<CheckEnd, StageError> {
         loop {
             let seen = self.batch.interrupt.changes();
             self.look()?;
@@ -164,7 +164,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// Waits until no other step lands.
-    pub(super) fn landing_lock(&mut self) -> Result<LandingLock, Setback> {
+    pub(super) fn landing_lock(&mut self) -> Result<LandingLock, StageError> {
         self.look()?;
         let (landing, interrupt) = (&self.batch.landing, &self.batch.interrupt);
         if let Some(lock) = landing.try_lock()? {

@@ -1,9 +1,9 @@
 //! What the commands of a step are given: files, variables, and who works.
 
 use super::attempt::Attempt;
-use super::error::{Setback, StepError};
+use super::error::{StageError, StepError};
 use crate::lane::Lane;
-use crate::lane::command::{Occasion, Task};
+use crate::lane::command::{CommandOwner, Task};
 use crate::lane::files::{ISSUE, PROMPT, StepFiles};
 use crate::prompt;
 use crate::settings::Work;
@@ -34,8 +34,8 @@ pub(super) struct Brief {
 
 impl Brief {
     /// Returns what a command of the step belongs to.
-    pub(super) fn occasion(&self) -> Occasion<'_> {
-        Occasion {
+    pub(super) fn owner(&self) -> CommandOwner<'_> {
+        CommandOwner {
             step_id: &self.step_id,
             issue_id: &self.issue_id,
             generation: self.generation,
@@ -62,7 +62,7 @@ impl Brief {
 
 impl Lane {
     /// Writes the files of the step.
-    pub(super) fn brief(&self, attempt: &Attempt<'_>) -> Result<Brief, Setback> {
+    pub(super) fn brief(&self, attempt: &Attempt<'_>) -> Result<Brief, StageError> {
         let (batch, claimed, claim) = (attempt.batch, attempt.claimed, attempt.claim());
         let step_id = attempt.log.step_id();
         let folder = self.roots.step_folder()?;

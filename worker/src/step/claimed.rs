@@ -2,7 +2,7 @@
 
 use super::attempt::Attempt;
 use super::brief::Brief;
-use super::error::{Setback, StepError};
+use super::error::{StageError, StepError};
 use super::failed::Failed;
 use super::prepared::Prepared;
 use super::work::WorkDone;
@@ -26,7 +26,7 @@ impl<'a> ClaimedStep<'a> {
         let work = WorkDone::default();
         let base = match lane.begin_at(&mut self.attempt) {
             Ok(base) => base,
-            Err(setback) => return Err(self.attempt.failed(lane, None, work, setback)),
+            Err(stage_error) => return Err(self.attempt.failed(lane, None, work, stage_error)),
         };
         match lane.make_ready(&mut self.attempt, &base) {
             Ok((brief, clean)) => Ok(Prepared {
@@ -35,7 +35,7 @@ impl<'a> ClaimedStep<'a> {
                 brief,
                 clean,
             }),
-            Err(setback) => Err(self.attempt.failed(lane, Some(base), work, setback)),
+            Err(stage_error) => Err(self.attempt.failed(lane, Some(base), work, stage_error)),
         }
     }
 }
@@ -43,8 +43,8 @@ impl<'a> ClaimedStep<'a> {
 impl Lane {
     /// Goes to the world of the work; returns the commit and the branch that it
     /// begins at.
-    fn begin_at(&mut self, attempt: &mut Attempt<'_>) -> Result<Base, Setback> {
-        self.depart(attempt)?;
+    fn begin_at(&mut self, attempt: &mut Attempt<'_>) -> Result<Base, StageError> {
+        self.enter_requested_world(attempt)?;
         // Before the tip is read: what lands afterwards could conflict.
         if self.lands() {
             attempt.reserve_landing()?;
@@ -58,7 +58,7 @@ impl Lane {
         &mut self,
         attempt: &mut Attempt<'_>,
         base: &Base,
-    ) -> Result<(Brief, TreeState), Setback> {
+    ) -> Result<(Brief, TreeState), StageError> {
         let batch = attempt.batch;
         let step = &attempt.log.identity;
         // The record of where the step starts comes before its first change.
@@ -76,10 +76,10 @@ impl Lane {
         // Pre-mutation check: the lease is in force before any work is done.
         attempt.fence()?;
         let watch = Some(&mut attempt.watch);
-        if let Some(ran) = self.set_up(Phase::Setup, &brief.occasion(), watch)? {
+        if let Some(ran) = self.set_up(Phase::Setup, &brief.owner(), watch)? {
             let after = ran.after.clone();
-            if let Err(trouble) = self.take_in(&mut attempt.log, ran, Phase::Setup) {
-                return Err(self.refused(&mut attempt.log, trouble));
+            if let Err(failure) = self.take_in(&mut attempt.log, ran, Phase::Setup) {
+                return Err(self.refused(&mut attempt.log, failure));
             }
             if after != clean {
                 let detail = "the setup command changed files that git does not ignore";

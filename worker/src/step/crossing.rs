@@ -3,9 +3,9 @@
 //! say is recorded with the step.
 
 use super::attempt::Attempt;
-use super::error::Setback;
+use super::error::StageError;
 use super::log::StepLog;
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use crate::lane::Lane;
 use crate::witness;
 use premath_kernel::failure::FailureClass;
@@ -28,7 +28,7 @@ impl Lane {
     pub(super) fn judge_where_it_is(
         &self,
         log: &mut StepLog,
-    ) -> Result<MutationReady<Close>, Setback> {
+    ) -> Result<MutationReady<Close>, StageError> {
         let ready = self.admitted(log)?;
         if let Some(there) = self.world_it_is_in() {
             // The other world as it is now, and this one as the batch began.
@@ -44,15 +44,15 @@ impl Lane {
         attempt: &mut Attempt<'_>,
         from: &Result<LocalWorld, String>,
         to: &Result<LocalWorld, String>,
-    ) -> Result<(), Setback> {
+    ) -> Result<(), StageError> {
         let base = self.tree.base()?;
         let log = &mut attempt.log;
         self.begin_session(&log.identity, log.session_step(&base))?;
         self.feature(attempt.claimed, FeatureStatus::InProgress, None)?;
         // A gate's verdict on an empty turn carries no information.
         match self.admitted(log) {
-            Err(Setback::Error(error)) => return Err(error.into()),
-            Ok(_) | Err(Setback::Failed(_)) => {}
+            Err(StageError::Error(error)) => return Err(error.into()),
+            Ok(_) | Err(StageError::Failed(_)) => {}
         }
         self.take_across(log, from, to)
     }
@@ -64,16 +64,16 @@ impl Lane {
         log: &mut StepLog,
         from: &Result<LocalWorld, String>,
         to: &Result<LocalWorld, String>,
-    ) -> Result<(), Setback> {
+    ) -> Result<(), StageError> {
         let step_id = log.step_id();
         let folder = &self.batch.settings.roots.witnesses;
         let context = match self.context(log, &step_id, folder)? {
             Ok(context) => context,
             Err(detail) => {
-                let mut trouble = Trouble::of(FailureClass::TransportWitnessUnverifiable);
-                trouble.said = Some((detail, folder.clone()));
+                let mut failure = StepFailure::of(FailureClass::TransportWitnessUnverifiable);
+                failure.said = Some((detail, folder.clone()));
                 log.crossed(CrossingResult::TransportFailed, None);
-                return Err(trouble.into());
+                return Err(failure.into());
             }
         };
         let crossing = cross_to(context, from, to);
@@ -97,12 +97,12 @@ impl Lane {
             class: class.to_owned(),
             witness_ref: last_witness(&crossing, &witnesses),
         });
-        let mut trouble = Box::<Trouble>::default();
+        let mut failure = Box::<StepFailure>::default();
         classes
             .iter()
-            .for_each(|class| trouble.fail(class.as_str()));
-        trouble.said = Some((describe(&crossing), folder.clone()));
-        Err(trouble.into())
+            .for_each(|class| failure.fail(class.as_str()));
+        failure.said = Some((describe(&crossing), folder.clone()));
+        Err(failure.into())
     }
 
     /// Computes the context of the turn from its witness as it was written, and
@@ -112,7 +112,7 @@ impl Lane {
         log: &StepLog,
         step_id: &StepId,
         folder: &Path,
-    ) -> Result<Result<WorkContext, String>, Setback> {
+    ) -> Result<Result<WorkContext, String>, StageError> {
         let file = witness::file(folder, step_id, "turn", "json");
         let document = artifact::read(&file)?.unwrap_or_default();
         let document: Value = match serde_json::from_slice(&document) {

@@ -1,7 +1,7 @@
 //! Why a step does not reach its next stage.
 
 use super::outbox::OutboxError;
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use crate::lane::SiteError;
 use crate::lane::branch::BranchError;
 use crate::lane::command::CommandError;
@@ -87,23 +87,23 @@ impl From<BranchError> for StepError {
 /// Why a step does not reach its next stage: it failed, or something that it
 /// needs did.
 #[derive(Debug)]
-pub(super) enum Setback {
+pub(super) enum StageError {
     /// The step failed.
-    Failed(Box<Trouble>),
+    Failed(Box<StepFailure>),
     /// Something that it needs failed.
     Error(StepError),
 }
 
-impl From<Box<Trouble>> for Setback {
-    fn from(trouble: Box<Trouble>) -> Self {
-        Self::Failed(trouble)
+impl From<Box<StepFailure>> for StageError {
+    fn from(failure: Box<StepFailure>) -> Self {
+        Self::Failed(failure)
     }
 }
 
-/// Makes a setback of each kind of error.
+/// Makes a stage_error of each kind of error.
 macro_rules! setbacks {
     ($($error:ty),+ $(,)?) => {
-        $(impl From<$error> for Setback {
+        $(impl From<$error> for StageError {
             fn from(error: $error) -> Self {
                 Self::Error(error.into())
             }

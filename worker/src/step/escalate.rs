@@ -34,7 +34,7 @@ impl Lane {
     ) -> Result<CarriedOut, ()> {
         let claimed = stopping.claimed;
         let title = claimed.row.text_of("title");
-        let classes = stopping.trouble.classes.clone();
+        let classes = stopping.failure.classes.clone();
         let witnesses = stopping.log.witnesses.clone();
         let step_id = stopping.log.identity.step_id();
         let report = EscalationReport {
@@ -75,10 +75,10 @@ impl Lane {
             Err(refusal) => Err(ChangeError::Refused(refusal)),
         };
         changed.map_err(|error| {
-            stopping.trouble.fail(error.class().as_str());
+            stopping.failure.fail(error.class().as_str());
             tracing::error!(%step_id, %error, "escalation not carried out");
             if let ChangeError::Store(error) = error {
-                stopping.trouble.store_lost = Some(error.to_string());
+                stopping.failure.store_lost = Some(error.to_string());
             }
         })
     }
@@ -98,7 +98,7 @@ impl Lane {
             step: &stopping.log.identity,
             policies: &self.batch.policies(),
             decision,
-            failure_classes: &stopping.trouble.classes,
+            failure_classes: &stopping.failure.classes,
             witness_ref: &witness,
         };
         escalation_right(action, &facts, &self.batch.settings.mode)

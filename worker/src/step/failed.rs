@@ -1,7 +1,7 @@
 //! A step that failed, at whichever stage.
 
 use super::log::StepLog;
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use super::work::WorkDone;
 use premath_worktree::tree::Base;
 
@@ -13,5 +13,5 @@ pub(super) struct Failed {
     /// Where it began; none where it did not get that far.
     pub(super) base: Option<Base>,
     pub(super) work: WorkDone,
-    pub(super) trouble: Trouble,
+    pub(super) failure: StepFailure,
 }

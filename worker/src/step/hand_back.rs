@@ -56,7 +56,7 @@ impl Lane {
     ) -> StepEnding {
         let ours =
             handoff.action == NextAction::RenewLease || handoff.state == LeaseState::Contended;
-        if !ours || stopping.trouble.store_lost.is_some() {
+        if !ours || stopping.failure.store_lost.is_some() {
             // The issue was released during the step: the policy's decision
             // still applies, or the batch would retry it forever.
             if handoff.state == LeaseState::Unleased && stopping.log.account.limit.is_none() {
@@ -67,15 +67,15 @@ impl Lane {
         if self.batch.settings.transport == HostActionTransport::LocalRepl {
             let class = FailureClass::HostActionMcpTransportRequired.as_str();
             class.clone_into(&mut end.result_class);
-            stopping.trouble.fail(class);
+            stopping.failure.fail(class);
             return StepEnding::LeaseLost;
         }
-        if stopping.trouble.cut == Some(Cut::Interrupt) {
+        if stopping.failure.cut == Some(Cut::Interrupt) {
             return self.released(stopping, None, StepEnding::Interrupted);
         }
         // The provider is parked for it, not the issue.
         if stopping.log.account.limit.is_some() {
-            stopping.trouble.fail(FailureClass::UsageLimit.as_str());
+            stopping.failure.fail(FailureClass::UsageLimit.as_str());
             return self.released(stopping, None, StepEnding::UsageLimit);
         }
         let decided = self.decide(stopping, attempt);
@@ -86,7 +86,7 @@ impl Lane {
 
     fn decide(&self, stopping: &Stopping<'_>, attempt: u32) -> Decision {
         let policy = &self.batch.settings.retry;
-        retry::decide(policy, &stopping.trouble.classes, attempt)
+        retry::decide(policy, &stopping.failure.classes, attempt)
     }
 
     /// Carries the policy's decision out.
@@ -147,9 +147,9 @@ impl Lane {
         let (transported, answer) = match released {
             Ok(_) => (Transported::Dispatched, Ok(())),
             Err(error) => {
-                stopping.trouble.fail(error.class().as_str());
+                stopping.failure.fail(error.class().as_str());
                 if let ChangeError::Store(error) = error {
-                    stopping.trouble.store_lost = Some(error.to_string());
+                    stopping.failure.store_lost = Some(error.to_string());
                     (Transported::Error, Err(()))
                 } else {
                     (Transported::Rejected, Err(()))
@@ -163,7 +163,7 @@ impl Lane {
     /// Looks whether the issue's budget is used up, over its attempts in this
     /// batch: that decides what happens to it.
     fn note_used_up(&self, stopping: &mut Stopping<'_>) {
-        if stopping.trouble.cut.is_some() || stopping.log.account.limit.is_some() {
+        if stopping.failure.cut.is_some() || stopping.log.account.limit.is_some() {
             return;
         }
         let budget = self.batch.settings.bounds.issue;
@@ -173,7 +173,7 @@ impl Lane {
         let time = before.time.saturating_add(own);
         if budget.is_used_up(spent, time) {
             let class = FailureClass::BudgetExceeded.as_str();
-            let classes = &mut stopping.trouble.classes;
+            let classes = &mut stopping.failure.classes;
             classes.retain(|known| known != class);
             classes.insert(0, class.to_owned());
             stopping.used_up = Some(budget.describe(spent, time));

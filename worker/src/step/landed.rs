@@ -2,10 +2,10 @@
 
 use super::attempt::Attempt;
 use super::closed::Closed;
-use super::error::Setback;
+use super::error::StageError;
 use super::failed::Failed;
 use super::queued::QueuedWork;
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use super::work::WorkDone;
 use crate::lane::Lane;
 use premath_kernel::record::boundary::Boundary;
@@ -48,9 +48,9 @@ impl Landed<'_> {
                     work: self.work,
                 })
             }
-            Err(setback) => {
+            Err(stage_error) => {
                 let base = Some(self.base);
-                Err(self.attempt.failed(lane, base, self.work, setback))
+                Err(self.attempt.failed(lane, base, self.work, stage_error))
             }
         };
         drop(self.queued);
@@ -65,17 +65,17 @@ impl Lane {
         attempt: &mut Attempt<'_>,
         work: &mut WorkDone,
         requests: Vec<NewIssue>,
-    ) -> Result<(), Setback> {
+    ) -> Result<(), StageError> {
         let batch = attempt.batch;
         for new in requests {
             let turn = CallSpec::bind(&self.evidence(&attempt.log))?;
             let ready = turn.admitted::<Discover>(&self.binding(&attempt.log));
             let ready = ready.map_err(|classes| {
-                let mut trouble = Box::<Trouble>::default();
+                let mut failure = Box::<StepFailure>::default();
                 classes
                     .iter()
-                    .for_each(|class| trouble.fail(class.as_str()));
-                trouble
+                    .for_each(|class| failure.fail(class.as_str()));
+                failure
             })?;
             let filed = batch.memory.discover(ready, new)?;
             batch.reached(Boundary::FollowUpFiled);

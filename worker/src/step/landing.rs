@@ -3,14 +3,14 @@
 //! (HARNESS-RUNTIME 3.2).
 
 use super::attempt::Attempt;
-use super::error::{Setback, StepError};
+use super::error::{StageError, StepError};
 use super::log::StepLog;
 use super::queued::{QueuedWork, Until};
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use super::verify::VerificationTask;
 use crate::batch::Batch;
 use crate::lane::Lane;
-use crate::lane::command::{Occasion, Phase};
+use crate::lane::command::{CommandOwner, Phase};
 use crate::witness;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::Claim;
@@ -166,15 +166,15 @@ impl Lane {
     pub(super) fn land<'a>(
         &mut self,
         attempt: &mut Attempt<'a>,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         proposal: &Proposal<'_>,
         queued: &mut QueuedWork<'a>,
-    ) -> Result<ReadyToClose, Setback> {
+    ) -> Result<ReadyToClose, StageError> {
         let batch = self.batch.clone();
         let landing = &batch.landing;
         for _ in 0..STATES_MAX {
             let alone = loop {
-                self.take_turn(attempt, occasion, proposal, queued, Until::Turn)?;
+                self.take_turn(attempt, owner, proposal, queued, Until::Turn)?;
                 attempt.await_lock(&mut queued.place)?;
                 let alone = queued.place.alone();
                 // Another issue may have reserved the next landing meanwhile.
@@ -202,7 +202,7 @@ impl Lane {
             attempt.look_at_lease()?;
             attempt.fence()?;
             let marked = MarkedLanding::mark(&batch, attempt.claim(), &commit)?;
-            let Some(landed) = marked.advance(&tip, occasion.step_id)? else {
+            let Some(landed) = marked.advance(&tip, owner.step_id)? else {
                 queued.place.moved();
                 continue;
             };
@@ -212,7 +212,7 @@ impl Lane {
             drop(alone);
             let landed = match (ready, check) {
                 (None, Some(check)) => {
-                    self.check_advanced(attempt, occasion, queued, landed, check)?
+                    self.check_advanced(attempt, owner, queued, landed, check)?
                 }
                 (Some(ready), _) => Some((ready, landed)),
                 (None, None) => Some((self.admitted(&mut attempt.log)?, landed)),
@@ -239,7 +239,7 @@ impl Lane {
         tip: &str,
         proposal: &Proposal<'_>,
         queued: &QueuedWork<'_>,
-    ) -> Result<Option<TreeState>, Setback> {
+    ) -> Result<Option<TreeState>, StageError> {
         let merged = self.tree.merged(tip, proposal.head)?;
         let verified = queued.verified.clone();
         Ok(verified.filter(|verified| merged == Merged::Clean(verified.tree.clone())))
@@ -250,7 +250,7 @@ impl Lane {
         &self,
         attempt: &Attempt<'_>,
         queued: &QueuedWork<'_>,
-    ) -> Setback {
+    ) -> StageError {
         let text = format!("{} is being moved repeatedly", self.batch.landing.target());
         let class = FailureClass::LandingTargetUnusable;
         self.refusal(&attempt.log, queued.land_round(), class, &text)
@@ -263,7 +263,7 @@ impl Lane {
         attempt: &mut Attempt<'_>,
         base: &Base,
         tree: &TreeState,
-    ) -> Result<ReadyToClose, Setback> {
+    ) -> Result<ReadyToClose, StageError> {
         let ready = self.admitted(&mut attempt.log)?;
         let marked = MarkedLanding::mark(&self.batch, attempt.claim(), &base.commit)?;
         Ok(ReadyToClose {
@@ -279,36 +279,36 @@ impl Lane {
     fn check_advanced(
         &mut self,
         attempt: &mut Attempt<'_>,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         queued: &mut QueuedWork<'_>,
         landed: AdvancedLanding,
         check: &str,
-    ) -> Result<Option<(MutationReady<Close>, AdvancedLanding)>, Setback> {
+    ) -> Result<Option<(MutationReady<Close>, AdvancedLanding)>, StageError> {
         let commit = landed.record().commit.clone();
-        let checked = self.check_in_turn(attempt, occasion, queued, (&commit, check));
+        let checked = self.check_in_turn(attempt, owner, queued, (&commit, check));
         let admitted = checked.and_then(|may_close| {
             let ready = may_close.then(|| self.admitted(&mut attempt.log));
             ready.transpose()
         });
-        let mut trouble = match admitted {
+        let mut failure = match admitted {
             Ok(Some(ready)) => return Ok(Some((ready, landed))),
             Ok(None) => {
                 landed.unmark();
                 return Ok(None);
             }
-            Err(Setback::Failed(trouble)) => trouble,
-            Err(Setback::Error(error)) => {
-                let mut trouble = Box::<Trouble>::default();
-                let undone = self.take_off(&mut trouble, occasion.step_id, landed);
+            Err(StageError::Failed(failure)) => failure,
+            Err(StageError::Error(error)) => {
+                let mut failure = Box::<StepFailure>::default();
+                let undone = self.take_off(&mut failure, owner.step_id, landed);
                 let error = undone.err().map_or(error, StepError::from);
-                self.absorb(&mut trouble, error);
-                return Err(trouble.into());
+                self.absorb(&mut failure, error);
+                return Err(failure.into());
             }
         };
-        if let Err(error) = self.take_off(&mut trouble, occasion.step_id, landed) {
-            self.absorb(&mut trouble, error);
+        if let Err(error) = self.take_off(&mut failure, owner.step_id, landed) {
+            self.absorb(&mut failure, error);
         }
-        Err(trouble.into())
+        Err(failure.into())
     }
 
     /// Checks a commit while other work lands on top of it, and waits for its
@@ -316,10 +316,10 @@ impl Lane {
     fn check_in_turn(
         &mut self,
         attempt: &mut Attempt<'_>,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         queued: &mut QueuedWork<'_>,
         (commit, check): (&str, &str),
-    ) -> Result<bool, Setback> {
+    ) -> Result<bool, StageError> {
         let verification = VerificationTask {
             phase: queued.next_check(),
             command: check,
@@ -327,12 +327,12 @@ impl Lane {
         };
         let (mark, began) = (attempt.log.mark(), Instant::now());
         attempt.watch.follow(Some(queued.place.ticket()));
-        let verified = self.verify(attempt, occasion, &verification);
+        let verified = self.verify(attempt, owner, &verification);
         attempt.watch.follow(None);
         let failed = match verified {
             Ok(_) => None,
-            Err(Setback::Failed(trouble)) if trouble.is_of_the_command() => Some(trouble),
-            Err(setback) => return Err(setback),
+            Err(StageError::Failed(failure)) if failure.is_of_the_command() => Some(failure),
+            Err(stage_error) => return Err(stage_error),
         };
         queued.place.checked(failed.is_none());
         match attempt.await_check(&queued.place)? {
@@ -343,8 +343,8 @@ impl Lane {
                 Ok(false)
             }
             CheckEnd::TakeBack => {
-                let trouble = failed.unwrap_or_default();
-                Err(self.refused(&mut attempt.log, trouble))
+                let failure = failed.unwrap_or_default();
+                Err(self.refused(&mut attempt.log, failure))
             }
             CheckEnd::MayClose => Ok(true),
         }
@@ -359,7 +359,7 @@ impl Lane {
         proposal: &Proposal<'_>,
         tree: &str,
         tip: &str,
-    ) -> Result<String, Setback> {
+    ) -> Result<String, StageError> {
         if self.tree.tree_of(tip)? == tree {
             return Ok(tip.to_owned());
         }
@@ -377,7 +377,7 @@ impl Lane {
         base: &str,
         parent: &str,
         tree: &str,
-    ) -> Result<String, Setback> {
+    ) -> Result<String, StageError> {
         let witness = log.verified.latest_witness();
         let trajectory = self.batch.trajectory.chain_head();
         let text = CommitText {
@@ -399,15 +399,15 @@ impl Lane {
         round: usize,
         class: FailureClass,
         text: &str,
-    ) -> Setback {
+    ) -> StageError {
         let folder = &self.batch.settings.roots.streams;
         let phase = Phase::Land(round);
         let file = witness::file(folder, &log.step_id(), phase.name(), "stderr");
         if let Err(error) = artifact::overwrite(&file, format!("{class}: {text}\n").as_bytes()) {
             return error.into();
         }
-        let mut trouble = Trouble::of(class);
-        trouble.said = Some((text.to_owned(), file));
-        trouble.into()
+        let mut failure = StepFailure::of(class);
+        failure.said = Some((text.to_owned(), file));
+        failure.into()
     }
 }

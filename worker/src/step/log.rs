@@ -2,7 +2,7 @@
 
 use super::account::WorkAccount;
 use super::remote::RemoteStep;
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use super::verifications::Verifications;
 use crate::lane::Lane;
 use crate::lane::command::{Phase, Ran};
@@ -118,11 +118,11 @@ impl Lane {
         log: &mut StepLog,
         ran: Ran,
         phase: Phase,
-    ) -> Result<(), Box<Trouble>> {
+    ) -> Result<(), Box<StepFailure>> {
         self.note_limit(log, &ran, phase);
         log.witnesses.insert(&ran.witness_ref);
-        let mut trouble = Box::<Trouble>::default();
-        ran.classes.iter().for_each(|class| trouble.fail(class));
+        let mut failure = Box::<StepFailure>::default();
+        ran.classes.iter().for_each(|class| failure.fail(class));
         if matches!(phase, Phase::Verify(_) | Phase::Land(_)) {
             let class = ran.classes.first().map_or("passed", String::as_str);
             if ran.passed() {
@@ -138,18 +138,18 @@ impl Lane {
             let (step_id, phase) = (log.step_id(), phase.name());
             let output = artifact::printed(folder, &step_id, phase)
                 .unwrap_or_else(|| witness::file(folder, &step_id, phase, "stderr"));
-            trouble.said = Some((message.clone(), output));
+            failure.said = Some((message.clone(), output));
         }
         if ran.survivors > 0 {
             let detail = format!("cannot kill {} process(es) of the step", ran.survivors);
-            trouble.strand(FailureClass::SupervisorLost, detail);
+            failure.mark_stranded(FailureClass::SupervisorLost, detail);
         }
-        trouble.cut = ran.cut;
-        let goes_on = ran.passed() && trouble.lane_lost.is_none();
+        failure.cut = ran.cut;
+        let may_continue = ran.passed() && failure.lane_lost.is_none();
         if let Some(stream) = ran.stream {
             log.account.take_in(stream);
         }
         log.calls.push(ran.call);
-        if goes_on { Ok(()) } else { Err(trouble) }
+        if may_continue { Ok(()) } else { Err(failure) }
     }
 }

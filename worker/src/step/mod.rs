@@ -34,8 +34,8 @@ mod prepared;
 mod queued;
 mod remote;
 mod report;
+mod step_failure;
 mod stopped;
-mod trouble;
 mod turn;
 mod undo;
 mod verifications;
@@ -103,7 +103,7 @@ impl Lane {
         };
         let report = self.stop(claimed, ended);
         tracing::info!(ending = %report.ending, classes = report.failure_classes.join(","), "step ended");
-        self.come_home();
+        self.leave_world();
         if is_warm && report.succeeded() && report.commit.is_some() && report.world.is_none() {
             // Again: another batch may have verified the target in between.
             if let Err(error) = self.record_tip_debt() {

@@ -80,7 +80,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_line_that_is_no_request_is_named() {
+    fn a_line_that_is_not_a_request_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let step = UntrustedFolder::make(folder.path(), Path::new("step")).unwrap();
         let path = step.path().join(OUTBOX);

@@ -3,10 +3,10 @@
 use super::account::ReportedCalls;
 use super::attempt::Attempt;
 use super::brief::Brief;
-use super::error::{Setback, StepError};
+use super::error::{StageError, StepError};
 use super::failed::Failed;
 use super::log::StepLog;
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use super::work::WorkDone;
 use super::worked::Worked;
 use crate::lane::Lane;
@@ -52,13 +52,15 @@ impl<'a> Prepared<'a> {
                 candidate: left.candidate,
                 work,
             }),
-            Err(setback) => Err(self.attempt.failed(lane, Some(self.base), work, setback)),
+            Err(stage_error) => Err(self
+                .attempt
+                .failed(lane, Some(self.base), work, stage_error)),
         }
     }
 }
 
 impl Lane {
-    fn work(&mut self, step: &mut Prepared<'_>, work: &mut WorkDone) -> Result<Left, Setback> {
+    fn work(&mut self, step: &mut Prepared<'_>, work: &mut WorkDone) -> Result<Left, StageError> {
         // Work that landed before a harness died is not done a second time.
         let landed = self.landed(&step.brief.issue_id)?;
         let tree = match &landed {
@@ -71,8 +73,8 @@ impl Lane {
         if changed {
             self.refuse_hidden(&step.base, &tree)?;
             work.changed_paths = self.tree.changed_since(&step.base.commit, &tree.tree)?;
-            if let Err(trouble) = self.refuse_protected(work, &step.base) {
-                return Err(self.refused(&mut step.attempt.log, trouble));
+            if let Err(failure) = self.refuse_protected(work, &step.base) {
+                return Err(self.refused(&mut step.attempt.log, failure));
             }
         }
         // Its commit is recreated when its verification can be named.
@@ -93,12 +95,12 @@ impl Lane {
     }
 
     /// Runs the work command; returns the tree that it left.
-    fn run_work(&mut self, step: &mut Prepared<'_>) -> Result<TreeState, Setback> {
+    fn run_work(&mut self, step: &mut Prepared<'_>) -> Result<TreeState, StageError> {
         let (attempt, work) = (&mut step.attempt, &step.brief.work);
         let ran = self.run(
             Phase::Work,
             &work.command,
-            &step.brief.occasion(),
+            &step.brief.owner(),
             Some(step.clean.clone()),
             Some(&mut attempt.watch),
         )?;
@@ -112,7 +114,7 @@ impl Lane {
         };
         match taken {
             Ok(()) => Ok(tree),
-            Err(trouble) => Err(self.refused(log, trouble)),
+            Err(failure) => Err(self.refused(log, failure)),
         }
     }
 
@@ -122,7 +124,7 @@ impl Lane {
         &self,
         log: &mut StepLog,
         adapter: Adapter,
-    ) -> Result<Result<(), Box<Trouble>>, Setback> {
+    ) -> Result<Result<(), Box<StepFailure>>, StageError> {
         if adapter != Adapter::EvidenceFile {
             return Ok(Ok(()));
         }
@@ -131,9 +133,9 @@ impl Lane {
         let Some(bytes) = read.map_err(StepError::EvidenceFile)? else {
             let said = "the work command wrote no evidence to PREMATH_EVIDENCE_PATH";
             let folder = self.batch.settings.roots.streams.clone();
-            let mut trouble = Trouble::of(FailureClass::MutationUseEvidenceMissing);
-            trouble.said = Some((said.to_owned(), folder));
-            return Ok(Err(trouble));
+            let mut failure = StepFailure::of(FailureClass::MutationUseEvidenceMissing);
+            failure.said = Some((said.to_owned(), folder));
+            return Ok(Err(failure));
         };
         let reported = ParsedInput::from_slice(&bytes)?.input;
         log.account.reported = Some(ReportedCalls::File(Box::new(reported)));
@@ -142,7 +144,7 @@ impl Lane {
 
     /// Takes the files of the work into the repository: what is verified is
     /// what is committed, whatever comes after.
-    fn import(&self, base: &Base, tree: &TreeState, changed: bool) -> Result<(), Setback> {
+    fn import(&self, base: &Base, tree: &TreeState, changed: bool) -> Result<(), StageError> {
         let git = self.git_of(Phase::Work).map(|git| git.folder.as_path());
         let git = git.unwrap_or_else(|| self.tree.common_folder());
         if let Some(moved) = self.tree.moved_submodule(&base.commit, git)? {
@@ -163,7 +165,7 @@ impl Lane {
         Ok(())
     }
 
-    fn refuse_hidden(&self, base: &Base, tree: &TreeState) -> Result<(), Setback> {
+    fn refuse_hidden(&self, base: &Base, tree: &TreeState) -> Result<(), StageError> {
         match self.tree.hides_files(&base.commit, &tree.tree)? {
             None => Ok(()),
             Some((rules, hidden)) => Err(unproven(format!(
@@ -173,7 +175,7 @@ impl Lane {
     }
 
     /// Refuses work that changed protected files.
-    fn refuse_protected(&self, work: &mut WorkDone, base: &Base) -> Result<(), Box<Trouble>> {
+    fn refuse_protected(&self, work: &mut WorkDone, base: &Base) -> Result<(), Box<StepFailure>> {
         let settings = &self.batch.settings;
         let exists = |path: &str| self.tree.holds(&base.commit, path);
         let paths = &work.changed_paths;
@@ -183,12 +185,12 @@ impl Lane {
         let Some(said) = refusal else {
             return Ok(());
         };
-        let mut trouble = Trouble::of(FailureClass::WorkProtectedPath);
-        trouble.said = Some((said, settings.roots.streams.clone()));
-        Err(trouble)
+        let mut failure = StepFailure::of(FailureClass::WorkProtectedPath);
+        failure.said = Some((said, settings.roots.streams.clone()));
+        Err(failure)
     }
 }
 
-fn unproven(detail: String) -> Setback {
+fn unproven(detail: String) -> StageError {
     StepError::Unproven(detail).into()
 }

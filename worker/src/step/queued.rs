@@ -2,14 +2,14 @@
 //! on, while the work ahead of it is verified too.
 
 use super::attempt::Attempt;
-use super::error::Setback;
+use super::error::StageError;
 use super::landing::Proposal;
 use super::log::LogMark;
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use super::verify::VerificationTask;
 use crate::batch::{Assumption, LandingPlace, PlaceStep};
 use crate::lane::Lane;
-use crate::lane::command::{Occasion, Phase};
+use crate::lane::command::{CommandOwner, Phase};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::listed;
 use premath_kernel::policy::landing::{ASSUMED_STATES_MAX, LAND_ROUNDS, STATES_MAX, VERIFY_ROUNDS};
@@ -33,7 +33,7 @@ pub(super) struct QueuedWork<'a> {
 /// A verification that failed on a state that is yet to land.
 #[derive(Debug)]
 struct FailedRun {
-    trouble: Box<Trouble>,
+    failure: Box<StepFailure>,
     /// What the log was before it.
     mark: LogMark,
     took: Duration,
@@ -138,11 +138,11 @@ impl Lane {
     pub(super) fn take_turn(
         &mut self,
         attempt: &mut Attempt<'_>,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         proposal: &Proposal<'_>,
         queued: &mut QueuedWork<'_>,
         until: Until,
-    ) -> Result<(), Setback> {
+    ) -> Result<(), StageError> {
         loop {
             let may_assume = queued.may_assume();
             let step = attempt.await_place(&mut queued.place, may_assume)?;
@@ -150,7 +150,7 @@ impl Lane {
             match (step, failed) {
                 (PlaceStep::Land | PlaceStep::Wait, _) => return Ok(()),
                 (PlaceStep::Charged, Some(failed)) => {
-                    return Err(self.refused(&mut attempt.log, failed.trouble));
+                    return Err(self.refused(&mut attempt.log, failed.failure));
                 }
                 (PlaceStep::Charged, None) => {}
                 (PlaceStep::Try(assumption), failed) => {
@@ -158,7 +158,7 @@ impl Lane {
                         attempt.log.discard_from(failed.mark);
                         attempt.log.waited += failed.took;
                     }
-                    let passed = self.try_on(attempt, occasion, proposal, queued, &assumption)?;
+                    let passed = self.try_on(attempt, owner, proposal, queued, &assumption)?;
                     if passed && until == Until::Passed {
                         return Ok(());
                     }
@@ -171,11 +171,11 @@ impl Lane {
     fn try_on(
         &mut self,
         attempt: &mut Attempt<'_>,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         proposal: &Proposal<'_>,
         queued: &mut QueuedWork<'_>,
         assumption: &Assumption,
-    ) -> Result<bool, Setback> {
+    ) -> Result<bool, StageError> {
         let state = self.assumed_commit(assumption, queued)?;
         let tree = match self.tree.merged(&state, proposal.head)? {
             Merged::Clean(tree) => tree,
@@ -208,7 +208,7 @@ impl Lane {
             command: &self.verify_command(),
             commit: &commit,
         };
-        self.verify_queued(attempt, occasion, queued, &verification)
+        self.verify_queued(attempt, owner, queued, &verification)
     }
 
     /// Returns the commit that a verification rests on.
@@ -216,7 +216,7 @@ impl Lane {
         &self,
         assumption: &Assumption,
         queued: &QueuedWork<'_>,
-    ) -> Result<String, Setback> {
+    ) -> Result<String, StageError> {
         Ok(match &assumption.commit {
             Some(commit) => commit.clone(),
             None if queued.place.is_locked() => self.batch.landing.tip()?,
@@ -229,26 +229,26 @@ impl Lane {
     fn verify_queued(
         &mut self,
         attempt: &mut Attempt<'_>,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         queued: &mut QueuedWork<'_>,
         verification: &VerificationTask<'_>,
-    ) -> Result<bool, Setback> {
+    ) -> Result<bool, StageError> {
         let mark = attempt.log.mark();
         let began = Instant::now();
         attempt.watch.follow(Some(queued.place.ticket()));
         let next = &mut || queued.next_run();
-        let verified = self.verify_repeatedly(attempt, occasion, verification, next);
+        let verified = self.verify_repeatedly(attempt, owner, verification, next);
         attempt.watch.follow(None);
         match verified {
             Ok(state) => {
                 queued.verified = Some(state);
                 Ok(queued.place.passed())
             }
-            Err(Setback::Failed(trouble)) if trouble.is_of_the_command() => {
+            Err(StageError::Failed(failure)) if failure.is_of_the_command() => {
                 let took = began.elapsed();
                 if queued.place.failed() {
                     queued.failed = Some(FailedRun {
-                        trouble,
+                        failure,
                         mark,
                         took,
                     });
@@ -259,7 +259,7 @@ impl Lane {
                 }
                 Ok(false)
             }
-            Err(setback) => Err(setback),
+            Err(stage_error) => Err(stage_error),
         }
     }
 
@@ -270,7 +270,7 @@ impl Lane {
         round: usize,
         tip: &str,
         paths: &[String],
-    ) -> Setback {
+    ) -> StageError {
         let target = self.batch.landing.target();
         let paths = listed(paths);
         let text = format!("merge conflict with {target} at {tip} in: {paths}");

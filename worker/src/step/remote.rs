@@ -2,9 +2,9 @@
 //! machine (HARNESS-RUNTIME 1.2, 3.2).
 
 use super::attempt::Attempt;
-use super::error::Setback;
+use super::error::StageError;
 use super::log::StepLog;
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use crate::lane::Lane;
 use premath_kernel::record::session::StepWorld;
 use premath_kernel::record::trajectory::{CrossingResult, WorldRecord};
@@ -57,7 +57,10 @@ impl StepLog {
 impl Lane {
     /// Goes where the issue asks to be worked on. Where that cannot be reached,
     /// the step fails with the transport's classes, and nothing was run.
-    pub(super) fn depart(&mut self, attempt: &mut Attempt<'_>) -> Result<(), Setback> {
+    pub(super) fn enter_requested_world(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+    ) -> Result<(), StageError> {
         let labels = attempt
             .claimed
             .row
@@ -79,7 +82,7 @@ impl Lane {
         let from = &batch.own_world;
         let found = match (from, found) {
             (Ok(from), Ok(to)) if self.may_be_placed(&attempt.log, from, &to) => {
-                match self.go_there(&name, &to.roots.repository) {
+                match self.enter_world(&name, &to.roots.repository) {
                     Ok(()) => {
                         remote.worktree = Some(self.worktree.clone());
                         attempt.log.remote = Some(remote);
@@ -92,7 +95,7 @@ impl Lane {
         };
         attempt.log.remote = Some(remote);
         self.not_placed(attempt, from, &found)?;
-        Err(Box::<Trouble>::default().into())
+        Err(Box::<StepFailure>::default().into())
     }
 
     fn may_be_placed(&self, log: &StepLog, from: &LocalWorld, to: &LocalWorld) -> bool {

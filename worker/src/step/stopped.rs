@@ -10,9 +10,9 @@ use super::hand_back::IssueEnd;
 use super::landing::AdvancedLanding;
 use super::log::StepLog;
 use super::report::{StepEnding, StepReport};
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use super::work::WorkDone;
-use crate::lane::command::{CommandError, Cut, Occasion, Phase};
+use crate::lane::command::{CommandError, CommandOwner, Cut, Phase};
 use crate::lane::files::StepFiles;
 use crate::lane::{BootError, Lane};
 use premath_kernel::authority::lineage;
@@ -36,7 +36,7 @@ pub(super) struct Stopping<'a> {
     pub(super) log: StepLog,
     pub(super) base: Option<Base>,
     pub(super) work: WorkDone,
-    pub(super) trouble: Trouble,
+    pub(super) failure: StepFailure,
     /// Whether its issue is closed.
     pub(super) is_closed: bool,
     /// The outcome of releasing the lease.
@@ -59,16 +59,16 @@ struct Stopped {
 impl<'a> Stopping<'a> {
     fn new(claimed: &'a Claimed, ended: Result<Closed, Box<Failed>>) -> Self {
         let is_closed = ended.is_ok();
-        let (log, base, work, trouble) = match ended {
-            Ok(Closed { log, base, work }) => (log, Some(base), work, Trouble::default()),
-            Err(failed) => (failed.log, failed.base, failed.work, failed.trouble),
+        let (log, base, work, failure) = match ended {
+            Ok(Closed { log, base, work }) => (log, Some(base), work, StepFailure::default()),
+            Err(failed) => (failed.log, failed.base, failed.work, failed.failure),
         };
         Self {
             claimed,
             log,
             base,
             work,
-            trouble,
+            failure,
             is_closed,
             transported: None,
             used_up: None,
@@ -77,7 +77,7 @@ impl<'a> Stopping<'a> {
 
     /// Returns the report.
     fn report(self, stopped: Stopped) -> StepReport {
-        let (log, trouble) = (self.log, self.trouble);
+        let (log, failure) = (self.log, self.failure);
         StepReport {
             issue_id: self.claimed.claim.issue_id.clone(),
             title: self.claimed.row.text_of("title"),
@@ -85,7 +85,7 @@ impl<'a> Stopping<'a> {
             generation: self.claimed.claim.generation,
             ending: stopped.ending,
             result_class: stopped.result_class,
-            failure_classes: trouble.classes,
+            failure_classes: failure.classes,
             attempt: stopped.attempt,
             commit: self.work.commit.filter(|_| self.is_closed),
             salvage: stopped.salvage,
@@ -94,13 +94,13 @@ impl<'a> Stopping<'a> {
             base: self.base.map(|base| base.commit),
             sensitive: self.work.sensitive,
             flaky: log.verified.flaky.len(),
-            said: trouble.said,
+            said: failure.said,
             provider: log.account.provider,
             limit: log.account.limit,
             spent: log.account.spent,
             duration_ms: clock::now().boot_ms.saturating_sub(log.started_ms),
-            lane_lost: trouble.lane_lost,
-            store_lost: trouble.store_lost,
+            lane_lost: failure.lane_lost,
+            store_lost: failure.store_lost,
         }
     }
 }
@@ -114,10 +114,10 @@ impl Lane {
     ) -> StepReport {
         let mut stopping = Stopping::new(claimed, ended);
         if let Err(error) = self.confirm(&mut stopping) {
-            let trouble = &mut stopping.trouble;
-            trouble.is_stranded = true;
-            trouble.fail(error.class().as_str());
-            trouble.store_lost = Some(error.to_string());
+            let failure = &mut stopping.failure;
+            failure.is_stranded = true;
+            failure.fail(error.class().as_str());
+            failure.store_lost = Some(error.to_string());
             return stopping.report(Stopped {
                 ending: StepEnding::LeaseLost,
                 result_class: HandoffResult::LeaseInvariant.as_str().to_owned(),
@@ -164,7 +164,7 @@ impl Lane {
         // A command may have put something else in the place of the folder that
         // session and ledger go to.
         if let Err(error) = self.roots.secure() {
-            stopping.trouble.lane_lost = Some((error.class(), error.to_string()));
+            stopping.failure.lane_lost = Some((error.class(), error.to_string()));
         }
         let salvage = if stopping.is_closed {
             self.settle(stopping);
@@ -174,14 +174,14 @@ impl Lane {
         };
         self.batch.reached(Boundary::LaneCleaned);
         if let Some(base) = &stopping.base
-            && !stopping.trouble.is_stranded
+            && !stopping.failure.is_stranded
         {
             let step = stopping.log.session_step(base);
             self.leave_branch(&step, stopping.is_closed);
         }
         self.batch.reached(Boundary::BranchLeft);
         let alone = self.batch.landing.branches();
-        self.tree.let_go(&lane_name(&self.worktree));
+        self.tree.release_held(&lane_name(&self.worktree));
         drop(alone);
         self.batch.reached(Boundary::CandidateReleased);
         let commit = stopping.work.commit.clone().filter(|_| stopping.is_closed);
@@ -199,8 +199,10 @@ impl Lane {
         match taken {
             Ok(salvage) => salvage,
             Err(error) => {
-                stopping.trouble.fail(error.class().as_str());
-                stopping.trouble.strand(error.class(), error.to_string());
+                stopping.failure.fail(error.class().as_str());
+                stopping
+                    .failure
+                    .mark_stranded(error.class(), error.to_string());
                 None
             }
         }
@@ -217,12 +219,14 @@ impl Lane {
             match self.tree.must_keep_own_files(commit) {
                 Ok(()) => base.commit.clone_from(commit),
                 Err(error) => {
-                    stopping.trouble.lane_lost = Some((error.class(), error.to_string()));
+                    stopping.failure.lane_lost = Some((error.class(), error.to_string()));
                 }
             }
         }
         if let Err(error) = self.reset_after_work(&base) {
-            stopping.trouble.strand(error.class(), error.to_string());
+            stopping
+                .failure
+                .mark_stranded(error.class(), error.to_string());
         }
     }
 
@@ -239,14 +243,14 @@ impl Lane {
                 handoff
             }
             Err(error) => {
-                stopping.trouble.store_lost = Some(error.to_string());
-                stopping.trouble.fail(error.class().as_str());
+                stopping.failure.store_lost = Some(error.to_string());
+                stopping.failure.fail(error.class().as_str());
                 Handoff::UNKNOWN
             }
         };
-        if handoff.result == HandoffResult::LeaseLost && stopping.trouble.cut.is_none() {
+        if handoff.result == HandoffResult::LeaseLost && stopping.failure.cut.is_none() {
             let class = FailureClass::LeaseGenerationMismatch;
-            stopping.trouble.fail(class.as_str());
+            stopping.failure.fail(class.as_str());
         }
         handoff
     }
@@ -258,11 +262,11 @@ impl Lane {
         let landing = stopping.work.landing.take().filter(|_| stopping.is_closed);
         let has_landed = landing.is_some();
         match (recorded, landing) {
-            (Err(error), _) => stopping.trouble.store_lost = Some(error.to_string()),
+            (Err(error), _) => stopping.failure.store_lost = Some(error.to_string()),
             (Ok(()), Some(landing)) => landing.unmark(),
             (Ok(()), None) => {}
         }
-        if !has_landed || stopping.trouble.lane_lost.is_some() {
+        if !has_landed || stopping.failure.lane_lost.is_some() {
             return;
         }
         // A failure changes nothing: the next push takes this work along.
@@ -270,7 +274,7 @@ impl Lane {
         let step_id = stopping.log.step_id();
         if !self.push_target(&step_id, &claim.issue_id, claim.generation) {
             let class = FailureClass::LandingPushFailed;
-            stopping.trouble.fail(class.as_str());
+            stopping.failure.fail(class.as_str());
         }
     }
 
@@ -278,7 +282,7 @@ impl Lane {
     /// nothing, for the row is written. Returns where what it left in the tree
     /// is kept.
     fn run_stop_hook(&mut self, stopping: &mut Stopping<'_>) -> Option<String> {
-        if stopping.trouble.cut == Some(Cut::Interrupt) || stopping.trouble.lane_lost.is_some() {
+        if stopping.failure.cut == Some(Cut::Interrupt) || stopping.failure.lane_lost.is_some() {
             return None;
         }
         let command = self.batch.settings.hooks.stop.clone()?;
@@ -290,41 +294,41 @@ impl Lane {
             false => "failed",
         };
         variables.push(("PREMATH_STEP_OUTCOME", outcome.into()));
-        let occasion = Occasion {
+        let owner = CommandOwner {
             step_id: &step_id,
             issue_id: &stopping.claimed.claim.issue_id,
             generation: stopping.claimed.claim.generation,
             variables: &variables,
             task: None,
         };
-        let ran = self.run(Phase::Stop, &command, &occasion, None, None);
+        let ran = self.run(Phase::Stop, &command, &owner, None, None);
         self.batch.reached(Boundary::StopHookEnded);
-        let trouble = &mut stopping.trouble;
+        let failure = &mut stopping.failure;
         match ran {
             Ok(ran) => {
                 if !ran.passed() {
-                    trouble.fail(FailureClass::HookFailed.as_str());
+                    failure.fail(FailureClass::HookFailed.as_str());
                 }
                 if ran.survivors > 0 {
                     let count = ran.survivors;
                     let detail = format!("cannot kill {count} process(es) of the stop hook");
-                    trouble.strand(FailureClass::SupervisorLost, detail);
+                    failure.mark_stranded(FailureClass::SupervisorLost, detail);
                 }
             }
             Err(error) => {
-                trouble.fail(FailureClass::HookFailed.as_str());
+                failure.fail(FailureClass::HookFailed.as_str());
                 tracing::warn!(%step_id, %error, "stop hook not run");
                 if let CommandError::Supervisor(lost) = &error {
-                    trouble.lane_lost = self.mend_supervisor(lost);
+                    failure.lane_lost = self.replace_supervisor(lost);
                 }
             }
         }
-        self.tidy(stopping).map(|kept| self.kept(kept))
+        self.clean_tree(stopping).map(|kept| self.kept(kept))
     }
 
     /// Nothing may be left over for the next step: what a stop hook left is kept
     /// like a failed step's work.
-    fn tidy(&self, stopping: &mut Stopping<'_>) -> Option<String> {
+    fn clean_tree(&self, stopping: &mut Stopping<'_>) -> Option<String> {
         let tidied = self.tree.changes().and_then(|changes| {
             if changes.is_empty() {
                 return Ok(None);
@@ -335,7 +339,9 @@ impl Lane {
         match tidied {
             Ok(salvage) => salvage,
             Err(error) => {
-                stopping.trouble.strand(error.class(), error.to_string());
+                stopping
+                    .failure
+                    .mark_stranded(error.class(), error.to_string());
                 None
             }
         }
@@ -362,7 +368,7 @@ impl Lane {
         for error in [feature.err(), session.err()].into_iter().flatten() {
             // A projection is never an authority: the step is valid without it.
             tracing::error!(step = %row.step_id, %error, "projection not written");
-            stopping.trouble.lane_lost = Some((error.class(), error.to_string()));
+            stopping.failure.lane_lost = Some((error.class(), error.to_string()));
         }
     }
 
@@ -381,7 +387,7 @@ impl Lane {
         row.generation = Some(claim.generation);
         row.worker_id = Some(self.worker_id.clone());
         row.batch_id = Some(self.batch.id().to_owned());
-        row.failure_classes.clone_from(&stopping.trouble.classes);
+        row.failure_classes.clone_from(&stopping.failure.classes);
         row.verification.clone_from(&log.verified.latest);
         row.flaky_refs.clone_from(&log.verified.flaky);
         let waited = u64::try_from(log.waited.as_millis()).ok();
@@ -426,13 +432,13 @@ impl Lane {
         let summary = match ending {
             StepEnding::Closed => format!("closed {issue_id}"),
             _ => {
-                let classes = stopping.trouble.classes.join(", ");
+                let classes = stopping.failure.classes.join(", ");
                 format!("{issue_id} not closed: {classes}")
             }
         };
         // A tree that is not back where it began stays on record: the next
         // boot takes it up.
-        let (state, step) = match stopping.trouble.is_stranded {
+        let (state, step) = match stopping.failure.is_stranded {
             false => (SessionState::Stopped, StepWrite::Clear),
             true => (SessionState::Active, StepWrite::Keep),
         };
@@ -454,16 +460,16 @@ impl Lane {
         log: StepLog,
         error: &BootError,
     ) -> StepReport {
-        let trouble = Trouble {
+        let failure = StepFailure {
             lane_lost: Some((error.class(), error.to_string())),
-            ..Trouble::default()
+            ..StepFailure::default()
         };
         let mut stopping = Stopping {
             claimed,
             log,
             base: None,
             work: WorkDone::default(),
-            trouble,
+            failure,
             is_closed: false,
             transported: None,
             used_up: None,

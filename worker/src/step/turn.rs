@@ -2,10 +2,10 @@
 //! that the gate admits.
 
 use super::account::ReportedCalls;
-use super::error::{Setback, StepError};
+use super::error::{StageError, StepError};
 use super::landing::AdvancedLanding;
 use super::log::StepLog;
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use super::work::WorkDone;
 use crate::lane::Lane;
 use crate::witness;
@@ -60,7 +60,7 @@ impl Lane {
 
     /// Returns whether the gate would grant the right to close now; nothing is
     /// recorded.
-    pub(super) fn would_admit(&self, log: &StepLog) -> Result<bool, Setback> {
+    pub(super) fn would_admit(&self, log: &StepLog) -> Result<bool, StageError> {
         let turn = CallSpec::bind(&self.evidence(log))?;
         Ok(turn.admitted::<Close>(&self.binding(log)).is_ok())
     }
@@ -86,28 +86,32 @@ impl Lane {
     }
 
     /// Judges the turn; returns the right to close where the gate grants it.
-    pub(super) fn admitted(&self, log: &mut StepLog) -> Result<MutationReady<Close>, Setback> {
+    pub(super) fn admitted(&self, log: &mut StepLog) -> Result<MutationReady<Close>, StageError> {
         self.judge(log)?.map_err(|classes| {
-            let mut trouble = Box::<Trouble>::default();
-            trouble.blame(&classes);
-            trouble.into()
+            let mut failure = Box::<StepFailure>::default();
+            failure.blame(&classes);
+            failure.into()
         })
     }
 
     /// Judges the turn of a step that failed. A command that failed is the
     /// cause: what the gate reports about it counts where nothing else is known.
-    pub(super) fn judge_failure(&mut self, log: &mut StepLog, trouble: &mut Trouble) {
+    pub(super) fn judge_failure(&mut self, log: &mut StepLog, failure: &mut StepFailure) {
         match self.judge(log) {
-            Ok(Err(classes)) if trouble.classes.is_empty() => trouble.blame(&classes),
+            Ok(Err(classes)) if failure.classes.is_empty() => failure.blame(&classes),
             Ok(_) => {}
-            Err(error) => self.absorb(trouble, error),
+            Err(error) => self.absorb(failure, error),
         }
     }
 
     /// Judges the turn of a step that failed, and returns the failure.
-    pub(super) fn refused(&mut self, log: &mut StepLog, mut trouble: Box<Trouble>) -> Setback {
-        self.judge_failure(log, &mut trouble);
-        trouble.into()
+    pub(super) fn refused(
+        &mut self,
+        log: &mut StepLog,
+        mut failure: Box<StepFailure>,
+    ) -> StageError {
+        self.judge_failure(log, &mut failure);
+        failure.into()
     }
 
     /// Closes the issue, reads it back and witnesses that.
@@ -117,7 +121,7 @@ impl Lane {
         ready: MutationReady<Close>,
         work: &WorkDone,
         (before, after): (&TreeState, &TreeState),
-    ) -> Result<(), Setback> {
+    ) -> Result<(), StageError> {
         let step_id = log.step_id();
         let mutation = ready.witness().clone();
         log.witnesses.insert(ready.witness_ref());
@@ -155,7 +159,7 @@ impl Lane {
     }
 }
 
-impl Trouble {
+impl StepFailure {
     /// Adds what the gate reports, the causes first.
     fn blame(&mut self, classes: &BTreeSet<FailureClass>) {
         for class in causes_first(classes) {

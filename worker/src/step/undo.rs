@@ -2,12 +2,12 @@
 //! that was cut, taken off the target where it may not stay.
 
 use super::attempt::Attempt;
-use super::error::Setback;
+use super::error::StageError;
 use super::landing::{AdvancedLanding, ReadyToClose};
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use super::verify::VerificationTask;
 use crate::lane::Lane;
-use crate::lane::command::{Occasion, Phase};
+use crate::lane::command::{CommandOwner, Phase};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::StepId;
 use premath_kernel::turn::{Close, MutationReady};
@@ -19,18 +19,18 @@ impl Lane {
     pub(super) fn check_landed(
         &mut self,
         attempt: &mut Attempt<'_>,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         commit: &str,
         check: &str,
-    ) -> Result<MutationReady<Close>, Setback> {
+    ) -> Result<MutationReady<Close>, StageError> {
         let verification = VerificationTask {
             phase: Phase::Landed(0),
             command: check,
             commit,
         };
-        match self.verify(attempt, occasion, &verification) {
+        match self.verify(attempt, owner, &verification) {
             Ok(_) => self.admitted(&mut attempt.log),
-            Err(Setback::Failed(trouble)) => Err(self.refused(&mut attempt.log, trouble)),
+            Err(StageError::Failed(failure)) => Err(self.refused(&mut attempt.log, failure)),
             Err(error) => Err(error),
         }
     }
@@ -38,7 +38,7 @@ impl Lane {
     /// Takes landed work that may not stay off the target.
     pub(super) fn take_off(
         &self,
-        trouble: &mut Trouble,
+        failure: &mut StepFailure,
         step_id: &StepId,
         landed: AdvancedLanding,
     ) -> Result<(), LandingError> {
@@ -52,12 +52,12 @@ impl Lane {
             }
             Undone::Reverted(revert) => format!("{target} reverts it in {revert}"),
             Undone::Conflict => {
-                trouble.fail(FailureClass::LandingNotTakenBack.as_str());
+                failure.fail(FailureClass::LandingNotTakenBack.as_str());
                 format!("{target} still contains {commit}, because later commits build on it")
             }
         };
         tracing::warn!(step = %step_id, "{text}");
-        if let Some((said, _)) = &mut trouble.said {
+        if let Some((said, _)) = &mut failure.said {
             *said = format!("{said} ({text})");
         }
         Ok(())
@@ -68,14 +68,14 @@ impl Lane {
     pub(super) fn adopt(
         &mut self,
         attempt: &mut Attempt<'_>,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         base: &Base,
         tree: TreeState,
         mark: &LandedMark,
-    ) -> Result<ReadyToClose, Setback> {
+    ) -> Result<ReadyToClose, StageError> {
         let ready = match self.batch.landing.rule().check.clone() {
             None => self.admitted(&mut attempt.log)?,
-            Some(check) => self.check_landed(attempt, occasion, &base.commit, &check)?,
+            Some(check) => self.check_landed(attempt, owner, &base.commit, &check)?,
         };
         let landing = AdvancedLanding::adopt(&self.batch, attempt.claim(), mark);
         let commit = landing.is_own()?.then(|| mark.commit.clone());
@@ -91,20 +91,20 @@ impl Lane {
     /// pass any more.
     pub(super) fn take_off_landed(
         &mut self,
-        trouble: &mut Trouble,
+        failure: &mut StepFailure,
         attempt: &mut Attempt<'_>,
         mark: &LandedMark,
     ) {
-        if trouble.cut.is_some() {
+        if failure.cut.is_some() {
             return;
         }
         let _lock = match attempt.landing_lock() {
             Ok(lock) => lock,
-            Err(setback) => return self.absorb(trouble, setback),
+            Err(stage_error) => return self.absorb(failure, stage_error),
         };
         let landed = AdvancedLanding::adopt(&self.batch, attempt.claim(), mark);
-        if let Err(error) = self.take_off(trouble, &attempt.log.step_id(), landed) {
-            self.absorb(trouble, error);
+        if let Err(error) = self.take_off(failure, &attempt.log.step_id(), landed) {
+            self.absorb(failure, error);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::attempt::Attempt;
 use super::brief::Brief;
-use super::error::Setback;
+use super::error::StageError;
 use super::failed::Failed;
 use super::landed::Landed;
 use super::landing::{Proposal, ReadyToClose};
@@ -57,10 +57,10 @@ impl<'a> Verified<'a> {
                     queued: self.queued,
                 })
             }
-            Err(setback) => {
+            Err(stage_error) => {
                 drop(self.queued);
                 let base = Some(self.base);
-                Err(self.attempt.failed(lane, base, self.work, setback))
+                Err(self.attempt.failed(lane, base, self.work, stage_error))
             }
         }
     }
@@ -72,19 +72,19 @@ impl Lane {
         &mut self,
         step: &mut Verified<'_>,
         mark: &LandedMark,
-    ) -> Result<ReadyToClose, Setback> {
-        let (attempt, occasion) = (&mut step.attempt, step.brief.occasion());
+    ) -> Result<ReadyToClose, StageError> {
+        let (attempt, owner) = (&mut step.attempt, step.brief.owner());
         let tree = step.after.clone();
-        match self.adopt(attempt, &occasion, &step.base, tree, mark) {
-            Err(Setback::Failed(mut trouble)) => {
-                self.take_off_landed(&mut trouble, attempt, mark);
-                Err(trouble.into())
+        match self.adopt(attempt, &owner, &step.base, tree, mark) {
+            Err(StageError::Failed(mut failure)) => {
+                self.take_off_landed(&mut failure, attempt, mark);
+                Err(failure.into())
             }
             admitted => admitted,
         }
     }
 
-    fn land_work(&mut self, step: &mut Verified<'_>) -> Result<ReadyToClose, Setback> {
+    fn land_work(&mut self, step: &mut Verified<'_>) -> Result<ReadyToClose, StageError> {
         let after = &step.after;
         let Some(head) = &step.work.commit else {
             return self.land_unchanged(&mut step.attempt, &step.base, after);
@@ -99,11 +99,11 @@ impl Lane {
         let queued = step
             .queued
             .get_or_insert_with(|| QueuedWork::join(attempt, verified()));
-        self.land(attempt, &step.brief.occasion(), &proposal, queued)
+        self.land(attempt, &step.brief.owner(), &proposal, queued)
     }
 
     /// Moves the lane's branch to the work, where it does not land.
-    fn keep_work(&mut self, step: &mut Verified<'_>) -> Result<ReadyToClose, Setback> {
+    fn keep_work(&mut self, step: &mut Verified<'_>) -> Result<ReadyToClose, StageError> {
         let ready = self.judge_where_it_is(&mut step.attempt.log)?;
         let mut tree = step.after.clone();
         let mut commit = None;

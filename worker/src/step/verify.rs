@@ -2,9 +2,9 @@
 //! is judged is what would land, and not the lane in which the work was done.
 
 use super::attempt::Attempt;
-use super::error::Setback;
+use super::error::StageError;
 use crate::lane::Lane;
-use crate::lane::command::{Occasion, Phase, Ran};
+use crate::lane::command::{CommandOwner, Phase, Ran};
 use crate::lane::watch::LeaseWatch;
 use premath_kernel::record::boundary::Boundary;
 use premath_memory::artifact;
@@ -26,13 +26,13 @@ impl Lane {
     pub(super) fn verify_repeatedly(
         &mut self,
         attempt: &mut Attempt<'_>,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         what: &VerificationTask<'_>,
         next: &mut dyn FnMut() -> Option<Phase>,
-    ) -> Result<TreeState, Setback> {
+    ) -> Result<TreeState, StageError> {
         let began = attempt.log.mark();
-        let failed = match self.verify(attempt, occasion, what) {
-            Err(Setback::Failed(trouble)) if trouble.is_red() => trouble,
+        let failed = match self.verify(attempt, owner, what) {
+            Err(StageError::Failed(failure)) if failure.is_red() => failure,
             verified => return verified,
         };
         let red = attempt.log.mark();
@@ -40,13 +40,13 @@ impl Lane {
             let Some(phase) = next() else { break };
             let before = attempt.log.mark();
             let again = VerificationTask { phase, ..*what };
-            match self.verify(attempt, occasion, &again) {
+            match self.verify(attempt, owner, &again) {
                 Ok(state) => {
                     tracing::info!(phase = phase.name(), "passes when repeated: flaky");
                     attempt.log.discard_between(&began, &before);
                     return Ok(state);
                 }
-                Err(Setback::Failed(trouble)) if trouble.is_red() => {}
+                Err(StageError::Failed(failure)) if failure.is_red() => {}
                 cut => return cut,
             }
         }
@@ -58,15 +58,15 @@ impl Lane {
     pub(super) fn verify(
         &mut self,
         attempt: &mut Attempt<'_>,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         what: &VerificationTask<'_>,
-    ) -> Result<TreeState, Setback> {
+    ) -> Result<TreeState, StageError> {
         let (log, watch) = (&mut attempt.log, &mut attempt.watch);
         let alone = self.batch.landing.branches();
         self.tree.hold(&lane_name(&self.worktree), what.commit)?;
         drop(alone);
         self.batch.reached(Boundary::CandidateHeld);
-        let state = match self.ready_checkout(occasion, watch, what.commit)? {
+        let state = match self.ready_checkout(owner, watch, what.commit)? {
             Ok(state) => state,
             Err(failed) => {
                 let failed = self.take_in(log, *failed, Phase::VerifySetup);
@@ -75,14 +75,14 @@ impl Lane {
         };
         self.batch.reached(Boundary::CheckoutReady);
         let before = Some(state.clone());
-        let ran = self.run(what.phase, what.command, occasion, before, Some(watch))?;
+        let ran = self.run(what.phase, what.command, owner, before, Some(watch))?;
         self.batch.reached(match what.phase {
             Phase::Landed(_) => Boundary::LandingChecked,
             _ => Boundary::Verified,
         });
         let ended = self.take_in(log, ran, what.phase);
         if matches!(what.phase, Phase::Verify(_) | Phase::Land(_)) {
-            let is_red = ended.as_ref().is_err_and(|trouble| trouble.is_red());
+            let is_red = ended.as_ref().is_err_and(|failure| failure.is_red());
             log.verified.note(&state.tree, ended.is_ok(), is_red);
         }
         ended?;
@@ -99,10 +99,10 @@ impl Lane {
     /// where it ran on the commit that the batch began at.
     fn ready_checkout(
         &mut self,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         watch: &mut LeaseWatch,
         commit: &str,
-    ) -> Result<Result<TreeState, Box<Ran>>, Setback> {
+    ) -> Result<Result<TreeState, Box<Ran>>, StageError> {
         if self.setup().is_none() {
             return Ok(Ok(self.put_checkout_at(commit)?));
         }
@@ -110,18 +110,18 @@ impl Lane {
         let phase = Phase::VerifySetup;
         let origin = self.site.origin.clone();
         self.put_checkout_at(&origin)?;
-        if let Some(ran) = self.set_up(phase, occasion, Some(&mut *watch))?
+        if let Some(ran) = self.set_up(phase, owner, Some(&mut *watch))?
             && !ran.passed()
         {
             return Ok(Err(Box::new(ran)));
         }
         let state = self.put_checkout_at(commit)?;
-        match self.set_up(phase, occasion, Some(watch))? {
+        match self.set_up(phase, owner, Some(watch))? {
             Some(ran) if !ran.passed() => return Ok(Err(Box::new(ran))),
             Some(_) => {
                 artifact::remove(&record)?;
                 // What the base's build state rests on is another now.
-                self.go_cold();
+                self.leave_build_state();
             }
             None => {}
         }

@@ -2,12 +2,12 @@
 
 use super::attempt::Attempt;
 use super::brief::Brief;
-use super::error::Setback;
+use super::error::StageError;
 use super::failed::Failed;
 use super::landing::Proposal;
 use super::outbox;
 use super::queued::{QueuedWork, Until};
-use super::trouble::Trouble;
+use super::step_failure::StepFailure;
 use super::verified::Verified;
 use super::verify::VerificationTask;
 use super::work::WorkDone;
@@ -51,9 +51,9 @@ impl<'a> Worked<'a> {
                 work: self.work,
                 queued,
             }),
-            Err(setback) => {
+            Err(stage_error) => {
                 let base = Some(self.base);
-                Err(self.attempt.failed(lane, base, self.work, setback))
+                Err(self.attempt.failed(lane, base, self.work, stage_error))
             }
         }
     }
@@ -72,7 +72,7 @@ impl Lane {
     fn verify_work<'a>(
         &mut self,
         step: &mut Worked<'a>,
-    ) -> Result<(TreeState, Option<QueuedWork<'a>>, Vec<NewIssue>), Setback> {
+    ) -> Result<(TreeState, Option<QueuedWork<'a>>, Vec<NewIssue>), StageError> {
         let is_for_the_queue = self.is_for_the_queue(step);
         let (verified, queued) = match step.candidate.clone() {
             Some(head) if is_for_the_queue => {
@@ -91,8 +91,8 @@ impl Lane {
         attempt.look_at_lease()?;
         let is_nothing = step.work.commit.is_none() && step.landed.is_none();
         if is_nothing && attempt.batch.settings.refuse_no_change {
-            let trouble = Trouble::of(FailureClass::WorkNoChange);
-            return Err(self.refused(&mut attempt.log, trouble));
+            let failure = StepFailure::of(FailureClass::WorkNoChange);
+            return Err(self.refused(&mut attempt.log, failure));
         }
         Ok((verified, queued, requests))
     }
@@ -102,38 +102,38 @@ impl Lane {
         &mut self,
         step: &mut Worked<'a>,
         head: &str,
-    ) -> Result<QueuedWork<'a>, Setback> {
+    ) -> Result<QueuedWork<'a>, StageError> {
         let mut queued = QueuedWork::join(&step.attempt, None);
         let proposal = Proposal {
             base: &step.base,
             text: &step.brief.text(),
             head,
         };
-        let occasion = step.brief.occasion();
+        let owner = step.brief.owner();
         let (attempt, until) = (&mut step.attempt, Until::Passed);
-        self.take_turn(attempt, &occasion, &proposal, &mut queued, until)?;
+        self.take_turn(attempt, &owner, &proposal, &mut queued, until)?;
         Ok(queued)
     }
 
     /// Verifies the work by itself.
-    fn verify_alone(&mut self, step: &mut Worked<'_>) -> Result<TreeState, Setback> {
+    fn verify_alone(&mut self, step: &mut Worked<'_>) -> Result<TreeState, StageError> {
         let command = self.verify_command();
         let verification = VerificationTask {
             phase: Phase::Verify(0),
             command: &command,
             commit: step.candidate.as_ref().unwrap_or(&step.base.commit),
         };
-        let (attempt, occasion) = (&mut step.attempt, step.brief.occasion());
+        let (attempt, owner) = (&mut step.attempt, step.brief.owner());
         let mut rounds = (1..VERIFY_ROUNDS.len()).map(Phase::Verify);
         let next = &mut || rounds.next();
-        match self.verify_repeatedly(attempt, &occasion, &verification, next) {
-            Err(Setback::Failed(mut trouble)) => {
-                self.judge_failure(&mut attempt.log, &mut trouble);
+        match self.verify_repeatedly(attempt, &owner, &verification, next) {
+            Err(StageError::Failed(mut failure)) => {
+                self.judge_failure(&mut attempt.log, &mut failure);
                 // What landed earlier does not pass any more.
                 if let Some(mark) = &step.landed {
-                    self.take_off_landed(&mut trouble, attempt, mark);
+                    self.take_off_landed(&mut failure, attempt, mark);
                 }
-                Err(trouble.into())
+                Err(failure.into())
             }
             verified => verified,
         }
@@ -145,7 +145,7 @@ impl Lane {
         &self,
         attempt: &Attempt<'_>,
         landed: Option<&LandedMark>,
-    ) -> Result<Vec<NewIssue>, Setback> {
+    ) -> Result<Vec<NewIssue>, StageError> {
         let claim = attempt.claim();
         let streams = &self.batch.settings.roots.streams;
         let kept = |generation| outbox::kept(streams, &claim.issue_id, generation);

@@ -20,7 +20,7 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 /// How long a lane that releases its supervisor waits for its end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Says what went wrong between a lane and its supervisor.
 #[derive(Debug, thiserror::Error)]
@@ -124,7 +124,7 @@ impl Supervisor {
     /// command's limit and grace and this have passed without its exit, or the
     /// grace and this since a stop, or this alone since a stop without grace,
     /// the supervisor is lost.
-    pub const PATIENCE: Duration = Duration::from_secs(10);
+    pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
     /// Starts the supervisor process of a lane.
     ///
@@ -213,7 +213,7 @@ impl Supervisor {
 
     /// Lets the supervisor process end, which a drop waits for. No command can
     /// be begun any more.
-    pub(crate) fn dismiss(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.control = Control::Closed;
     }
 
@@ -369,8 +369,8 @@ impl Supervisor {
     /// Cancel-safe: what has come in stays in the inbox.
     async fn exit(&mut self) -> Result<Exit, SupervisorError> {
         self.flush().await?;
-        if let Some(heard) = within(self.backstop, self.hear()).await {
-            return heard;
+        if let Some(exit) = within(self.backstop, self.receive_exit()).await {
+            return exit;
         }
         // It may have been us who hung: a harness that was stopped wakes up
         // late, to an exit that its runtime does not know about yet.
@@ -382,7 +382,7 @@ impl Supervisor {
         }
     }
 
-    async fn hear(&mut self) -> Result<Exit, SupervisorError> {
+    async fn receive_exit(&mut self) -> Result<Exit, SupervisorError> {
         loop {
             match self.take_in() {
                 Ok(Some(exit)) => return Ok(exit),
@@ -461,7 +461,7 @@ impl Supervisor {
         // It would not see the socket close if it was stopped by a signal. Not
         // reaped, so the number is its own.
         let _ = kill_process(Pid::from_child(&self.process), Signal::CONT);
-        if orphans::await_end(&mut self.process, FAREWELL) {
+        if orphans::await_end(&mut self.process, EXIT_TIMEOUT) {
             return;
         }
         if orphans::is_stopped(&self.process) {

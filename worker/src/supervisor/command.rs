@@ -45,9 +45,9 @@ pub struct CommandSpec {
 
 impl CommandSpec {
     /// The wall-clock limit of a command that states none.
-    pub const LIMIT: Duration = Duration::from_secs(45 * 60);
+    pub(crate) const LIMIT: Duration = Duration::from_secs(45 * 60);
     /// The grace between the request to end and the kill.
-    pub const GRACE: Duration = Duration::from_secs(10);
+    pub(crate) const GRACE: Duration = Duration::from_secs(10);
     /// The bytes kept of each output stream.
     pub(crate) const OUTPUT_CAP: u64 = 8 << 20;
 

@@ -109,7 +109,7 @@ impl Children {
             if reaped.alone {
                 break;
             }
-            let living = living();
+            let living = descendants_now();
             // The group dies as one, so that it cannot outrun the loop below by
             // forking. Its number is surely still the command's only while the
             // main process is not reaped.
@@ -154,7 +154,7 @@ fn count(processes: usize) -> u32 {
 ///
 /// The list is a snapshot: a process that is missing because its parent died
 /// while it was read is in the next one.
-pub(super) fn living() -> Vec<Process> {
+pub(super) fn descendants_now() -> Vec<Process> {
     below(getpid(), Process::all())
 }
 

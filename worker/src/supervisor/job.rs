@@ -7,7 +7,7 @@ use super::descendants::Children;
 use super::message::{
     Begin, Exit, ExitCause, Report, Request, SpawnFailure, StreamReport, milliseconds,
 };
-use super::process::{Gone, LaneSocket, wait_for};
+use super::process::{LaneGone, LaneSocket, wait_for};
 use super::stream::{Keep, Stream};
 use super::usage::CommandUsage;
 use premath_platform::process::{give_up_first, limit};
@@ -41,7 +41,7 @@ pub(super) fn run(
     files: [File; 2],
     lane: &mut LaneSocket,
     children: &Children,
-) -> Result<(), Gone> {
+) -> Result<(), LaneGone> {
     let id = begin.id;
     lane.scratch = begin.scratch.as_ref().map(|path| PathBuf::from(&path.0));
     let exit = match Job::start(begin, files, &mut lane.held) {
@@ -49,7 +49,7 @@ pub(super) fn run(
             let pid = job.main.as_raw_nonzero().get();
             let attended = lane
                 .report(&Report::Started { id, pid })
-                .and_then(|()| job.attend(lane, children));
+                .and_then(|()| job.wait_for_end(lane, children));
             // Even for a lane that is gone: nothing stays, and what its streams
             // hold may be all that anybody ever learns of the command.
             let exit = job.clear_away(lane, children);
@@ -144,7 +144,7 @@ impl Job {
     }
 
     /// Keeps the command going until what is left of it is to be killed.
-    fn attend(&mut self, lane: &mut LaneSocket, children: &Children) -> Result<(), Gone> {
+    fn wait_for_end(&mut self, lane: &mut LaneSocket, children: &Children) -> Result<(), LaneGone> {
         loop {
             let reaped = children.reap(self.unreaped());
             self.status = self.status.or(reaped.main);
@@ -165,7 +165,7 @@ impl Job {
                     // It ended before this one began.
                     Request::Stop { .. } => {}
                     // A lane runs one command at a time.
-                    Request::Begin(_) => return Err(Gone),
+                    Request::Begin(_) => return Err(LaneGone),
                 }
             }
             for stream in &mut self.streams {

@@ -94,7 +94,7 @@ fn close_inherited() -> io::Result<()> {
 
 /// The lane is gone, or speaks nonsense, which is handled as the same.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(super) struct LaneGone;
 
 /// The supervisor's end of the control socket.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl LaneSocket {
                         return;
                     }
                 }
-                Err(Gone) => return,
+                Err(LaneGone) => return,
             }
         }
     }
@@ -147,12 +147,12 @@ impl LaneSocket {
     }
 
     /// Returns the next request that is already here.
-    pub(super) fn next(&mut self) -> Result<Option<Request>, Gone> {
-        self.inbox.next().map_err(|_| Gone)
+    pub(super) fn next(&mut self) -> Result<Option<Request>, LaneGone> {
+        self.inbox.next().map_err(|_| LaneGone)
     }
 
     /// Takes in what the socket has, without waiting.
-    pub(super) fn receive(&mut self) -> Result<(), Gone> {
+    pub(super) fn receive(&mut self) -> Result<(), LaneGone> {
         loop {
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
             let mut rights = RecvAncillaryBuffer::new(&mut space);
@@ -173,15 +173,15 @@ impl LaneSocket {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(()),
-                Ok(_) | Err(_) => return Err(Gone),
+                Ok(_) | Err(_) => return Err(LaneGone),
             }
         }
     }
 
     /// Sends a report. It always fits: the lane has room for hundreds, and gets
     /// two a command. So it never waits for a lane that was stopped.
-    pub(super) fn report(&self, report: &Report) -> Result<(), Gone> {
-        let bytes = frame(report).map_err(|_| Gone)?;
+    pub(super) fn report(&self, report: &Report) -> Result<(), LaneGone> {
+        let bytes = frame(report).map_err(|_| LaneGone)?;
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             match send(&self.control, rest, SendFlags::NOSIGNAL) {
@@ -191,7 +191,7 @@ impl LaneSocket {
                     let mut fds = [PollFd::new(&self.control, PollFlags::OUT)];
                     let _ = poll(&mut fds, None);
                 }
-                Err(_) => return Err(Gone),
+                Err(_) => return Err(LaneGone),
             }
         }
         Ok(())

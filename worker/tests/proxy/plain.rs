@@ -71,7 +71,7 @@ fn a_plain_request_to_a_denied_host_gets_403() {
 }
 
 #[test]
-fn what_is_no_proxy_request_is_answered_and_counted() {
+fn what_is_not_a_proxy_request_is_answered_and_counted() {
     let setting = Setting::new(NetworkWord::Open, &[]);
     let long = format!(
         "GET http://a.example/ HTTP/1.1\r\nX: {}\r\n\r\n",

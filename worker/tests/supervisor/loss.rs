@@ -115,7 +115,7 @@ fn a_command_abandoned_with_its_supervisor_stopped_does_not_hold_the_next_up() {
 }
 
 #[test]
-fn an_exit_that_waited_for_a_late_lane_is_no_loss() {
+fn an_exit_that_waited_for_a_late_lane_is_not_a_loss() {
     on_lane(async {
         let mut lane = short_lane();
         let mut spec = lane.shell("exit 6");
@@ -241,7 +241,7 @@ fn a_restart_ends_a_supervisor_that_was_not_lost() {
 }
 
 #[test]
-fn letting_go_of_a_stopped_supervisor_ends_it_and_what_runs() {
+fn releasing_a_stopped_supervisor_ends_it_and_what_runs() {
     on_lane(async {
         let mut lane = Lane::new();
         let supervisor = lane.supervisor.pid().cast_signed();

@@ -17,7 +17,7 @@ use std::time::Duration;
 const MOST: u64 = 64 << 20;
 
 /// How long a program may take to end that said its last.
-const FAREWELL: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Finds a program on PATH, as a shell would.
 pub(super) fn find(program: &str) -> Option<PathBuf> {
@@ -82,7 +82,7 @@ pub(super) fn run(mut command: Command, limit: Duration) -> io::Result<Ended> {
     };
     // Its output is closed: it ends now, or is made to.
     let is_ending = !timed_out && child.try_wait()?.is_none();
-    if is_ending && !Handle::open(group)?.has_ended_within(FAREWELL) {
+    if is_ending && !Handle::open(group)?.has_ended_within(EXIT_TIMEOUT) {
         let _ = kill_process_group(group, Signal::KILL);
     }
     let status = child.wait()?;

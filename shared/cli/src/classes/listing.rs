@@ -143,7 +143,7 @@ gate_timeout                                                                    
     }
 
     #[test]
-    fn a_class_in_full_says_which_policy_speaks() {
+    fn a_class_in_full_names_the_policy_that_decides() {
         let active = RetryPolicyFile::embedded().unwrap();
         let all = entries(Some(active.policy()));
         let text = full(

@@ -82,7 +82,7 @@ impl Report {
 impl InitArgs {
     pub(crate) fn run(self) -> Finished {
         let root = root(&self.dir);
-        Finished::on("init", "path", root, |root| lay_out(root, &self))
+        Finished::on("init", "path", root, |root| set_up(root, &self))
     }
 }
 
@@ -101,7 +101,7 @@ fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Cli
     }
 }
 
-fn lay_out(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
+fn set_up(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
     let (dir, agent) = (&args.dir, args.agent);
     let mut report = Report::default();
     let instruction = write_authority(root, agent, &mut report)?;

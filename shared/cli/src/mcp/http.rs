@@ -3,7 +3,7 @@
 use super::failed;
 use super::server::Server;
 use super::token::Token;
-use crate::answer::tell;
+use crate::answer::print_diagnostic;
 use crate::error::CliError;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -67,7 +67,7 @@ impl Endpoint {
             Err(error) => return Err(failed(operation)(error)),
         };
         let bound = listener.local_addr().map_err(failed(operation))?;
-        tell(&format!("listening on http://{bound}{PATH}"));
+        print_diagnostic(&format!("listening on http://{bound}{PATH}"));
         let config = StreamableHttpServerConfig::default()
             .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
             .enforce_origin_validation();
@@ -85,7 +85,7 @@ impl Endpoint {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of descriptors for a moment, or a client that left.
-                    tell(&format!("a connection was lost: {error}"));
+                    print_diagnostic(&format!("a connection was lost: {error}"));
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
@@ -116,7 +116,7 @@ struct Served {
 
 impl Served {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        if !self.token.borne(request.headers()) {
+        if !self.token.is_presented(request.headers()) {
             let mut refused = text_response(
                 StatusCode::UNAUTHORIZED,
                 "the bearer token is missing or wrong\n",

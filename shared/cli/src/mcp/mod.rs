@@ -14,7 +14,7 @@ mod server;
 mod token;
 pub(crate) mod tool;
 
-use crate::answer::{Answer, Finished, tell};
+use crate::answer::{Answer, Finished, print_diagnostic};
 use crate::error::CliError;
 use crate::paths;
 use crate::policy::Configuration;
@@ -80,7 +80,7 @@ impl McpServeArgs {
             bound: BoundLease::find(self.lease.as_deref())?,
             memory: Default::default(),
         };
-        tell(&context.describe());
+        print_diagnostic(&context.describe());
         let server = Server::new(Arc::new(context));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

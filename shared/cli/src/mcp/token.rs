@@ -87,7 +87,7 @@ impl Token {
 
     /// Returns whether a request bears the token, in a time that does not say
     /// where another one differs.
-    pub(super) fn borne(&self, headers: &HeaderMap) -> bool {
+    pub(super) fn is_presented(&self, headers: &HeaderMap) -> bool {
         let mut given = headers.get_all(AUTHORIZATION).iter();
         let (Some(given), None) = (given.next(), given.next()) else {
             return false;
@@ -182,19 +182,19 @@ mod tests {
     use http::HeaderValue;
     use std::fs;
 
-    fn borne(headers: &[&str]) -> bool {
+    fn is_presented(headers: &[&str]) -> bool {
         let token = Token("0123456789abcdef".to_owned());
         let mut map = HeaderMap::new();
         for value in headers {
             map.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
         }
-        token.borne(&map)
+        token.is_presented(&map)
     }
 
     #[test]
     fn a_request_bears_the_one_token_once() {
-        assert!(borne(&["Bearer 0123456789abcdef"]));
-        assert!(borne(&["bearer  0123456789abcdef"]));
+        assert!(is_presented(&["Bearer 0123456789abcdef"]));
+        assert!(is_presented(&["bearer  0123456789abcdef"]));
         for wrong in [
             &[][..],
             &["0123456789abcdef"],
@@ -204,7 +204,7 @@ mod tests {
             &["Bearer "],
             &["Bearer 0123456789abcdef", "Bearer 0123456789abcdef"],
         ] {
-            assert!(!borne(wrong), "{wrong:?}");
+            assert!(!is_presented(wrong), "{wrong:?}");
         }
     }
 

@@ -148,7 +148,7 @@ fn an_unknown_class_is_a_usage_error_that_names_the_nearest() {
 }
 
 #[test]
-fn the_page_of_classes_speaks_of_the_embedded_policy_wherever_it_is_made() {
+fn the_page_of_classes_describes_the_embedded_policy_in_every_folder() {
     let scratch = Scratch::with("");
     own_policy(&scratch, "policy.json", |document| {
         document["policyId"] = json!("own");

@@ -144,7 +144,7 @@ fn a_server_that_others_could_reach_or_that_asks_for_no_token_does_not_start() {
     let project = Project::claiming(&["all"]);
     private(&project, "token", TOKEN);
     private(&project, "short", "abc");
-    for (args, told) in [
+    for (args, printed) in [
         (
             &["--http", "0.0.0.0:0", "--token-file", TOKEN_FILE][..],
             "loopback",
@@ -173,12 +173,12 @@ fn a_server_that_others_could_reach_or_that_asks_for_no_token_does_not_start() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(output.stdout.is_empty());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains(told), "{args:?}: {said}");
+        assert!(said.contains(printed), "{args:?}: {said}");
     }
 }
 
 #[test]
-fn a_token_that_others_may_read_is_refused_with_what_mends_it() {
+fn a_token_that_others_may_read_is_refused_with_the_remedy() {
     let project = Project::claiming(&["all"]);
     private(&project, "token", TOKEN);
     for mode in [0o640, 0o604, 0o620, 0o610] {

@@ -183,7 +183,7 @@ fn annotations_say_which_tools_change_something() {
 }
 
 #[test]
-fn what_is_no_tool_is_a_fault_of_the_protocol() {
+fn what_is_not_a_tool_is_a_fault_of_the_protocol() {
     let project = Project::claiming(&["all"]);
     let mut client = project.serve(&[]);
     let answer = client.request("tools/call", json!({"name": "issue_burn"}));

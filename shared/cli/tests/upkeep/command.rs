@@ -27,7 +27,7 @@ fn a_repository_in_order_says_what_landed() {
 }
 
 #[test]
-fn what_is_no_repository_or_cannot_be_asked_for_is_2() {
+fn what_is_not_a_repository_or_cannot_be_asked_for_is_2() {
     let scratch = Scratch::new();
     let parent = scratch.root.parent().unwrap();
     for args in [

@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 
 #[test]
-fn a_batch_that_can_be_resumed_is_no_fault_and_its_leases_wait_for_it() {
+fn a_batch_that_can_be_resumed_is_not_a_fault_and_its_leases_wait_for_it() {
     let scratch = Scratch::new();
     let expired = "2026-03-05T10:00:00Z";
     let lease = json!({"lease_id": "l", "owner": "w", "acquired_at": expired,

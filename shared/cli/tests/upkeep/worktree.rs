@@ -7,7 +7,7 @@ use std::fs;
 use std::time::Duration;
 
 #[test]
-fn a_registration_that_leads_elsewhere_takes_nothing_away_there() {
+fn a_registration_that_leads_elsewhere_removes_nothing_there() {
     let scratch = Scratch::new();
     scratch.lane("l1");
     let elsewhere = scratch.root.parent().unwrap().join("elsewhere");

@@ -23,7 +23,7 @@ fn the_small_suite_has_nothing_wrong_but_its_size() {
 }
 
 #[test]
-fn a_suite_without_a_readable_manifest_is_no_suite() {
+fn a_suite_without_a_readable_manifest_is_not_a_suite() {
     let mut suite = Small::new();
     suite.files.remove("manifest.json");
     let detail = suite.fault(FaultKind::Unreadable, "manifest.json");

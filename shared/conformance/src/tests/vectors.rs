@@ -65,7 +65,7 @@ fn an_adversarial_turn_has_the_classes_and_the_one_root_that_are_expected() {
 }
 
 #[test]
-fn a_derived_class_is_no_root() {
+fn a_derived_class_is_not_a_root() {
     let mut suite = Small::new();
     let operation = json!({"op": "remove", "path": "/evidence/toolUse/1"});
     patched(&mut suite, ADVERSARIAL, "document", &operation);
@@ -83,7 +83,7 @@ fn a_derived_class_is_no_root() {
 }
 
 #[test]
-fn an_accepted_turn_is_no_adversarial_one() {
+fn an_accepted_turn_is_not_adversarial() {
     let mut suite = Small::new();
     suite.edit_vector(ADVERSARIAL, |vector| {
         vector["document"] = json!({"base": "closed"});

@@ -7,7 +7,7 @@
 //! whole turn, and each change of it is a call. Usage is a running total, an
 //! `error` may be a warning, and a launch that failed prints nothing.
 
-use super::saying::speaks_of_limit;
+use super::saying::reports_limit;
 use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
@@ -97,7 +97,7 @@ impl LineReader for Codex {
             "turn.failed" => {
                 self.end_turn()?;
                 let message = line.needed("error")?.excerpt("message")?;
-                if speaks_of_limit(&message) {
+                if reports_limit(&message) {
                     out(limit());
                 }
                 out(EventKind::Terminal(Terminal::Failed {
@@ -114,7 +114,7 @@ impl LineReader for Codex {
                         status: status_of(&message),
                         said: message,
                     }),
-                    None if speaks_of_limit(&message) => limit(),
+                    None if reports_limit(&message) => limit(),
                     None => EventKind::Notice(message),
                 });
             }

@@ -6,7 +6,7 @@
 //! words. A run that the agent stopped itself (a loop, the turns) ends as a
 //! success after an `error`.
 
-use super::saying::speaks_of_limit;
+use super::saying::reports_limit;
 use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
@@ -205,7 +205,7 @@ impl Gemini {
                         (String::new(), said.unwrap_or_default())
                     }
                 };
-                if speaks_of_limit(&message) {
+                if reports_limit(&message) {
                     out(EventKind::Limit(Limit {
                         status: LimitStatus::Rejected,
                         resets_at: None,

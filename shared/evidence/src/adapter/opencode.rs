@@ -6,7 +6,7 @@
 //! session is another one. Nor is what the provider refuses, as long as it is
 //! asked again.
 
-use super::saying::speaks_of_limit;
+use super::saying::reports_limit;
 use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
@@ -227,7 +227,7 @@ fn error(line: &Object<'_>, error: &Object<'_>, out: Out<'_>) -> Result<(), Flaw
         Some(data) => (data.excerpt("message")?, data.count("statusCode")?),
         None => (String::new(), None),
     };
-    if status == Some(429) || speaks_of_limit(&message) {
+    if status == Some(429) || reports_limit(&message) {
         out(EventKind::Limit(Limit {
             status: LimitStatus::Rejected,
             resets_at: resets_at(line, data.as_deref())?,

@@ -2,8 +2,8 @@
 
 /// Returns whether what an agent reports about its failure is that it had no
 /// network.
-pub(crate) fn speaks_of_network(message: &str) -> bool {
-    const SAYINGS: &[&str] = &[
+pub(crate) fn reports_no_network(message: &str) -> bool {
+    const PHRASES: &[&str] = &[
         "cannot connect",
         "could not connect",
         "unable to connect",
@@ -20,13 +20,13 @@ pub(crate) fn speaks_of_network(message: &str) -> bool {
         "error sending request",
         "stream disconnected",
     ];
-    says_one(message, SAYINGS)
+    has_phrase(message, PHRASES)
 }
 
 /// Returns whether what an agent reports about its failure is that a limit is
 /// used up. Some have no other way to say it.
-pub(super) fn speaks_of_limit(message: &str) -> bool {
-    const SAYINGS: &[&str] = &[
+pub(super) fn reports_limit(message: &str) -> bool {
+    const PHRASES: &[&str] = &[
         "usage limit",
         "session limit",
         "rate limit",
@@ -34,11 +34,11 @@ pub(super) fn speaks_of_limit(message: &str) -> bool {
         "resource_exhausted",
         "too many requests",
     ];
-    says_one(message, SAYINGS)
+    has_phrase(message, PHRASES)
 }
 
 /// Returns whether a message has one of these sayings, which are lower case.
-fn says_one(message: &str, sayings: &[&str]) -> bool {
+fn has_phrase(message: &str, sayings: &[&str]) -> bool {
     let message = message.to_ascii_lowercase();
     sayings.iter().any(|saying| message.contains(saying))
 }

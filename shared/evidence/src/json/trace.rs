@@ -34,7 +34,7 @@ pub(super) fn is_in(node: &Node<'_>) -> bool {
             let mut json = serde_json::Deserializer::from_str(raw.get());
             Search.deserialize(&mut json).unwrap_or(true)
         }
-        Node::Object(object) => object.bears_call(),
+        Node::Object(object) => object.has_call_field(),
         Node::List(nodes) => nodes.iter().any(is_in),
         Node::Text(_) | Node::Null | Node::Scalar => false,
     }

@@ -45,7 +45,7 @@ fn what_is_open_and_what_is_over_can_be_asked_at_any_time() {
 }
 
 #[test]
-fn views_and_reductions_stand_in_the_evidence_by_their_digests() {
+fn views_and_reductions_are_in_the_evidence_by_their_digests() {
     for &agent in Agent::ALL {
         let stream = fold(agent, good(agent));
         let evidence = evidence(&stream).evidence;

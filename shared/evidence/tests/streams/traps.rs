@@ -128,7 +128,7 @@ fn a_sub_agents_calls_are_edges_from_the_call_that_it_runs_in() {
 }
 
 #[test]
-fn a_claude_session_tells_its_cost_so_far_and_a_message_its_tokens_in_every_line() {
+fn a_claude_session_reports_its_cost_so_far_and_a_message_its_tokens_in_every_line() {
     let whole = good(Agent::Claude);
     let stream = fold(Agent::Claude, whole);
     let spent = stream.spent();
@@ -190,7 +190,7 @@ fn an_allowed_limit_is_routine_and_a_rejected_one_parks_the_provider() {
 }
 
 #[test]
-fn retries_are_counted_and_are_no_failure() {
+fn retries_are_counted_and_are_not_failures() {
     for (agent, retries) in [(Agent::Claude, 1), (Agent::Codex, 1)] {
         let stream = fold(agent, good(agent));
         assert_eq!(stream.queue_reduction()["retries"], retries);
@@ -389,7 +389,7 @@ fn a_gemini_command_that_printed_nothing_says_in_words_that_it_failed() {
 }
 
 #[test]
-fn a_gemini_run_that_was_stopped_is_no_success() {
+fn a_gemini_run_that_was_stopped_is_not_a_success() {
     let (before, result) = good(Agent::Gemini)
         .split_once("{\"type\":\"result\"")
         .unwrap();
@@ -566,7 +566,7 @@ fn codex_that_tells_no_usage_used_nothing_that_is_known() {
 }
 
 #[test]
-fn a_claude_prompt_that_was_cut_within_a_character_is_no_flaw() {
+fn a_claude_prompt_that_was_cut_within_a_character_is_not_a_flaw() {
     let (begin, rest) = good(Agent::Claude).split_once('\n').unwrap();
     for line in [
         r#"{"type":"user","message":{"role":"user","content":"cut \ud83d"},"parent_tool_use_id":null}"#,

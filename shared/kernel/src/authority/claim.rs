@@ -66,12 +66,12 @@ enum Claims {
 impl ClaimSet {
     /// Covers every change, under
     /// [`MutationMode::HumanOverride`](crate::authority::MutationMode::HumanOverride).
-    pub const fn operator_override() -> Self {
+    pub(crate) const fn operator_override() -> Self {
         Self(Claims::All)
     }
 
     /// Covers what an instruction claims, each claim trimmed.
-    pub fn named<T: AsRef<str>>(claims: impl IntoIterator<Item = T>) -> Self {
+    pub(crate) fn named<T: AsRef<str>>(claims: impl IntoIterator<Item = T>) -> Self {
         Self(Claims::Named(
             claims
                 .into_iter()
@@ -81,7 +81,7 @@ impl ClaimSet {
     }
 
     /// Returns whether a claim is covered (`contracts.md` 8).
-    pub fn covers(&self, claim: &str) -> bool {
+    pub(crate) fn covers(&self, claim: &str) -> bool {
         match &self.0 {
             Claims::All => true,
             Claims::Named(claims) => {

@@ -135,7 +135,7 @@ impl MutationMode {
     }
 
     /// Returns the last month in which the mode is good, empty where none is given.
-    pub fn support_until(&self) -> &str {
+    pub(crate) fn support_until(&self) -> &str {
         match self {
             Self::InstructionLinked(_) => "",
             Self::HumanOverride(over) => over.support_until.as_deref().unwrap_or(""),
@@ -152,7 +152,7 @@ impl MutationMode {
     }
 
     /// Returns the claims that changes may rest on.
-    pub fn claims(&self) -> ClaimSet {
+    pub(crate) fn claims(&self) -> ClaimSet {
         match self {
             Self::InstructionLinked(link) => link.claims().clone(),
             Self::HumanOverride(_) => ClaimSet::operator_override(),

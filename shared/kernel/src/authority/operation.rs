@@ -33,7 +33,7 @@ pub struct Operation {
 
 impl Operation {
     /// Returns the world that the operation belongs to.
-    pub const fn world(&self) -> &'static str {
+    pub(crate) const fn world(&self) -> &'static str {
         self.route.world()
     }
 }
@@ -46,15 +46,15 @@ macro_rules! routes {
 
         impl RouteFamily {
             /// All families of routes.
-            pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
+            pub(crate) const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
             /// Returns the family's id.
-            pub const fn id(self) -> &'static str {
+            pub(crate) const fn id(self) -> &'static str {
                 match self { $( Self::$variant => $id, )+ }
             }
 
             /// Returns the world that the family is in.
-            pub const fn world(self) -> &'static str {
+            pub(crate) const fn world(self) -> &'static str {
                 match self { $( Self::$variant => $world, )+ }
             }
         }

@@ -40,7 +40,7 @@ pub enum TransportAction {
 
 impl TransportAction {
     /// All actions.
-    pub const ALL: &'static [Self] = &[
+    pub(crate) const ALL: &'static [Self] = &[
         Self::IssueClaim,
         Self::IssueClaimNext,
         Self::IssueLeaseRenew,

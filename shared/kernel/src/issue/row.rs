@@ -222,8 +222,8 @@ struct Text<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct AsItStands;
-        impl<'de> Visitor<'de> for AsItStands {
+        struct TextVisitor;
+        impl<'de> Visitor<'de> for TextVisitor {
             type Value = Text<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -238,7 +238,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
                 Ok(Text(Cow::Owned(text.to_owned())))
             }
         }
-        deserializer.deserialize_str(AsItStands)
+        deserializer.deserialize_str(TextVisitor)
     }
 }
 
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_id_is_no_issue() {
+    fn an_empty_id_is_not_an_issue() {
         assert!(serde_json::from_str::<Issue>(r#"{"id":" "}"#).is_err());
         assert!(serde_json::from_str::<Issue>(r#"{"title":"t"}"#).is_err());
     }
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn selection_leaves_out_what_is_no_work() {
+    fn selection_leaves_out_what_is_not_work() {
         let epic: Issue = serde_json::from_str(r#"{"id":"a","issue_type":"epic"}"#).unwrap();
         assert!(!Selection::default().admits(&epic));
         assert!(Selection::everything().admits(&epic));

@@ -70,7 +70,7 @@ impl FieldError {
 
     /// Returns the path of the field at fault, `None` where the text is not
     /// JSON.
-    pub fn field(&self) -> Option<&str> {
+    pub(crate) fn field(&self) -> Option<&str> {
         match self {
             Self::Syntax { .. } => None,
             Self::Missing { field, .. } | Self::Unknown { field } | Self::Wrong { field, .. } => {

@@ -10,12 +10,12 @@ mod bound;
 mod pass;
 
 pub use bound::EndedBy;
-pub use pass::{AdmissionPass, Seated, Waiting};
+pub use pass::{AdmissionPass, AdmittedWorker, Waiting};
 
 use super::breaker::{Blame, Breaker, BreakerChange, BreakerRule};
 use super::budget::Budget;
 use super::deadline::Deadline;
-use super::provider::{ProviderAnswer, ProviderChange, ProviderDesk};
+use super::provider::{ProviderAnswer, ProviderChange, ProviderPool};
 use super::room::RoomRule;
 use crate::json::id::{IssueId, WorkerName};
 use jiff::Timestamp;
@@ -39,7 +39,7 @@ pub struct AdmissionRule {
 pub struct Admission {
     rule: AdmissionRule,
     breaker: Breaker,
-    desk: ProviderDesk,
+    pool: ProviderPool,
     /// Since when no step runs for want of room, on CLOCK_BOOTTIME.
     short_since: Option<u64>,
     is_budget_exceeded: bool,
@@ -63,11 +63,11 @@ pub struct StepResult<'a> {
 
 impl Admission {
     /// Begins with a closed breaker.
-    pub const fn new(rule: AdmissionRule, desk: ProviderDesk) -> Self {
+    pub const fn new(rule: AdmissionRule, pool: ProviderPool) -> Self {
         Self {
             rule,
             breaker: Breaker::new(rule.breaker),
-            desk,
+            pool,
             short_since: None,
             is_budget_exceeded: false,
             due: None,
@@ -78,7 +78,7 @@ impl Admission {
     /// Returns the provider that a worker's lane uses now: its own, or a
     /// fallback while its own is parked; `None` where the lane waits.
     pub fn provider_of(&self, worker: &WorkerName, now: Timestamp) -> Option<&str> {
-        self.desk.of(worker, now)
+        self.pool.of(worker, now)
     }
 
     /// Takes in the end of a step.
@@ -87,7 +87,7 @@ impl Admission {
         step: StepResult<'_>,
         now: Timestamp,
     ) -> (Option<ProviderChange>, Option<BreakerChange>) {
-        let provider = self.desk.ended(step.worker, step.answer, now);
+        let provider = self.pool.ended(step.worker, step.answer, now);
         let breaker = self
             .breaker
             .ended(step.worker, step.issue_id, step.blame, now);
@@ -96,7 +96,7 @@ impl Admission {
 
     /// Takes in that a worker's step will not report how it ended.
     pub fn step_lost(&mut self, worker: &WorkerName, now: Timestamp) {
-        self.desk.ended(worker, ProviderAnswer::Unknown, now);
+        self.pool.ended(worker, ProviderAnswer::Unknown, now);
         self.breaker
             .ended(worker, &IssueId::default(), Blame::NotCounted, now);
     }

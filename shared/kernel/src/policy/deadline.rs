@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_named() {
+    fn what_is_not_a_time_is_named() {
         for text in ["", "7", "7:0", "24:00", "07:60", "-1:00", "007:00", "noon"] {
             assert_eq!(text.parse::<StopAt>(), Err(NoTime(text.into())));
         }

@@ -15,9 +15,9 @@ pub const REFUSED: u8 = 3;
 /// The issue store or the trajectory cannot be read or written any more.
 pub const STORE: u8 = 4;
 /// Interrupted by SIGINT and drained.
-pub const INTERRUPTED: u8 = 130;
+const INTERRUPTED: u8 = 130;
 /// Interrupted by SIGTERM and drained.
-pub const TERMINATED: u8 = 143;
+const TERMINATED: u8 = 143;
 
 /// Returns the code of an end that a signal asked for.
 pub const fn of_signal(signal: u64) -> u8 {

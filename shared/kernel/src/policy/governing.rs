@@ -206,7 +206,8 @@ impl Governing {
     }
 
     /// Returns the paths that were added by name.
-    pub fn named(&self) -> impl Iterator<Item = &str> {
+    #[cfg(test)]
+    pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.named.iter().map(String::as_str)
     }
 

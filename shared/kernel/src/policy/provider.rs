@@ -35,7 +35,7 @@ pub struct UsageLimit {
 impl UsageLimit {
     /// Reads what a command reported about its limit: `resets at` and a time,
     /// RFC 3339 or seconds since 1970, in the text after the class word.
-    pub fn reported_in(text: &str) -> Self {
+    fn reported_in(text: &str) -> Self {
         const WORDS: &str = "resets at ";
         let at = text.find(WORDS).and_then(|at| {
             let word = text[at + WORDS.len()..].split_whitespace().next()?;
@@ -98,7 +98,7 @@ pub struct ProviderRule {
 
 /// What a lane that gets a claim now works with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct ProviderAssignment {
     /// The provider.
     pub provider: String,
     /// Whether the step is the one that asks a parked provider again.
@@ -157,7 +157,7 @@ struct Parked {
 
 /// Which provider each lane works with now.
 #[derive(Clone, Debug)]
-pub struct ProviderDesk {
+pub struct ProviderPool {
     rule: ProviderRule,
     jitter_percent: u32,
     seed: String,
@@ -165,7 +165,7 @@ pub struct ProviderDesk {
     at_work: BTreeMap<WorkerName, String>,
 }
 
-impl ProviderDesk {
+impl ProviderPool {
     /// Begins with every provider free; the seed decides the jitter.
     pub fn new(rule: ProviderRule, jitter_percent: u32, seed: impl Into<String>) -> Self {
         Self {
@@ -190,7 +190,7 @@ impl ProviderDesk {
 
     /// Returns the provider that a worker's lane works with; while it has no
     /// work, the one that it would get, `None` where it waits.
-    pub fn of(&self, worker: &WorkerName, now: Timestamp) -> Option<&str> {
+    pub(crate) fn of(&self, worker: &WorkerName, now: Timestamp) -> Option<&str> {
         match self.at_work.get(worker) {
             Some(provider) => Some(provider),
             None => {
@@ -227,32 +227,36 @@ impl ProviderDesk {
 
     /// Says what each worker would work with, in order: a parked provider whose
     /// time came is asked by one of them.
-    pub(crate) fn seats(&self, workers: &[&WorkerName], now: Timestamp) -> Vec<Option<Seat>> {
+    pub(crate) fn assignments(
+        &self,
+        workers: &[&WorkerName],
+        now: Timestamp,
+    ) -> Vec<Option<ProviderAssignment>> {
         let mut asked = BTreeSet::new();
-        let mut seats = Vec::new();
+        let mut assignments = Vec::new();
         for worker in workers {
-            let mut seat = None;
+            let mut assignment = None;
             for name in self.choices(worker) {
                 let probe = self.is_due(name, now) && !asked.contains(name);
                 if probe {
                     asked.insert(name);
                 }
                 if probe || self.is_free(name) {
-                    seat = Some(Seat {
+                    assignment = Some(ProviderAssignment {
                         provider: name.to_owned(),
                         probe,
                     });
                     break;
                 }
             }
-            seats.push(seat);
+            assignments.push(assignment);
         }
-        seats
+        assignments
     }
 
     /// Returns when the first provider that a worker's lane waits for is asked
     /// again; `None` where it waits for a step that runs.
-    pub fn next(&self, worker: &WorkerName) -> Option<Timestamp> {
+    pub(crate) fn next(&self, worker: &WorkerName) -> Option<Timestamp> {
         self.choices(worker)
             .into_iter()
             .filter_map(|name| self.parked.get(name))
@@ -262,17 +266,17 @@ impl ProviderDesk {
     }
 
     /// Records that a worker begins a step.
-    pub fn take(&mut self, worker: &WorkerName, seat: Seat) {
-        if seat.probe
-            && let Some(parked) = self.parked.get_mut(&seat.provider)
+    pub(crate) fn take(&mut self, worker: &WorkerName, assignment: ProviderAssignment) {
+        if assignment.probe
+            && let Some(parked) = self.parked.get_mut(&assignment.provider)
         {
             parked.probe = Some(worker.to_owned());
         }
-        self.at_work.insert(worker.to_owned(), seat.provider);
+        self.at_work.insert(worker.to_owned(), assignment.provider);
     }
 
     /// Takes a step's end in.
-    pub fn ended(
+    pub(crate) fn ended(
         &mut self,
         worker: &WorkerName,
         answer: ProviderAnswer,
@@ -350,7 +354,8 @@ impl ProviderDesk {
     }
 
     /// Returns the parked providers and their times.
-    pub fn parked(&self) -> impl Iterator<Item = (&str, Timestamp)> {
+    #[cfg(test)]
+    pub(crate) fn parked(&self) -> impl Iterator<Item = (&str, Timestamp)> {
         self.parked
             .iter()
             .map(|(name, parked)| (name.as_str(), parked.until))

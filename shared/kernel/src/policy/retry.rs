@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_takes_attempts_away_and_gives_none() {
+    fn a_budget_removes_attempts_and_adds_none() {
         let of = |attempt, budget| decide_within(&policy(), &["gate_timeout"], attempt, budget);
         assert_eq!(of(1, Some(9)), of(1, None));
         assert_eq!(of(2, Some(2)).max_attempts, 2);

@@ -58,7 +58,7 @@ impl fmt::Display for Shortage {
 
 impl RoomRule {
     /// Returns what there is too little of, where there is.
-    pub fn shortage(&self, room: &Room) -> Option<Shortage> {
+    pub(crate) fn shortage(&self, room: &Room) -> Option<Shortage> {
         [
             ("disk", room.disk, self.disk),
             ("memory", room.memory, self.memory),

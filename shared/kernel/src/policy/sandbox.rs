@@ -111,7 +111,7 @@ impl ContainerImage {
     const SHOWN: usize = 12;
 
     /// Returns the image with the start of its id.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let short = self.id.get(..Self::SHOWN).unwrap_or(&self.id);
         format!("{} ({short})", self.name)
     }
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_below_another_path_is_left_out() {
+    fn what_is_below_another_path_is_left_out() {
         assert_eq!(
             outermost(paths(&["/a/b", "/a", "/a.b/c", "/ab", "/a/c/d"])),
             paths(&["/a", "/a.b/c", "/ab"]).into_iter().collect()

@@ -112,7 +112,7 @@ pub struct EndedIssue<'a> {
 /// How far a person asked for an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum EndWish {
+pub enum EndRequest {
     /// No new work; running attempts finish within their grace.
     Drain,
     /// Running steps are killed.
@@ -326,7 +326,7 @@ pub enum ProgressEvent<'a> {
     #[serde(rename = "batch.interrupted")]
     BatchInterrupted {
         /// The level of the interrupt.
-        level: EndWish,
+        level: EndRequest,
     },
     /// The issue store was changed by no transaction: by an editor, by git, or by a
     /// command that was not confined.

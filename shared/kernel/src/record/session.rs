@@ -214,11 +214,6 @@ impl Session {
             ..session
         })
     }
-
-    /// Returns the fields that this build does not know.
-    pub const fn extra(&self) -> &Map<String, Value> {
-        &self.extra
-    }
 }
 
 /// What a write does to the step of a session.

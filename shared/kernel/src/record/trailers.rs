@@ -75,7 +75,7 @@ pub enum TrailerError {
 
 impl LandingTrailers {
     /// Returns the lines, each with its line feed.
-    pub fn write(&self) -> String {
+    pub(crate) fn write(&self) -> String {
         let chain = self.trajectory.map(|value| value.to_string());
         let values = [
             Some(self.issue.as_str()),

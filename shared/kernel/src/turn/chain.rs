@@ -5,12 +5,11 @@
 
 use super::constraints::Constraints;
 use super::error::EvidenceError;
-use super::evidence::{CallSpecRow, RequestRow, UseRow};
 use super::gate::{self, JoinPart};
 use super::input::JoinCheckInput;
 use super::join_check::JoinCheck;
 use super::mutation::{MutationBinding, MutationKind, MutationReady};
-use super::normal::{Digests, NormalResult, Normalized, normalize};
+use super::normal::{Normalized, normalize};
 use crate::failure::FailureClass;
 use std::collections::BTreeSet;
 
@@ -73,7 +72,8 @@ impl CallSpec {
     }
 
     /// Returns what the turn is bound to.
-    pub fn call_spec(&self) -> &CallSpecRow {
+    #[cfg(test)]
+    pub(crate) fn call_spec(&self) -> &super::evidence::CallSpecRow {
         &self.0.normal.call_spec
     }
 
@@ -123,7 +123,8 @@ impl CallSpec {
 
 impl ToolRequests {
     /// Returns the requested calls, by id.
-    pub fn rows(&self) -> &[RequestRow] {
+    #[cfg(test)]
+    pub(crate) fn rows(&self) -> &[super::evidence::RequestRow] {
         &self.0.normal.tool_requests
     }
 
@@ -143,7 +144,8 @@ impl ToolRequests {
 
 impl ToolResults {
     /// Returns the ends of calls, by id.
-    pub fn rows(&self) -> &[NormalResult] {
+    #[cfg(test)]
+    pub(crate) fn rows(&self) -> &[super::normal::NormalResult] {
         &self.0.normal.tool_results
     }
 
@@ -163,7 +165,8 @@ impl ToolResults {
 
 impl ToolUse {
     /// Returns the dispositions, by id.
-    pub fn rows(&self) -> &[UseRow] {
+    #[cfg(test)]
+    pub(crate) fn rows(&self) -> &[super::evidence::UseRow] {
         &self.0.normal.tool_use
     }
 
@@ -187,7 +190,8 @@ impl JoinClosed {
     }
 
     /// Returns the turn's ten digests.
-    pub fn digests(&self) -> &Digests {
+    #[cfg(test)]
+    pub(crate) fn digests(&self) -> &super::normal::Digests {
         &self.0.normal.digests
     }
 
@@ -247,7 +251,8 @@ impl<S> Refused<S> {
     }
 
     /// Returns every class, sorted; never empty.
-    pub const fn classes(&self) -> &BTreeSet<FailureClass> {
+    #[cfg(test)]
+    pub(crate) const fn classes(&self) -> &BTreeSet<FailureClass> {
         &self.classes
     }
 
@@ -257,7 +262,7 @@ impl<S> Refused<S> {
     }
 
     /// Returns the classes alone.
-    pub fn into_classes(self) -> BTreeSet<FailureClass> {
+    pub(super) fn into_classes(self) -> BTreeSet<FailureClass> {
         self.classes
     }
 }

@@ -98,12 +98,12 @@ impl MutationBinding {
     }
 
     /// Returns the reference that `sessionRefs` must hold.
-    pub fn session_ref(&self) -> String {
+    pub(crate) fn session_ref(&self) -> String {
         session_ref(&self.step)
     }
 
     /// Returns the reference that `trajectoryRefs` must hold.
-    pub fn trajectory_ref(&self) -> String {
+    pub(crate) fn trajectory_ref(&self) -> String {
         trajectory_ref(&self.step)
     }
 }

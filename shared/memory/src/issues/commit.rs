@@ -36,12 +36,12 @@ struct Ticket {
 
 /// Releases the lead. A transaction that panicked has no outcomes: its
 /// callers get an error, and what the process knew of the file is forgotten.
-struct Lead<'a> {
+struct GroupLeader<'a> {
     memory: &'a IssueMemory,
     group: Vec<Arc<Ticket>>,
 }
 
-impl Drop for Lead<'_> {
+impl Drop for GroupLeader<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.memory.state().journal.forget();
@@ -83,7 +83,7 @@ impl IssueMemory {
                 waiting.led = true;
                 let group = std::mem::take(&mut waiting.tickets);
                 drop(waiting);
-                let lead = Lead {
+                let lead = GroupLeader {
                     memory: self,
                     group,
                 };

@@ -67,7 +67,7 @@ pub enum IssueChange {
 
 impl IssueChange {
     /// Returns what an instruction must claim for it.
-    pub const fn kind(&self) -> ChangeMorphism {
+    pub(crate) const fn kind(&self) -> ChangeMorphism {
         match self {
             Self::Add(_) => ChangeMorphism::IssueAdd,
             Self::Discover { .. } => ChangeMorphism::IssueDiscover,

@@ -77,7 +77,7 @@ fn a_torn_last_line_is_cut_and_kept_aside_by_the_holder_of_the_lock_alone() {
 }
 
 #[test]
-fn another_inode_a_shorter_file_or_a_rewrite_in_place_is_read_anew() {
+fn another_inode_a_shorter_file_or_a_rewrite_in_place_is_read_again() {
     let (folder, mut j) = journal("{\"a\":1}\n");
     read(&mut j, Tail::Peek);
     let other = folder.path().join("y");

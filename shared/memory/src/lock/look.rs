@@ -69,7 +69,7 @@ mod tests {
     use crate::lock::LandingLock;
 
     #[test]
-    fn a_look_tells_who_holds_a_lock_and_takes_nothing() {
+    fn a_look_returns_who_holds_a_lock_and_takes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(landing_lock(folder.path()).unwrap(), LockState::Never);
         let held = LandingLock::try_acquire(folder.path()).unwrap();

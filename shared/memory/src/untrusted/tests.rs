@@ -40,7 +40,7 @@ fn node(path: &Path, kind: FileType) {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_at_once() {
+fn what_is_not_a_regular_file_is_refused_at_once() {
     let scratch = scratch();
     let folder = &scratch.folder;
     assert!(folder.read("none", 10).unwrap().is_none());

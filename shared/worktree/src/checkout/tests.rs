@@ -177,7 +177,7 @@ fn what_a_setup_made_stays_while_it_is_as_it_was() {
 }
 
 #[test]
-fn a_git_folder_that_was_cut_short_is_made_anew() {
+fn a_git_folder_that_was_cut_short_is_made_again() {
     let scratch = Scratch::new();
     drop(scratch.checkout());
     let git = scratch.folder.path().join("state/one.git");

@@ -55,8 +55,8 @@ impl Holders {
             return Ok(None);
         }
         for (name, tip) in &self.0 {
-            let goes_on = git.graph_descendant_of(*tip, commit);
-            if *tip == commit || goes_on.map_err(InventoryError::git(failed))? {
+            let is_ancestor = git.graph_descendant_of(*tip, commit);
+            if *tip == commit || is_ancestor.map_err(InventoryError::git(failed))? {
                 return Ok(Some(name.clone()));
             }
         }

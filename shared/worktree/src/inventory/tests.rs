@@ -42,7 +42,7 @@ fn tip(git: &Repository) -> Oid {
 }
 
 #[test]
-fn what_holds_a_step_is_the_target_then_anybody_but_a_step() {
+fn what_holds_a_step_is_the_target_then_any_other_than_a_step() {
     let (_folder, git) = repository();
     let next = commit(&git, "next", &[tip(&git)]);
     let point = |name: &str| {

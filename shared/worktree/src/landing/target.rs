@@ -112,8 +112,8 @@ impl Landing {
         let git = self.open()?;
         let id = |text: &str| Oid::from_str(text).map_err(LandingError::git(failed));
         let (old, new) = (id(from)?, id(to)?);
-        let goes_on = old == new || git.graph_descendant_of(new, old).unwrap_or(false);
-        if !goes_on {
+        let is_ancestor = old == new || git.graph_descendant_of(new, old).unwrap_or(false);
+        if !is_ancestor {
             return Err(LandingError::Git {
                 operation: failed,
                 detail: format!("{to} is not a descendant of {from}"),

@@ -130,7 +130,7 @@ fn one_step_lands_at_a_time() {
 }
 
 #[test]
-fn the_mark_of_a_landing_that_did_not_come_about_goes_with_its_lease() {
+fn the_mark_of_a_landing_that_did_not_happen_is_removed_with_its_lease() {
     let (folder, git) = repository();
     let landing = landing(folder.path(), "t").unwrap();
     let base = landing.tip().unwrap();
@@ -147,7 +147,7 @@ fn the_mark_of_a_landing_that_did_not_come_about_goes_with_its_lease() {
 }
 
 #[test]
-fn landed_work_is_taken_back_without_losing_anybodys() {
+fn landed_work_is_taken_back_without_losing_other_work() {
     let (folder, git) = repository();
     let landing = landing(folder.path(), "t").unwrap();
     let before = landing.tip().unwrap();

@@ -86,7 +86,7 @@ impl Landing {
     /// # Errors
     ///
     /// [`LandingError`].
-    pub fn undo(
+    pub(crate) fn undo(
         &self,
         commit: &str,
         step_id: &StepId,

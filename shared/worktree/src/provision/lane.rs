@@ -2,7 +2,7 @@
 
 use super::make::git as failed_git;
 use super::site::{ProvisionSite, text};
-use super::{Fate, LaneOutcome};
+use super::{LaneOutcome, ProvisionResult};
 use crate::ownership::is_provisioned;
 use crate::removal::Occupant;
 use git2::{Oid, Repository, Worktree};
@@ -15,10 +15,10 @@ impl ProvisionSite<'_> {
     /// Makes sure of a lane; one that cannot be had is refused.
     pub(super) fn lane(&self, name: &str) -> LaneOutcome {
         match self.ready(name) {
-            Ok((worktree, fate)) => LaneOutcome { worktree, fate },
+            Ok((worktree, result)) => LaneOutcome { worktree, result },
             Err(why) => LaneOutcome {
                 worktree: self.root.join(name),
-                fate: Fate::Refused(why),
+                result: ProvisionResult::Refused(why),
             },
         }
     }
@@ -36,7 +36,7 @@ impl ProvisionSite<'_> {
         folder.map_or_else(|| self.root.join(name), |folder| folder.worktree.clone())
     }
 
-    fn ready(&self, name: &str) -> Result<(PathBuf, Fate), String> {
+    fn ready(&self, name: &str) -> Result<(PathBuf, ProvisionResult), String> {
         let mut record = LaneRecord::read(&self.repository, name).map_err(text)?;
         self.sweep(&mut record);
         let Some(folder) = record.in_use(&self.root).cloned() else {
@@ -47,7 +47,10 @@ impl ProvisionSite<'_> {
             Occupant::Folder(_) => {
                 self.forget(&mut record, &folder)?;
                 let reason = "the folder was not created by the harness";
-                Ok((self.make(&mut record)?, Fate::Remade(reason.to_owned())))
+                Ok((
+                    self.make(&mut record)?,
+                    ProvisionResult::Remade(reason.to_owned()),
+                ))
             }
             Occupant::Other => {
                 // The entry itself, a link or file; what it leads to is not
@@ -55,11 +58,17 @@ impl ProvisionSite<'_> {
                 crate::removal::remove_owned(&folder.worktree, &self.guard).map_err(text)?;
                 self.gone(&mut record, &folder)?;
                 let reason = "a symlink or file was in its place";
-                Ok((self.make(&mut record)?, Fate::Remade(reason.to_owned())))
+                Ok((
+                    self.make(&mut record)?,
+                    ProvisionResult::Remade(reason.to_owned()),
+                ))
             }
             Occupant::Nothing => {
                 self.gone(&mut record, &folder)?;
-                Ok((self.make(&mut record)?, Fate::Mended("its folder was gone")))
+                Ok((
+                    self.make(&mut record)?,
+                    ProvisionResult::Repaired("its folder was gone"),
+                ))
             }
         }
     }
@@ -78,15 +87,15 @@ impl ProvisionSite<'_> {
         &self,
         record: &mut LaneRecord,
         folder: &LaneFolder,
-    ) -> Result<(PathBuf, Fate), String> {
+    ) -> Result<(PathBuf, ProvisionResult), String> {
         let mended = self.mend(folder).and_then(|mended| {
             let lane = Repository::open(&folder.worktree).map_err(failed_git("open it"))?;
             self.settle_branch(&lane, &record.lane)?;
             Ok(mended)
         });
         match mended {
-            Ok(None) => Ok((folder.worktree.clone(), Fate::Kept)),
-            Ok(Some(what)) => Ok((folder.worktree.clone(), Fate::Mended(what))),
+            Ok(None) => Ok((folder.worktree.clone(), ProvisionResult::Kept)),
+            Ok(Some(what)) => Ok((folder.worktree.clone(), ProvisionResult::Repaired(what))),
             Err(reason) => {
                 if let Some(holder) = self.holder(folder) {
                     return Err(format!("{reason}; it is in use by {holder}"));
@@ -110,7 +119,10 @@ impl ProvisionSite<'_> {
 
     /// Decides about a place that no record names: it is made, used as it is,
     /// or refused, but never changed.
-    fn without_record(&self, record: &mut LaneRecord) -> Result<(PathBuf, Fate), String> {
+    fn without_record(
+        &self,
+        record: &mut LaneRecord,
+    ) -> Result<(PathBuf, ProvisionResult), String> {
         let worktree = self.root.join(&record.lane);
         let is_free = match self.occupant(&worktree)? {
             Occupant::Nothing => true,
@@ -120,7 +132,7 @@ impl ProvisionSite<'_> {
             Occupant::Other => false,
         };
         if is_free {
-            return Ok((self.make(record)?, Fate::Made));
+            return Ok((self.make(record)?, ProvisionResult::Made));
         }
         let Some(registered) = registered_at(self.git, &worktree) else {
             return Err("the path is not a worktree of this repository; move it away".to_owned());
@@ -137,7 +149,7 @@ impl ProvisionSite<'_> {
         if is_provisioned(&folder_of(self.git, &registered)) {
             self.settle_branch(&lane, &record.lane)?;
         }
-        Ok((worktree, Fate::Kept))
+        Ok((worktree, ProvisionResult::Kept))
     }
 }
 

@@ -54,13 +54,13 @@ pub struct Provision {
 
 /// The outcome of one worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum ProvisionResult {
     /// It was there and in order.
     Kept,
     /// The lane was created.
     Made,
     /// It was there and not in order.
-    Mended(&'static str),
+    Repaired(&'static str),
     /// It could not be used for this reason. It was discarded, with all that it
     /// held, and recreated.
     Remade(String),
@@ -78,15 +78,18 @@ pub struct LaneOutcome {
     /// The worktree of the lane.
     pub worktree: PathBuf,
     /// The outcome for the lane.
-    pub fate: Fate,
+    pub result: ProvisionResult,
 }
 
 impl LaneOutcome {
     /// Returns whether a batch can work here.
     pub const fn is_lane(&self) -> bool {
         matches!(
-            self.fate,
-            Fate::Kept | Fate::Made | Fate::Mended(_) | Fate::Remade(_)
+            self.result,
+            ProvisionResult::Kept
+                | ProvisionResult::Made
+                | ProvisionResult::Repaired(_)
+                | ProvisionResult::Remade(_)
         )
     }
 }
@@ -174,15 +177,18 @@ impl Provision {
     /// # Errors
     ///
     /// [`ProvisionError`].
-    pub fn ready(&self, goes_on: impl Fn() -> bool) -> Result<Vec<LaneOutcome>, ProvisionError> {
+    pub fn ready(
+        &self,
+        may_continue: impl Fn() -> bool,
+    ) -> Result<Vec<LaneOutcome>, ProvisionError> {
         let git = Repository::open(&self.repository)
             .map_err(ProvisionError::git("open the repository"))?;
         let root = self.made_root(&git)?;
-        let _alone = self.alone(&git, &goes_on)?;
+        let _alone = self.alone(&git, &may_continue)?;
         let site = self.site(&git, root)?;
         let mut outcomes = Vec::new();
         for number in 1..=self.count {
-            if !goes_on() {
+            if !may_continue() {
                 return Err(self.cut(&outcomes));
             }
             outcomes.push(site.lane(&lane_name(number)));
@@ -203,12 +209,12 @@ impl Provision {
     pub fn another(
         &self,
         number: usize,
-        goes_on: impl Fn() -> bool,
+        may_continue: impl Fn() -> bool,
     ) -> Result<LaneOutcome, ProvisionError> {
         let git = Repository::open(&self.repository)
             .map_err(ProvisionError::git("open the repository"))?;
         let root = self.made_root(&git)?;
-        let _alone = self.alone(&git, &goes_on)?;
+        let _alone = self.alone(&git, &may_continue)?;
         Ok(self.site(&git, root)?.lane(&lane_name(number)))
     }
 
@@ -236,12 +242,12 @@ impl Provision {
     fn alone(
         &self,
         git: &Repository,
-        goes_on: impl Fn() -> bool,
+        may_continue: impl Fn() -> bool,
     ) -> Result<WorktreesLock, ProvisionError> {
         let mut waited = LOOK;
         loop {
             match WorktreesLock::acquire(git.commondir(), LOOK) {
-                Err(StoreError::LockBusy { .. }) if !goes_on() => return Err(self.cut(&[])),
+                Err(StoreError::LockBusy { .. }) if !may_continue() => return Err(self.cut(&[])),
                 Err(StoreError::LockBusy { .. }) if waited < WAIT => waited += LOOK,
                 acquired => return Ok(acquired?),
             }

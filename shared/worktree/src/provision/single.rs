@@ -1,7 +1,7 @@
 //! One worktree beside the lanes of a repository's own, for work that comes
 //! from elsewhere.
 
-use super::{Fate, LaneOutcome, Provision, ProvisionError, WAIT};
+use super::{LaneOutcome, Provision, ProvisionError, ProvisionResult, WAIT};
 use git2::Repository;
 use premath_memory::{StoreError, WorktreeLock, WorktreesLock};
 use std::path::PathBuf;
@@ -63,10 +63,12 @@ impl Provision {
             return Err(busy.into());
         }
         let start = site.start.to_string();
-        let LaneOutcome { worktree, fate } = site.lane(name);
-        let lock = match (held, fate) {
-            (_, Fate::Refused(detail)) => return Err(SingleError::Refused { worktree, detail }),
-            (Ok(lock), Fate::Kept) => lock,
+        let LaneOutcome { worktree, result } = site.lane(name);
+        let lock = match (held, result) {
+            (_, ProvisionResult::Refused(detail)) => {
+                return Err(SingleError::Refused { worktree, detail });
+            }
+            (Ok(lock), ProvisionResult::Kept) => lock,
             // What was mended may have had its lock elsewhere.
             (held, _) => {
                 drop(held);

@@ -1,6 +1,6 @@
 //! Where lanes are made, and the operations on what the record names.
 
-use super::{Fate, LEFTOVER};
+use super::{LEFTOVER, ProvisionResult};
 use crate::removal::{self, Guard, Occupant, occupant, parent_of, remove_exactly};
 use git2::{Oid, Repository};
 use premath_memory::lane_record::{FolderId, FolderState, LaneFolder, LaneRecord};
@@ -209,11 +209,11 @@ impl ProvisionSite<'_> {
         record: &mut LaneRecord,
         folder: &LaneFolder,
         reason: String,
-    ) -> Result<(PathBuf, Fate), String> {
+    ) -> Result<(PathBuf, ProvisionResult), String> {
         self.discard(record, folder)?;
         let worktree = self.make(record)?;
         self.sweep(record);
-        Ok((worktree, Fate::Remade(reason)))
+        Ok((worktree, ProvisionResult::Remade(reason)))
     }
 }
 

@@ -35,7 +35,7 @@ impl ProvisionSite<'_> {
             mended = Some("its .git file was not that of this repository");
         }
         probe(worktree.as_fd(), PROBE)?;
-        if self.mend_head(&registration, folder)? {
+        if self.repair_head(&registration, folder)? {
             mended = Some("its HEAD was at no commit");
         }
         Ok(mended)
@@ -69,7 +69,7 @@ impl ProvisionSite<'_> {
 
     /// Puts HEAD at the lane's first commit where it is at none that can be
     /// read; returns whether it was.
-    fn mend_head(&self, registration: &OwnedFd, folder: &LaneFolder) -> Result<bool, String> {
+    fn repair_head(&self, registration: &OwnedFd, folder: &LaneFolder) -> Result<bool, String> {
         let lane = Repository::open(&folder.worktree)
             .map_err(|error| format!("it cannot be opened: {}", error.message()))?;
         lane.index()

@@ -7,7 +7,7 @@
 use super::lane::{folder_of, held_elsewhere, registered, same_place};
 use super::make::branch_of;
 use super::site::{ProvisionSite, text};
-use super::{Fate, LEFTOVER, LaneOutcome, SWEEP};
+use super::{LEFTOVER, LaneOutcome, ProvisionResult, SWEEP};
 use crate::ownership::is_provisioned;
 use crate::removal::{Occupant, remove_exactly};
 use crate::tree::Tree;
@@ -25,7 +25,7 @@ impl ProvisionSite<'_> {
             Err(error) => {
                 return vec![LaneOutcome {
                     worktree: self.root.clone(),
-                    fate: Fate::Surplus(text(error)),
+                    result: ProvisionResult::Surplus(text(error)),
                 }];
             }
         };
@@ -35,7 +35,7 @@ impl ProvisionSite<'_> {
             let stays = self.sweep(&mut record);
             outcomes.extend(stays.into_iter().map(|(worktree, why)| LaneOutcome {
                 worktree,
-                fate: Fate::Surplus(why),
+                result: ProvisionResult::Surplus(why),
             }));
             for folder in record.folders.clone() {
                 known.push(folder.worktree.clone());
@@ -44,13 +44,13 @@ impl ProvisionSite<'_> {
                     && folder.worktree.parent() == Some(&*self.root)
                     && !wanted.contains(&folder.worktree);
                 if is_surplus {
-                    let fate = match self.remove_surplus(&mut record, &folder) {
-                        Ok(()) => Fate::Removed,
-                        Err(why) => Fate::Surplus(why),
+                    let result = match self.remove_surplus(&mut record, &folder) {
+                        Ok(()) => ProvisionResult::Removed,
+                        Err(why) => ProvisionResult::Surplus(why),
                     };
                     outcomes.push(LaneOutcome {
                         worktree: folder.worktree,
-                        fate,
+                        result,
                     });
                 }
             }
@@ -76,7 +76,9 @@ impl ProvisionSite<'_> {
                     false => "find it with `git worktree list` and remove it there".to_owned(),
                 };
                 LaneOutcome {
-                    fate: Fate::Surplus(format!("the harness has no record of it; {advice}")),
+                    result: ProvisionResult::Surplus(format!(
+                        "the harness has no record of it; {advice}"
+                    )),
                     worktree: path,
                 }
             })

@@ -44,9 +44,9 @@ impl Scratch {
         }
     }
 
-    fn ready(&self, count: usize) -> Vec<Fate> {
+    fn ready(&self, count: usize) -> Vec<ProvisionResult> {
         let outcomes = self.provision(count).ready(|| true).unwrap();
-        outcomes.into_iter().map(|outcome| outcome.fate).collect()
+        outcomes.into_iter().map(|outcome| outcome.result).collect()
     }
 
     fn lane(&self, number: usize) -> PathBuf {
@@ -82,8 +82,14 @@ fn a_repository_without_a_commit_is_refused_with_a_hint() {
 #[test]
 fn lanes_are_made_once_and_are_on_no_branch() {
     let (scratch, git) = Scratch::new();
-    assert_eq!(scratch.ready(2), [Fate::Made, Fate::Made]);
-    assert_eq!(scratch.ready(2), [Fate::Kept, Fate::Kept]);
+    assert_eq!(
+        scratch.ready(2),
+        [ProvisionResult::Made, ProvisionResult::Made]
+    );
+    assert_eq!(
+        scratch.ready(2),
+        [ProvisionResult::Kept, ProvisionResult::Kept]
+    );
     for number in [1, 2] {
         let lane = Repository::open(scratch.lane(number)).unwrap();
         assert!(lane.head_detached().unwrap());
@@ -105,7 +111,7 @@ fn a_lane_whose_work_does_not_land_has_a_branch() {
     let on = "refs/heads/harness-lane/lane-01";
     assert_eq!(lane.head().unwrap().name(), Ok(on));
     // It goes with the change to work that lands, and comes back.
-    assert_eq!(scratch.ready(1), [Fate::Kept]);
+    assert_eq!(scratch.ready(1), [ProvisionResult::Kept]);
     assert!(git.find_reference(on).is_err());
     provision.ready(|| true).unwrap();
     assert_eq!(lane.head().unwrap().name(), Ok(on));
@@ -130,7 +136,7 @@ fn a_lane_begins_at_the_target_where_it_is_there() {
 }
 
 #[test]
-fn what_is_out_of_order_is_distinguished_and_mended() {
+fn what_is_out_of_order_is_distinguished_and_repaired() {
     let (scratch, _git) = Scratch::new();
     scratch.ready(3);
     fs::remove_dir_all(scratch.lane(1)).unwrap();
@@ -139,9 +145,9 @@ fn what_is_out_of_order_is_distinguished_and_mended() {
     assert_eq!(
         scratch.ready(3),
         [
-            Fate::Mended("its folder was gone"),
-            Fate::Mended("its .git file was not that of this repository"),
-            Fate::Mended("its HEAD was at no commit"),
+            ProvisionResult::Repaired("its folder was gone"),
+            ProvisionResult::Repaired("its .git file was not that of this repository"),
+            ProvisionResult::Repaired("its HEAD was at no commit"),
         ]
     );
     fs::write(scratch.admin(3).join("HEAD"), "rubbish").unwrap();
@@ -149,11 +155,18 @@ fn what_is_out_of_order_is_distinguished_and_mended() {
     assert_eq!(
         scratch.ready(3)[1..],
         [
-            Fate::Mended("its .git file was not that of this repository"),
-            Fate::Mended("its HEAD was at no commit"),
+            ProvisionResult::Repaired("its .git file was not that of this repository"),
+            ProvisionResult::Repaired("its HEAD was at no commit"),
         ]
     );
-    assert_eq!(scratch.ready(3), [Fate::Kept, Fate::Kept, Fate::Kept]);
+    assert_eq!(
+        scratch.ready(3),
+        [
+            ProvisionResult::Kept,
+            ProvisionResult::Kept,
+            ProvisionResult::Kept
+        ]
+    );
     for number in 1..=3 {
         let tree = crate::tree::Tree::open(&scratch.lane(number)).unwrap();
         assert_eq!(tree.changes().unwrap(), [""; 0], "{number}");
@@ -172,12 +185,12 @@ fn a_strangers_folder_is_refused_alone_and_a_locked_record_stays() {
     fs::create_dir_all(scratch.lane(2)).unwrap();
     fs::write(scratch.lane(2).join("mine.txt"), "mine").unwrap();
     fs::create_dir_all(scratch.lane(3)).unwrap();
-    let fates = scratch.ready(3);
+    let results = scratch.ready(3);
     // The locked record of git's stays; the lane has another one.
-    assert_eq!(fates[0], Fate::Mended("its folder was gone"));
+    assert_eq!(results[0], ProvisionResult::Repaired("its folder was gone"));
     assert!(scratch.admin(1).join("locked").exists());
-    assert!(matches!(&fates[1], Fate::Refused(why) if why.contains("move it away")));
-    assert_eq!(fates[2], Fate::Made);
+    assert!(matches!(&results[1], ProvisionResult::Refused(why) if why.contains("move it away")));
+    assert_eq!(results[2], ProvisionResult::Made);
     assert!(scratch.lane(2).join("mine.txt").exists());
 }
 
@@ -197,16 +210,16 @@ fn what_is_too_many_goes_unless_it_holds_work() {
     lane.commit(Some("HEAD"), &author, &author, "own", &tree, &[&head])
         .unwrap();
     let held = WorktreeLock::acquire(&scratch.lane(5), Duration::ZERO).unwrap();
-    let fates = scratch.ready(1);
-    let reason = |fate: &Fate| match fate {
-        Fate::Surplus(why) => why.clone(),
+    let results = scratch.ready(1);
+    let reason = |result: &ProvisionResult| match result {
+        ProvisionResult::Surplus(why) => why.clone(),
         other => format!("{other:?}"),
     };
-    assert_eq!(fates[0], Fate::Kept);
-    assert_eq!(fates[1], Fate::Removed);
-    assert_eq!(reason(&fates[2]), "it holds changes, such as b.txt");
-    assert_eq!(reason(&fates[3]), "it holds commits that no branch has");
-    assert!(reason(&fates[4]).contains("pid"), "{fates:?}");
+    assert_eq!(results[0], ProvisionResult::Kept);
+    assert_eq!(results[1], ProvisionResult::Removed);
+    assert_eq!(reason(&results[2]), "it holds changes, such as b.txt");
+    assert_eq!(reason(&results[3]), "it holds commits that no branch has");
+    assert!(reason(&results[4]).contains("pid"), "{results:?}");
     drop(held);
     assert_eq!(scratch.ready(1).len(), 4);
     assert!(!scratch.lane(2).exists() && !scratch.lane(5).exists());
@@ -222,12 +235,15 @@ fn a_spare_lane_is_made_on_demand_and_stays_as_long_as_it_is_asked_for() {
     };
     assert_eq!(provision.ready(|| true).unwrap().len(), 1);
     let another = provision.another(2, || true).unwrap();
-    assert_eq!(another.fate, Fate::Made);
+    assert_eq!(another.result, ProvisionResult::Made);
     assert_eq!(another.worktree, scratch.lane(2));
     let outcomes = provision.ready(|| true).unwrap();
-    let fates: Vec<_> = outcomes.into_iter().map(|lane| lane.fate).collect();
-    assert_eq!(fates, [Fate::Kept, Fate::Kept]);
-    assert_eq!(scratch.ready(1), [Fate::Kept, Fate::Removed]);
+    let results: Vec<_> = outcomes.into_iter().map(|lane| lane.result).collect();
+    assert_eq!(results, [ProvisionResult::Kept, ProvisionResult::Kept]);
+    assert_eq!(
+        scratch.ready(1),
+        [ProvisionResult::Kept, ProvisionResult::Removed]
+    );
 }
 
 #[test]
@@ -263,7 +279,10 @@ fn a_worktree_for_others_leaves_the_repository_s_own_lanes_alone_and_has_one_hol
     let second = elsewhere.single("other-02", Duration::ZERO).unwrap();
     assert_ne!(second.worktree, single.worktree);
     // What is below another root is not one too many.
-    assert_eq!(scratch.ready(2), [Fate::Kept, Fate::Kept]);
+    assert_eq!(
+        scratch.ready(2),
+        [ProvisionResult::Kept, ProvisionResult::Kept]
+    );
     let path = single.worktree.clone();
     drop(single);
     fs::remove_file(path.join(".git")).unwrap();
@@ -298,5 +317,12 @@ fn between_two_lanes_it_may_end_and_nothing_is_removed() {
     let error = scratch.provision(5).ready(twice).unwrap_err();
     let said = "only 2 of 5 lanes exist; they are kept for the next batch";
     assert_eq!(error.to_string(), said);
-    assert_eq!(scratch.ready(5)[2..], [Fate::Kept, Fate::Made, Fate::Made]);
+    assert_eq!(
+        scratch.ready(5)[2..],
+        [
+            ProvisionResult::Kept,
+            ProvisionResult::Made,
+            ProvisionResult::Made
+        ]
+    );
 }

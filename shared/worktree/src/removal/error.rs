@@ -63,20 +63,6 @@ pub enum RemovalError {
     },
 }
 
-impl RemovalError {
-    /// Returns what a person can do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Mount { .. } => Some("unmount it first; see `findmnt`".to_owned()),
-            Self::Changed { path, .. } | Self::Endless { path, .. } => Some(format!(
-                "end the processes that use it, see `fuser -v {}`",
-                path.display()
-            )),
-            Self::Guarded { .. } | Self::Path { .. } | Self::Stranger(_) | Self::Io { .. } => None,
-        }
-    }
-}
-
 /// The reason why a walk stopped.
 #[derive(Debug)]
 pub(super) enum Stop {

@@ -83,7 +83,7 @@ pub(super) fn above(folder: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 }
 
 /// Returns whether something could not be opened because it is not a folder.
-pub(super) fn is_no_folder(error: &io::Error) -> bool {
+pub(super) fn is_not_a_folder(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     [Errno::NOTDIR, Errno::LOOP]
         .iter()

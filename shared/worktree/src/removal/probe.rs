@@ -51,7 +51,7 @@ impl Probe {
                     return Err(format!("{} in it is a mount", name.display()));
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) if node::is_no_folder(&error) => continue,
+                Err(error) if node::is_not_a_folder(&error) => continue,
                 Err(error) => {
                     return Err(format!(
                         "{} in it cannot be opened: {error}",

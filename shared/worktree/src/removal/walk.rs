@@ -274,7 +274,7 @@ fn unlink(parent: BorrowedFd<'_>, name: &OsStr, is_folder: Option<bool>) -> Resu
 }
 
 fn is_replaced(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound || node::is_no_folder(error)
+    error.kind() == io::ErrorKind::NotFound || node::is_not_a_folder(error)
 }
 
 /// Reads some entries from where the last call ended: each name, and whether it

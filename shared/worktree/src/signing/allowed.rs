@@ -79,7 +79,7 @@ impl AllowedSigners {
     }
 
     /// Judges a key that signed at a time.
-    pub fn judge(&self, key: &PublicKey, at: Timestamp) -> Signed {
+    pub(crate) fn judge(&self, key: &PublicKey, at: Timestamp) -> Signed {
         let mut of_key = self
             .entries
             .iter()

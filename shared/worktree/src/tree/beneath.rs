@@ -199,7 +199,7 @@ impl Beneath {
     pub(super) fn remove(&self, path: &Path) -> io::Result<bool> {
         let is_folder = self.remove_alone(path)?;
         if !is_folder {
-            self.tidy(path)?;
+            self.remove_empty_folders(path)?;
         }
         Ok(is_folder)
     }
@@ -211,7 +211,7 @@ impl Beneath {
             Way::Open(folder, name) => remove_entry(folder.as_fd(), name)?,
             Way::Missing | Way::Blocked(_) => return Ok(()),
         }
-        self.tidy(path)
+        self.remove_empty_folders(path)
     }
 
     /// Removes a file or a link, and nothing else; returns whether a folder is
@@ -237,7 +237,7 @@ impl Beneath {
     }
 
     /// Removes the folders on the way to a path that are empty.
-    pub(super) fn tidy(&self, path: &Path) -> io::Result<()> {
+    pub(super) fn remove_empty_folders(&self, path: &Path) -> io::Result<()> {
         for above in path.ancestors().skip(1) {
             if above.as_os_str().is_empty() {
                 break;
@@ -282,7 +282,7 @@ impl Beneath {
             }
             other => other?,
         }
-        self.tidy(path)?;
+        self.remove_empty_folders(path)?;
         Ok(place)
     }
 

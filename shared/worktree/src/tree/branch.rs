@@ -26,7 +26,7 @@ impl Tree {
     }
 
     /// Returns whether a commit is another, or comes after it.
-    pub(super) fn goes_on_from(&self, commit: Oid, past: Oid) -> Result<bool, TreeError> {
+    pub(super) fn continues_from(&self, commit: Oid, past: Oid) -> Result<bool, TreeError> {
         if commit == past {
             return Ok(true);
         }

@@ -167,7 +167,7 @@ impl Tree {
     }
 
     /// Removes the reference of [`Tree::hold`].
-    pub fn let_go(&self, lane: &str) {
+    pub fn release_held(&self, lane: &str) {
         if let Ok(mut held) = self.repository.find_reference(&format!("{HELD}/{lane}")) {
             let _ = held.delete();
         }

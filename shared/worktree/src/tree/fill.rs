@@ -40,7 +40,7 @@ impl Tree {
     ) -> Result<(), TreeError> {
         let failed = "write the index";
         self.plain.take();
-        self.mend_index()?;
+        self.repair_index()?;
         let mut index = Index::open(&self.index_file()).map_err(self.failed(failed))?;
         index.clear().map_err(self.failed(failed))?;
         let rest = self.fill_as_stored(target, times, &mut index)?;

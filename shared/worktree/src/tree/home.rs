@@ -30,7 +30,7 @@ impl Tree {
     /// # Errors
     ///
     /// [`TreeError`].
-    pub fn go_home(&self) -> Result<bool, TreeError> {
+    pub fn return_to_branch(&self) -> Result<bool, TreeError> {
         let failed = "go back to the worktree's branch";
         let mut home = match self.repository.find_reference(HOME) {
             Ok(home) => home,

@@ -26,7 +26,7 @@ impl Tree {
         let commit = self.find_commit(&base.commit)?;
         self.must_keep_own_files(&base.commit)?;
         self.clear_locks(base.branch.as_deref(), None);
-        self.mend_index()?;
+        self.repair_index()?;
         self.blobs.borrow_mut().clear();
         self.seen.take();
         if self.started(base, &commit)? {
@@ -102,7 +102,7 @@ impl Tree {
             .map_err(self.failed("read the step's branch"))?
             .id();
         for holder in holders {
-            if self.goes_on_from(self.find_commit(holder)?.id(), tip)? {
+            if self.continues_from(self.find_commit(holder)?.id(), tip)? {
                 return reference
                     .delete()
                     .map_err(self.failed("remove the step's branch"));
@@ -120,7 +120,7 @@ impl Tree {
         let failed = "merge with the landing target";
         let found = self.find_commit(work)?;
         let (tip, work) = (self.find_commit(tip)?.id(), found.id());
-        if self.goes_on_from(work, tip)? {
+        if self.continues_from(work, tip)? {
             return Ok(Merged::Clean(found.tree_id().to_string()));
         }
         let git = &self.history;

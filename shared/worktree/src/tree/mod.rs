@@ -239,11 +239,6 @@ impl Tree {
         self.repository.commondir()
     }
 
-    /// Returns the repository's main worktree; `None` where it is bare.
-    pub fn main_worktree(&self) -> Option<PathBuf> {
-        fs::canonicalize(self.history.workdir()?).ok()
-    }
-
     /// Returns this worktree's own git folder, which no other worktree has.
     pub fn git_folder(&self) -> &Path {
         self.repository.path()

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
     use git2::{Repository, Signature};
 
-    fn laid_out() -> (tempfile::TempDir, PathBuf, Tree) {
+    fn prepared() -> (tempfile::TempDir, PathBuf, Tree) {
         let folder = tempfile::tempdir().unwrap();
         let above = folder.path().canonicalize().unwrap();
         let main = above.join("main");
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn the_others_are_every_worktree_but_this_one_and_the_git_folder() {
-        let (_folder, above, tree) = laid_out();
+        let (_folder, above, tree) = prepared();
         let names = ["main", "main/.git", "two"];
         assert_eq!(tree.others(), names.map(|name| above.join(name)));
         let main = Tree::open(&above.join("main")).unwrap();

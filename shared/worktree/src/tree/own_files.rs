@@ -89,7 +89,7 @@ impl OwnFiles {
         scan.nested.retain(is_work);
         scan.unfit.retain(is_work);
         // A repository that a step made around them is its `.git` alone.
-        let around = scan.nested.iter().filter(|name| self.lie_below(name));
+        let around = scan.nested.iter().filter(|name| self.are_below(name));
         let around: Vec<Vec<u8>> = around.cloned().collect();
         for name in around {
             scan.nested.remove(&name);
@@ -132,7 +132,7 @@ impl OwnFiles {
     }
 
     /// Returns whether any of them is in a folder, which is then not deleted.
-    pub(super) fn lie_below(&self, folder: &[u8]) -> bool {
+    pub(super) fn are_below(&self, folder: &[u8]) -> bool {
         let below = [folder, b"/"].concat();
         let mut from = self.files.range(below.clone()..);
         from.next()
@@ -252,6 +252,6 @@ impl Tree {
                     .were_moved_into(folder, &mut descent, &self.worktree)
             })
         };
-        self.own.lie_below(folder) || moved_into()
+        self.own.are_below(folder) || moved_into()
     }
 }

@@ -85,7 +85,7 @@ impl Tree {
         base: &Base,
         mounted: bool,
     ) -> std::io::Result<PrivateGit> {
-        lay_out(folder)?;
+        set_up(folder)?;
         let objects = alternates(&self.common_folder().join("objects"))?;
         let seen: String = objects
             .iter()
@@ -160,7 +160,7 @@ impl Tree {
 
 /// Makes the folders of a repository without any content, in the place of what
 /// was there.
-pub(crate) fn lay_out(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn set_up(folder: &Path) -> std::io::Result<()> {
     if let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) {
         fs::create_dir_all(above)?;
         remove_entry(fs::File::open(above)?.as_fd(), name)?;

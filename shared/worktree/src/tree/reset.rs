@@ -34,7 +34,7 @@ impl Tree {
         self.open_up()?;
         self.must_keep_own_files(&base.commit)?;
         self.clear_locks(base.branch.as_deref(), None);
-        self.mend_index()?;
+        self.repair_index()?;
         self.point_at(base, commit.id())?;
         self.cleanup();
         self.write_link()?;

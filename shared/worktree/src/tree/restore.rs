@@ -168,7 +168,7 @@ impl Tree {
     /// # Errors
     ///
     /// [`TreeError`]; always in a main worktree, whose `.git` is the repository.
-    pub fn lead_to(&self, git: &Path) -> Result<(), TreeError> {
+    pub fn point_git_file_at(&self, git: &Path) -> Result<(), TreeError> {
         if self.link.is_none() {
             let detail = "it is the repository's main worktree".to_owned();
             return Err(self.error("replace the git folder", detail));
@@ -182,7 +182,7 @@ impl Tree {
     /// # Errors
     ///
     /// [`TreeError`].
-    pub fn lead_back(&self) -> Result<(), TreeError> {
+    pub fn restore_git_file(&self) -> Result<(), TreeError> {
         self.write_link()
     }
 
@@ -300,7 +300,7 @@ impl Tree {
             return Ok(());
         }
         let failed = "write the index";
-        self.mend_index()?;
+        self.repair_index()?;
         let mut index = self.repository.index().map_err(self.failed(failed))?;
         index.read(true).map_err(self.failed(failed))?;
         self.uncover(&mut index)?;
@@ -324,7 +324,7 @@ impl Tree {
 
     /// Removes an index that is a link or cannot be read: git would write
     /// where the link leads to, and reads it whenever it looks at files.
-    pub(super) fn mend_index(&self) -> Result<(), TreeError> {
+    pub(super) fn repair_index(&self) -> Result<(), TreeError> {
         if self.has_plain() {
             return Ok(());
         }

@@ -64,7 +64,7 @@ impl Tree {
         let commit = self.find_commit(&base.commit)?;
         self.forget_look();
         self.clear_locks(base.branch.as_deref(), since);
-        self.mend_index()?;
+        self.repair_index()?;
         let mut aside = Aside::new(self, text.issue_id, generation)?;
         let kept = self.keep(base, &commit, generation, text);
         let done = kept.and_then(|(branches, refused)| {
@@ -136,7 +136,7 @@ impl Tree {
         for tip in tips {
             let mut is_held = false;
             for holder in &held {
-                is_held |= self.goes_on_from(*holder, tip)?;
+                is_held |= self.continues_from(*holder, tip)?;
             }
             if !is_held {
                 branches.push(self.salvage_branch(text.issue_id, generation, tip)?);

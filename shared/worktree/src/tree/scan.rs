@@ -161,7 +161,7 @@ impl Tree {
                 self.look_at_files(&plain.index, &mut scan)?;
                 self.plain.replace(Some(plain));
             }
-            _ => self.scan_anew(target, &mut scan)?,
+            _ => self.rescan(target, &mut scan)?,
         }
         let root = self.beneath()?;
         scan.nested.retain(|nested| {
@@ -196,7 +196,7 @@ impl Tree {
 
     /// Looks with the index as it is on the disk, and remembers that where it has
     /// what the tree has.
-    fn scan_anew(&self, target: &git2::Tree<'_>, scan: &mut Scan) -> Result<(), TreeError> {
+    fn rescan(&self, target: &git2::Tree<'_>, scan: &mut Scan) -> Result<(), TreeError> {
         let stamp = self.index_stamp().filter(|stamp| self.may_keep(stamp));
         let (index, hides) = self.index_read(target)?;
         let mut options = DiffOptions::new();

@@ -81,7 +81,7 @@ mod project;
 mod verified;
 
 #[test]
-fn ours_and_ignored_files_are_no_changes() {
+fn ours_and_ignored_files_are_not_changes() {
     let (scratch, tree) = Scratch::new();
     scratch.write(".premath/issues.jsonl", "2\n");
     scratch.write("artifacts/x", "x");
@@ -381,7 +381,7 @@ fn a_lane_that_is_put_elsewhere_loses_nothing_that_git_ignores() {
 }
 
 #[test]
-fn an_index_that_changed_after_a_look_is_read_anew() {
+fn an_index_that_changed_after_a_look_is_read_again() {
     let (scratch, tree) = Scratch::new();
     // Until its times tell of every change to come.
     while tree.plain.borrow().is_none() {

@@ -1,6 +1,6 @@
 //! Reads which modules of its own crate a source file imports.
 
-use super::token::{Token, tokens};
+use super::super::token::{Token, tokens};
 
 /// A path that a file names, from the root of its crate.
 #[derive(Clone, Debug, PartialEq, Eq)]

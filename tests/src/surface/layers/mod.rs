@@ -9,7 +9,6 @@
 mod graph;
 mod import;
 mod linux;
-mod token;
 
 use super::{Fault, files, text_of};
 use graph::{Graph, Site};

@@ -59,14 +59,14 @@ fn a_step_works_where_its_issue_asks_and_closes_when_the_gate_there_admits_it() 
         .iter()
         .find(|e| e["issueId"] == "a" && !e["world"].is_null());
     assert_eq!(&step.unwrap()["world"], world);
-    let told = here.premath(["harness-trajectory", "query"]).end().exits(0);
+    let printed = here.premath(["harness-trajectory", "query"]).end().exits(0);
     let line = "completed (world there: accepted, on harness/a/1 there)";
-    assert!(told.stdout.contains(line), "{}", told.stdout);
+    assert!(printed.stdout.contains(line), "{}", printed.stdout);
     worlds.is_tidy_there();
 }
 
 #[test]
-fn both_witnesses_stand_in_the_session_of_the_step() {
+fn both_witnesses_are_in_the_session_of_the_step() {
     let worlds = Worlds::new(1, &[wishing("a", &["world:there"])]);
     let run = worlds.batch("true");
     run.end().exits(0);

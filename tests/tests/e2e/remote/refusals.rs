@@ -161,7 +161,7 @@ fn is_not_carried(worlds: &Worlds, id: &str, class: &str) {
 }
 
 #[test]
-fn a_repository_that_is_no_world_itself_hands_nothing_over() {
+fn a_repository_that_is_not_a_world_itself_submits_nothing() {
     let worlds = Worlds::new(1, &[wishing("a", &["world:there"])]);
     fs::remove_file(worlds.here.root.join(WORLD_FILE)).unwrap();
     worlds.batch("touch \"$HOME/ran\"").end().exits(1);

@@ -211,12 +211,12 @@ impl Ground {
     /// Starts a process of the user's that has nothing to do with the batch.
     pub(crate) fn bystander(&mut self) -> usize {
         let run = self.run(Path::new("sleep")).arg("600");
-        self.stands_by(run)
+        self.run_beside(run)
     }
 
     /// Starts a program of the user's that runs beside the batch; returns its
     /// number.
-    pub(crate) fn stands_by(&mut self, run: Run) -> usize {
+    pub(crate) fn run_beside(&mut self, run: Run) -> usize {
         self.bystanders.push(run.start());
         self.bystanders.len() - 1
     }

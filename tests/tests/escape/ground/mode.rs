@@ -78,7 +78,7 @@ impl Mode {
             System::get().as_ref().map_err(Clone::clone)?;
         }
         let ground = Ground::new(self);
-        ground.lay_issues_out();
+        ground.write_issues();
         let ended = ground.harness().end();
         let refusal = |line: &&str| line.contains("does not work here");
         match ended.stderr.lines().find(refusal) {

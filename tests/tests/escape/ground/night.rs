@@ -81,7 +81,7 @@ impl Ground {
         self.nights += 1;
         self.has_begun = true;
         if self.nights == 1 {
-            self.lay_issues_out();
+            self.write_issues();
             self.remember();
         } else {
             self.file_honest_issues();

@@ -104,7 +104,7 @@ impl Ground {
     }
 
     /// Writes issue memory, as the user has it before the first night.
-    pub(super) fn lay_issues_out(&self) {
+    pub(super) fn write_issues(&self) {
         let mut text = String::new();
         for step in &self.steps {
             let mut row = issue(&step.id);

@@ -6,7 +6,7 @@
 //! is played back there.
 
 use super::tools::probe;
-use premath_tests::image::{BASIC, TestImage, program_at, stand_in};
+use premath_tests::image::{BASIC, TestImage, program_at, scripted_engine};
 use premath_tests::{Scratch, binaries, command};
 use std::ffi::OsString;
 use std::fs;
@@ -61,7 +61,7 @@ impl System {
             "[ \"$1 $2\" = 'image inspect' ] && exec cat '{}'\nexit 9",
             answer.display()
         );
-        stand_in(&system.podman(), "podman", &script);
+        scripted_engine(&system.podman(), "podman", &script);
         Ok(system)
     }
 

@@ -1,7 +1,7 @@
 //! What a boot runs: setup, boot hook, startup verification.
 
 use super::super::Lane;
-use super::super::command::{CommandError, Occasion, Phase, Ran};
+use super::super::command::{CommandError, CommandOwner, Phase, Ran};
 use super::BootError;
 use super::error::ABSENT_MAX;
 use premath_kernel::failure::FailureClass;
@@ -13,8 +13,8 @@ use std::path::Path;
 
 impl Lane {
     pub(crate) fn boot_setup(&mut self) -> Result<(), BootError> {
-        self.on_boot(Phase::Setup, |lane, occasion| {
-            lane.set_up(Phase::Setup, occasion, None)
+        self.on_boot(Phase::Setup, |lane, owner| {
+            lane.set_up(Phase::Setup, owner, None)
         })
     }
 
@@ -30,8 +30,8 @@ impl Lane {
         if phase.is_verification() {
             return self.startup(&command);
         }
-        self.on_boot(phase, |lane, occasion| {
-            lane.run(phase, &command, occasion, None, None).map(Some)
+        self.on_boot(phase, |lane, owner| {
+            lane.run(phase, &command, owner, None, None).map(Some)
         })
     }
 
@@ -39,11 +39,11 @@ impl Lane {
     pub(crate) fn startup(&mut self, command: &str) -> Result<(), BootError> {
         let commit = self.tree.base()?.commit;
         self.put_checkout_at(&commit)?;
-        self.on_boot(Phase::VerifySetup, |lane, occasion| {
-            lane.set_up(Phase::VerifySetup, occasion, None)
+        self.on_boot(Phase::VerifySetup, |lane, owner| {
+            lane.set_up(Phase::VerifySetup, owner, None)
         })?;
-        self.on_boot(Phase::Startup, |lane, occasion| {
-            let ran = lane.run(Phase::Startup, command, occasion, None, None);
+        self.on_boot(Phase::Startup, |lane, owner| {
+            let ran = lane.run(Phase::Startup, command, owner, None, None);
             ran.map(Some)
         })
     }
@@ -71,7 +71,7 @@ impl Lane {
     pub(crate) fn on_boot(
         &mut self,
         phase: Phase,
-        run: impl FnOnce(&mut Self, &Occasion<'_>) -> Result<Option<Ran>, CommandError>,
+        run: impl FnOnce(&mut Self, &CommandOwner<'_>) -> Result<Option<Ran>, CommandError>,
     ) -> Result<(), BootError> {
         let stamp = clock::now().wall.as_microsecond();
         let step_id = StepId::from(format!("{}.boot.{stamp}", self.worker_id));
@@ -84,14 +84,14 @@ impl Lane {
             ),
             ("PREMATH_ISSUES_PATH", self.batch.memory.path().into()),
         ];
-        let occasion = Occasion {
+        let owner = CommandOwner {
             step_id: &step_id,
             issue_id: &IssueId::default(),
             generation: 0,
             variables: &variables,
             task: None,
         };
-        let ran = run(self, &occasion).map_err(|error: CommandError| BootError::Unrun {
+        let ran = run(self, &owner).map_err(|error: CommandError| BootError::Unrun {
             phase: phase.name(),
             class: error.class(),
             detail: error.to_string(),

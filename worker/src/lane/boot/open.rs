@@ -27,9 +27,9 @@ impl Lane {
         let (worktree, tree) = worktree_of(repository, &plan.worktree)?;
         let roots = roots_at(&worktree, &batch.settings);
         let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR)?;
-        tree.lead_back()?;
+        tree.restore_git_file()?;
         let alone = batch.landing.branches();
-        tree.let_go(&lane_name(&worktree));
+        tree.release_held(&lane_name(&worktree));
         drop(alone);
         roots.prepare()?;
         roots::exclude_from_status_in(tree.common_folder())?;

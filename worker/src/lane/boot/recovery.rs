@@ -28,7 +28,7 @@ impl Lane {
             return Ok(None);
         }
         let taken = self.take_up_here(&step);
-        self.come_home();
+        self.leave_world();
         taken
     }
 

@@ -1,7 +1,7 @@
 //! A command that is over: its classes, its witness, its call in the evidence.
 
 use super::watch::Watched;
-use super::{CommandError, Cut, Occasion, Phase, Ran};
+use super::{CommandError, CommandOwner, Cut, Phase, Ran};
 use crate::lane::Lane;
 use crate::lane::saying::Saying;
 use crate::supervisor::Exit;
@@ -22,7 +22,7 @@ use std::time::Duration;
 pub(super) struct FinishedCommand<'a> {
     pub(super) phase: Phase,
     pub(super) command: &'a str,
-    pub(super) occasion: &'a Occasion<'a>,
+    pub(super) owner: &'a CommandOwner<'a>,
     pub(super) exit: &'a Exit,
     /// How long it might run.
     pub(super) limit: Duration,
@@ -54,9 +54,9 @@ impl FinishedCommand<'_> {
     fn facts(&self, workdir: String, classes: &[String], after: &TreeState) -> CommandFacts {
         let exit = self.exit;
         CommandFacts {
-            step_id: self.occasion.step_id.to_owned(),
-            issue_id: self.occasion.issue_id.to_owned(),
-            generation: self.occasion.generation,
+            step_id: self.owner.step_id.to_owned(),
+            issue_id: self.owner.issue_id.to_owned(),
+            generation: self.owner.generation,
             phase: self.phase.name().to_owned(),
             command_digest: canonical::digest(&self.command),
             workdir,
@@ -84,7 +84,7 @@ impl FinishedCommand<'_> {
         ShellCall {
             phase: self.phase.name(),
             command_digest: canonical::digest(&self.command),
-            prompt_digest: self.occasion.prompt_digest(self.phase),
+            prompt_digest: self.owner.prompt_digest(self.phase),
             workdir,
             sandbox_ref: self.sandbox_ref.clone(),
             exit_code: exit.code,
@@ -116,7 +116,7 @@ impl Lane {
         let facts = finished.facts(workdir.clone(), &classes, &after);
         let witness = witness::write(
             &self.batch.settings.roots.witnesses,
-            finished.occasion.step_id,
+            finished.owner.step_id,
             phase.name(),
             &CommandWitness::from(facts),
         )?;

@@ -95,7 +95,7 @@ impl CommandError {
 }
 
 /// What a command belongs to.
-pub(crate) struct Occasion<'a> {
+pub(crate) struct CommandOwner<'a> {
     pub(crate) step_id: &'a StepId,
     pub(crate) issue_id: &'a IssueId,
     pub(crate) generation: u64,
@@ -113,7 +113,7 @@ pub(crate) struct Task<'a> {
     pub(crate) prompt_digest: &'a str,
 }
 
-impl Occasion<'_> {
+impl CommandOwner<'_> {
     /// Returns the agent whose event stream a phase's command prints.
     fn agent(&self, phase: Phase) -> Option<Agent> {
         self.task(phase).and_then(|task| task.agent)
@@ -134,7 +134,7 @@ impl Lane {
         &mut self,
         phase: Phase,
         command: &str,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         before: Option<TreeState>,
         lease: Option<&mut LeaseWatch>,
     ) -> Result<Ran, CommandError> {
@@ -144,11 +144,11 @@ impl Lane {
             None => self.tree_of(phase).state()?,
         };
         let budget = match phase {
-            Phase::Work => self.batch.left_of(occasion.issue_id),
+            Phase::Work => self.batch.left_of(owner.issue_id),
             _ => Budget::default(),
         };
-        let mut spec = self.spec(phase, command, occasion, &budget);
-        let confined = self.confine(phase, command, occasion, &mut spec)?;
+        let mut spec = self.spec(phase, command, owner, &budget);
+        let confined = self.confine(phase, command, owner, &mut spec)?;
         let sandbox_ref = confined.reference.clone();
         self.touch_checkout(phase, &before.head)?;
         if !phase.is_verification() || !self.is_worktree_ours() {
@@ -157,19 +157,19 @@ impl Lane {
         if !self.is_checkout_ours() {
             self.site.checkout.tree().before_command();
         }
-        self.lead_in(phase)?;
+        self.link_git_folder(phase)?;
         let limit = spec.limit;
         let names = spec.env.iter().map(|(name, _)| name.to_string_lossy());
         let environment_names = names.map(|name| name.into_owned()).collect();
         let streams = &self.batch.settings.roots.streams;
         let [stdout, stderr] = ["stdout", "stderr"]
-            .map(|stream| witness::file(streams, occasion.step_id, phase.name(), stream));
+            .map(|stream| witness::file(streams, owner.step_id, phase.name(), stream));
         let files = (
             artifact::open_stream(&stdout)?,
             artifact::open_stream(&stderr)?,
         );
         let mut watch = CommandWatch::new(phase, lease, self.batch.interrupt.clone(), &stdout);
-        if let Some(agent) = occasion.agent(phase) {
+        if let Some(agent) = owner.agent(phase) {
             let file = files.0.try_clone().map_err(|source| watch.unread(source))?;
             let limits = &self.batch.settings.limits;
             watch.listener = Some(Listener::new(agent, file, limits, budget));
@@ -178,12 +178,12 @@ impl Lane {
         let exit = self.supervise(spec, files, &mut watch)?;
         let finished_at = clock::now().wall;
         let network = confined.end();
-        self.lead_out(phase)?;
+        self.unlink_git_folder(phase)?;
         let watched = watch.end(&exit)?;
         let finished = FinishedCommand {
             phase,
             command,
-            occasion,
+            owner,
             exit: &exit,
             limit,
             watched,
@@ -204,7 +204,7 @@ impl Lane {
         &self,
         phase: Phase,
         command: &str,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         budget: &Budget,
     ) -> CommandSpec {
         let settings = &self.batch.settings;
@@ -215,7 +215,7 @@ impl Lane {
             settings.inherited(),
             &settings.environment,
             phase == Phase::Work,
-            occasion.variables,
+            owner.variables,
         );
         let limit = match phase {
             Phase::Work => limits.step,
@@ -224,7 +224,7 @@ impl Lane {
         spec.limit = limit.min(budget.time.unwrap_or(Duration::MAX));
         spec.grace = limits.grace;
         spec.output_cap = limits.output_cap;
-        spec.stream_cap = occasion.agent(phase).map(|_| limits.stream_cap);
+        spec.stream_cap = owner.agent(phase).map(|_| limits.stream_cap);
         spec.env.extend(environment::of_lane(self.index));
         spec.env.sort();
         let folder = self.seen_by(phase).as_os_str().to_owned();

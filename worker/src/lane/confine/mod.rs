@@ -14,7 +14,7 @@ pub(super) use filter::FilterConfinement;
 use view::CommandPlace;
 
 use super::Lane;
-use super::command::{Occasion, Phase};
+use super::command::{CommandOwner, Phase};
 use crate::proxy::Proxy;
 use crate::sandbox::{AgentState, HostAccess, PrivateHome, Search, Stack, connect, set, set_home};
 use crate::settings::{Settings, path_of};
@@ -159,7 +159,7 @@ impl Confinement {
         let mut closed = memory;
         closed.extend(image.map(Path::to_path_buf));
         let wished = admitted(settings.sandbox.write.iter().cloned(), &closed);
-        warnings.extend(refused_wishes(&settings.sandbox.write, &wished, image));
+        warnings.extend(refused_requests(&settings.sandbox.write, &wished, image));
         let host = HostAccess::find(&Search::of(settings));
         let profile = profile::of(mode, &host, &wished, settings);
         let reference = profile.reference();
@@ -209,7 +209,7 @@ impl Lane {
         &self,
         phase: Phase,
         command: &str,
-        occasion: &Occasion<'_>,
+        owner: &CommandOwner<'_>,
         spec: &mut CommandSpec,
     ) -> Result<Confined, ConfineError> {
         let confinement = &self.confinement;
@@ -220,7 +220,7 @@ impl Lane {
         let home = PrivateHome::make(scratch.path()).map_err(ConfineError::Scratch)?;
         let mut agent = AgentState::default();
         if phase == Phase::Work {
-            let known = occasion.task.and_then(|task| task.agent);
+            let known = owner.task.and_then(|task| task.agent);
             let users = self.batch.settings.sandbox.home.as_deref();
             agent = AgentState::of(known, command, users, path_of);
             agent
@@ -370,7 +370,7 @@ fn exposure(mode: SandboxMode, worktree: &Path, memory: &[PathBuf]) -> Vec<Strin
 }
 
 /// Says what a person opened that stays shut, or is not there.
-fn refused_wishes(
+fn refused_requests(
     asked: &[PathBuf],
     wished: &BTreeSet<PathBuf>,
     image: Option<&Path>,

@@ -14,7 +14,7 @@ mod held;
 mod machine;
 mod pages;
 
-use super::descendants::living;
+use super::descendants::descendants_now;
 use super::message::{OsText, Resource};
 use files::Written;
 use held::HeldBytes;
@@ -130,7 +130,7 @@ impl CommandUsage {
             return None;
         }
         self.look = now + LOOK;
-        let mut processes = living();
+        let mut processes = descendants_now();
         let count = processes.len() as u64;
         if self.ceilings.processes.is_some_and(|bound| count > bound) {
             return Some(Resource::Processes);

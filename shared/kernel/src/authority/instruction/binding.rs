@@ -122,32 +122,32 @@ pub struct InstructionLink {
 
 impl InstructionLink {
     /// Returns `instruction://<id>/<digest>`.
-    pub fn instruction_ref(&self) -> &str {
+    pub(crate) fn instruction_ref(&self) -> &str {
         &self.instruction_ref
     }
 
     /// Returns what the instruction is for.
-    pub fn intent(&self) -> &str {
+    pub(crate) fn intent(&self) -> &str {
         &self.intent
     }
 
     /// Returns the active policy's digest.
-    pub fn policy_digest(&self) -> &str {
+    pub(crate) fn policy_digest(&self) -> &str {
         &self.policy_digest
     }
 
     /// Returns the normaliser that evidence must be bound to.
-    pub fn normalizer_id(&self) -> &str {
+    pub(crate) fn normalizer_id(&self) -> &str {
         &self.normalizer_id
     }
 
     /// Returns what kind of instruction it is.
-    pub const fn classification(&self) -> &Classification {
+    pub(crate) const fn classification(&self) -> &Classification {
         &self.classification
     }
 
     /// Returns the claims of the instruction.
-    pub const fn claims(&self) -> &ClaimSet {
+    pub(crate) const fn claims(&self) -> &ClaimSet {
         &self.claims
     }
 }

@@ -121,11 +121,6 @@ impl InstructionPolicy {
         EMBEDDED
     }
 
-    /// Returns the policy's id.
-    pub fn policy_id(&self) -> &str {
-        &self.policy_id
-    }
-
     /// Returns the digest that envelopes and turns are bound to.
     pub fn policy_digest(&self) -> &str {
         &self.policy_digest

@@ -169,7 +169,7 @@ fn every_fault_of_an_envelope_has_its_class_its_field_and_what_would_be_right() 
 }
 
 #[test]
-fn what_is_no_object_no_json_or_says_a_thing_twice_is_no_envelope() {
+fn what_is_not_a_json_object_or_has_a_key_twice_is_not_an_envelope() {
     for (text, class) in [
         ("[]", "instruction_envelope_invalid_shape"),
         ("{\"schema\": 1,", "instruction_envelope_invalid_json"),

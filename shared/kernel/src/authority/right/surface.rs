@@ -60,7 +60,7 @@ impl InstructedSurface {
     }
 
     /// Returns `instruction://<id>/<digest>`.
-    pub fn instruction_ref(&self) -> &str {
+    pub(crate) fn instruction_ref(&self) -> &str {
         self.link.instruction_ref()
     }
 

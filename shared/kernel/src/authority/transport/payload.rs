@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_becomes_the_request_that_it_speaks_of() {
+    fn a_payload_becomes_the_request_that_it_names() {
         let payload = json!({
             "id": " a ", "assignee": "w", "leaseId": "l", "generation": 3,
             "leaseExpiresAt": "2026-03-05T10:00:00Z", "issuesPath": "x.jsonl",

@@ -106,7 +106,7 @@ impl IssueGraph {
         let cycles = self.cycles_of(&waits);
         let cycle_path = cycles
             .first()
-            .map(|cycle| self.shortest_circle(&waits, cycle));
+            .map(|cycle| self.shortest_cycle(&waits, cycle));
         let mut edges = self.edges_in(scope);
         let stuck_in_cycles = cycles.iter().flatten().map(|node| issue_vertex(*node));
         edges.stuck.extend(stuck_in_cycles);
@@ -215,7 +215,7 @@ impl IssueGraph {
     }
 
     /// Returns a shortest cycle through the first node, by ids.
-    fn shortest_circle(&self, waits: &[Vec<Vertex>], cycle: &[NodeIndex]) -> Vec<Arc<str>> {
+    fn shortest_cycle(&self, waits: &[Vec<Vertex>], cycle: &[NodeIndex]) -> Vec<Arc<str>> {
         let start = issue_vertex(cycle[0]);
         let mut from: BTreeMap<Vertex, Vertex> = BTreeMap::new();
         let mut queue = VecDeque::from([start]);

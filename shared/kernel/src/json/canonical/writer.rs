@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_hashes_as_nothing() {
+    fn what_is_not_json_hashes_as_nothing() {
         let nothing: [u8; 32] = Sha256::digest([]).into();
         assert_eq!(Writer::hash(&(1, 2)), nothing);
     }

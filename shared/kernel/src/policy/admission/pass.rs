@@ -3,7 +3,7 @@
 use super::Admission;
 use crate::json::id::WorkerName;
 use crate::policy::breaker::Passage;
-use crate::policy::provider::Seat;
+use crate::policy::provider::ProviderAssignment;
 use crate::policy::retry::retry_at;
 use crate::policy::room::{Room, Shortage};
 use jiff::Timestamp;
@@ -14,11 +14,11 @@ const CHECK_AGAIN: Duration = Duration::from_secs(5);
 
 /// A worker that may claim an issue, with its provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seated {
+pub struct AdmittedWorker {
     /// The worker's index in the pass.
     pub worker: usize,
     /// The provider that the worker uses.
-    pub seat: Seat,
+    pub assignment: ProviderAssignment,
 }
 
 /// What the workers without a claim wait for.
@@ -36,7 +36,7 @@ pub struct Waiting {
 }
 
 /// A pass. Claims are made round by round: a worker that gets no issue leaves
-/// its seat to another one.
+/// its assignment to another one.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct AdmissionPass {
@@ -68,17 +68,17 @@ impl Admission {
 impl AdmissionPass {
     /// Returns the workers that may claim an issue in the next round; none where
     /// the pass is over.
-    pub fn round(&mut self, admission: &Admission) -> Vec<Seated> {
+    pub fn round(&mut self, admission: &Admission) -> Vec<AdmittedWorker> {
         if self.is_over {
             return Vec::new();
         }
         let names: Vec<&WorkerName> = self.left.iter().map(|i| &self.workers[*i]).collect();
-        let seats = admission.desk.seats(&names, self.now);
-        let seated = self.left.iter().zip(seats);
-        let seated = seated.filter_map(|(worker, seat)| {
-            Some(Seated {
+        let assignments = admission.pool.assignments(&names, self.now);
+        let admitted = self.left.iter().zip(assignments);
+        let admitted = admitted.filter_map(|(worker, assignment)| {
+            Some(AdmittedWorker {
                 worker: *worker,
-                seat: seat?,
+                assignment: assignment?,
             })
         });
         let most = if self.passage == Passage::One {
@@ -86,16 +86,16 @@ impl AdmissionPass {
         } else {
             usize::MAX
         };
-        let seated: Vec<Seated> = seated.take(most).collect();
+        let admitted: Vec<AdmittedWorker> = admitted.take(most).collect();
         self.left
-            .retain(|left| !seated.iter().any(|seated| seated.worker == *left));
-        seated
+            .retain(|left| !admitted.iter().any(|admitted| admitted.worker == *left));
+        admitted
     }
 
     /// Records that a worker of the round got a claim.
-    pub fn claimed(&mut self, admission: &mut Admission, seated: Seated) {
-        let worker = &self.workers[seated.worker];
-        admission.desk.take(worker, seated.seat);
+    pub fn claimed(&mut self, admission: &mut Admission, admitted: AdmittedWorker) {
+        let worker = &self.workers[admitted.worker];
+        admission.pool.take(worker, admitted.assignment);
         admission.breaker.take(worker);
         // One step is let through: it is a probe.
         self.is_over |= self.passage == Passage::One;
@@ -124,7 +124,7 @@ impl AdmissionPass {
             let look_at = match self.passage {
                 _ if self.short.is_some() => Some(retry_at(self.now, CHECK_AGAIN)),
                 Passage::NoneUntil(until) => Some(until),
-                Passage::All | Passage::One => admission.desk.next(worker),
+                Passage::All | Passage::One => admission.pool.next(worker),
                 Passage::Baseline | Passage::NoneYet => None,
             };
             waiting.look_at = look_at.into_iter().chain(waiting.look_at).min();

@@ -25,7 +25,7 @@ fn admission(rule: AdmissionRule) -> Admission {
         pause: Duration::from_secs(300),
         limit_lines: LimitLines::Ignore,
     };
-    Admission::new(rule, ProviderDesk::new(providers, 0, "batch"))
+    Admission::new(rule, ProviderPool::new(providers, 0, "batch"))
 }
 
 /// Makes a pass with workers `w.1` to `w.<n>`, of which those in `with_work`
@@ -46,10 +46,10 @@ fn pass(
         if round.is_empty() {
             break;
         }
-        for seated in round {
-            if with_work.contains(&seated.worker) {
-                claimed.push(seated.worker);
-                pass.claimed(admission, seated);
+        for admitted in round {
+            if with_work.contains(&admitted.worker) {
+                claimed.push(admitted.worker);
+                pass.claimed(admission, admitted);
             }
         }
     }

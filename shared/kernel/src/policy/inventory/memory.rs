@@ -87,10 +87,10 @@ fn foreign<'a>(scene: &'a Scene<'_>) -> impl Iterator<Item = InventoryItem> + us
 /// Leases that are over, and closes without a row. What a batch that will be
 /// resumed left is not a fault: it takes both up.
 fn issues(scene: &Scene<'_>) -> Vec<InventoryItem> {
-    let goes_on = scene.known.batches.iter().any(|batch| !batch.lives);
+    let is_running = scene.known.batches.iter().any(|batch| !batch.lives);
     let standing = if scene.live().is_some() {
         Standing::InUse
-    } else if goes_on {
+    } else if is_running {
         Standing::Kept
     } else {
         Standing::Finding

@@ -495,7 +495,7 @@ fn closed_is_landed_or_named() {
 }
 
 #[test]
-fn what_a_resumable_batch_left_is_no_fault() {
+fn what_a_resumable_batch_left_is_not_a_fault() {
     let facts = IssueFacts {
         lease: LeaseLook::Over("w".to_owned()),
         unrecorded: Some("w.a.1".to_owned()),

@@ -154,7 +154,7 @@ impl Batch {
     fn run(&mut self) -> u64 {
         let mut begun = 0;
         loop {
-            while (0..self.lanes.len()).any(|lane| self.go_on(lane, &mut begun)) {}
+            while (0..self.lanes.len()).any(|lane| self.advance(lane, &mut begun)) {}
             let at = self.lanes.iter().filter_map(|lane| match lane {
                 Lane::Working(_, until)
                 | Lane::Verifying(_, _, until)
@@ -171,7 +171,7 @@ impl Batch {
     }
 
     /// Lets a lane do what it can now; returns whether it did something.
-    fn go_on(&mut self, lane: usize, begun: &mut usize) -> bool {
+    fn advance(&mut self, lane: usize, begun: &mut usize) -> bool {
         match self.lanes[lane].clone() {
             Lane::Idle if *begun < self.kind.issues && self.working() < self.kind.lanes => {
                 let until = self.now + self.issues[*begun].work;

@@ -33,7 +33,7 @@ pub enum AddressRange {
 impl AddressRange {
     /// Returns the range of an address; an IPv6 address that embeds an IPv4
     /// address (mapped, NAT64, 6to4) has the range of that one.
-    pub fn of(address: IpAddr) -> Self {
+    pub(crate) fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
             IpAddr::V6(address) => of_v6(address),

@@ -20,7 +20,7 @@ impl HostName {
     /// [`HostError`] for everything that is not letters, digits, hyphens and
     /// underscores in labels, and for a name that C libraries read as an
     /// address, such as `127.1` or `0x7f000001`.
-    pub fn parse(text: &str) -> Result<Self, HostError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, HostError> {
         if !text.is_ascii() {
             return Err(HostError::NotAscii);
         }
@@ -86,7 +86,7 @@ impl Host {
     /// # Errors
     ///
     /// [`HostError`].
-    pub fn parse(text: &str) -> Result<Self, HostError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, HostError> {
         if let Some(rest) = text.strip_prefix('[') {
             let inner = rest.strip_suffix(']').ok_or(HostError::Brackets)?;
             let address: Ipv6Addr = inner.parse().map_err(|_| HostError::Brackets)?;

@@ -23,7 +23,7 @@ pub enum NetworkWord {
 
 impl NetworkWord {
     /// Every word, the narrowest first.
-    pub const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Off,
         Self::Allow,
         Self::Registries,

@@ -5,7 +5,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_780_000_000 + second).unwrap()
 }
 
-fn desk(own: &[&str], fallback: &[&str]) -> ProviderDesk {
+fn pool(own: &[&str], fallback: &[&str]) -> ProviderPool {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let rule = ProviderRule {
         own: names(own),
@@ -13,22 +13,22 @@ fn desk(own: &[&str], fallback: &[&str]) -> ProviderDesk {
         pause: Duration::from_secs(3_600),
         limit_lines: LimitLines::Ignore,
     };
-    ProviderDesk::new(rule, 0, "hb1")
+    ProviderPool::new(rule, 0, "hb1")
 }
 
-/// Seats the workers as a pass does: each that has a seat begins.
-fn seated(desk: &mut ProviderDesk, workers: &[&str], now: i64) -> Vec<String> {
+/// Seats the workers as a pass does: each that has a assignment begins.
+fn seated(pool: &mut ProviderPool, workers: &[&str], now: i64) -> Vec<String> {
     let names: Vec<WorkerName> = workers.iter().map(|name| (*name).into()).collect();
-    let seats = desk.seats(&names.iter().collect::<Vec<_>>(), at(now));
-    let chosen = seats.iter().map(|seat| match seat {
+    let assignments = pool.assignments(&names.iter().collect::<Vec<_>>(), at(now));
+    let chosen = assignments.iter().map(|assignment| match assignment {
         None => "waits".to_owned(),
-        Some(seat) if seat.probe => format!("asks {}", seat.provider),
-        Some(seat) => seat.provider.clone(),
+        Some(assignment) if assignment.probe => format!("asks {}", assignment.provider),
+        Some(assignment) => assignment.provider.clone(),
     });
     let chosen = chosen.collect();
-    for (worker, seat) in names.iter().zip(seats) {
-        if let Some(seat) = seat {
-            desk.take(worker, seat);
+    for (worker, assignment) in names.iter().zip(assignments) {
+        if let Some(assignment) = assignment {
+            pool.take(worker, assignment);
         }
     }
     chosen
@@ -49,52 +49,52 @@ fn parked(provider: &str, until: i64) -> Option<ProviderChange> {
 
 #[test]
 fn a_limit_parks_until_its_reset_and_then_one_step_asks() {
-    let mut desk = desk(&["a"], &[]);
-    assert_eq!(seated(&mut desk, &["w.1", "w.2"], 0), ["a", "a"]);
+    let mut pool = pool(&["a"], &[]);
+    assert_eq!(seated(&mut pool, &["w.1", "w.2"], 0), ["a", "a"]);
     assert_eq!(
-        desk.ended(&"w.1".into(), refused(Some(100)), at(10)),
+        pool.ended(&"w.1".into(), refused(Some(100)), at(10)),
         parked("a", 100)
     );
     // Steps that began earlier carry no information about the limit.
     assert_eq!(
-        desk.ended(&"w.2".into(), ProviderAnswer::Answered, at(20)),
+        pool.ended(&"w.2".into(), ProviderAnswer::Answered, at(20)),
         None
     );
-    assert_eq!(seated(&mut desk, &["w.1", "w.2"], 99), ["waits", "waits"]);
+    assert_eq!(seated(&mut pool, &["w.1", "w.2"], 99), ["waits", "waits"]);
     assert_eq!(
-        (desk.of(&"w.1".into(), at(99)), desk.next(&"w.1".into())),
+        (pool.of(&"w.1".into(), at(99)), pool.next(&"w.1".into())),
         (None, Some(at(100)))
     );
-    assert_eq!(seated(&mut desk, &["w.1", "w.2"], 100), ["asks a", "waits"]);
-    assert_eq!(desk.next(&"w.2".into()), None);
-    assert_eq!(seated(&mut desk, &["w.2"], 500), ["waits"]);
+    assert_eq!(seated(&mut pool, &["w.1", "w.2"], 100), ["asks a", "waits"]);
+    assert_eq!(pool.next(&"w.2".into()), None);
+    assert_eq!(seated(&mut pool, &["w.2"], 500), ["waits"]);
     let resumed = Some(ProviderChange::Resumed {
         provider: "a".into(),
     });
     assert_eq!(
-        desk.ended(&"w.1".into(), ProviderAnswer::Answered, at(600)),
+        pool.ended(&"w.1".into(), ProviderAnswer::Answered, at(600)),
         resumed
     );
-    assert_eq!(seated(&mut desk, &["w.1", "w.2"], 600), ["a", "a"]);
+    assert_eq!(seated(&mut pool, &["w.1", "w.2"], 600), ["a", "a"]);
 }
 
 #[test]
 fn a_reset_that_is_not_reported_or_cannot_be_waits_up_to_the_pause() {
     for stated in [None, Some(9 * 86_400)] {
-        let mut desk = desk(&["a"], &[]);
-        seated(&mut desk, &["w.1"], 0);
+        let mut pool = pool(&["a"], &[]);
+        seated(&mut pool, &["w.1"], 0);
         let mut now = 0;
         let mut waits = Vec::new();
         for _ in 0..6 {
             let Some(ProviderChange::Parked { until, .. }) =
-                desk.ended(&"w.1".into(), refused(stated), at(now))
+                pool.ended(&"w.1".into(), refused(stated), at(now))
             else {
                 panic!("not parked");
             };
             let until = until.as_second() - at(0).as_second();
             waits.push(until - now);
             now = until;
-            assert_eq!(seated(&mut desk, &["w.1"], now), ["asks a"]);
+            assert_eq!(seated(&mut pool, &["w.1"], now), ["asks a"]);
         }
         assert_eq!(waits, [300, 600, 1_200, 2_400, 3_600, 3_600]);
     }
@@ -103,28 +103,28 @@ fn a_reset_that_is_not_reported_or_cannot_be_waits_up_to_the_pause() {
 /// Attack 17: a forged line parked the provider for an hour.
 #[test]
 fn a_first_parking_is_short_whatever_reset_is_stated() {
-    let mut desk = desk(&["a"], &[]);
-    seated(&mut desk, &["w.1"], 0);
+    let mut pool = pool(&["a"], &[]);
+    seated(&mut pool, &["w.1"], 0);
     let week = Some(7 * 86_400);
     assert_eq!(
-        desk.ended(&"w.1".into(), refused(week), at(0)),
+        pool.ended(&"w.1".into(), refused(week), at(0)),
         parked("a", 300)
     );
-    assert_eq!(seated(&mut desk, &["w.1"], 300), ["asks a"]);
+    assert_eq!(seated(&mut pool, &["w.1"], 300), ["asks a"]);
     let resumed = Some(ProviderChange::Resumed {
         provider: "a".into(),
     });
     assert_eq!(
-        desk.ended(&"w.1".into(), ProviderAnswer::Answered, at(301)),
+        pool.ended(&"w.1".into(), ProviderAnswer::Answered, at(301)),
         resumed
     );
     // A provider that continues refusing is parked until the stated reset at
     // last.
     let mut now = 400;
     while now < 86_400 {
-        seated(&mut desk, &["w.1"], now);
+        seated(&mut pool, &["w.1"], now);
         let Some(ProviderChange::Parked { until, .. }) =
-            desk.ended(&"w.1".into(), refused(Some(86_400)), at(now))
+            pool.ended(&"w.1".into(), refused(Some(86_400)), at(now))
         else {
             panic!("not parked");
         };
@@ -135,13 +135,13 @@ fn a_first_parking_is_short_whatever_reset_is_stated() {
 
 #[test]
 fn one_that_names_a_time_and_refuses_again_is_asked_more_rarely() {
-    let mut desk = desk(&["a"], &[]);
+    let mut pool = pool(&["a"], &[]);
     let mut now = 0;
     let mut waits = Vec::new();
     for _ in 0..15 {
-        assert_ne!(seated(&mut desk, &["w.1"], now), ["waits"]);
+        assert_ne!(seated(&mut pool, &["w.1"], now), ["waits"]);
         let Some(ProviderChange::Parked { until, .. }) =
-            desk.ended(&"w.1".into(), refused(Some(now)), at(now))
+            pool.ended(&"w.1".into(), refused(Some(now)), at(now))
         else {
             panic!("not parked");
         };
@@ -155,64 +155,64 @@ fn one_that_names_a_time_and_refuses_again_is_asked_more_rarely() {
 
 #[test]
 fn simultaneous_limits_are_one_parking() {
-    let mut desk = desk(&["a"], &[]);
-    seated(&mut desk, &["w.1", "w.2", "w.3", "w.4"], 0);
+    let mut pool = pool(&["a"], &[]);
+    seated(&mut pool, &["w.1", "w.2", "w.3", "w.4"], 0);
     assert_eq!(
-        desk.ended(&"w.1".into(), refused(None), at(0)),
+        pool.ended(&"w.1".into(), refused(None), at(0)),
         parked("a", 300)
     );
     // A time that is reported is better than none, and the later is the safer.
     assert_eq!(
-        desk.ended(&"w.2".into(), refused(Some(60)), at(1)),
+        pool.ended(&"w.2".into(), refused(Some(60)), at(1)),
         parked("a", 60)
     );
-    assert_eq!(desk.ended(&"w.3".into(), refused(None), at(2)), None);
+    assert_eq!(pool.ended(&"w.3".into(), refused(None), at(2)), None);
     assert_eq!(
-        desk.ended(&"w.4".into(), refused(Some(90)), at(3)),
+        pool.ended(&"w.4".into(), refused(Some(90)), at(3)),
         parked("a", 90)
     );
 }
 
 #[test]
 fn lanes_of_other_providers_continue_and_a_fallback_takes_the_rest() {
-    let mut desk = desk(&["a", "b"], &["b", "c"]);
+    let mut pool = pool(&["a", "b"], &["b", "c"]);
     let all = ["w.1", "w.2", "w.3"];
-    assert_eq!(seated(&mut desk, &all, 0), ["a", "b", "a"]);
-    desk.ended(&"w.1".into(), refused(Some(100)), at(0));
-    assert_eq!(seated(&mut desk, &["w.1"], 1), ["b"]);
-    desk.ended(&"w.1".into(), ProviderAnswer::Answered, at(2));
-    desk.ended(&"w.2".into(), refused(Some(200)), at(3));
-    desk.ended(&"w.3".into(), ProviderAnswer::Unknown, at(3));
-    assert_eq!(seated(&mut desk, &all, 4), ["c", "c", "c"]);
+    assert_eq!(seated(&mut pool, &all, 0), ["a", "b", "a"]);
+    pool.ended(&"w.1".into(), refused(Some(100)), at(0));
+    assert_eq!(seated(&mut pool, &["w.1"], 1), ["b"]);
+    pool.ended(&"w.1".into(), ProviderAnswer::Answered, at(2));
+    pool.ended(&"w.2".into(), refused(Some(200)), at(3));
+    pool.ended(&"w.3".into(), ProviderAnswer::Unknown, at(3));
+    assert_eq!(seated(&mut pool, &all, 4), ["c", "c", "c"]);
     for worker in all {
-        desk.ended(&worker.into(), ProviderAnswer::Answered, at(5));
+        pool.ended(&worker.into(), ProviderAnswer::Answered, at(5));
     }
     // One asks the lane's own again, the others stay where they can work.
-    assert_eq!(seated(&mut desk, &all, 100), ["asks a", "c", "c"]);
+    assert_eq!(seated(&mut pool, &all, 100), ["asks a", "c", "c"]);
 }
 
 #[test]
 fn a_probe_that_is_silent_leaves_the_provider_to_the_next() {
-    let mut desk = desk(&["a"], &[]);
-    desk.restore("a", at(100));
-    assert_eq!(seated(&mut desk, &["w.1"], 99), ["waits"]);
-    assert_eq!(seated(&mut desk, &["w.1"], 100), ["asks a"]);
+    let mut pool = pool(&["a"], &[]);
+    pool.restore("a", at(100));
+    assert_eq!(seated(&mut pool, &["w.1"], 99), ["waits"]);
+    assert_eq!(seated(&mut pool, &["w.1"], 100), ["asks a"]);
     assert_eq!(
-        desk.ended(&"w.1".into(), ProviderAnswer::Unknown, at(101)),
+        pool.ended(&"w.1".into(), ProviderAnswer::Unknown, at(101)),
         None
     );
-    assert_eq!(desk.next(&"w.2".into()), Some(at(100)));
-    assert_eq!(seated(&mut desk, &["w.2"], 101), ["asks a"]);
-    let parked: Vec<_> = desk.parked().collect();
+    assert_eq!(pool.next(&"w.2".into()), Some(at(100)));
+    assert_eq!(seated(&mut pool, &["w.2"], 101), ["asks a"]);
+    let parked: Vec<_> = pool.parked().collect();
     assert_eq!(parked, [("a", at(100))]);
 }
 
 #[test]
 fn jitter_makes_a_parking_longer_by_a_tenth_at_most() {
-    let mut desk = desk(&["a"], &[]);
-    desk.jitter_percent = 10;
-    seated(&mut desk, &["w.1"], 0);
-    let until = |desk: &mut ProviderDesk, reset: i64| match desk.clone().ended(
+    let mut pool = pool(&["a"], &[]);
+    pool.jitter_percent = 10;
+    seated(&mut pool, &["w.1"], 0);
+    let until = |pool: &mut ProviderPool, reset: i64| match pool.clone().ended(
         &"w.1".into(),
         refused(Some(reset)),
         at(0),
@@ -220,10 +220,10 @@ fn jitter_makes_a_parking_longer_by_a_tenth_at_most() {
         Some(ProviderChange::Parked { until, .. }) => until,
         other => panic!("{other:?}"),
     };
-    let far = until(&mut desk, 86_400);
+    let far = until(&mut pool, 86_400);
     assert!(far > at(300) && far <= at(330), "{far}");
-    assert_eq!(far, until(&mut desk, 86_400));
-    assert!(until(&mut desk, 10) <= at(11));
+    assert_eq!(far, until(&mut pool, 86_400));
+    assert!(until(&mut pool, 10) <= at(11));
 }
 
 #[test]
@@ -251,7 +251,7 @@ proptest! {
     fn a_parked_provider_is_asked_by_one_at_a_time(
         acts in proptest::collection::vec((0usize..4, 0u8..4, 0i64..50), 1..60),
     ) {
-        let mut desk = desk(&["a", "b"], &["c"]);
+        let mut pool = pool(&["a", "b"], &["c"]);
         let workers = ["w.1", "w.2", "w.3", "w.4"];
         let mut at_work = BTreeSet::new();
         let mut now = 0;
@@ -265,30 +265,30 @@ proptest! {
                     2 => ProviderAnswer::Answered,
                     _ => ProviderAnswer::Unknown,
                 };
-                desk.ended(&worker.into(), answer, at(now));
+                pool.ended(&worker.into(), answer, at(now));
             } else {
                 let idle: Vec<&str> =
                     workers.into_iter().filter(|w| !at_work.contains(w)).collect();
                 let names: Vec<WorkerName> = idle.iter().map(|name| (*name).into()).collect();
-                let seats = desk.seats(&names.iter().collect::<Vec<_>>(), at(now));
-                let mut probes: Vec<&str> = desk
+                let assignments = pool.assignments(&names.iter().collect::<Vec<_>>(), at(now));
+                let mut probes: Vec<&str> = pool
                     .parked
                     .iter()
                     .filter(|(_, parked)| parked.probe.is_some())
                     .map(|(name, _)| name.as_str())
                     .collect();
-                for seat in seats.iter().flatten() {
-                    let parked = desk.parked.get(&seat.provider);
-                    prop_assert_eq!(seat.probe, parked.is_some());
-                    if seat.probe {
+                for assignment in assignments.iter().flatten() {
+                    let parked = pool.parked.get(&assignment.provider);
+                    prop_assert_eq!(assignment.probe, parked.is_some());
+                    if assignment.probe {
                         prop_assert!(parked.unwrap().until <= at(now));
-                        prop_assert!(!probes.contains(&seat.provider.as_str()));
-                        probes.push(&seat.provider);
+                        prop_assert!(!probes.contains(&assignment.provider.as_str()));
+                        probes.push(&assignment.provider);
                     }
                 }
-                let seat = seats[idle.iter().position(|w| *w == worker).unwrap()].clone();
-                if let Some(seat) = seat {
-                    desk.take(&worker.into(), seat);
+                let assignment = assignments[idle.iter().position(|w| *w == worker).unwrap()].clone();
+                if let Some(assignment) = assignment {
+                    pool.take(&worker.into(), assignment);
                     at_work.insert(worker);
                 }
             }

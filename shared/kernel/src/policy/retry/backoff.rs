@@ -1,9 +1,8 @@
 //! How long a backoff class waits: configuration, not policy.
 
-use super::RetryPolicy;
 use crate::json::canonical::sha256_hex;
 use jiff::{SignedDuration, Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long to wait before the next attempt.
@@ -22,7 +21,7 @@ pub enum Backoff {
 
 impl Backoff {
     /// Returns the wait after an attempt, which counts from 1.
-    pub fn wait(self, attempt: u32) -> Duration {
+    pub(crate) fn wait(self, attempt: u32) -> Duration {
         match self {
             Self::Fixed(wait) => wait,
             Self::Exponential { base, cap } => {
@@ -37,8 +36,7 @@ impl Backoff {
 ///
 /// Deterministic: a wait is longer by a share that its seed decides, so that
 /// issues that failed together are not tried again together. A class that the
-/// table does not have waits 30 s;
-/// [`BackoffTable::unmapped`] finds such classes before a batch starts.
+/// table does not have waits 30 s.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackoffTable {
     classes: BTreeMap<String, Backoff>,
@@ -79,14 +77,6 @@ impl BackoffTable {
             .copied()
             .unwrap_or(Self::UNMAPPED)
             .wait(attempt)
-    }
-
-    /// Returns the backoff classes of a policy that the table does not have.
-    pub fn unmapped<'a>(&self, policy: &'a RetryPolicy) -> BTreeSet<&'a str> {
-        policy
-            .backoff_classes()
-            .filter(|class| !self.classes.contains_key(*class))
-            .collect()
     }
 }
 
@@ -132,6 +122,7 @@ pub fn retry_at(now: Timestamp, wait: Duration) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn the_default_table_waits_as_documented() {
@@ -157,18 +148,10 @@ mod tests {
     }
 
     #[test]
-    fn a_table_can_be_overridden_and_knows_what_it_lacks() {
-        let policy = RetryPolicy::embedded().unwrap();
+    fn a_table_can_be_overridden() {
         let mut table = BackoffTable::default();
-        assert!(table.unmapped(&policy).is_empty());
         table.set("none", Backoff::Fixed(Duration::from_secs(1)));
         assert_eq!(table.wait("none", 1), Duration::from_secs(1));
-        let empty = BackoffTable {
-            classes: BTreeMap::new(),
-            jitter_percent: 0,
-        };
-        let found: Vec<_> = empty.unmapped(&policy).into_iter().collect();
-        assert_eq!(found, ["exponential_short", "fixed_short", "none"]);
     }
 
     #[test]

@@ -302,13 +302,6 @@ impl RetryPolicy {
     pub fn knows(&self, word: &str) -> bool {
         self.by_class.contains_key(word) || word.parse::<FailureClass>().is_ok()
     }
-
-    /// Returns every backoff class that the policy names, with repetition.
-    pub(crate) fn backoff_classes(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&self.default_rule)
-            .chain(self.rules.iter().map(|rule| &rule.terms))
-            .map(|terms| terms.backoff_class.as_str())
-    }
 }
 
 /// Adds what an artifact has and a policy that was read has no field for.

@@ -55,7 +55,7 @@ impl WitnessRef {
     }
 
     /// Returns whether it is a verification's.
-    pub fn is_verification(&self) -> bool {
+    pub(crate) fn is_verification(&self) -> bool {
         verification_rounds().any(|round| round == self.phase)
     }
 }

@@ -176,7 +176,7 @@ impl IssueRecord {
     /// Returns whether the issue must not be dispatched again in the batch:
     /// the policy escalated it, or it was taken over `TAKE_OVER_BOUND` times or
     /// attempted 100 times.
-    pub fn is_used_up(&self) -> bool {
+    pub(crate) fn is_used_up(&self) -> bool {
         self.escalated || self.take_overs() >= TAKE_OVER_BOUND || self.attempts() >= ATTEMPTS_MAX
     }
 
@@ -206,7 +206,7 @@ pub struct OpenBatch {
 
 impl OpenBatch {
     /// Returns what the batch knows about an issue.
-    pub fn issue(&self, issue_id: &IssueId) -> Option<&IssueRecord> {
+    pub(crate) fn issue(&self, issue_id: &IssueId) -> Option<&IssueRecord> {
         self.issues.get(issue_id)
     }
 

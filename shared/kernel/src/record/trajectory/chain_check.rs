@@ -148,14 +148,14 @@ impl Check<'_> {
         self.report.covered.extend(covered);
         self.seen.entry(row.value).or_insert(number);
         self.report.values.insert(number, row.value);
-        self.chain.go_on(row.value);
+        self.chain.continue_from(row.value);
     }
 
     /// Finds what a row that does not continue from the one before it continues
     /// from.
     fn kind_of(&self, number: u64, row: &ChainedLine) -> BreakKind {
-        let goes_on_from = |head| Chain::at(head).value_of(&row.body) == row.value;
-        if goes_on_from(None) {
+        let continues_from = |head| Chain::at(head).value_of(&row.body) == row.value;
+        if continues_from(None) {
             return if self.report.values.is_empty() {
                 let last = number.saturating_sub(1);
                 BreakKind::Inserted { first: 1, last }
@@ -165,7 +165,7 @@ impl Check<'_> {
         }
         let after = (1..).zip(self.rows).find_map(|(line, other)| {
             let other = other.as_ref()?;
-            goes_on_from(Some(other.value)).then_some(line)
+            continues_from(Some(other.value)).then_some(line)
         });
         match after {
             Some(after) if after + 1 < number => BreakKind::Inserted {

@@ -90,7 +90,7 @@ impl Default for Chain {
 
 impl Chain {
     /// Returns a chain that ends at a value, or has not begun.
-    pub fn at(head: Option<ChainHead>) -> Self {
+    pub(crate) fn at(head: Option<ChainHead>) -> Self {
         let mut ahead = Sha256::new();
         match head {
             Some(head) => ahead.update(head.to_string()),
@@ -111,7 +111,7 @@ impl Chain {
 
     /// Returns the value of a row that comes next, by its canonical JSON
     /// without a chain value.
-    pub fn value_of(&self, body: &str) -> ChainHead {
+    pub(crate) fn value_of(&self, body: &str) -> ChainHead {
         let mut hash = self.ahead.clone();
         hash.update(body);
         ChainHead(hash.finalize().into())
@@ -133,19 +133,19 @@ impl Chain {
     pub fn follow(&mut self, line: &[u8]) -> Option<ChainHead> {
         let value = Members::chained(line).map(|(_, value)| value);
         match value {
-            Some(value) => self.go_on(value),
+            Some(value) => self.continue_from(value),
             None => self.absorb(line),
         }
         value
     }
 
     /// Continues from a chained row.
-    pub fn go_on(&mut self, value: ChainHead) {
+    pub fn continue_from(&mut self, value: ChainHead) {
         *self = Self::at(Some(value));
     }
 
     /// Takes in a line that has no chain value.
-    pub fn absorb(&mut self, line: &[u8]) {
+    pub(crate) fn absorb(&mut self, line: &[u8]) {
         if line.trim_ascii().is_empty() {
             return;
         }

@@ -41,7 +41,7 @@ impl FromStr for ProjectionMode {
 }
 
 impl ProjectionMode {
-    fn wants(self, row: &StepRow) -> bool {
+    fn needs(self, row: &StepRow) -> bool {
         match self {
             Self::Latest => true,
             Self::Failed => !row.succeeded(),
@@ -94,7 +94,7 @@ pub fn project(rows: &[StepRow], mode: ProjectionMode, limit: usize) -> Projecti
         failed_count: rows.iter().filter(|row| !row.succeeded()).count(),
         retry_needed_count: rows.iter().filter(|row| row.needs_retry()).count(),
     };
-    let mut items: Vec<&StepRow> = rows.iter().filter(|row| mode.wants(row)).collect();
+    let mut items: Vec<&StepRow> = rows.iter().filter(|row| mode.needs(row)).collect();
     items.sort_by(|a, b| {
         (b.finished_at.time(), &a.step_id, &a.action).cmp(&(
             a.finished_at.time(),

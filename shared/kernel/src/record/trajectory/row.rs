@@ -442,11 +442,6 @@ impl StepRow {
     pub fn is_limited(&self) -> bool {
         self.has_class(FailureClass::UsageLimit) && self.retry.is_none()
     }
-
-    /// Returns the fields that this build does not know.
-    pub const fn extra(&self) -> &Map<String, Value> {
-        &self.extra
-    }
 }
 
 /// Takes the sensitive changes; an empty list stays with the unknown fields.

@@ -284,7 +284,7 @@ fn a_world_may_be_content_with_a_closed_join() {
 }
 
 #[test]
-fn a_document_that_is_no_world_s_is_distinguished() {
+fn a_document_of_another_kind_than_a_world_s_is_distinguished() {
     let parse = |document: Value| WorldProfile::parse(document.to_string().as_bytes());
     let kind = "premath.world.v1";
     for document in [

@@ -13,7 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         ToolUseUnknownResult,
         Mutation,
         [1],
-        use_speaks_of_another_result,
+        use_names_another_result,
         "a toolUse row's resultDigest is that of its call's result"
     ),
     rule!(
@@ -88,7 +88,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
 ];
 
-fn use_speaks_of_another_result<'a>(case: &Case<'a>) -> Breaches<'a> {
+fn use_names_another_result<'a>(case: &Case<'a>) -> Breaches<'a> {
     let results = &case.turn.tool_results;
     each(case.turn.tool_use.iter().filter_map(|row| {
         let used = row.result_digest.as_deref()?;

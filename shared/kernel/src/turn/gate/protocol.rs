@@ -93,14 +93,14 @@ fn continuation_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn turns_used_up<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let goes_on = case.turn.protocol_state.continuation_allowed;
+    let may_continue = case.turn.protocol_state.continuation_allowed;
     let most = stop_policy(case).and_then(|policy| policy.max_turns);
     let over = most.zip(case.turn.facts.turn).filter(|(most, turn)| {
         // The last turn may run, and nothing may follow it.
-        turn > most || turn == most && goes_on
+        turn > most || turn == most && may_continue
     });
     each(over.into_iter().map(move |(most, turn)| {
-        let more = if goes_on {
+        let more = if may_continue {
             ", and the loop continues"
         } else {
             ""

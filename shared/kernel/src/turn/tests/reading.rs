@@ -143,7 +143,7 @@ fn every_required_field_is_required() {
 }
 
 #[test]
-fn bytes_that_are_no_document_are_refused() {
+fn bytes_that_are_not_a_document_are_refused() {
     let deep = "[".repeat(100_000);
     let twice =
         closed()

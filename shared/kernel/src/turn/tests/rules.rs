@@ -38,7 +38,7 @@ fn a_closed_turn_breaks_no_rule() {
 }
 
 #[test]
-fn requests_results_and_uses_must_lie_over_each_other() {
+fn requests_results_and_uses_must_correspond() {
     // A request alone: no result, and so no use either.
     judge(
         "result missing",
@@ -262,7 +262,7 @@ fn the_context_counts_where_something_is_consumed() {
 
 #[test]
 fn the_context_counts_where_the_loop_continues() {
-    let goes_on: Edit = |v| {
+    let continues: Edit = |v| {
         set(
             v,
             "/evidence/protocolState/continuationAllowed",
@@ -273,8 +273,8 @@ fn the_context_counts_where_the_loop_continues() {
         "context.injection_point_missing",
         "context.queue_policy_violation",
     ];
-    judge("silent", silent(), goes_on, both, both);
-    accepted("closed", closed(), goes_on);
+    judge("silent", silent(), continues, both, both);
+    accepted("closed", closed(), continues);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn counts(change: &OutsideChange) -> (usize, usize, usize) {
 }
 
 #[test]
-fn transactions_of_several_processes_are_no_change_from_outside() {
+fn transactions_of_several_processes_are_not_changes_from_outside() {
     let scratch = Scratch::new(&rows(3));
     let (one, two) = (scratch.open(), scratch.open());
     assert!(found(&one).is_empty());
@@ -103,7 +103,7 @@ fn a_row_that_was_rewritten_in_place_is_found_also_where_its_time_was_put_back()
 }
 
 #[test]
-fn a_copy_or_a_touch_that_leaves_the_rows_is_no_change() {
+fn a_copy_or_a_touch_that_leaves_the_rows_is_not_a_change() {
     let scratch = Scratch::new(&rows(2));
     let memory = scratch.open();
     claim_one(&memory, "a").unwrap();
@@ -153,7 +153,7 @@ fn a_seal_that_was_removed_or_spoilt_is_as_this_process_left_it() {
 }
 
 #[test]
-fn an_append_that_was_cut_before_its_end_was_sealed_is_no_change() {
+fn an_append_that_was_cut_before_its_end_was_sealed_is_not_a_change() {
     let scratch = Scratch::new(&rows(2));
     let memory = scratch.open();
     claim_one(&memory, "a").unwrap();

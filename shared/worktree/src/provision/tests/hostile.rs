@@ -69,7 +69,7 @@ fn a_record_of_gits_that_leads_elsewhere_removes_nothing() {
             ];
             let outcomes = scratch.provision(1).ready(|| true).unwrap();
             assert!(outcomes[0].is_lane(), "{victim}: {outcomes:?}");
-            let removed = |outcome: &&LaneOutcome| outcome.fate == Fate::Removed;
+            let removed = |outcome: &&LaneOutcome| outcome.result == ProvisionResult::Removed;
             assert_eq!(outcomes.iter().find(removed), None, "{victim}");
             assert!(scratch.repository.join("a.txt").exists(), "{victim}");
             let after = [
@@ -135,18 +135,25 @@ fn is_usable(lane: &Path) {
 }
 
 #[test]
-fn a_lane_that_cannot_be_used_is_made_anew_and_nothing_else_changes() {
+fn a_lane_that_cannot_be_used_is_made_again_and_nothing_else_changes() {
     for (name, attack) in ATTACKS {
         let (scratch, git) = Scratch::new();
         scratch.ready(2);
         attack(&scratch);
-        let fates = scratch.ready(2);
-        assert!(matches!(fates[0], Fate::Remade(_)), "{name}: {fates:?}");
-        assert_eq!(fates[1..], [Fate::Kept], "{name}");
+        let results = scratch.ready(2);
+        assert!(
+            matches!(results[0], ProvisionResult::Remade(_)),
+            "{name}: {results:?}"
+        );
+        assert_eq!(results[1..], [ProvisionResult::Kept], "{name}");
         is_usable(&scratch.lane(1));
         assert!(scratch.repository.join("a.txt").exists(), "{name}");
         assert!(git.head().is_ok(), "{name}");
-        assert_eq!(scratch.ready(2), [Fate::Kept, Fate::Kept], "{name}");
+        assert_eq!(
+            scratch.ready(2),
+            [ProvisionResult::Kept, ProvisionResult::Kept],
+            "{name}"
+        );
         let entries = fs::read_dir(&scratch.root).unwrap().count();
         assert_eq!(entries, 2, "{name}: what was discarded is gone");
     }
@@ -164,8 +171,11 @@ fn folders_without_rights_in_a_lane_cost_the_lane_only() {
         let closed = scratch.lane(1).join(closed);
         fs::create_dir_all(closed.join("below")).unwrap();
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
-        let fates = scratch.ready(1);
-        assert!(matches!(fates[..], [Fate::Remade(_)]), "{fates:?}");
+        let results = scratch.ready(1);
+        assert!(
+            matches!(results[..], [ProvisionResult::Remade(_)]),
+            "{results:?}"
+        );
         is_usable(&scratch.lane(1));
         assert_eq!(fs::read_dir(&scratch.root).unwrap().count(), 1);
     }
@@ -179,7 +189,10 @@ fn a_folder_of_another_process_in_a_lanes_place_stays_and_the_lane_gets_another_
     fs::create_dir(scratch.lane(1)).unwrap();
     fs::write(scratch.lane(1).join("mine.txt"), "mine").unwrap();
     let outcomes = scratch.provision(1).ready(|| true).unwrap();
-    assert!(matches!(outcomes[0].fate, Fate::Remade(_)), "{outcomes:?}");
+    assert!(
+        matches!(outcomes[0].result, ProvisionResult::Remade(_)),
+        "{outcomes:?}"
+    );
     let other = scratch.root.join("lane-01-2");
     assert_eq!(outcomes[0].worktree, other);
     is_usable(&other);
@@ -190,7 +203,7 @@ fn a_folder_of_another_process_in_a_lanes_place_stays_and_the_lane_gets_another_
     assert!(
         outcomes
             .iter()
-            .any(|o| o.worktree == other && o.fate == Fate::Removed)
+            .any(|o| o.worktree == other && o.result == ProvisionResult::Removed)
     );
     assert!(scratch.lane(1).join("mine.txt").exists());
     assert!(scratch.root.join("moved/a.txt").exists());
@@ -209,8 +222,11 @@ fn what_a_lane_kept_for_a_person_outlives_the_lane() {
         "neither a branch nor a commit",
     )
     .unwrap();
-    let fates = scratch.ready(1);
-    assert!(matches!(fates[..], [Fate::Remade(_)]), "{fates:?}");
+    let results = scratch.ready(1);
+    assert!(
+        matches!(results[..], [ProvisionResult::Remade(_)]),
+        "{results:?}"
+    );
     is_usable(&scratch.lane(1));
     let kept = "premath-salvage/premath-lane-01-1/issue/1/kept";
     assert!(scratch.repository.join(".git").join(kept).exists());
@@ -225,21 +241,21 @@ fn a_discarded_folder_that_a_killed_harness_left_goes_with_the_next_batch() {
     record.folders[0].moved_to = Some(scratch.root.join(".discarded-lane-01-1"));
     record.write(&scratch.repository).unwrap();
     fs::write(scratch.lane(1).join("left.txt"), "").unwrap();
-    assert_eq!(scratch.ready(1), [Fate::Made]);
+    assert_eq!(scratch.ready(1), [ProvisionResult::Made]);
     assert!(!scratch.lane(1).join("left.txt").exists());
     is_usable(&scratch.lane(1));
 }
 
 #[test]
-fn a_lane_in_use_is_neither_removed_nor_made_anew() {
+fn a_lane_in_use_is_neither_removed_nor_made_again() {
     let (scratch, _git) = Scratch::new();
     scratch.ready(1);
     let _held = WorktreeLock::acquire(&scratch.lane(1), Duration::ZERO).unwrap();
     nest(&scratch.lane(1), 400);
-    let fates = scratch.ready(1);
+    let results = scratch.ready(1);
     assert!(
-        matches!(&fates[..], [Fate::Refused(why)] if why.contains("pid")),
-        "{fates:?}"
+        matches!(&results[..], [ProvisionResult::Refused(why)] if why.contains("pid")),
+        "{results:?}"
     );
     assert!(scratch.lane(1).join("d/d").exists());
 }

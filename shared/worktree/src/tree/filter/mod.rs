@@ -16,7 +16,7 @@ mod smudge;
 
 pub use definition::{FilterDefinitions, FilterError};
 
-use super::private::lay_out;
+use super::private::set_up;
 use git2::{Index, Repository};
 use place::entry;
 use std::fs;
@@ -91,7 +91,7 @@ impl Filters {
     ) -> io::Result<Self> {
         let other = |error: git2::Error| io::Error::other(error.message().to_owned());
         let git = folder.join("attributes.git");
-        definitions.lay_out(&git)?;
+        definitions.set_up(&git)?;
         fs::write(git.join("HEAD"), "ref: refs/heads/none\n")?;
         let mut index = Index::open(&git.join("index")).map_err(other)?;
         for (name, id) in &definitions.files {
@@ -125,8 +125,8 @@ impl Filters {
 impl FilterDefinitions {
     /// Makes a git folder with the filters' settings and the attributes that no
     /// commit has, in the place of what is there.
-    fn lay_out(&self, git: &Path) -> io::Result<()> {
-        lay_out(git)?;
+    fn set_up(&self, git: &Path) -> io::Result<()> {
+        set_up(git)?;
         let mut stores = Vec::new();
         for store in &self.objects {
             stores.extend_from_slice(store.as_os_str().as_encoded_bytes());

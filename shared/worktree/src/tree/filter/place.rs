@@ -28,7 +28,7 @@ impl<'a> RunFolder<'a> {
         place.delete()?;
         fs::create_dir_all(&place.files)?;
         let definitions = &filters.definitions;
-        definitions.lay_out(&place.git)?;
+        definitions.set_up(&place.git)?;
         fs::write(place.git.join("HEAD"), "ref: refs/heads/none\n")?;
         if let Some(keys) = &definitions.keys {
             let name = keys.file_name().unwrap_or_default();

@@ -322,7 +322,7 @@ fn commits_on_the_branch_are_kept_where_head_was_detached() {
 }
 
 #[test]
-fn a_branch_that_the_step_made_stays_and_another_worktree_on_the_lanes_is_no_hindrance() {
+fn a_branch_that_the_step_made_stays_and_another_worktree_on_the_lanes_does_not_block_it() {
     let lane = Lane::new();
     let head = lane.tree.head().unwrap();
     lane.tree.repository.branch("mine", &head, false).unwrap();
@@ -337,7 +337,7 @@ fn a_branch_that_the_step_made_stays_and_another_worktree_on_the_lanes_is_no_hin
 }
 
 #[test]
-fn a_head_without_a_commit_and_a_branch_in_the_way_are_no_hindrance() {
+fn a_head_without_a_commit_and_a_conflicting_branch_block_nothing() {
     let lane = Lane::new();
     let repository = &lane.tree.repository;
     repository

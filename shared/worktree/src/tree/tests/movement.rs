@@ -90,7 +90,7 @@ fn what_a_command_changed_after_a_look_is_seen_when_the_lane_starts() {
 }
 
 #[test]
-fn a_file_in_the_way_of_what_a_commit_brings_is_not_lost() {
+fn a_file_that_blocks_what_a_commit_brings_is_not_lost() {
     let lane = Lane::new();
     let brings = commit(
         &lane,
@@ -169,7 +169,7 @@ fn rules_that_a_step_wrote_hide_nothing_from_a_reset() {
 }
 
 #[test]
-fn an_index_that_a_command_may_have_changed_unseen_is_read_anew() {
+fn an_index_that_a_command_may_have_changed_unseen_is_read_again() {
     let lane = Lane::new();
     look(&lane);
     lane.write("d/x", "changed\n");
@@ -313,7 +313,7 @@ fn a_look_counts_for_a_start_in_a_lane_of_the_harness_alone() {
 }
 
 #[test]
-fn what_was_known_of_a_lane_does_not_count_for_long() {
+fn what_was_known_about_a_lane_does_not_count_for_long() {
     let lane = Lane::new();
     look(&lane);
     lane.tree.state_on(&lane.base.commit).unwrap();

@@ -30,7 +30,7 @@ pub(crate) struct Engine {
 
 /// The program is not there, or does not do what it is asked for.
 #[derive(Debug, thiserror::Error)]
-pub enum EngineError {
+pub(crate) enum EngineError {
     /// Neither program is found.
     #[error("neither podman nor docker is in PATH")]
     Missing,

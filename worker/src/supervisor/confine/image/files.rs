@@ -42,7 +42,7 @@ pub enum RootEntry {
 
 impl RootEntry {
     /// Returns where a command sees it.
-    pub fn at(&self) -> &Path {
+    pub(crate) fn at(&self) -> &Path {
         match self {
             Self::File { at, .. } | Self::Link { at, .. } => at,
         }
@@ -60,7 +60,7 @@ impl ImageFiles {
     }
 
     /// Returns what is in the root folder of the image and is shown, by name.
-    pub fn entries(&self) -> Vec<RootEntry> {
+    pub(crate) fn entries(&self) -> Vec<RootEntry> {
         let found = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mut entries: Vec<RootEntry> = found
             .filter(|entry| !NOT_SHOWN.iter().any(|name| entry.file_name() == *name))
@@ -87,7 +87,7 @@ impl ImageFiles {
     }
 
     /// Reads a small text file of the image.
-    pub fn text(&self, path: &Path) -> Option<String> {
+    pub(crate) fn text(&self, path: &Path) -> Option<String> {
         let file = self.open(path)?;
         if !file.metadata().ok()?.is_file() {
             return None;

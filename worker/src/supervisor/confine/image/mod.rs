@@ -11,9 +11,9 @@ mod files;
 mod unpack;
 
 pub(crate) use engine::Engine;
-pub use engine::EngineError;
+pub(crate) use engine::EngineError;
 pub use files::{ImageFiles, RootEntry};
-pub use unpack::UnpackError;
+pub(crate) use unpack::UnpackError;
 
 use premath_kernel::policy::sandbox::ContainerImage;
 use premath_memory::{CacheUse, StoreError};
@@ -35,7 +35,7 @@ pub struct Image {
 
 /// The files of an image are not available.
 #[derive(Debug, thiserror::Error)]
-pub enum ImageError {
+pub(crate) enum ImageError {
     /// The settings name no image.
     #[error("no image is set")]
     Missing,
@@ -117,7 +117,7 @@ impl Image {
     ///
     /// [`ImageError`]; [`EngineError::Failed`] also for an image that is not
     /// here and would be pulled.
-    pub fn look(name: &str, path: &std::ffi::OsStr) -> Result<ContainerImage, ImageError> {
+    pub(crate) fn look(name: &str, path: &std::ffi::OsStr) -> Result<ContainerImage, ImageError> {
         let name = checked(name)?;
         let found = Engine::find(path)?.inspect(name)?;
         Ok(ContainerImage {
@@ -127,7 +127,7 @@ impl Image {
     }
 
     /// Returns the value of a variable that the image declares.
-    pub fn variable(&self, name: &str) -> Option<&str> {
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         let mut found = self.variables.iter().filter(|(other, _)| other == name);
         found.next_back().map(|(_, value)| value.as_str())
     }
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_is_no_name_of_an_image() {
+    fn an_option_is_not_a_name_of_an_image() {
         assert_eq!(checked(" debian:12 ").unwrap(), "debian:12");
         for name in ["--privileged", "a b", "a\nb"] {
             assert!(matches!(checked(name), Err(ImageError::Name(_))), "{name}");

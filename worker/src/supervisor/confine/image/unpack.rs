@@ -20,7 +20,7 @@ const OF_THE_KERNEL: [&[u8]; 3] = [b"dev", b"proc", b"sys"];
 
 /// An archive was not unpacked.
 #[derive(Debug, thiserror::Error)]
-pub enum UnpackError {
+pub(crate) enum UnpackError {
     /// It cannot be read to its end.
     #[error("the archive cannot be read: {0}")]
     Read(#[source] io::Error),

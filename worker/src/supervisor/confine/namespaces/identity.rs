@@ -42,7 +42,7 @@ pub(super) fn enter(is_offline: bool) -> io::Result<()> {
         &format!("{group} {group} 1", group = group.as_raw()),
     )?;
     bound_counts()?;
-    hand_rights_on()
+    keep_rights_in_children()
 }
 
 /// What the kernel counts for each user, with the bound of one command: what it
@@ -86,7 +86,7 @@ const NEEDED: [CapabilitySet; 4] = [
 
 /// Makes a program that this process starts keep the rights that the user
 /// namespace gave: only root keeps them otherwise.
-fn hand_rights_on() -> io::Result<()> {
+fn keep_rights_in_children() -> io::Result<()> {
     let mut sets = capabilities(None)?;
     sets.inheritable = NEEDED.into_iter().collect();
     set_capabilities(None, sets)?;

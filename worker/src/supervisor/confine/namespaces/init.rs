@@ -51,7 +51,7 @@ fn run(order: Order, record: &Record) -> io::Result<OrderEnd> {
     signal_hook::flag::register(MISSED.as_raw(), Arc::clone(&is_missed))?;
     let children = Children::adopt()?;
     record.note_ready()?;
-    mounts::lay_out(&order.view)?;
+    mounts::set_up(&order.view)?;
     let _ = rustix::system::sethostname(b"premath");
     let listeners = match &order.view.network {
         Some(network) => {
@@ -75,7 +75,7 @@ fn run(order: Order, record: &Record) -> io::Result<OrderEnd> {
     if is_asked_to_end.load(Ordering::Relaxed) {
         is_missed.store(true, Ordering::Relaxed);
     }
-    let status = attend(&children, main, &is_asked_to_end, &is_missed);
+    let status = wait_for_end(&children, main, &is_asked_to_end, &is_missed);
     Ok(OrderEnd::Ended {
         code: status.and_then(WaitStatus::exit_status),
         signal: status.and_then(WaitStatus::terminating_signal),
@@ -112,7 +112,7 @@ fn start(order: Order) -> Result<Pid, OrderEnd> {
 
 /// Waits until the command has ended, and what it left had its time. Where the
 /// whole group was asked to end, the supervisor says how long that is.
-fn attend(
+fn wait_for_end(
     children: &Children,
     main: Pid,
     is_asked_to_end: &AtomicBool,

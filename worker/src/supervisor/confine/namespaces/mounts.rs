@@ -50,7 +50,7 @@ const KERNEL: [&str; 8] = [
 ];
 
 /// Makes the view the whole file system of this process and of its children.
-pub(super) fn lay_out(view: &View) -> io::Result<()> {
+pub(super) fn set_up(view: &View) -> io::Result<()> {
     found()?;
     let mut tree = MountedView::begin()?;
     tree.devices()?;

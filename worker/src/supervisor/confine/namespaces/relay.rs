@@ -46,12 +46,12 @@ pub(super) fn listen(network: &Loopback) -> io::Result<Vec<ForwardedPort>> {
     }
     let doors = network.relays.iter().map(|relay| {
         let folder = relay.socket().parent().and_then(|at| folders.get(at));
-        door(relay, folder.ok_or(io::ErrorKind::NotFound)?)
+        forwarded_port(relay, folder.ok_or(io::ErrorKind::NotFound)?)
     });
     doors.collect()
 }
 
-fn door(relay: &PortRelay, folder: &Arc<OwnedFd>) -> io::Result<ForwardedPort> {
+fn forwarded_port(relay: &PortRelay, folder: &Arc<OwnedFd>) -> io::Result<ForwardedPort> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, relay.port)).map_err(|error| {
         let port = relay.port;
         io::Error::new(

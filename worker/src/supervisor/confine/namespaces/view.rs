@@ -33,7 +33,7 @@ pub struct PortRelay {
 
 impl PortRelay {
     /// Makes a relay.
-    pub fn new(port: u16, socket: &Path) -> Self {
+    pub(crate) fn new(port: u16, socket: &Path) -> Self {
         Self {
             port,
             socket: text(socket),
@@ -108,7 +108,7 @@ impl ViewEntry {
     }
 
     /// A file or folder that cannot be changed, where it is.
-    pub fn read_only(path: &Path) -> Self {
+    pub(crate) fn read_only(path: &Path) -> Self {
         Self::read_only_at(path, path)
     }
 
@@ -131,7 +131,7 @@ impl ViewEntry {
     }
 
     /// A folder that was made for this command.
-    pub fn fresh(from: &Path, at: &Path) -> Self {
+    pub(crate) fn fresh(from: &Path, at: &Path) -> Self {
         Self::new(at, Content::Fresh(text(from)))
     }
 
@@ -158,34 +158,22 @@ impl ViewEntry {
     }
 
     /// A link.
-    pub fn link(to: &Path, at: &Path) -> Self {
+    pub(crate) fn link(to: &Path, at: &Path) -> Self {
         Self::new(at, Content::Link(text(to)))
     }
 
     /// An empty folder.
-    pub fn empty(at: &Path) -> Self {
+    pub(crate) fn empty(at: &Path) -> Self {
         Self::new(at, Content::Empty)
     }
 
     /// Returns where the command sees it.
-    pub fn at(&self) -> &Path {
+    pub(crate) fn at(&self) -> &Path {
         Path::new(&self.at.0)
     }
 
-    /// Returns the host's file or folder that it shows.
-    pub fn from(&self) -> Option<PathBuf> {
-        match &self.content {
-            Content::ReadOnly(from) | Content::Writable(from) | Content::Fresh(from) => {
-                Some(PathBuf::from(&from.0))
-            }
-            Content::Layered { lower, .. } => Some(PathBuf::from(&lower.0)),
-            Content::Stacked { lower, .. } => lower.first().map(|lower| PathBuf::from(&lower.0)),
-            Content::Link(_) | Content::Empty => None,
-        }
-    }
-
     /// Returns whether it is a folder; none for a link, which takes no mount.
-    pub fn is_folder(&self) -> Option<bool> {
+    pub(crate) fn is_folder(&self) -> Option<bool> {
         match &self.content {
             Content::ReadOnly(from) | Content::Writable(from) => Some(Path::new(&from.0).is_dir()),
             Content::Fresh(_)
@@ -197,7 +185,8 @@ impl ViewEntry {
     }
 
     /// Says what the command may do there, in one word.
-    pub const fn access(&self) -> &'static str {
+    #[cfg(test)]
+    pub(crate) const fn access(&self) -> &'static str {
         match self.content {
             Content::ReadOnly(_) => "read",
             Content::Writable(_) => "write",

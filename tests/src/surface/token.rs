@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_literals_are_no_words() {
+    fn comments_and_literals_are_not_words() {
         let source = "a::b // crate::x\n/* crate /* ::y */ */ \"crate::\\\" z\" 'a' '\\'' &'s r#\"crate\"# b\"q\" _9";
         let found: Vec<&str> = tokens(source).iter().map(|token| token.text).collect();
         assert_eq!(

@@ -1,6 +1,6 @@
 //! What went wrong in a step.
 
-use super::error::{Setback, StepError};
+use super::error::{StageError, StepError};
 use crate::lane::Lane;
 use crate::lane::command::{CommandError, Cut};
 use premath_kernel::failure::FailureClass;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// What went wrong in a step, and what it means for its lane and its batch.
 #[derive(Debug, Default)]
-pub(super) struct Trouble {
+pub(super) struct StepFailure {
     /// The failure classes, the cause first.
     pub(super) classes: Vec<String>,
     /// Why the harness ended a command, where it did.
@@ -24,26 +24,26 @@ pub(super) struct Trouble {
     pub(super) is_stranded: bool,
 }
 
-impl Trouble {
-    /// Makes the trouble of one class.
+impl StepFailure {
+    /// Makes the failure of one class.
     pub(super) fn of(class: FailureClass) -> Box<Self> {
-        let mut trouble = Box::<Self>::default();
-        trouble.fail(class.as_str());
-        trouble
+        let mut failure = Box::<Self>::default();
+        failure.fail(class.as_str());
+        failure
     }
 
-    /// Makes the trouble of a lease that cannot be relied on.
+    /// Makes the failure of a lease that cannot be relied on.
     pub(super) fn of_lease(class: FailureClass) -> Box<Self> {
-        let mut trouble = Self::of(class);
-        trouble.cut = Some(Cut::Lease(class));
-        trouble
+        let mut failure = Self::of(class);
+        failure.cut = Some(Cut::Lease(class));
+        failure
     }
 
-    /// Makes the trouble of an interrupt.
+    /// Makes the failure of an interrupt.
     pub(super) fn of_interrupt() -> Box<Self> {
-        let mut trouble = Self::of(FailureClass::StepInterrupted);
-        trouble.cut = Some(Cut::Interrupt);
-        trouble
+        let mut failure = Self::of(FailureClass::StepInterrupted);
+        failure.cut = Some(Cut::Interrupt);
+        failure
     }
 
     /// Returns whether only the command failed, and neither the step was cut nor
@@ -82,33 +82,33 @@ impl Trouble {
     }
 
     /// Records that the lane cannot continue from where it is.
-    pub(super) fn strand(&mut self, class: FailureClass, detail: String) {
+    pub(super) fn mark_stranded(&mut self, class: FailureClass, detail: String) {
         self.is_stranded = true;
         self.lane_lost = Some((class, detail));
     }
 }
 
 impl Lane {
-    /// Adds a setback to what went wrong before. Starts another supervisor
+    /// Adds a stage_error to what went wrong before. Starts another supervisor
     /// where the step's own was lost.
-    pub(super) fn absorb(&mut self, trouble: &mut Trouble, setback: impl Into<Setback>) {
-        let error = match setback.into() {
-            Setback::Failed(later) => return trouble.join(*later),
-            Setback::Error(error) => error,
+    pub(super) fn absorb(&mut self, failure: &mut StepFailure, stage_error: impl Into<StageError>) {
+        let error = match stage_error.into() {
+            StageError::Failed(later) => return failure.join(*later),
+            StageError::Error(error) => error,
         };
-        trouble.fail(error.class().as_str());
+        failure.fail(error.class().as_str());
         match &error {
             StepError::Change(ChangeError::Store(_)) => {
-                trouble.store_lost = Some(error.to_string());
+                failure.store_lost = Some(error.to_string());
             }
             StepError::Command(CommandError::Supervisor(lost)) => {
                 tracing::warn!(error = %lost, "supervisor lost");
-                trouble.lane_lost = self.mend_supervisor(lost);
-                trouble.is_stranded = trouble.lane_lost.is_some();
+                failure.lane_lost = self.replace_supervisor(lost);
+                failure.is_stranded = failure.lane_lost.is_some();
             }
             _ => {
                 let folder = &self.batch.settings.roots.streams;
-                trouble.said = Some((error.to_string(), folder.clone()));
+                failure.said = Some((error.to_string(), folder.clone()));
             }
         }
     }
@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn what_went_wrong_later_is_added_to_the_cause() {
-        let mut trouble = *Trouble::of(FailureClass::CheckFailed);
-        trouble.said = Some(("first".to_owned(), PathBuf::new()));
-        trouble.join(*Trouble::of_interrupt());
-        trouble.join(*Trouble::of(FailureClass::CheckFailed));
-        assert_eq!(trouble.classes, ["check_failed", "step_interrupted"]);
-        assert_eq!(trouble.cut, Some(Cut::Interrupt));
-        assert_eq!(trouble.said.unwrap().0, "first");
+        let mut failure = *StepFailure::of(FailureClass::CheckFailed);
+        failure.said = Some(("first".to_owned(), PathBuf::new()));
+        failure.join(*StepFailure::of_interrupt());
+        failure.join(*StepFailure::of(FailureClass::CheckFailed));
+        assert_eq!(failure.classes, ["check_failed", "step_interrupted"]);
+        assert_eq!(failure.cut, Some(Cut::Interrupt));
+        assert_eq!(failure.said.unwrap().0, "first");
     }
 }

@@ -210,6 +210,16 @@ fn unfit_files() -> Vec<(&'static str, String, &'static str)> {
             "a/Cargo.toml:5: nothing uses the dependency `no-user`",
         ),
         (
+            "a/src/lib.rs",
+            "pub fn of_no_use() -> Used {}\npub struct Used;\n".to_owned(),
+            "a/src/lib.rs:1: `of_no_use` is public, and no other crate uses it",
+        ),
+        (
+            "a/src/lib.rs",
+            "mod a;\npub(crate) struct A;\npub enum OfNoUse {}\n".to_owned(),
+            "a/src/lib.rs:3: `OfNoUse` is public, and no other crate uses it",
+        ),
+        (
             "README.md",
             "```sh\ncargo frobnicate\n```\n".to_owned(),
             ".ci/run: it does not run the README's `cargo frobnicate`",
@@ -566,7 +576,7 @@ fn an_idiom_is_found_in_comments_messages_help_and_pages() {
 }
 
 #[test]
-fn plain_words_code_and_tests_data_are_no_idioms() {
+fn plain_words_code_and_tests_data_are_not_idioms() {
     for (name, text) in [
         (
             "worker/src/a.rs",
