@@ -6,6 +6,8 @@
     reason = "tests: what is not there fails the test that asked for it"
 )]
 
+mod completions;
+
 use premath_kernel::failure::FailureClass;
 use premath_tests::surface::help::{Entry, Surface};
 use premath_tests::surface::{Fault, docs, features, generate, hygiene, idioms, layers, pipeline};
