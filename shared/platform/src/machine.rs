@@ -29,6 +29,12 @@ impl Memory {
     }
 }
 
+/// Returns the bytes of memory that the machine has.
+pub fn total_memory() -> u64 {
+    let info = rustix::system::sysinfo();
+    (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
+}
+
 /// Returns the bytes that a line with a name reports in KiB.
 pub fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -73,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_local_disk_is_no_network() {
+    fn a_local_disk_is_not_a_network() {
         assert_eq!(network_kind(Path::new("/proc")), None);
         assert_eq!(network_kind(Path::new("/nowhere/at/all")), None);
     }

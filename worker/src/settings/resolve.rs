@@ -6,7 +6,7 @@ use super::values::Natural;
 use super::{
     FileSettings, Hooks, HostActionTransport, LoopFlags, Network, Protect, Provided, Sandbox,
     Settings, SettingsError, Setup, Workforce, agent, governance, instruction, policy, program,
-    protect, resources, roots_of, split, variable_of,
+    protect, roots_of, split, variable_of,
 };
 use crate::environment;
 use premath_kernel::authority::MutationMode;
@@ -16,6 +16,7 @@ use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
 use premath_kernel::policy::landing::{DEFAULT_SPECULATION, LandingMode, LandingRule};
 use premath_kernel::policy::retry::BackoffTable;
 use premath_memory::roots::MemoryRoots;
+use premath_platform::machine::total_memory;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -73,7 +74,7 @@ impl Settings {
             governance,
             bounds,
             sandbox,
-            resources: file.resources.resolve(resources::machine_memory()),
+            resources: file.resources.resolve(total_memory()),
             network,
             warm: file.verify.warm(),
             flaky_reruns: file.verify.flaky_reruns(),

@@ -41,12 +41,6 @@ impl LimitsKeys {
     }
 }
 
-/// Returns the machine's memory in bytes.
-pub(super) fn machine_memory() -> u64 {
-    let info = rustix::system::sysinfo();
-    (info.totalram as u64).saturating_mul(u64::from(info.mem_unit))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::FileSettings;

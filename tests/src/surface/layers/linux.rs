@@ -27,7 +27,7 @@ const ALLOWED: [(&str, &str, &str); 2] = [
 ];
 
 /// Names of calls, types and files that other systems do not have.
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 27] = [
     "\"/proc\"",
     "\"/proc/",
     "IFlags",
@@ -52,6 +52,7 @@ const NAMES: [&str; 26] = [
     "set_child_subreaper",
     "setns",
     "statfs",
+    "sysinfo",
     "thread::set_name",
     "unshare",
 ];
