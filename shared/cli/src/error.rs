@@ -187,12 +187,15 @@ pub(crate) enum CliError {
         source: io::Error,
     },
     /// No failure class bears the text.
-    #[error("unknown failure class `{word}`; did you mean `{nearest}`?")]
+    #[error(
+        "unknown failure class `{word}`{}",
+        nearest.as_ref().map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
+    )]
     UnknownClass {
         /// The text.
         word: String,
-        /// The class that is most like it.
-        nearest: String,
+        /// A class that is like it.
+        nearest: Option<String>,
     },
     /// A file of the user could not be used.
     #[error("cannot {operation} {path}")]

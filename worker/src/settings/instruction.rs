@@ -49,7 +49,7 @@ pub enum InstructionError {
 
 impl InstructionError {
     /// Returns the failure classes, in the order in which they were found.
-    pub fn classes(&self) -> Vec<FailureClass> {
+    pub(crate) fn classes(&self) -> Vec<FailureClass> {
         match self {
             Self::Missing => vec![FailureClass::InstructionModeUnavailable],
             Self::File(error) => vec![error.class()],
@@ -60,7 +60,7 @@ impl InstructionError {
     }
 
     /// Returns the instruction, where it could be read.
-    pub fn refs(&self) -> RefSet {
+    pub(crate) fn refs(&self) -> RefSet {
         let reference = match self {
             Self::Missing | Self::File(_) => None,
             Self::Refused(error) => Some(&error.reference),
@@ -73,7 +73,7 @@ impl InstructionError {
 
     /// Returns how the active policy classifies the instruction, where it came
     /// to that.
-    pub fn classification(&self) -> Option<&Classification> {
+    pub(crate) fn classification(&self) -> Option<&Classification> {
         match self {
             Self::Refused(error) => Some(&error.classification),
             _ => None,
@@ -93,12 +93,12 @@ impl InstructionError {
     }
 
     /// Returns what a person can do about it.
-    pub fn hint(&self) -> Option<String> {
+    pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Missing => Some(
                 "give one with --instruction, PREMATH_INSTRUCTION or instruction under [batch] in \
-                 harness.toml (create one with `premath instruction new`), or give a reason with \
-                 --override-reason"
+                 harness.toml (create one with `premath instruction new`, or set the repository up \
+                 with `premath init`), or give a reason with --override-reason"
                     .to_owned(),
             ),
             Self::File(error) => error.hint(),

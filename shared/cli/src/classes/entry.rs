@@ -75,14 +75,15 @@ pub(super) fn find<'e, 'p>(
 ) -> Result<&'e ClassEntry<'p>, CliError> {
     let unknown = || CliError::UnknownClass {
         word: word.to_owned(),
-        nearest: nearest(entries, word).unwrap_or_default().to_owned(),
+        nearest: nearest(entries, word).map(str::to_owned),
     };
     let found = entries.iter().find(|entry| entry.word == word);
     found.ok_or_else(unknown)
 }
 
 /// Returns the class that holds the word, or else is the fewest edits away;
-/// the shorter and then the first by text where several are.
+/// the shorter and then the first by text where several are. A word that has
+/// little in common with every class has none.
 fn nearest<'p>(entries: &[ClassEntry<'p>], word: &str) -> Option<&'p str> {
     let word = word.to_ascii_lowercase();
     let key = |candidate: &'p str| {
@@ -92,10 +93,12 @@ fn nearest<'p>(entries: &[ClassEntry<'p>], word: &str) -> Option<&'p str> {
             candidate,
         )
     };
-    entries
-        .iter()
-        .map(|entry| entry.word)
-        .min_by_key(|c| key(c))
+    let is_near = |candidate: &&'p str| {
+        let (is_no_part, edits, _) = key(candidate);
+        !is_no_part || edits * 2 <= word.chars().count()
+    };
+    let words = entries.iter().map(|entry| entry.word);
+    words.filter(is_near).min_by_key(|word| key(word))
 }
 
 #[cfg(test)]
@@ -119,6 +122,7 @@ mod tests {
             assert!(find(&entries, word).is_err(), "{word}");
         }
         assert!(find(&entries, "tool.use_missing").is_ok());
+        assert_eq!(nearest(&entries, "nosuch"), None);
     }
 
     #[test]

@@ -104,10 +104,12 @@ pub(crate) fn titled(title: &str) -> Result<(), CliError> {
 /// Warns about an unknown status word, which may be a typo.
 fn with_status_note(answer: Answer, status: Option<&str>) -> Answer {
     match status.map(Status::parse) {
-        Some(Status::Other(word)) => answer.note(format!(
-            "warning: unknown status \"{word}\"; expected one of open, in_progress, blocked, closed\n\
-            hint: the status is stored, but no batch takes this issue"
-        )),
+        Some(Status::Other(word)) => answer
+            .note(format!(
+                "warning: unknown status \"{word}\"; expected one of open, in_progress, blocked, \
+                 closed"
+            ))
+            .note("hint: the status is stored, but no batch takes this issue"),
         _ => answer,
     }
 }

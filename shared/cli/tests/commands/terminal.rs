@@ -41,6 +41,7 @@ fn usage_errors_and_missing_files_are_2() {
     let odd = scratch.run(&["issue", "update", "a", "--status", "done"]);
     assert_eq!(odd.code, 0);
     assert!(odd.stderr.contains("\"done\""));
+    assert!(odd.stderr.contains("\nhint: "), "{}", odd.stderr);
 }
 
 #[test]
@@ -188,7 +189,7 @@ fn hostile_text_reaches_no_terminal() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_reader_that_closes_the_pipe_is_not_an_error() {
     let rows: String = (0..3000).map(|n| row(&format!("x-{n}"), &[])).collect();
     let scratch = Scratch::with(&rows);
     let mut child = scratch
