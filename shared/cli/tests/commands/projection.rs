@@ -20,6 +20,13 @@ fn bootstraps_the_same_twice(scratch: &Scratch) {
     assert_eq!(start["nextFeatureId"], Value::Null);
 }
 
+fn attaches(scratch: &Scratch) {
+    let attach = scratch.json(&["harness-session", "bootstrap"]);
+    assert_eq!(attach["mode"], "attach");
+    assert_eq!(attach["featureCount"], Value::Null);
+    assert_eq!(attach["featureClosureComplete"], Value::Null);
+}
+
 #[test]
 fn a_session_is_written_over_and_bootstraps_the_same_twice() {
     let scratch = Scratch::with(&row("a", &[]));
@@ -48,19 +55,17 @@ fn a_session_is_written_over_and_bootstraps_the_same_twice() {
     assert_eq!(first["session"]["issuesPath"], issues.to_str().unwrap());
     let snapshot = first["session"]["issuesSnapshotRef"].as_str().unwrap();
     assert!(snapshot.starts_with("iss1_"));
-    let attach = scratch.json(&["harness-session", "bootstrap"]);
-    assert_eq!(attach["mode"], "attach");
-    assert_eq!(attach["featureCount"], Value::Null);
-    assert_eq!(attach["featureClosureComplete"], Value::Null);
+    attaches(&scratch);
 
-    let second = scratch.json(&[
+    let second = [
         "harness-session",
         "write",
         "--summary",
         "",
         "--next-step",
         "n",
-    ]);
+    ];
+    let second = scratch.json(&second);
     let session = &second["session"];
     assert_eq!(session["sessionId"], first["session"]["sessionId"]);
     assert_eq!(session["startedAt"], first["session"]["startedAt"]);
