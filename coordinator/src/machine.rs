@@ -71,7 +71,7 @@ pub(crate) enum MachineEvent<C> {
 
 /// The end of an attempt to make a spare worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SpareNews {
+pub(crate) enum SpareNews {
     /// It is there, and its lane boots.
     Made,
     /// It cannot be made.

@@ -10,6 +10,7 @@ use crate::report::{BatchTerms, Notice, Reporter, Summary};
 use crate::spare::SpareSite;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use harness_worker::batch::{Batch, BatchError, Opening, foreign_warning};
+use harness_worker::cause::chain;
 use harness_worker::exit;
 use harness_worker::interrupt::Interrupt;
 use harness_worker::lane::BootError;
@@ -520,15 +521,4 @@ impl Shell<'_> {
             tracing::warn!(issue = %claim.claim.issue_id, %error, "the lease was not released");
         }
     }
-}
-
-/// An error with its causes, on one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

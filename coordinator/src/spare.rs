@@ -1,6 +1,7 @@
 //! Spare worktrees: a lane whose work waits in the landing queue begins its next
 //! issue in one. They are made while the batch runs, once they are of use.
 
+use harness_worker::cause::chain;
 use premath_kernel::policy::slots::SlotRule;
 use premath_memory::lane_record::LaneRecord;
 use premath_memory::projection::read_session;
@@ -35,7 +36,7 @@ impl SpareSite {
     /// Makes the worktree; the error says why there is none.
     pub(crate) fn make(&self) -> Result<PathBuf, String> {
         let made = self.provision.another(self.next, || true);
-        let outcome = made.map_err(|error| crate::run::chain(&error))?;
+        let outcome = made.map_err(|error| chain(&error))?;
         match outcome.result {
             ProvisionResult::Refused(why) => Err(why),
             _ => Ok(outcome.worktree),

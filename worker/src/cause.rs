@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-/// The error with all its causes, in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
+/// Returns an error with all its causes, in one line.
+pub fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

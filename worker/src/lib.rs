@@ -4,7 +4,7 @@ pub mod account;
 pub mod arguments;
 pub mod batch;
 mod boundary;
-mod cause;
+pub mod cause;
 mod environment;
 pub mod gate;
 pub mod interrupt;

@@ -1,10 +1,11 @@
 //! The bounds of a batch's own: what steps' ends change, what lanes wait for,
 //! and what ends the batch.
 
-use super::{LOOK_AGAIN, Shell, chain};
+use super::{LOOK_AGAIN, Shell};
 use crate::machine::{LaneIndex, MachineEvent};
 use crate::report::Notice;
 use harness_worker::batch::{Admitted, SupervisionChange};
+use harness_worker::cause::chain;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::BootError;
 use harness_worker::step::StepReport;

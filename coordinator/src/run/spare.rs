@@ -1,9 +1,10 @@
 //! Spare worktrees of a batch that runs: made beside the passes, which do not
 //! wait for them.
 
-use super::{InboxMessage, Shell, chain};
+use super::{InboxMessage, Shell};
 use crate::machine::{MachineEvent, SpareNews};
 use crate::report::Notice;
+use harness_worker::cause::chain;
 use premath_kernel::json::id::WorkerName;
 use premath_memory::Claimed;
 use std::path::PathBuf;
