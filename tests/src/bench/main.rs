@@ -26,6 +26,7 @@ mod programs;
 mod queue;
 mod report;
 mod scratch;
+mod slots;
 mod step;
 mod verification;
 
@@ -109,7 +110,7 @@ fn main() -> ExitCode {
         _ => {
             eprintln!(
                 "usage: premath-bench [--report FOLDER] [--quick | --smoke]\n       \
-                 premath-bench --only step|verification|queue|files\n       \
+                 premath-bench --only step|verification|queue|slots|files\n       \
                  premath-bench --files N"
             );
             return ExitCode::from(2);
@@ -136,6 +137,7 @@ fn run_part(part: &str) -> Result<(), Wrong> {
         "verification" => verification::measure(FULL, &programs, &folder.path().join(part)),
         "files" => files::measure(FULL, &programs, &folder.path().join(part)).map(drop),
         "queue" => queue::measure(FULL, &programs, folder.path()).map(drop),
+        "slots" => slots::measure(FULL, &programs, folder.path()),
         _ => Err(Wrong::because(format!("there is no part `{part}`"))),
     }
 }
@@ -165,6 +167,7 @@ fn run(sizes: Sizes, length: Option<&str>, page: Option<&Path>) -> Result<(), Wr
     figure::section("Landing");
     landing::measure(sizes, &folder.join("landing"))?;
     let queue = queue::measure(sizes, &programs, folder)?;
+    slots::measure(sizes, &programs, folder)?;
     figure::section("Steps");
     step::measure(sizes, &folder.join("step"))?;
     verification::measure(sizes, &programs, &folder.join("verification"))?;
