@@ -3,68 +3,122 @@
 
 use crate::Sizes;
 use crate::figure::{self, Wrong, median, timed};
+use crate::namespaces;
 use crate::plot::{Curve, Plot};
 use crate::programs::{Programs, command, run};
 use crate::scratch::{self, Scratch};
 use std::path::Path;
 use std::process::Command;
 
-const LANES: usize = 4;
+pub(crate) const LANES: usize = 4;
+const NAMESPACES: &str = "namespaces";
+/// What may confine commands.
+const MODES: [&str; 3] = ["none", "landlock", NAMESPACES];
 /// Files of the repository, in the plain case and in one of a usual size.
 const FILES: [usize; 2] = [3, 1_000];
 
 pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<(), Wrong> {
+    let shells = by_modes(sizes, programs, &folder.join("modes"))?;
     let count = sizes.batch;
     let [few, many] = FILES;
-    let (mut batches, mut shells, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut idle, mut large) = (Vec::new(), Vec::new());
-    let (mut landing, mut landing_ratios) = (Vec::new(), Vec::new());
+    let (mut idle, mut large, mut landing) = (Vec::new(), Vec::new(), Vec::new());
     // The first of each warms up and does not count. Nothing is removed in
     // between: ext4 makes files slowly where many were removed of late.
     for number in 0..=sizes.runs {
         let folder = folder.join(format!("batch-{number}"));
         let run = |name: &str, landing, files, count| {
-            batch(programs, &folder.join(name), landing, files, count)
+            batch(programs, &folder.join(name), landing, None, files, count)
         };
-        let batch = run("batch", "none", few, count)?;
-        let shell = shell(count)?;
         let lands = run("landing", "merge", few, count)?;
         let nothing = run("idle", "none", few, 0)?;
         let with_files = run("large", "merge", many, count)?;
         if number > 0 {
-            batches.push(batch);
-            shells.push(shell);
-            ratios.push(batch / shell);
             landing.push(lands);
-            landing_ratios.push(lands / shell);
             idle.push(nothing);
             large.push(with_files);
         }
     }
-    let (batch, idle) = (median(batches), median(idle));
-    figure::show(
-        &format!("batch of {count} issues, {LANES} lanes, without landing, against xargs"),
-        &figure::time(batch),
-        &figure::time(median(shells)),
-        median(ratios),
-        "<= 3.0",
-    );
-    let per_issue = |whole: f64| figure::time((whole - idle) / count as f64);
+    let idle = median(idle);
     figure::note(
-        "  boot and end of the lanes of this batch",
+        "  boot and end of the lanes of such a batch",
         &figure::time(idle),
     );
-    figure::note("  each issue of this batch", &per_issue(batch));
     figure::note(
         &format!("  each issue of such a batch with landing, {many} files"),
-        &per_issue(median(large)),
+        &figure::time((median(large) - idle) / count as f64),
     );
-    let shells = landing.iter().zip(&landing_ratios).map(|(l, r)| l / r);
+    let landing = median(landing);
     figure::show(
         &format!("batch of {count} issues, {LANES} lanes, with landing, against xargs"),
-        &figure::time(median(landing.clone())),
-        &figure::time(median(shells.collect())),
-        median(landing_ratios.clone()),
+        &figure::time(landing),
+        &figure::time(shells),
+        landing / shells,
+        "",
+    );
+    Ok(())
+}
+
+/// Measures batches that do not land, by what confines their commands, beside a
+/// shell that starts the same commands; returns the seconds of the shell.
+fn by_modes(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<f64, Wrong> {
+    let count = sizes.batch;
+    let [few, _] = FILES;
+    let mut all = Vec::new();
+    for mode in MODES {
+        let folder = folder.join(mode);
+        let run =
+            |name: &str, count| batch(programs, &folder.join(name), "none", Some(mode), few, count);
+        let Ok(_) = run("works", 0) else {
+            figure::note(&format!("mode `{mode}` does not work here"), "");
+            continue;
+        };
+        let (mut batches, mut idle, mut shells) = (Vec::new(), Vec::new(), Vec::new());
+        // The first of each warms up.
+        for number in 0..=sizes.runs {
+            let taken = run(&format!("batch-{number}"), count)?;
+            let nothing = run(&format!("idle-{number}"), 0)?;
+            let shell = shell(count)?;
+            if number > 0 {
+                batches.push(taken);
+                idle.push(nothing);
+                shells.push(shell);
+            }
+        }
+        let (batch, idle, shell) = (median(batches), median(idle), median(shells));
+        figure::show(
+            &format!("batch of {count} issues, {LANES} lanes, mode `{mode}`, against xargs"),
+            &figure::time(batch),
+            &figure::time(shell),
+            batch / shell,
+            "<= 3.0",
+        );
+        let each = figure::time((batch - idle) / count as f64);
+        figure::note(&format!("  each issue, mode `{mode}`"), &each);
+        if mode == NAMESPACES {
+            beside_the_kernel(sizes, batch)?;
+        }
+        all.push(shell);
+    }
+    Ok(median(all))
+}
+
+/// Shows a batch in namespaces beside a shell whose commands have as many.
+fn beside_the_kernel(sizes: Sizes, batch: f64) -> Result<(), Wrong> {
+    let count = sizes.batch;
+    let mut shells = Vec::new();
+    for _ in 0..sizes.runs {
+        let Some(shell) = namespaces::shell(count)? else {
+            figure::note("`unshare` makes no namespaces here", "");
+            return Ok(());
+        };
+        shells.push(shell);
+    }
+    let shell = median(shells);
+    figure::show(
+        &format!("  against xargs and unshare, {} mounts", namespaces::MOUNTS),
+        &figure::time(batch),
+        &figure::time(shell),
+        batch / shell,
         "",
     );
     Ok(())
@@ -77,7 +131,8 @@ pub(crate) fn by_issues(sizes: Sizes, programs: &Programs, folder: &Path) -> Res
     let [few, _] = FILES;
     for &count in sizes.scaling {
         let folder = folder.join(count.to_string());
-        let run = |name: &str, landing| batch(programs, &folder.join(name), landing, few, count);
+        let run =
+            |name: &str, landing| batch(programs, &folder.join(name), landing, None, few, count);
         let times = [run("none", "none")?, run("merge", "merge")?, shell(count)?];
         for (curve, elapsed) in curves.iter_mut().zip(times) {
             curve.add(count as f64, elapsed);
@@ -132,6 +187,7 @@ fn batch(
     programs: &Programs,
     folder: &Path,
     landing: &str,
+    mode: Option<&str>,
     files: usize,
     count: usize,
 ) -> Result<f64, Wrong> {
@@ -141,6 +197,9 @@ fn batch(
         .current_dir(&scratch.repository)
         .args(["--work-cmd", "true", "--verify-cmd", "true"])
         .args(["--override-reason", "benchmark", "--landing", landing]);
+    if let Some(mode) = mode {
+        coordinator.args(["--sandbox", mode]);
+    }
     timed_batch(coordinator, &scratch, count)
 }
 

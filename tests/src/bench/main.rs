@@ -20,6 +20,7 @@ mod floors;
 mod graph;
 mod landing;
 mod memory;
+mod namespaces;
 mod peak;
 mod plot;
 mod programs;
@@ -107,6 +108,7 @@ fn main() -> ExitCode {
         ["--only", part] => return ended(run_part(part)),
         ["--files", files] => return ended(run_files(files)),
         [memory::HOLD, path] => return ended(memory::hold(path)),
+        [namespaces::MODE] => return ended(namespaces::enter()),
         _ => {
             eprintln!(
                 "usage: premath-bench [--report FOLDER] [--quick | --smoke]\n       \
