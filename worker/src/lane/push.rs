@@ -76,12 +76,12 @@ impl Lane {
     }
 
     /// Returns the newest commit of the target that is not taken off again:
-    /// without work that is yet to be checked, or else the tip while nothing is
+    /// without work whose issue is yet to close, or else the tip while nothing is
     /// landing.
     fn settled_tip(&self) -> Result<String, String> {
         let landing = &self.batch.landing;
         let reason = |error: LandingError| chain(&error);
-        if landing.rule().check.is_some() {
+        if landing.rule().defers_close() {
             // Marked work is left out, whether it lands now or is checked.
             return self.batch.landing_start().map_err(reason);
         }

@@ -37,7 +37,9 @@ use premath_kernel::record::feature::FeatureLedger;
 use premath_kernel::record::sandbox_profile::SandboxProfile;
 use premath_kernel::record::session::Session;
 use premath_kernel::record::trajectory::{Projection, StepRow, Throughput};
-use premath_kernel::record::witness::{CloseWitness, CommandWitness, RefusalWitness, TurnWitness};
+use premath_kernel::record::witness::{
+    CloseWitness, CommandWitness, RefusalWitness, SharedWitness, TurnWitness,
+};
 use premath_kernel::record::world::{GateWitness, TransportWitness, WorldProfile};
 use premath_kernel::turn::{JoinCheckInput, Normalized};
 use schemars::Schema;
@@ -126,6 +128,11 @@ pub(super) const KINDS: &[SchemaKind] = &[
         "witness-command",
         "artifacts/ciwitness/<step>.<phase>.json of a command",
         written::<CommandWitness>,
+    ),
+    kind(
+        "witness-shared",
+        "artifacts/ciwitness/<step>.shared.json of work that was verified with other work",
+        written::<SharedWitness>,
     ),
     kind(
         "witness-turn",

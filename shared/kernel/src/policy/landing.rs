@@ -2,7 +2,9 @@
 //! (HARNESS-RUNTIME 3.2).
 //!
 //! The rule that everything here keeps: each commit of the target's
-//! first-parent history that a harness put there is a tree that was verified.
+//! first-parent history that a harness put there is a tree that was verified. With
+//! `batch` above 1 it is, or it is followed by one, with nothing but verified as
+//! one with it in between.
 
 use crate::json::id::IssueId;
 use crate::json::token;
@@ -67,6 +69,9 @@ pub const LANDED_ROUNDS: [&str; STATES_MAX] = [
     "landed", "landed-2", "landed-3", "landed-4", "landed-5", "landed-6", "landed-7", "landed-8",
 ];
 
+/// The name of the witness of work that rests on the verification of other work.
+pub const SHARED_ROUND: &str = "shared";
+
 /// On how many states work is verified before it passes, and on how many after
 /// that, before its target is given up as being moved repeatedly.
 pub const STATES_MAX: usize = 8;
@@ -88,6 +93,9 @@ const _: () = assert!(STATES_MAX * (1 + FLAKY_RERUNS_MAX) <= VERIFY_ROUNDS.len()
 /// How many places of the landing queue may be verified on an assumed state
 /// where the settings do not say it.
 pub const DEFAULT_SPECULATION: usize = 19;
+
+/// The most places that may be verified as one.
+pub const BATCH_MAX: usize = 64;
 
 /// Returns the names of the verifications of a step's work, the later ones
 /// first.
@@ -157,6 +165,25 @@ pub struct LandingRule {
     /// the work ahead of them makes. With 0, work is verified by itself first,
     /// and again on the target's tip when its turn has come.
     pub speculation: usize,
+    /// How many places of the landing queue may be verified as one.
+    pub batch: usize,
+}
+
+impl LandingRule {
+    /// Returns how many places of the landing queue may be verified as one.
+    /// Without speculation they are verified one by one.
+    pub const fn batch(&self) -> usize {
+        match self.speculation {
+            0 => 1,
+            _ => self.batch,
+        }
+    }
+
+    /// Returns whether landed work is yet to be checked, or to be verified with
+    /// other work, before its issue closes: it may be taken back until then.
+    pub fn defers_close(&self) -> bool {
+        self.check.is_some() || self.batch() > 1
+    }
 }
 
 impl Default for LandingRule {
@@ -167,6 +194,7 @@ impl Default for LandingRule {
             check: None,
             push: None,
             speculation: DEFAULT_SPECULATION,
+            batch: 1,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// The keys, in the order in which they are written.
-pub(crate) const KEYS: [&str; 7] = [
+pub(crate) const KEYS: [&str; 8] = [
     "Issue",
     "Lease",
     "Step",
@@ -20,6 +20,7 @@ pub(crate) const KEYS: [&str; 7] = [
     "Trajectory",
     "Base",
     "Verified-Tree",
+    "Verified-In",
 ];
 
 /// How many characters of a title a subject has.
@@ -44,6 +45,9 @@ pub struct LandingTrailers {
     pub base: Option<String>,
     /// The tree that was verified: that of the commit.
     pub verified_tree: Option<String>,
+    /// The tree of a later commit, which was verified and contains the work: that
+    /// of the commit was not.
+    pub verified_in: Option<String>,
 }
 
 /// A message whose trailers claim a step and are not what the harness writes.
@@ -85,6 +89,7 @@ impl LandingTrailers {
             chain.as_deref(),
             self.base.as_deref(),
             self.verified_tree.as_deref(),
+            self.verified_in.as_deref(),
         ];
         let mut text = String::new();
         for (key, value) in KEYS.into_iter().zip(values) {
@@ -143,7 +148,7 @@ impl LandingTrailers {
             last = index;
             values[index] = Some(value);
         }
-        let [issue, lease, step, witness, chain, base, tree] = values;
+        let [issue, lease, step, witness, chain, base, tree, within] = values;
         let must = |value: Option<String>, key| value.ok_or(TrailerError::Missing(key));
         Ok(Some(Self {
             issue: must(issue, "Issue")?.into(),
@@ -154,6 +159,9 @@ impl LandingTrailers {
             base: base.map(|text| object_id("Base", text)).transpose()?,
             verified_tree: tree
                 .map(|text| object_id("Verified-Tree", text))
+                .transpose()?,
+            verified_in: within
+                .map(|text| object_id("Verified-In", text))
                 .transpose()?,
         }))
     }
@@ -298,6 +306,7 @@ mod tests {
             trajectory: Some(Chain::default().value_of("{}")),
             base: Some("a".repeat(40)),
             verified_tree: Some("b".repeat(64)),
+            verified_in: None,
         }
     }
 
@@ -376,6 +385,10 @@ mod tests {
                 "the trailer `Base` must be a git object's full name",
             ),
             (
+                format!("{good}Verified-In: tree\n"),
+                "the trailer `Verified-In` must be a git object's full name",
+            ),
+            (
                 with("bd-1\n", "bd-1 \n"),
                 "the trailer `Issue` must be text as the harness writes it",
             ),
@@ -403,9 +416,10 @@ mod tests {
             proptest::option::of(chain),
             proptest::option::of(id),
             proptest::option::of(id),
+            proptest::option::of(id),
         )
-            .prop_map(|(issue, lease, step, witness, trajectory, base, tree)| {
-                LandingTrailers {
+            .prop_map(
+                |(issue, lease, step, witness, trajectory, base, tree, within)| LandingTrailers {
                     issue: issue.into(),
                     lease,
                     step: step.into(),
@@ -413,8 +427,9 @@ mod tests {
                     trajectory,
                     base,
                     verified_tree: tree,
-                }
-            })
+                    verified_in: within,
+                },
+            )
     }
 
     proptest! {

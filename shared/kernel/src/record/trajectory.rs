@@ -33,7 +33,7 @@ pub use projection::{
     Projection, ProjectionMode, TrajectoryCounts, UnknownProjectionMode, project,
 };
 pub use recovery::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
-pub use row::{RetryRecord, StepRow, TrajectoryError, Verification};
+pub use row::{RetryRecord, SharedVerification, StepRow, TrajectoryError, Verification};
 pub use series::{CommandSeries, NextAct, gate_attempt_row, gate_begin_row, gate_take_over_row};
 pub use supervision::{SupervisionRecord, breaker_row, budget_row, provider_row, room_row};
 

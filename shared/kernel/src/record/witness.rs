@@ -22,6 +22,8 @@ pub(crate) const COMMAND_KIND: &str = "premath.harness.command_witness.v1";
 pub(crate) const TURN_KIND: &str = "premath.harness.turn_witness.v1";
 /// The kind of a [`CloseWitness`].
 pub(crate) const CLOSE_KIND: &str = "premath.harness.mutation_witness.v1";
+/// The kind of a [`SharedWitness`].
+pub(crate) const SHARED_KIND: &str = "premath.harness.shared_verification_witness.v1";
 
 /// The kind of a [`RefusalWitness`].
 pub(crate) const REFUSAL_KIND: &str = "premath.harness.refusal_witness.v1";
@@ -158,6 +160,51 @@ impl From<CommandFacts> for CommandWitness {
         Self {
             schema: 1,
             witness_kind: COMMAND_KIND,
+            facts,
+        }
+    }
+}
+
+/// That work rests on the verification of other work, whose tree contains it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SharedWitness {
+    #[schemars(schema_with = "crate::json::schema::one")]
+    schema: u8,
+    #[schemars(extend("const" = SHARED_KIND))]
+    witness_kind: &'static str,
+    /// The facts of the witness.
+    #[serde(flatten)]
+    pub facts: SharedFacts,
+}
+
+/// The facts of a [`SharedWitness`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SharedFacts {
+    /// The step whose work it is.
+    pub step_id: StepId,
+    /// The issue.
+    pub issue_id: IssueId,
+    /// The lease's generation.
+    pub generation: u64,
+    /// The step whose verification passed.
+    pub verified_step_id: StepId,
+    /// The witness of that verification.
+    pub verified_witness_ref: String,
+    /// The worktree that passed: the last of those that were verified as one.
+    pub verified: TreeFacts,
+    /// The tree that the work itself landed as.
+    pub own_tree: String,
+    /// Whether that tree was verified by itself: it was not.
+    pub own_tree_verified: bool,
+}
+
+impl From<SharedFacts> for SharedWitness {
+    fn from(facts: SharedFacts) -> Self {
+        Self {
+            schema: 1,
+            witness_kind: SHARED_KIND,
             facts,
         }
     }

@@ -83,7 +83,7 @@ impl Landing {
         let failed = "look for landings under way";
         let git = self.open()?;
         let tip = self.tip_in(&git)?;
-        if self.rule().check.is_none() {
+        if !self.rule().defers_close() {
             return Ok(tip.to_string());
         }
         let start = unchecked_from(&git, tip, is_closed).and_then(|unchecked| {
@@ -97,7 +97,8 @@ impl Landing {
     }
 
     /// Takes landings off the target that a harness left unchecked when it died:
-    /// what lands on top of one of them could fail because of it. Returns how
+    /// what lands on top of one of them could fail because of it. With other
+    /// settings than its own, those that only a later commit verifies. Returns how
     /// many. Only for who has the [right to land](Landing::try_lock).
     ///
     /// # Errors
@@ -108,13 +109,18 @@ impl Landing {
         is_closed: impl Fn(&IssueId) -> bool,
     ) -> Result<usize, LandingError> {
         let failed = "look for landings under way";
-        if !self.merges() || self.rule().check.is_none() {
+        if !self.merges() {
             return Ok(0);
         }
         let git = self.open()?;
         let tip = self.tip_in(&git)?;
         let unchecked = unchecked_from(&git, tip, is_closed).map_err(LandingError::git(failed))?;
-        let Some(oldest) = unchecked.last() else {
+        let rides = |commit: &Oid| {
+            let trailers = trailers_of(&git, *commit);
+            trailers.is_some_and(|trailers| trailers.verified_in.is_some())
+        };
+        let is_due = self.rule().defers_close() || unchecked.iter().any(rides);
+        let Some(oldest) = unchecked.last().filter(|_| is_due) else {
             return Ok(0);
         };
         let before = git
@@ -200,6 +206,12 @@ fn unchecked_from(
         }
     }
     Ok(unchecked)
+}
+
+fn trailers_of(git: &Repository, commit: Oid) -> Option<LandingTrailers> {
+    let commit = git.find_commit(commit).ok()?;
+    let message = String::from_utf8_lossy(commit.message_bytes());
+    LandingTrailers::parse(&message).ok().flatten()
 }
 
 fn folder(issue_id: &IssueId) -> String {

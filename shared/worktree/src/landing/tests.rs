@@ -339,3 +339,29 @@ fn landings_that_a_death_left_unchecked_are_taken_back() {
     let (_folder, _git, unchecked, _) = three_landings(false);
     assert_eq!(unchecked.take_back_unchecked(|_| false).unwrap(), 0);
 }
+
+#[test]
+fn what_only_a_later_commit_verifies_is_taken_back_whatever_the_settings_are() {
+    let (_folder, git, landing, commits) = three_landings(false);
+    let message = trailers_of("d", &commits[3]).replace("Verified-Tree", "Verified-In");
+    let rides = commit(&git, &message, &[Oid::from_str(&commits[3]).unwrap()]).to_string();
+    landing.mark(&"d".into(), 1, &rides).unwrap();
+    landing.advance(&commits[3], &rides, "m").unwrap();
+    assert_eq!(landing.take_back_unchecked(|_| true).unwrap(), 0);
+    let is_closed = |issue_id: &IssueId| **issue_id == *"b";
+    assert_eq!(landing.take_back_unchecked(is_closed).unwrap(), 2);
+    assert_eq!(landing.tip().unwrap(), commits[2]);
+}
+
+#[test]
+fn a_step_begins_below_a_batch_that_is_yet_to_close() {
+    let (folder, _git, landing, commits) = three_landings(false);
+    let rule = LandingRule {
+        batch: 2,
+        ..landing.rule().clone()
+    };
+    let landing = Landing::begin(rule, folder.path().to_path_buf()).unwrap();
+    assert_eq!(landing.start(|_| false).unwrap(), commits[0]);
+    let is_closed = |issue_id: &IssueId| **issue_id == *"c";
+    assert_eq!(landing.start(is_closed).unwrap(), commits[3]);
+}

@@ -45,6 +45,8 @@ pub struct CommitText<'a> {
     pub base: Option<&'a str>,
     /// The tree that was verified.
     pub verified_tree: Option<&'a str>,
+    /// The tree of a later commit, which was verified and contains the work.
+    pub verified_in: Option<&'a str>,
 }
 
 impl Tree {
@@ -243,6 +245,7 @@ pub(super) fn message(text: &CommitText<'_>) -> String {
         trajectory: text.trajectory,
         base: text.base.map(str::to_owned),
         verified_tree: text.verified_tree.map(str::to_owned),
+        verified_in: text.verified_in.map(str::to_owned),
     };
     trailers.message(text.title, None)
 }

@@ -50,6 +50,7 @@ const TEXT: CommitText<'_> = CommitText {
     trajectory: None,
     base: None,
     verified_tree: None,
+    verified_in: None,
     issue_id: "bd-1",
     title: "evil\n\nIssue: bd-2",
     lease: "lease1_bd-1_w#1",

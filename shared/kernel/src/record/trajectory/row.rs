@@ -41,6 +41,16 @@ pub struct Verification {
     pub witness_ref: Option<String>,
 }
 
+/// The verification of other work that a step rests on, as its row says (ours).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SharedVerification {
+    /// The tree that passed; it contains the work.
+    pub tree: String,
+    /// The witness of the verification.
+    pub witness_ref: String,
+}
+
 /// What the retry policy decided over the step (ours).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -193,6 +203,11 @@ pub struct StepRow {
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     #[schemars(!skip_deserializing)]
     pub verification: Option<Verification>,
+    /// The verification of other work that this one's rests on: its own tree was
+    /// not verified by itself (ours).
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
+    pub shared_verification: Option<SharedVerification>,
     /// The witnesses of verifications that failed, and passed when they were
     /// repeated on the same tree (ours).
     #[serde(skip_deserializing, skip_serializing_if = "RefSet::is_empty")]
@@ -332,6 +347,7 @@ impl StepRow {
             finished_at: Stamp::at(finished_at),
             failure_classes: Vec::new(),
             verification: None,
+            shared_verification: None,
             flaky_refs: RefSet::new(),
             waited_ms: None,
             next_step: None,
@@ -376,6 +392,7 @@ impl StepRow {
             step_kind: STEP_KIND,
             failure_classes: classes.into_iter().map(|class| class.0).collect(),
             verification: ours(&mut rest, "verification"),
+            shared_verification: ours(&mut rest, "sharedVerification"),
             flaky_refs: ours(&mut rest, "flakyRefs").unwrap_or_default(),
             waited_ms: ours(&mut rest, "waitedMs"),
             next_step,
