@@ -187,6 +187,9 @@ fn reasons(report: &StepReport) -> String {
     if report.flaky > 0 {
         text.push_str(&format!(", {} flaky verification(s)", report.flaky));
     }
+    if report.shared.is_some() {
+        text.push_str(", verified with later work");
+    }
     if let Some(world) = &report.world {
         text.push_str(&format!(", {}", plain(&world.to_string())));
     }

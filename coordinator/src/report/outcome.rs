@@ -24,6 +24,7 @@ pub(super) fn lines(summary: &Summary) -> Vec<String> {
     lines.push(counts(summary));
     lines.extend(landing(summary));
     lines.extend(flaky(summary));
+    lines.extend(shared(summary));
     lines.extend(summary.push_failure.iter().map(|failure| {
         let failure = failure.to_string();
         plain(&failure).into_owned()
@@ -159,6 +160,21 @@ fn flaky(summary: &Summary) -> Option<String> {
     (!flaky.is_empty()).then(|| {
         let count = flaky.len();
         format!("verification flaky in {count} issue(s), failed and passed on one tree: {issues}")
+    })
+}
+
+/// Says whose work was verified only together with later work.
+fn shared(summary: &Summary) -> Option<String> {
+    let reports = summary.issues.iter().map(|(_, _, report)| report);
+    let mut shared: Vec<&str> = reports
+        .filter(|report| report.shared.is_some())
+        .map(|report| report.issue_id.as_str())
+        .collect();
+    shared.sort_unstable();
+    let issues = plain(&shared.join(", ")).into_owned();
+    (!shared.is_empty()).then(|| {
+        let count = shared.len();
+        format!("{count} issue(s) verified only together with later work (`batch`): {issues}")
     })
 }
 

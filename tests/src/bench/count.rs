@@ -227,6 +227,7 @@ fn land(times: usize) -> Result<(), Wrong> {
     let mut queue = LandingQueue::new(QueueBounds {
         speculation: LANES,
         slots: LANES,
+        batch: 1,
     });
     for round in 0..times / LANES {
         let joined: Vec<_> = (0..LANES)

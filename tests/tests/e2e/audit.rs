@@ -1,6 +1,7 @@
 //! Signed landings, and what `premath audit` reports about a repository in
 //! which one contradiction was planted.
 
+mod batched;
 mod night;
 
 use crate::landing::{TARGET, first_parents};
@@ -499,6 +500,9 @@ fn a_planted_contradiction_is_found_and_named_first() {
     for planted in tables {
         wrong.extend(each_is_found(&scratch, planted));
     }
+    let seven = crate::batched::seven("");
+    crate::batched::batch(&seven, "").end().exits(0);
+    wrong.extend(each_is_found(&seven, batched::OF_BATCHES));
     assert_eq!(wrong, Vec::<String>::new());
     // In words, with the place.
     let copied = Copied::of(&scratch);
@@ -514,6 +518,7 @@ fn a_planted_contradiction_is_found_and_named_first() {
     // row cannot be made: the row holds the commit's digest.
     let planted: BTreeSet<Code> = tables
         .into_iter()
+        .chain([batched::OF_BATCHES])
         .flatten()
         .map(|planted| planted.1)
         .collect();

@@ -8,6 +8,7 @@
 
 mod agents;
 mod audit;
+mod batched;
 mod boots;
 mod checks;
 mod commands;

@@ -98,6 +98,13 @@ exponential_short = "1ms"
 pause = "100ms"
 "#;
 
+/// Work that waits for one of few verifications is verified with other work.
+const BATCHES: &str = r#"[landing]
+batch = 4
+[verify]
+slots = 1
+"#;
+
 struct Campaign {
     scratch: Scratch,
     planned: Vec<Planned>,
@@ -107,11 +114,12 @@ struct Campaign {
 }
 
 impl Campaign {
-    fn new(total: u64, lanes: usize) -> Self {
+    fn new(total: u64, lanes: usize, settings: &str) -> Self {
         let planned = plan(total);
         let rows: Vec<Value> = planned.iter().map(|one| issue(&one.id)).collect();
         let scratch = Scratch::with_issues(lanes, &rows);
-        fs::write(scratch.root.join("harness.toml"), SETTINGS).unwrap();
+        let settings = format!("{SETTINGS}{settings}");
+        fs::write(scratch.root.join("harness.toml"), settings).unwrap();
         let dice = Dice::from_environment();
         print_line(&format!(
             "queue campaign: PREMATH_TESTS_SEED={}",
@@ -256,15 +264,18 @@ impl Campaign {
 
     /// Each commit of the target is the landing of another issue that is closed,
     /// and each of those landed. Returns how many were adopted: a kill cut the
-    /// step that landed, and another one closed the issue.
-    fn every_issue_landed_once(&self) -> usize {
+    /// step that landed, and another one closed the issue; and how many rest on
+    /// the verification of a later one.
+    fn every_issue_landed_once(&self) -> (usize, usize) {
         let git = self.scratch.git();
         let issues = self.scratch.issues();
-        let (mut landed, mut adopted) = (BTreeSet::new(), 0);
+        let (mut landed, mut adopted, mut shared) = (BTreeSet::new(), 0, 0);
+        let mut within = String::new();
         for id in first_parents(&self.scratch) {
             let commit = git.find_commit(id).unwrap();
             let message = commit.message().unwrap();
             let trailers = git2::message_trailers_strs(message).unwrap();
+            let is_shared = trailers.iter().any(|(name, _)| name == "Verified-In");
             let trailer = |key: &str| {
                 let mut found = trailers.iter().filter(|(name, _)| *name == key);
                 let value = found.next().map(|(_, value)| value.to_owned());
@@ -278,7 +289,14 @@ impl Campaign {
             let steps = self.scratch.steps_of(&issue);
             let by = steps.iter().find(|step| step["stepId"] == *closed_by);
             assert_eq!(by.unwrap()["landing"]["commit"], *id.to_string());
-            assert_eq!(trailer("Verified-Tree"), commit.tree_id().to_string());
+            // The newest first: the one that was verified comes before those below.
+            if is_shared {
+                assert_eq!(trailer("Verified-In"), within);
+                shared += 1;
+            } else {
+                within = commit.tree_id().to_string();
+                assert_eq!(trailer("Verified-Tree"), within);
+            }
             for key in ["Lease", "Witness", "Trajectory", "Base"] {
                 trailer(key);
             }
@@ -287,7 +305,7 @@ impl Campaign {
         let closed = issues.iter().filter(|(_, row)| row["status"] == "closed");
         let closed: BTreeSet<String> = closed.map(|(id, _)| id.clone()).collect();
         assert_eq!(landed, closed);
-        adopted
+        (adopted, shared)
     }
 
     /// No issue failed by anything but its own work, and no kill used up an
@@ -343,11 +361,12 @@ fn print_line(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-#[test]
-fn killed_again_and_again_what_lands_is_green_and_failures_are_charged_to_their_own_issues() {
+/// Runs a campaign with further settings; returns how many landings rest on the
+/// verification of a later one.
+fn kill_again_and_again(settings: &str) -> usize {
     let length = Length::asked("the queue campaign of 30 kills on 200 issues");
     let (total, lanes, kills) = length.pick((24, 4, 4), (200, 8, 30));
-    let mut campaign = Campaign::new(total, lanes);
+    let mut campaign = Campaign::new(total, lanes, settings);
     let began = Instant::now();
     for part in 0..kills {
         campaign.kill(part, kills);
@@ -355,7 +374,7 @@ fn killed_again_and_again_what_lands_is_green_and_failures_are_charged_to_their_
     let runs = campaign.run_to_the_end();
     let took = began.elapsed();
     campaign.every_commit_is_green();
-    let adopted = campaign.every_issue_landed_once();
+    let (adopted, shared) = campaign.every_issue_landed_once();
     campaign.every_failure_is_its_own();
     let scratch = &campaign.scratch;
     every_close_is_on_the_target(scratch);
@@ -372,11 +391,23 @@ fn killed_again_and_again_what_lands_is_green_and_failures_are_charged_to_their_
     );
     assert!(cuts > 0 && (length == Length::Quick || conflicted > 0));
     print_line(&format!(
-        "queue campaign: {total} issues, {lanes} lanes: {landed} landed, {} blocked, \
-         {conflicted} conflicted; {kills} kills cut {cuts} steps, {adopted} of them landed; \
+        "queue campaign: {total} issues, {lanes} lanes: {landed} landed ({shared} by the \
+         verification of others), {} blocked, {conflicted} conflicted; {kills} kills cut {cuts} steps, {adopted} of them landed; \
          {runs} run(s) to the end; {:.2} verifications per landing; {:.1} s",
         campaign.planned.len() - landed,
         verifications.lines().count() as f64 / landed as f64,
         took.as_secs_f64(),
     ));
+    shared
+}
+
+#[test]
+fn killed_again_and_again_what_lands_is_green_and_failures_are_charged_to_their_own_issues() {
+    assert_eq!(kill_again_and_again(""), 0);
+}
+
+#[test]
+fn killed_again_and_again_what_is_verified_as_one_is_green_too() {
+    // How much waits at once is chance, with few issues.
+    kill_again_and_again(BATCHES);
 }

@@ -6,11 +6,12 @@
 //! broke is verified again.
 
 use super::Batch;
+use super::shared_run::SharedPass;
 use crate::interrupt::Interrupt;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::landing_queue::{
-    CheckEnd, LandingQueue, QueueBounds, QueueStep, Ticket,
+    CheckEnd, LandingQueue, Part, QueueBounds, QueueStep, Ticket,
 };
 use premath_kernel::policy::retry;
 use premath_memory::LandingLock;
@@ -34,6 +35,8 @@ struct QueueState {
     queue: LandingQueue,
     /// The commits that the places verify, to be merged with by places behind.
     assumed: BTreeMap<Ticket, String>,
+    /// The verifications that passed, for the work that rides on them.
+    passed: BTreeMap<Ticket, SharedPass>,
     /// The commits that are checked.
     landed: BTreeMap<Ticket, String>,
     /// The right to land, which the process keeps while landings are checked.
@@ -63,6 +66,7 @@ impl QueueState {
     /// checked.
     fn forget(&mut self, ticket: Ticket) {
         self.assumed.remove(&ticket);
+        self.passed.remove(&ticket);
         self.landed.remove(&ticket);
         if !self.queue.has_unchecked() {
             self.kept = None;
@@ -86,6 +90,17 @@ impl Assumption {
         let last = self.ahead.last();
         last.is_none_or(|last| state.assumed.get(last) == self.commit.as_ref())
     }
+}
+
+/// How work begins that was to be verified on an assumed state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlaceStart {
+    /// The assumed state is another by now.
+    Stale,
+    /// It is verified.
+    Verified,
+    /// It is verified with work behind it.
+    Rides,
 }
 
 /// What the holder of a place is to do.
@@ -115,6 +130,7 @@ impl SharedQueue {
             state: Mutex::new(QueueState {
                 queue: LandingQueue::new(bounds),
                 assumed: BTreeMap::new(),
+                passed: BTreeMap::new(),
                 landed: BTreeMap::new(),
                 kept: None,
             }),
@@ -158,12 +174,24 @@ impl Batch {
     }
 
     /// Takes landed work off the target: `take` has its commit and those that
-    /// landed on top of it and are still checked, the oldest first. They land
-    /// again.
-    pub(crate) fn take_back<T>(&self, commit: &str, take: impl FnOnce(&[String]) -> T) -> T {
+    /// landed on top of it and are still checked, the oldest first, and what was
+    /// verified as one with it. They land again. `None` where it stays: an issue
+    /// closed, or closes now, that was verified as one with it.
+    pub(crate) fn take_back<T>(
+        &self,
+        commit: &str,
+        take: impl FnOnce(&[String]) -> T,
+    ) -> Option<T> {
         let queue = &self.landing_queue;
         let _moves = queue.moves();
-        let (ticket, commits) = queue.state().landings_from(commit);
+        let (ticket, commits) = {
+            let state = queue.state();
+            let (ticket, commits) = state.landings_from(commit);
+            if ticket.is_some_and(|ticket| !state.queue.may_be_taken_back(ticket)) {
+                return None;
+            }
+            (ticket, commits)
+        };
         let taken = take(&commits);
         if let Some(ticket) = ticket {
             queue.change(|state| {
@@ -172,7 +200,7 @@ impl Batch {
                 gone.into_iter().for_each(|ticket| state.forget(ticket));
             });
         }
-        taken
+        Some(taken)
     }
 
     /// Returns whether a verification or a check that runs is of no use any
@@ -257,17 +285,35 @@ impl<'a> LandingPlace<'a> {
         }
     }
 
-    /// Says that a verification begins on a commit; `false` where the assumed
-    /// state is another by now.
-    pub(crate) fn started(&self, assumption: &Assumption, commit: &str) -> bool {
+    /// Says that a verification begins on a commit, if the work does not ride.
+    pub(crate) fn started(&self, assumption: &Assumption, commit: &str) -> PlaceStart {
         self.batch.landing_queue.change(|state| {
             let started =
                 assumption.holds_in(state) && state.queue.started(self.ticket, &assumption.ahead);
-            if started {
-                state.assumed.insert(self.ticket, commit.to_owned());
+            if !started {
+                return PlaceStart::Stale;
             }
-            started
+            state.assumed.insert(self.ticket, commit.to_owned());
+            match state.queue.is_riding(self.ticket) {
+                true => PlaceStart::Rides,
+                false => PlaceStart::Verified,
+            }
         })
+    }
+
+    /// Limits how the work is verified as one with other work.
+    pub(crate) fn limit(&self, part: Part) {
+        let queue = &self.batch.landing_queue;
+        if queue.state().queue.limit(self.ticket, part) {
+            queue.interrupt.wake();
+        }
+    }
+
+    /// Returns the verification that passed with the work, where it rides.
+    pub(crate) fn shared_pass(&self) -> Option<SharedPass> {
+        let state = self.batch.landing_queue.state();
+        let leader = state.queue.leader(self.ticket)?;
+        state.passed.get(&leader).cloned()
     }
 
     /// Says that the work conflicts with the assumed state. Returns whether that
@@ -284,10 +330,16 @@ impl<'a> LandingPlace<'a> {
         })
     }
 
-    /// Says that the verification passed; `false` where it was superseded.
-    pub(crate) fn passed(&self) -> bool {
-        let passed = |state: &mut QueueState| state.queue.passed(self.ticket);
-        self.batch.landing_queue.change(passed)
+    /// Says that the verification passed, for the work that rides on it too;
+    /// `false` where it was superseded.
+    pub(crate) fn passed(&self, pass: Option<SharedPass>) -> bool {
+        self.batch.landing_queue.change(|state| {
+            let counts = state.queue.passed(self.ticket);
+            if let Some(pass) = pass.filter(|_| counts) {
+                state.passed.insert(self.ticket, pass);
+            }
+            counts
+        })
     }
 
     /// Says that the verification failed; `false` where it was superseded.
@@ -317,6 +369,13 @@ impl<'a> LandingPlace<'a> {
         self.batch.landing_queue.state().kept.is_some()
     }
 
+    /// Returns whether the rest of what was verified as one with it is on the
+    /// target already: it lands before all others.
+    pub(crate) fn owes_landing(&self) -> bool {
+        let state = self.batch.landing_queue.state();
+        state.queue.owes_landing(self.ticket)
+    }
+
     /// Keeps other lanes of the process from moving the target.
     pub(crate) fn alone(&self) -> MutexGuard<'a, ()> {
         self.batch.landing_queue.moves()
@@ -328,11 +387,14 @@ impl<'a> LandingPlace<'a> {
     }
 
     /// Says that the work is on the target, as a commit that is checked now:
-    /// other work of the process may land on top.
-    pub(crate) fn advanced(&mut self, commit: &str) {
+    /// other work of the process may land on top. Work that rides has no check.
+    pub(crate) fn advanced(&mut self, commit: &str, rides: bool) {
         let lock = self.lock.take();
         self.batch.landing_queue.change(|state| {
-            state.queue.advanced(self.ticket);
+            match rides {
+                true => state.queue.advanced_riding(self.ticket),
+                false => state.queue.advanced(self.ticket),
+            }
             state.assumed.remove(&self.ticket);
             state.landed.insert(self.ticket, commit.to_owned());
             state.kept = state.kept.take().or(lock);
@@ -356,7 +418,15 @@ impl<'a> LandingPlace<'a> {
             .next_check(self.ticket)
     }
 
-    /// Leaves the queue: the work is on the target, and stays there.
+    /// Says that the issue closes now: the work stays on the target. `false`
+    /// where it was taken back.
+    pub(crate) fn closing(&self) -> bool {
+        let queue = &self.batch.landing_queue;
+        let _moves = queue.moves();
+        queue.change(|state| state.queue.closing(self.ticket))
+    }
+
+    /// Leaves the queue: the issue has closed.
     pub(crate) fn landed(mut self) {
         self.leave(|queue, ticket| {
             if !queue.settled(ticket) {
@@ -389,7 +459,7 @@ impl Drop for LandingPlace<'_> {
     fn drop(&mut self) {
         // Work that is on the target stays there, with its mark.
         self.leave(|queue, ticket| {
-            if !queue.settled(ticket) {
+            if !queue.stayed(ticket) {
                 queue.left(ticket);
             }
         });
@@ -406,6 +476,7 @@ mod tests {
         let bounds = QueueBounds {
             speculation: 1,
             slots: 1,
+            batch: 1,
         };
         let queue = SharedQueue::new(bounds, interrupt.clone());
         assert!(queue.reserve(&"a".into()));

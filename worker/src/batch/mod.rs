@@ -13,6 +13,7 @@ mod opening;
 mod outside;
 mod recovery;
 mod room;
+mod shared_run;
 mod supervision;
 mod warmth;
 
@@ -31,7 +32,9 @@ use crate::settings::Settings;
 pub(crate) use holder::batch_holder;
 use knowledge::Knowledge;
 use landing_queue::SharedQueue;
-pub(crate) use landing_queue::{Assumption, LandingPlace, LandingReservation, PlaceStep};
+pub(crate) use landing_queue::{
+    Assumption, LandingPlace, LandingReservation, PlaceStart, PlaceStep,
+};
 use premath_evidence::TurnPolicies;
 use premath_kernel::authority::LeaseAuthority;
 use premath_kernel::issue::Status;
@@ -44,6 +47,7 @@ use premath_kernel::record::trajectory::{StepRow, action, batch_end_row};
 use premath_memory::world::LocalWorld;
 use premath_memory::{IssueMemory, MemoryView, Trajectory, TrajectoryFileError, clock};
 use premath_worktree::landing::{Landing, LandingError};
+pub(crate) use shared_run::SharedPass;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

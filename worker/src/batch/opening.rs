@@ -193,6 +193,7 @@ fn queue_bounds(settings: &Settings, lanes: usize) -> QueueBounds {
     QueueBounds {
         speculation: settings.landing.speculation,
         slots: SlotRule::of(settings.verify_slots, lanes).at_once,
+        batch: settings.landing.batch(),
     }
 }
 

@@ -12,7 +12,7 @@ use super::program::Places;
 use super::protect::Protect;
 use super::values::{BackoffValue, Period, Word, Words};
 use super::verify::VerifyTable;
-use super::{CommandLimits, EnvironmentRules, SettingsError};
+use super::{CommandLimits, EnvironmentRules, SettingsError, landing};
 use premath_kernel::policy::retry::BackoffTable;
 use premath_kernel::policy::silence::SilenceLimits;
 use premath_memory::artifact;
@@ -206,7 +206,7 @@ impl FileSettings {
                     .map_or_else(BTreeSet::new, |w| w.0.into_iter().collect()),
             },
             prompt_template: toml.prompt.template,
-            landing: toml.landing,
+            landing: landing::checked(toml.landing, &places)?,
             worktrees: WorktreesTable::of(toml.worktrees),
             protect: protect_of(&toml.protect, &places)?,
             governance: toml.governance,

@@ -471,6 +471,12 @@ keys! {
         /// that the work ahead of them makes, all at once. Work that fails supersedes the
         /// verifications behind it. 0: work is verified by itself and, in its turn, again.
         speculation: Natural = ["19"];
+        /// How many attempts in the landing queue may be verified as one, 1 to 64. Only the
+        /// tree of the last one is verified; the others land as commits of their own before it.
+        /// If the verification fails, halves are verified. Worth it if verifications take much
+        /// longer than work takes to arrive, and mostly pass. 1 (default): each tree that lands
+        /// is verified.
+        batch: Natural = ["1"];
         /// Push the target to this remote after each landing, never forced.
         push: String = [r#""origin""#];
     }

@@ -11,6 +11,7 @@ mod gate;
 mod governance;
 mod instruction;
 mod keys;
+mod landing;
 mod network;
 mod policy;
 mod program;

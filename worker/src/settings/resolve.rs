@@ -1,8 +1,8 @@
 //! Settings from their sources: flags over environment over `harness.toml`.
 
 use super::file::{named_file, wrong};
-use super::keys::{LandingKeys, OnFailure, OnNoChange};
-use super::values::Natural;
+use super::keys::{OnFailure, OnNoChange};
+use super::landing::landing_of;
 use super::{
     FileSettings, Hooks, HostActionTransport, LoopFlags, Network, Protect, Provided, Sandbox,
     Settings, SettingsError, Setup, Workforce, agent, governance, instruction, policy, program,
@@ -13,7 +13,7 @@ use premath_kernel::authority::MutationMode;
 use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN, TTL_RANGE};
 use premath_kernel::issue::{Selection, TypeSelection};
 use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
-use premath_kernel::policy::landing::{DEFAULT_SPECULATION, LandingMode, LandingRule};
+use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::policy::retry::BackoffTable;
 use premath_memory::roots::MemoryRoots;
 use premath_platform::machine::total_memory;
@@ -301,31 +301,6 @@ fn first_given(flag: &Option<String>, variable: &str, key: &Option<String>) -> O
         .into_iter()
         .flatten()
         .find(|value| !value.trim().is_empty())
-}
-
-/// Reads where work lands; a target may be given with `refs/heads/`.
-fn landing_of(flags: &LoopFlags, file: &LandingKeys) -> Result<LandingRule, SettingsError> {
-    let mode = flags.landing.as_deref().map(str::parse::<LandingMode>);
-    let mode = mode.transpose().map_err(|error| SettingsError::Value {
-        name: "--landing",
-        detail: error.to_string(),
-    })?;
-    let mut rule = LandingRule {
-        mode: mode
-            .or(file.mode.as_ref().map(|word| word.0))
-            .unwrap_or_default(),
-        check: file.check_cmd.clone(),
-        push: file.push.clone(),
-        speculation: file.speculation.map_or(DEFAULT_SPECULATION, Natural::count),
-        ..LandingRule::default()
-    };
-    if let Some(target) = flags.landing_target.as_ref().or(file.target.as_ref()) {
-        let name = target.trim();
-        name.strip_prefix("refs/heads/")
-            .unwrap_or(name)
-            .clone_into(&mut rule.target);
-    }
-    Ok(rule)
 }
 
 fn types_of(words: &[String]) -> TypeSelection {

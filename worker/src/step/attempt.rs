@@ -136,9 +136,10 @@ impl<'a> Attempt<'a> {
 
     /// Waits until no other process lands, with the first place of the queue.
     /// Where the process has the right to land already, others that wait for it
-    /// are let in first: nothing lands until all that landed is checked.
+    /// are let in first: nothing lands until all that landed is checked, but for
+    /// the rest of what is verified as one with it.
     pub(super) fn await_lock(&mut self, place: &mut LandingPlace<'_>) -> Result<(), StageError> {
-        while place.is_kept() && self.batch.landing.is_waited_for()? {
+        while place.is_kept() && !place.owes_landing() && self.batch.landing.is_waited_for()? {
             let seen = self.batch.interrupt.changes();
             self.look()?;
             if place.is_kept() {

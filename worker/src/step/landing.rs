@@ -7,7 +7,6 @@ use super::error::{StageError, StepError};
 use super::log::StepLog;
 use super::queued::{QueuedWork, Until};
 use super::step_failure::StepFailure;
-use super::verify::VerificationTask;
 use crate::batch::Batch;
 use crate::lane::Lane;
 use crate::lane::command::{CommandOwner, Phase};
@@ -16,7 +15,6 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::Claim;
 use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::landing::{LandingRecord, STATES_MAX};
-use premath_kernel::policy::landing_queue::CheckEnd;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::{Close, MutationReady};
 use premath_memory::artifact;
@@ -24,7 +22,6 @@ use premath_worktree::landing::{Advance, LandedMark, LandingError, Undone};
 use premath_worktree::signing::Signer;
 use premath_worktree::tree::{Base, CommitText, Merged, TreeState};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The work that is to land.
 pub(super) struct Proposal<'a> {
@@ -135,23 +132,28 @@ impl AdvancedLanding {
     }
 
     /// Takes the commit off the target, if it is the step's own, with what
-    /// landed on top and is still checked, and the mark away.
+    /// landed on top and is still checked, and the mark away. `None` where it
+    /// stays, with its mark: an issue closed that was verified as one with it.
     pub(super) fn undo(
         self,
         step_id: &StepId,
         signer: Option<&Signer>,
-    ) -> Result<Undone, LandingError> {
+    ) -> Result<Option<Undone>, LandingError> {
         let landing = &self.batch.landing;
         let undone = match self.is_own()? {
-            true => self.batch.take_back(&self.record.commit, |commits| {
-                landing.take_back(commits, step_id, signer)
-            })?,
+            true => {
+                let take = |commits: &[String]| landing.take_back(commits, step_id, signer);
+                match self.batch.take_back(&self.record.commit, take) {
+                    Some(undone) => undone?,
+                    None => return Ok(None),
+                }
+            }
             false => Undone::Foreign,
         };
         self.batch.reached(Boundary::LandingUndone);
         landing.unmark(&self.issue_id);
         self.batch.reached(Boundary::UndoneUnmarked);
-        Ok(undone)
+        Ok(Some(undone))
     }
 
     /// Ends the landing: its issue is closed, and the row of that is written.
@@ -188,36 +190,35 @@ impl Lane {
                 return Err(self.refusal(&attempt.log, 0, FailureClass::LandingConflict, &text));
             }
             let tip = landing.tip()?;
-            let Some(verified) = self.verified_on(&tip, proposal, queued)? else {
-                queued.place.moved();
+            let before = attempt.log.mark();
+            let Some((own, verified)) = self.verified_on(attempt, &tip, proposal, queued)? else {
+                queued.moved();
                 continue;
             };
-            let commit = self.landing_commit(&attempt.log, proposal, &verified.tree, &tip)?;
+            let commit = self.landing_commit(&attempt.log, proposal, &own, &tip)?;
             batch.reached(Boundary::LandingCommitted);
-            let check = landing.rule().check.as_deref();
-            let ready = match check {
-                Some(_) if self.would_admit(&attempt.log)? => None,
+            let ready = match landing.rule().defers_close() {
+                true if self.would_admit(&attempt.log)? => None,
                 _ => Some(self.admitted(&mut attempt.log)?),
             };
             attempt.look_at_lease()?;
             attempt.fence()?;
             let marked = MarkedLanding::mark(&batch, attempt.claim(), &commit)?;
             let Some(landed) = marked.advance(&tip, owner.step_id)? else {
-                queued.place.moved();
+                attempt.log.discard_from(before);
+                queued.moved();
                 continue;
             };
             if ready.is_none() {
-                queued.place.advanced(&commit);
+                queued.place.advanced(&commit, queued.rides.is_some());
             }
             drop(alone);
-            let landed = match (ready, check) {
-                (None, Some(check)) => {
-                    self.check_advanced(attempt, owner, queued, landed, check)?
-                }
-                (Some(ready), _) => Some((ready, landed)),
-                (None, None) => Some((self.admitted(&mut attempt.log)?, landed)),
+            let landed = match ready {
+                None => self.check_advanced(attempt, owner, queued, landed)?,
+                Some(ready) => Some((ready, landed)),
             };
             let Some((ready, landed)) = landed else {
+                attempt.log.discard_from(before);
                 queued.join_again(attempt);
                 continue;
             };
@@ -232,17 +233,29 @@ impl Lane {
         Err(self.moved_repeatedly(attempt, queued))
     }
 
-    /// Returns the tree that passed, if it is the one that the work makes on the
-    /// target's tip.
+    /// Returns the tree that the work makes on the target's tip, and what passed
+    /// with it: the same, or what it rides on. `None` where neither did.
     fn verified_on(
         &self,
+        attempt: &mut Attempt<'_>,
         tip: &str,
         proposal: &Proposal<'_>,
         queued: &QueuedWork<'_>,
-    ) -> Result<Option<TreeState>, StageError> {
+    ) -> Result<Option<(String, TreeState)>, StageError> {
         let merged = self.tree.merged(tip, proposal.head)?;
-        let verified = queued.verified.clone();
-        Ok(verified.filter(|verified| merged == Merged::Clean(verified.tree.clone())))
+        let is_same = |own: &&TreeState| merged == Merged::Clean(own.tree.clone());
+        let Some(own) = queued.tree().filter(is_same) else {
+            return Ok(None);
+        };
+        if queued.rides.is_none() {
+            return Ok(Some((own.tree.clone(), own.clone())));
+        }
+        // It rides as a commit of its own, or not at all.
+        if self.tree.tree_of(tip)? == own.tree {
+            return Ok(None);
+        }
+        let verified = self.rest_on_shared(attempt, queued, own)?;
+        Ok(verified.map(|verified| (own.tree.clone(), verified)))
     }
 
     /// Returns the failure of work whose target others move.
@@ -272,82 +285,6 @@ impl Lane {
             commit: None,
             tree: tree.clone(),
         })
-    }
-
-    /// Checks what landed, and takes it off the target where it may not stay.
-    /// `None` where it was taken back with other work, and is to land again.
-    fn check_advanced(
-        &mut self,
-        attempt: &mut Attempt<'_>,
-        owner: &CommandOwner<'_>,
-        queued: &mut QueuedWork<'_>,
-        landed: AdvancedLanding,
-        check: &str,
-    ) -> Result<Option<(MutationReady<Close>, AdvancedLanding)>, StageError> {
-        let commit = landed.record().commit.clone();
-        let checked = self.check_in_turn(attempt, owner, queued, (&commit, check));
-        let admitted = checked.and_then(|may_close| {
-            let ready = may_close.then(|| self.admitted(&mut attempt.log));
-            ready.transpose()
-        });
-        let mut failure = match admitted {
-            Ok(Some(ready)) => return Ok(Some((ready, landed))),
-            Ok(None) => {
-                landed.unmark();
-                return Ok(None);
-            }
-            Err(StageError::Failed(failure)) => failure,
-            Err(StageError::Error(error)) => {
-                let mut failure = Box::<StepFailure>::default();
-                let undone = self.take_off(&mut failure, owner.step_id, landed);
-                let error = undone.err().map_or(error, StepError::from);
-                self.absorb(&mut failure, error);
-                return Err(failure.into());
-            }
-        };
-        if let Err(error) = self.take_off(&mut failure, owner.step_id, landed) {
-            self.absorb(&mut failure, error);
-        }
-        Err(failure.into())
-    }
-
-    /// Checks a commit while other work lands on top of it, and waits for its
-    /// turn; returns whether its issue may close, or else the work lands again.
-    fn check_in_turn(
-        &mut self,
-        attempt: &mut Attempt<'_>,
-        owner: &CommandOwner<'_>,
-        queued: &mut QueuedWork<'_>,
-        (commit, check): (&str, &str),
-    ) -> Result<bool, StageError> {
-        let verification = VerificationTask {
-            phase: queued.next_check(),
-            command: check,
-            commit,
-        };
-        let (mark, began) = (attempt.log.mark(), Instant::now());
-        attempt.watch.follow(Some(queued.place.ticket()));
-        let verified = self.verify(attempt, owner, &verification);
-        attempt.watch.follow(None);
-        let failed = match verified {
-            Ok(_) => None,
-            Err(StageError::Failed(failure)) if failure.is_of_the_command() => Some(failure),
-            Err(stage_error) => return Err(stage_error),
-        };
-        queued.place.checked(failed.is_none());
-        match attempt.await_check(&queued.place)? {
-            CheckEnd::LandAgain => {
-                tracing::info!(commit, "taken back with work below it; lands again");
-                attempt.log.discard_from(mark);
-                attempt.log.waited += began.elapsed();
-                Ok(false)
-            }
-            CheckEnd::TakeBack => {
-                let failure = failed.unwrap_or_default();
-                Err(self.refused(&mut attempt.log, failure))
-            }
-            CheckEnd::MayClose => Ok(true),
-        }
     }
 
     /// Writes the commit that lands: the whole of the work on the target's tip,
@@ -380,11 +317,13 @@ impl Lane {
     ) -> Result<String, StageError> {
         let witness = log.verified.latest_witness();
         let trajectory = self.batch.trajectory.chain_head();
+        let shared = log.verified.shared.as_ref();
         let text = CommitText {
             witness: witness.as_deref(),
             trajectory: trajectory.map_err(|error| StepError::Unproven(error.to_string()))?,
             base: Some(base),
-            verified_tree: Some(tree),
+            verified_tree: shared.is_none().then_some(tree),
+            verified_in: shared.map(|shared| shared.tree.as_str()),
             ..*text
         };
         let signer = self.batch.settings.signer.as_ref();

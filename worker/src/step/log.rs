@@ -14,7 +14,7 @@ use premath_kernel::json::id::StepId;
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::json::time::Moment;
 use premath_kernel::record::session::SessionStep;
-use premath_kernel::record::trajectory::Verification;
+use premath_kernel::record::trajectory::{SharedVerification, Verification};
 use premath_memory::artifact;
 use premath_worktree::tree::Base;
 use std::time::Duration;
@@ -45,6 +45,8 @@ pub(super) struct StepLog {
 pub(super) struct LogMark {
     calls: usize,
     verification: Option<Verification>,
+    shared: Option<SharedVerification>,
+    passed_in: &'static str,
 }
 
 impl StepLog {
@@ -80,6 +82,8 @@ impl StepLog {
         LogMark {
             calls: self.calls.len(),
             verification: self.verified.latest.clone(),
+            shared: self.verified.shared.clone(),
+            passed_in: self.verified.passed_in,
         }
     }
 
@@ -88,6 +92,8 @@ impl StepLog {
     pub(super) fn discard_from(&mut self, mark: LogMark) {
         self.calls.truncate(mark.calls);
         self.verified.latest = mark.verification;
+        self.verified.shared = mark.shared;
+        self.verified.passed_in = mark.passed_in;
     }
 
     /// Removes the calls between two marks from the evidence. Their witnesses

@@ -18,6 +18,7 @@
 mod account;
 mod attempt;
 mod brief;
+mod checked;
 mod claimed;
 mod closed;
 mod crossing;
@@ -34,6 +35,7 @@ mod prepared;
 mod queued;
 mod remote;
 mod report;
+mod shared;
 mod step_failure;
 mod stopped;
 mod turn;

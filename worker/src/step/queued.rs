@@ -7,12 +7,13 @@ use super::landing::Proposal;
 use super::log::LogMark;
 use super::step_failure::StepFailure;
 use super::verify::VerificationTask;
-use crate::batch::{Assumption, LandingPlace, PlaceStep};
+use crate::batch::{Assumption, LandingPlace, PlaceStart, PlaceStep};
 use crate::lane::Lane;
 use crate::lane::command::{CommandOwner, Phase};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::listed;
 use premath_kernel::policy::landing::{ASSUMED_STATES_MAX, LAND_ROUNDS, STATES_MAX, VERIFY_ROUNDS};
+use premath_kernel::policy::landing_queue::Part;
 use premath_worktree::tree::{Merged, TreeState};
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,10 @@ pub(super) struct QueuedWork<'a> {
     pub(super) place: LandingPlace<'a>,
     /// The tree that passed last.
     pub(super) verified: Option<TreeState>,
+    /// The tree that it would land as, where other work is verified with it.
+    pub(super) rides: Option<TreeState>,
+    /// Whether it is verified by itself: what it was verified with did not land.
+    is_alone: bool,
     /// The failure that may be charged.
     failed: Option<FailedRun>,
     before: Rounds,
@@ -66,6 +71,8 @@ impl<'a> QueuedWork<'a> {
                 .batch
                 .join_landing(priority, &attempt.claim().issue_id),
             verified,
+            rides: None,
+            is_alone: false,
             failed: None,
             before: Rounds::default(),
             after: Rounds::default(),
@@ -73,11 +80,26 @@ impl<'a> QueuedWork<'a> {
         }
     }
 
-    /// Puts work into the queue again that was taken back with other work.
+    /// Puts work into the queue again that was taken back with other work. From
+    /// now on it is verified by itself.
     pub(super) fn join_again(&mut self, attempt: &Attempt<'a>) {
         let priority = attempt.claimed.row.issue.priority;
         let batch = attempt.batch;
         self.place = batch.join_landing(priority, &attempt.claim().issue_id);
+        self.rides = None;
+        self.is_alone = true;
+    }
+
+    /// Takes in that the target is not where the queue assumed it. Work that rode
+    /// is verified by itself from now on.
+    pub(super) fn moved(&mut self) {
+        self.is_alone |= self.rides.is_some();
+        self.place.moved();
+    }
+
+    /// Returns the tree that it lands as if its turn comes.
+    pub(super) fn tree(&self) -> Option<&TreeState> {
+        self.rides.as_ref().or(self.verified.as_ref())
     }
 
     /// Returns the phase of the next check of work that landed.
@@ -129,6 +151,17 @@ impl<'a> QueuedWork<'a> {
     fn has_verified(&self, tree: &str) -> bool {
         let verified = self.verified.as_ref();
         verified.is_some_and(|verified| verified.tree == tree)
+    }
+
+    /// Limits how the work is verified as one with other work. `adds` is whether
+    /// it changes the state that it is verified on: without that it has no commit
+    /// of its own.
+    fn limit(&self, tree: &str, adds: bool) {
+        if self.is_alone || !self.may_assume() || !adds {
+            self.place.limit(Part::Single);
+        } else if self.has_verified(tree) {
+            self.place.limit(Part::Leads);
+        }
     }
 }
 
@@ -194,11 +227,29 @@ impl Lane {
         } else {
             self.tree.squash(proposal.text, &state, &tree, None)?
         };
-        if !queued.place.started(assumption, &commit) {
-            return Ok(false);
+        if self.batch.landing.rule().batch() > 1 {
+            queued.limit(&tree, self.tree.tree_of(&state)? != tree);
         }
-        if queued.has_verified(&tree) {
-            return Ok(queued.place.passed());
+        queued.rides = None;
+        match queued.place.started(assumption, &commit) {
+            PlaceStart::Stale => return Ok(false),
+            PlaceStart::Rides => {
+                queued.rides = Some(TreeState {
+                    head: commit,
+                    tree,
+                    nested: false,
+                });
+                return Ok(false);
+            }
+            PlaceStart::Verified => {}
+        }
+        if let Some(verified) = queued
+            .verified
+            .as_ref()
+            .filter(|_| queued.has_verified(&tree))
+        {
+            let pass = self.shared_pass(&attempt.log, verified);
+            return Ok(queued.place.passed(pass));
         }
         let Some(phase) = queued.next_phase() else {
             return Err(self.moved_repeatedly(attempt, queued));
@@ -241,8 +292,9 @@ impl Lane {
         attempt.watch.follow(None);
         match verified {
             Ok(state) => {
+                let pass = self.shared_pass(&attempt.log, &state);
                 queued.verified = Some(state);
-                Ok(queued.place.passed())
+                Ok(queued.place.passed(pass))
             }
             Err(StageError::Failed(failure)) if failure.is_of_the_command() => {
                 let took = began.elapsed();

@@ -7,7 +7,7 @@ use premath_kernel::policy::budget::Spent;
 use premath_kernel::policy::governing::{SensitiveChange, SensitiveChanges};
 use premath_kernel::policy::provider::UsageLimit;
 use premath_kernel::record::event::StepOutcome;
-use premath_kernel::record::trajectory::WorldRecord;
+use premath_kernel::record::trajectory::{SharedVerification, WorldRecord};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -91,6 +91,8 @@ pub struct StepReport {
     pub sensitive: SensitiveChanges,
     /// How many of its verifications failed and passed when they were repeated.
     pub flaky: usize,
+    /// The verification of other work that the close rests on.
+    pub shared: Option<SharedVerification>,
     /// What the command that failed said last, and where all of it is.
     pub said: Option<(String, PathBuf)>,
     /// Whose agent worked, where one did.
@@ -156,6 +158,7 @@ impl StepReport {
             discovered: &self.discovered,
             sensitive_changes: self.sensitive_changes(),
             flaky_verifications: self.flaky,
+            shared_verification: self.shared.as_ref(),
             duration_ms: self.duration_ms,
         }
     }

@@ -71,6 +71,13 @@ impl StepFailure {
         }
     }
 
+    /// Adds a note to the last message of the command that failed.
+    pub(super) fn note(&mut self, text: &str) {
+        if let Some((said, _)) = &mut self.said {
+            *said = format!("{said} ({text})");
+        }
+    }
+
     /// Adds what went wrong later.
     pub(super) fn join(&mut self, later: Self) {
         later.classes.iter().for_each(|class| self.fail(class));

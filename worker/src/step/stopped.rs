@@ -94,6 +94,7 @@ impl<'a> Stopping<'a> {
             base: self.base.map(|base| base.commit),
             sensitive: self.work.sensitive,
             flaky: log.verified.flaky.len(),
+            shared: log.verified.shared.filter(|_| self.is_closed),
             said: failure.said,
             provider: log.account.provider,
             limit: log.account.limit,
@@ -406,6 +407,7 @@ impl Lane {
         if stopping.is_closed {
             outcome = WorkOutcome::Completed;
             row.note_sensitive(&stopping.work.sensitive);
+            row.shared_verification.clone_from(&log.verified.shared);
             let landing = stopping.work.landing.as_ref();
             row.landing = landing.map(AdvancedLanding::record).cloned();
         }

@@ -45,7 +45,13 @@ impl Lane {
         let commit = landed.record().commit.clone();
         let signer = self.batch.settings.signer.as_ref();
         let target = self.batch.landing.target();
-        let text = match landed.undo(step_id, signer)? {
+        let Some(undone) = landed.undo(step_id, signer)? else {
+            let text = format!("{target} keeps {commit}, which was verified with closed work");
+            tracing::warn!(step = %step_id, "{text}");
+            failure.note(&text);
+            return Ok(());
+        };
+        let text = match undone {
             Undone::Reset => format!("{target} was reset to the commit before it"),
             Undone::Foreign => {
                 format!("{target} holds the work in {commit}, which the step did not land")
@@ -57,9 +63,7 @@ impl Lane {
             }
         };
         tracing::warn!(step = %step_id, "{text}");
-        if let Some((said, _)) = &mut failure.said {
-            *said = format!("{said} ({text})");
-        }
+        failure.note(&text);
         Ok(())
     }
 

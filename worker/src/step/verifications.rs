@@ -2,7 +2,7 @@
 
 use crate::lane::command::Phase;
 use premath_kernel::json::reference::RefSet;
-use premath_kernel::record::trajectory::Verification;
+use premath_kernel::record::trajectory::{SharedVerification, Verification};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The verifications of a step so far.
@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Verifications {
     /// The latest verification.
     pub(super) latest: Option<Verification>,
+    /// The verification of other work that the step rests on.
+    pub(super) shared: Option<SharedVerification>,
     /// The witnesses of those that failed, by tree.
     red: BTreeMap<String, RefSet>,
     /// The trees that passed.
@@ -26,6 +28,7 @@ impl Verifications {
     pub(super) fn none() -> Self {
         Self {
             latest: None,
+            shared: None,
             red: BTreeMap::new(),
             passed: BTreeSet::new(),
             flaky: RefSet::new(),

@@ -77,7 +77,7 @@ impl Lane {
         let (verified, queued) = match step.candidate.clone() {
             Some(head) if is_for_the_queue => {
                 let queued = self.verify_in_queue(step, &head)?;
-                (queued.verified.clone(), Some(queued))
+                (queued.tree().cloned(), Some(queued))
             }
             _ => (None, None),
         };

@@ -7,6 +7,7 @@ use premath_kernel::policy::landing::DEFAULT_TARGET;
 use premath_kernel::record::audit::{
     AuditFacts, IssueState, UnsealedChange, WitnessFile, WitnessRef, streams_of,
 };
+use premath_kernel::record::trailers::LandingTrailers;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{LineFault, StoreError, TrajectoryFileError, audit, inspect_issues};
@@ -46,6 +47,7 @@ pub(super) fn facts(
     };
     witnesses(roots, &mut facts)?;
     commits(&history, &mut facts)?;
+    shared(roots, &mut facts)?;
     Ok((facts, unreadable))
 }
 
@@ -92,6 +94,31 @@ fn witnesses(roots: &MemoryRoots, facts: &mut AuditFacts) -> Result<(), CliError
             }
         }
         facts.witnesses.insert(text, file);
+    }
+    Ok(())
+}
+
+/// Reads the witnesses of the commits whose trees other commits name as verified.
+fn shared(roots: &MemoryRoots, facts: &mut AuditFacts) -> Result<(), CliError> {
+    let commits = facts.targets.values().flatten().flatten();
+    let trailers = commits.filter_map(|commit| LandingTrailers::parse(&commit.message).ok()?);
+    let trailers: Vec<LandingTrailers> = trailers.collect();
+    let named: BTreeSet<&String> = trailers
+        .iter()
+        .filter_map(|trailers| trailers.verified_in.as_ref())
+        .collect();
+    for trailers in &trailers {
+        let is_named = |tree: &String| named.contains(tree);
+        let Some(text) = trailers.witness.as_ref().filter(|text| {
+            trailers.verified_tree.as_ref().is_some_and(is_named)
+                && !facts.witnesses.contains_key(*text)
+        }) else {
+            continue;
+        };
+        if let Some(reference) = WitnessRef::parse(text).filter(WitnessRef::is_of_step) {
+            let file = audit::witness(&roots.witnesses, &reference)?;
+            facts.witnesses.insert(text.clone(), file);
+        }
     }
     Ok(())
 }

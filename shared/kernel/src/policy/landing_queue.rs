@@ -5,7 +5,7 @@
 //! queue, while that work is verified too. When everything ahead has landed,
 //! the verified tree is the tree that lands. When something ahead fails, every
 //! verification that contains it is superseded, and is done again without it.
-//! It is the dependent pipeline of Zuul, without its batches.
+//! It is the dependent pipeline of Zuul.
 //!
 //! Rules:
 //!
@@ -24,13 +24,17 @@
 //!   work at the front.
 //!
 //! Work that landed is checked while other work lands on top of it (`checks`).
+//! Where the bounds allow it, several places are verified as one (`runs`).
 //!
 //! The queue is about assumptions only. The caller that lands compares the tree
 //! that was verified with the tree that would land.
 
 mod checks;
+mod landings;
+mod runs;
 
 pub use checks::CheckEnd;
+pub use runs::Part;
 
 use crate::json::id::IssueId;
 use checks::Checks;
@@ -65,6 +69,8 @@ enum PlaceState {
     /// What it assumed does not hold: it starts again.
     Due,
     Verifying(Vec<Ticket>),
+    /// Verified by a place behind it, whose tree contains its work.
+    Riding(Vec<Ticket>),
     Passed(Vec<Ticket>),
     Failed(Vec<Ticket>),
     Conflicting(Vec<Ticket>),
@@ -76,6 +82,7 @@ impl PlaceState {
         match self {
             Self::Waiting | Self::Due => None,
             Self::Verifying(ahead)
+            | Self::Riding(ahead)
             | Self::Passed(ahead)
             | Self::Failed(ahead)
             | Self::Conflicting(ahead) => Some(ahead),
@@ -86,6 +93,7 @@ impl PlaceState {
         match self {
             Self::Waiting | Self::Due => None,
             Self::Verifying(ahead)
+            | Self::Riding(ahead)
             | Self::Passed(ahead)
             | Self::Failed(ahead)
             | Self::Conflicting(ahead) => Some(ahead),
@@ -94,7 +102,7 @@ impl PlaceState {
 
     /// Returns whether places behind assume that this one lands.
     const fn is_assumed(&self) -> bool {
-        matches!(self, Self::Verifying(_) | Self::Passed(_))
+        matches!(self, Self::Verifying(_) | Self::Riding(_) | Self::Passed(_))
     }
 
     /// Returns whether it is open what this place adds to the state.
@@ -109,6 +117,7 @@ struct Place {
     priority: i64,
     issue_id: IssueId,
     state: PlaceState,
+    part: Part,
     /// The landings that were yet to pass their check when the work failed or
     /// conflicted on top of them.
     doubts: Vec<Ticket>,
@@ -121,6 +130,8 @@ pub struct QueueBounds {
     pub speculation: usize,
     /// How many places may be verified at once, the first one included.
     pub slots: usize,
+    /// How many places may be verified as one.
+    pub batch: usize,
 }
 
 /// The queue of the work that is to land on one target.
@@ -132,6 +143,8 @@ pub struct LandingQueue {
     /// How many places from the first one may be verified at once.
     window: usize,
     window_max: usize,
+    /// How many places may be verified as one.
+    batch: usize,
     next: u64,
     /// The issue that lands next, whatever else is ready.
     reserved: Option<IssueId>,
@@ -140,7 +153,7 @@ pub struct LandingQueue {
 
 impl LandingQueue {
     /// Makes an empty queue. Without a slot nothing would ever be verified: there
-    /// is at least one.
+    /// is at least one. Without speculation places are verified one by one.
     pub fn new(bounds: QueueBounds) -> Self {
         let window_max = bounds.speculation.saturating_add(1);
         Self {
@@ -148,6 +161,10 @@ impl LandingQueue {
             slots: bounds.slots.max(1),
             window: window_max,
             window_max,
+            batch: match window_max {
+                1 => 1,
+                _ => bounds.batch.max(1),
+            },
             next: 0,
             reserved: None,
             checks: Checks::new(),
@@ -166,22 +183,27 @@ impl LandingQueue {
         self.reserved.take_if(|holder| holder == issue_id);
     }
 
-    /// Returns whether an issue may land, as far as reservations and checks go.
-    fn may_land(&self, issue_id: &IssueId) -> bool {
+    /// Returns whether a place may land, as far as reservations and checks go.
+    fn may_land(&self, at: usize) -> bool {
         let holder = self.reserved.as_ref();
-        holder.is_none_or(|holder| holder == issue_id) && !self.checks.has_failed()
+        let is_free = holder.is_none_or(|holder| *holder == self.places[at].issue_id);
+        (is_free || self.is_owed(at)) && !self.checks.has_failed()
     }
 
     /// Adds finished work: behind all that started, and in the order of
-    /// priority and id among the rest. Work with the reservation comes first.
+    /// priority and id among the rest. Work with the reservation comes first, but
+    /// for a run of which a part has landed.
     pub fn join(&mut self, priority: i64, issue_id: &IssueId) -> Ticket {
         let ticket = Ticket(self.next);
         self.next += 1;
         let started = |place: &Place| place.state != PlaceState::Waiting;
         let free = self.places.iter().rposition(started).map_or(0, |at| at + 1);
         let after = |place: &Place| (place.priority, &place.issue_id) > (priority, issue_id);
-        let at = match self.reserved.as_ref() == Some(issue_id) {
-            true => 0,
+        let is_reserved = self.reserved.as_ref() == Some(issue_id);
+        let at = match is_reserved {
+            true => (0..self.places.len())
+                .rfind(|at| self.is_owed(*at))
+                .map_or(0, |at| at + 1),
             false => self.places[free..]
                 .iter()
                 .position(after)
@@ -192,9 +214,14 @@ impl LandingQueue {
             priority,
             issue_id: issue_id.to_owned(),
             state: PlaceState::Waiting,
+            part: match is_reserved {
+                true => Part::Single,
+                false => Part::Any,
+            },
             doubts: Vec::new(),
         };
         self.places.insert(at, place);
+        self.settle_runs();
         ticket
     }
 
@@ -220,9 +247,11 @@ impl LandingQueue {
                     QueueStep::Try(ahead)
                 }
             }
-            PlaceState::Passed(ahead) if ahead.is_empty() => {
+            PlaceState::Passed(ahead) | PlaceState::Riding(ahead)
+                if ahead.is_empty() && self.has_passed(at) =>
+            {
                 let is_open = before.iter().any(|place| place.state.is_open());
-                if is_open || !self.may_land(&self.places[at].issue_id) {
+                if is_open || !self.may_land(at) {
                     QueueStep::Wait
                 } else {
                     QueueStep::Land
@@ -235,8 +264,8 @@ impl LandingQueue {
         }
     }
 
-    /// Takes in that a verification begins on an assumed state; `false` where
-    /// the state is another by now.
+    /// Takes in that a verification begins on an assumed state, or that the work
+    /// [rides](Self::is_riding); `false` where the state is another by now.
     pub fn started(&mut self, ticket: Ticket, ahead: &[Ticket]) -> bool {
         if !self.take_state(ticket, ahead, PlaceState::Verifying) {
             return false;
@@ -244,7 +273,9 @@ impl LandingQueue {
         // What is behind was merged without it.
         if let Some(at) = self.position(ticket) {
             self.restart(at + 1, |_| true);
+            self.ride_if_possible(at);
         }
+        self.settle_runs();
         true
     }
 
@@ -254,6 +285,7 @@ impl LandingQueue {
         let taken = self.take_state(ticket, ahead, PlaceState::Conflicting);
         if taken {
             self.doubt(ticket);
+            self.settle_runs();
         }
         taken
     }
@@ -280,13 +312,17 @@ impl LandingQueue {
     }
 
     /// Takes in that a verification failed; `false` where it was superseded.
-    /// Every verification behind it that contains the work is superseded.
+    /// Every verification behind it that contains the work is superseded. The
+    /// failure of a run is searched in its halves.
     pub fn failed(&mut self, ticket: Ticket) -> bool {
         let Some(at) = self.verified(ticket, PlaceState::Failed) else {
             return false;
         };
         self.restart(at + 1, |ahead| ahead.contains(&ticket));
-        self.doubt(ticket);
+        if !self.halve_run(at) {
+            self.doubt(ticket);
+        }
+        self.settle_runs();
         true
     }
 
@@ -300,56 +336,12 @@ impl LandingQueue {
         }
     }
 
-    /// Takes in how the check of a landing ended; `false` where its work was
-    /// taken back.
-    pub fn checked(&mut self, ticket: Ticket, passed: bool) -> bool {
-        self.checks.end(ticket, passed)
-    }
-
-    /// Returns what the holder of a landing that is checked is to do now; `None`
-    /// where it waits for the next change.
-    pub fn next_check(&self, ticket: Ticket) -> Option<CheckEnd> {
-        self.checks.next(ticket)
-    }
-
-    /// Returns the landings that are checked, in the order in which they landed.
-    pub fn unchecked(&self) -> Vec<Ticket> {
-        self.checks.tickets()
-    }
-
-    /// Returns a landing that is checked and those on top of it, in the order in
-    /// which they landed.
-    pub fn landings_from(&self, ticket: Ticket) -> Vec<Ticket> {
-        self.checks.from(ticket)
-    }
-
-    /// Returns whether a landing is checked whose issue has not closed.
-    pub const fn has_unchecked(&self) -> bool {
-        !self.checks.is_empty()
-    }
-
-    /// Takes in that a landing and those on top of it were taken off the target.
-    pub fn taken_back(&mut self, ticket: Ticket) {
-        for gone in self.checks.from(ticket) {
-            self.checks.remove(gone);
-            self.left(gone);
-        }
-        self.moved();
-    }
-
-    /// Takes in that a landing that was checked is over: its issue has closed.
-    /// `false` where the work is not checked.
-    pub fn settled(&mut self, ticket: Ticket) -> bool {
-        if !self.checks.contains(ticket) {
-            return false;
-        }
-        self.checks.remove(ticket);
-        for place in &mut self.places {
-            place.doubts.retain(|doubt| *doubt != ticket);
-        }
+    /// Takes in that work is on the target that no verification of its own
+    /// passed.
+    pub fn advanced_riding(&mut self, ticket: Ticket) {
+        let leader = self.leader(ticket);
+        self.checks.begin_riding(ticket, leader);
         self.landed(ticket);
-        self.retry_conflicts();
-        true
     }
 
     /// Removes work that landed, as it was assumed.
@@ -369,6 +361,7 @@ impl LandingQueue {
         }
         self.retry_conflicts();
         self.window = self.window_max.min(self.window + 1);
+        self.settle_runs();
     }
 
     /// Has work tried again that conflicted with what has landed since, and
@@ -401,12 +394,14 @@ impl LandingQueue {
             let floor = WINDOW_FLOOR.min(self.window_max);
             self.window = floor.max(self.window / 2);
         }
+        self.settle_runs();
     }
 
     /// Takes in that the target is not where the queue assumed it: every
     /// verification is superseded.
     pub fn moved(&mut self) {
         self.restart(0, |_| true);
+        self.settle_runs();
     }
 
     fn position(&self, ticket: Ticket) -> Option<usize> {

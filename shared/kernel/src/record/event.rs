@@ -10,8 +10,8 @@ use crate::policy::admission::EndedBy;
 use crate::policy::governing::SensitiveChange;
 use crate::policy::sandbox::{ContainerImage, SandboxMode};
 use crate::record::bootstrap::Bootstrap;
-use crate::record::trajectory::WorldRecord;
 use crate::record::trajectory::{Account, ProviderAccount, TokenCounts};
+use crate::record::trajectory::{SharedVerification, WorldRecord};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -71,6 +71,10 @@ pub struct StepOutcome<'a> {
     /// How many of its verifications failed and passed when they were repeated
     /// on the same tree.
     pub flaky_verifications: usize,
+    /// The verification of other work that the close rests on: the tree that the
+    /// work landed as was not verified by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_verification: Option<&'a SharedVerification>,
     /// From claim to row, in milliseconds.
     pub duration_ms: u64,
 }

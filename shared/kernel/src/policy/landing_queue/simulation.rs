@@ -2,7 +2,7 @@
 //! land, with work that is red, that conflicts, that is cut off, and a target
 //! that others move.
 
-use super::{CheckEnd, LandingQueue, QueueBounds, QueueStep, Ticket};
+use super::{CheckEnd, LandingQueue, Part, QueueBounds, QueueStep, Ticket};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sequence of numbers that a seed determines (SplitMix64).
@@ -37,6 +37,8 @@ struct Kind {
     spare: usize,
     slots: usize,
     speculation: usize,
+    /// How many issues may be verified as one.
+    batch: usize,
     /// The longest work and verification, in milliseconds.
     work: (u64, u64),
     verify: (u64, u64),
@@ -81,6 +83,8 @@ enum End {
     Bad,
     Conflict,
     Cut,
+    /// It is on the target, and its issue did not close.
+    Stayed,
 }
 
 /// A tree: the issues whose work it contains, and how often others moved the
@@ -94,12 +98,18 @@ struct Batch {
     lanes: Vec<Lane>,
     queue: LandingQueue,
     holders: BTreeMap<Ticket, usize>,
-    /// The tree that each place verifies or verified last.
+    /// The tree that each place verifies or verified last, or would land as.
     trees: BTreeMap<usize, Tree>,
+    /// The work whose tree is verified with work behind it.
+    riding: BTreeSet<usize>,
     passed: BTreeSet<usize>,
     target: Tree,
+    /// What landed, the oldest first, with the tree of its commit.
+    history: Vec<(usize, Tree)>,
     /// The issues whose landings are checked, in the order in which they landed.
     unchecked: Vec<usize>,
+    /// Those that lose their lease when they have to wait for their close.
+    leaving: BTreeSet<usize>,
     /// Those whose check failed.
     failing: BTreeSet<usize>,
     ends: BTreeMap<usize, End>,
@@ -129,6 +139,8 @@ impl Batch {
                 issues[one - back].conflicts.insert(one);
             }
         }
+        let mut leaving: BTreeSet<usize> = (0..kind.issues).collect();
+        leaving.retain(|_| kind.batch > 1 && numbers.percent(kind.cut));
         Self {
             kind,
             numbers,
@@ -137,12 +149,16 @@ impl Batch {
             queue: LandingQueue::new(QueueBounds {
                 speculation: kind.speculation,
                 slots: kind.slots,
+                batch: kind.batch,
             }),
             holders: BTreeMap::new(),
             trees: BTreeMap::new(),
+            riding: BTreeSet::new(),
             passed: BTreeSet::new(),
             target: Tree::default(),
+            history: Vec::new(),
             unchecked: Vec::new(),
+            leaving,
             failing: BTreeSet::new(),
             ends: BTreeMap::new(),
             verifications: 0,
@@ -240,6 +256,7 @@ impl Batch {
         assert!(self.is_red(&tree));
         tree.remove(&issue);
         assert!(!self.is_red(&tree), "{issue} is charged for another");
+        assert!(!self.riding.contains(&issue), "{issue} was not verified");
         let unchecked = self.unchecked.iter().any(|one| tree.contains(one));
         assert!(
             !unchecked,
@@ -266,13 +283,33 @@ impl Batch {
 
     fn settle(&mut self, lane: usize, issue: usize, ticket: Ticket) -> bool {
         match self.queue.next_check(ticket) {
+            // It may lose its lease while it waits.
+            None if self.leaving.remove(&issue) => {
+                self.take_back(issue, ticket);
+                self.end(lane, issue, ticket, End::Cut);
+            }
             None => return false,
             Some(CheckEnd::MayClose) => {
-                let first = self.unchecked.remove(0);
-                assert_eq!(first, issue, "closed in another order");
+                assert!(self.queue.closing(ticket));
+                let at = self.unchecked.iter().position(|one| *one == issue);
+                let before = self.unchecked[..at.unwrap()].to_vec();
+                assert!(before.iter().all(|one| self.riding.contains(one)));
+                self.unchecked.remove(at.unwrap());
                 let tree = &self.trees[&issue].0;
                 assert!(!tree.iter().any(|one| self.issues[*one].is_bad));
-                self.end(lane, issue, ticket, End::Landed);
+                self.assert_verified(issue);
+                match self.kind.batch > 1 && self.numbers.percent(self.kind.cut) {
+                    true => self.stay(lane, issue, ticket),
+                    false => self.end(lane, issue, ticket, End::Landed),
+                }
+            }
+            Some(CheckEnd::Leave) => {
+                self.unchecked.retain(|one| *one != issue);
+                self.stay(lane, issue, ticket);
+            }
+            Some(CheckEnd::Withdraw) => {
+                self.take_back(issue, ticket);
+                self.join_again(lane, issue, ticket);
             }
             Some(CheckEnd::TakeBack) => {
                 assert!(self.issues[issue].is_bad, "{issue} is charged for another");
@@ -280,22 +317,53 @@ impl Batch {
                 self.end(lane, issue, ticket, End::Bad);
             }
             Some(CheckEnd::LandAgain) => {
-                assert!(!self.target.0.contains(&issue));
-                self.holders.remove(&ticket);
-                self.join(lane, issue);
+                self.join_again(lane, issue, ticket);
             }
         }
         true
     }
 
+    /// Leaves work on the target whose issue could not close; the next attempt
+    /// closes it.
+    fn stay(&mut self, lane: usize, issue: usize, ticket: Ticket) {
+        assert!(self.queue.stayed(ticket));
+        self.holders.remove(&ticket);
+        assert_eq!(self.ends.insert(issue, End::Stayed), None);
+        self.lanes[lane] = Lane::Idle;
+    }
+
+    fn join_again(&mut self, lane: usize, issue: usize, ticket: Ticket) {
+        assert!(!self.target.0.contains(&issue));
+        self.holders.remove(&ticket);
+        self.riding.remove(&issue);
+        self.join(lane, issue);
+        if let Lane::Queued(_, ticket) = self.lanes[lane] {
+            self.queue.limit(ticket, Part::Single);
+        }
+    }
+
+    /// Asserts that a commit of the target that contains the issue's work is a
+    /// tree that passed, with nothing but its own run in between.
+    fn assert_verified(&self, issue: usize) {
+        let at = self.history.iter().position(|(one, _)| *one == issue);
+        let above = &self.history[at.unwrap()..];
+        let verified = above.iter().find(|(one, _)| !self.riding.contains(one));
+        let (leader, tree) = verified.expect("a run without a leader");
+        assert!(self.passed.contains(leader) && self.trees[leader] == *tree);
+        assert!(self.riding.contains(&issue) || *leader == issue);
+    }
+
     /// Takes the work of an issue off the target, with all that landed on top.
     fn take_back(&mut self, issue: usize, ticket: Ticket) {
-        let at = self.unchecked.iter().position(|one| *one == issue).unwrap();
-        let gone = self.unchecked.split_off(at);
+        assert!(self.queue.may_be_taken_back(ticket));
         let tickets = self.queue.landings_from(ticket);
         let holders: Vec<usize> = tickets.iter().map(|one| self.holders[one]).collect();
+        let at = self.unchecked.iter().position(|one| *one == holders[0]);
+        let gone = self.unchecked.split_off(at.unwrap());
         assert_eq!(gone, holders);
+        assert!(gone.contains(&issue));
         self.target.0.retain(|one| !gone.contains(one));
+        self.history.retain(|(one, _)| !gone.contains(one));
         self.failing.retain(|one| !gone.contains(one));
         self.queue.taken_back(ticket);
     }
@@ -332,6 +400,11 @@ impl Batch {
         assert!(self.queue.started(ticket, ahead));
         self.trees.insert(issue, tree);
         self.passed.remove(&issue);
+        if self.queue.is_riding(ticket) {
+            self.riding.insert(issue);
+            return;
+        }
+        self.riding.remove(&issue);
         self.verifications += 1;
         let until = self.now + self.issues[issue].verify;
         self.lanes[lane] = Lane::Verifying(issue, ticket, until);
@@ -353,25 +426,47 @@ impl Batch {
             assert!(self.kind.moved > 0, "an assumption broke without a cause");
             return self.queue.moved();
         }
-        assert!(self.passed.contains(&issue), "an unverified tree lands");
+        let rides = self.riding.contains(&issue);
+        let verified = match rides {
+            true => self.holders[&self.queue.leader(ticket).unwrap()],
+            false => issue,
+        };
+        assert!(self.passed.contains(&verified), "an unverified tree lands");
+        assert!(self.trees[&verified].0.contains(&issue));
         assert!(
             self.failing.is_empty(),
             "work lands on what failed its check"
         );
+        self.history.push((issue, would_be.clone()));
         self.target = would_be;
-        if self.kind.check == 0 {
+        if self.kind.check == 0 && self.kind.batch == 1 {
+            self.assert_verified(issue);
             return self.end(lane, issue, ticket, End::Landed);
         }
         self.unchecked.push(issue);
+        if rides {
+            self.queue.advanced_riding(ticket);
+            self.lanes[lane] = Lane::Checked(issue, ticket);
+            return;
+        }
         self.queue.advanced(ticket);
+        if self.kind.check == 0 {
+            assert!(self.queue.checked(ticket, true));
+            self.lanes[lane] = Lane::Checked(issue, ticket);
+            return;
+        }
         self.lanes[lane] = Lane::Checking(issue, ticket, self.now + self.issues[issue].check);
     }
 
     fn end(&mut self, lane: usize, issue: usize, ticket: Ticket, end: End) {
         match end {
-            End::Landed if self.kind.check > 0 => assert!(self.queue.settled(ticket)),
+            End::Landed if self.kind.check > 0 || self.kind.batch > 1 => {
+                assert!(self.queue.settled(ticket));
+            }
             End::Landed => self.queue.landed(ticket),
-            End::Red | End::Bad | End::Conflict | End::Cut => self.queue.left(ticket),
+            End::Red | End::Bad | End::Conflict | End::Cut | End::Stayed => {
+                self.queue.left(ticket);
+            }
         }
         self.holders.remove(&ticket);
         assert_eq!(self.ends.insert(issue, end), None);
@@ -395,6 +490,7 @@ const NIGHT: Kind = Kind {
     spare: 0,
     slots: 8,
     speculation: 19,
+    batch: 1,
     work: (0, 50),
     verify: (2_000, 2_000),
     check: 0,
@@ -506,6 +602,40 @@ fn a_tenth_of_conflicting_work_delays_only_what_it_conflicts_with() {
     assert!(ratio <= 130, "{ratio} %, {verifications} % verifications");
 }
 
+/// All work is done at once, and one verification runs at a time.
+const CROWD: Kind = Kind {
+    lanes: 24,
+    slots: 1,
+    batch: 4,
+    work: (10, 10),
+    ..NIGHT
+};
+
+#[test]
+fn green_work_is_verified_once_for_each_run() {
+    let mut batch = Batch::new(CROWD, 0);
+    batch.run();
+    // The first one finds no other, and 23 are left.
+    assert_eq!(batch.verifications, 1 + 6);
+    let (_, one_by_one) = mean(Kind { batch: 1, ..CROWD }, 1);
+    assert_eq!(one_by_one, 100);
+}
+
+#[test]
+fn one_red_work_costs_its_run_a_search_in_halves() {
+    for red in 0..24 {
+        let mut batch = Batch::new(CROWD, 0);
+        batch.issues[red].is_red = true;
+        batch.run();
+        assert_eq!(batch.ends[&red], End::Red);
+        let landed = batch.ends.values().filter(|end| **end == End::Landed);
+        assert_eq!(landed.count(), 23);
+        // Its run, two halves, two of one each, and the runs behind it again,
+        // which are other ones by then.
+        assert!(batch.verifications <= 7 + 6, "{}", batch.verifications);
+    }
+}
+
 #[test]
 fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
     let mut ends = BTreeMap::new();
@@ -525,6 +655,7 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
             conflicting: numbers.below(40),
             cut: numbers.below(10),
             moved: numbers.below(10),
+            batch: 1 + numbers.below(5) as usize,
         };
         let mut batch = Batch::new(kind, seed);
         batch.run();
@@ -533,8 +664,9 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
             let Issue { is_red, is_bad, .. } = batch.issues[issue];
             assert!(end != End::Landed || !is_red, "red work landed");
             assert!(end != End::Landed || !is_bad, "bad work landed");
-            assert_eq!(batch.target.0.contains(&issue), end == End::Landed);
+            let is_there = matches!(end, End::Landed | End::Stayed);
+            assert_eq!(batch.target.0.contains(&issue), is_there);
         }
     }
-    assert_eq!(ends.len(), 5, "{ends:?}");
+    assert_eq!(ends.len(), 6, "{ends:?}");
 }

@@ -1,7 +1,11 @@
 use super::*;
 
 fn bounded(speculation: usize, slots: usize) -> LandingQueue {
-    LandingQueue::new(QueueBounds { speculation, slots })
+    LandingQueue::new(QueueBounds {
+        speculation,
+        slots,
+        batch: 1,
+    })
 }
 
 fn queue_of(count: usize) -> (LandingQueue, Vec<Ticket>) {

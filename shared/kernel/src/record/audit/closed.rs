@@ -48,6 +48,12 @@ impl<'a> Audit<'a> {
                 self.streams(issue, read);
             }
         }
+        let shared = self.report.shared;
+        if shared > 0 {
+            self.note(format!(
+                "{shared} issue(s) landed as trees that were not verified by themselves, but with a later commit"
+            ));
+        }
     }
 
     /// Finds the row that a closed issue names.
@@ -280,6 +286,10 @@ impl<'a> Audit<'a> {
         let named = named.and_then(|said| said.witness_ref.as_deref());
         let tree = |read: &ClosedWitness<'a>| read.document["before"]["tree"].as_str();
         let judged = witnesses.iter().find(|read| Some(read.text) == named);
+        // Whether that holds is looked at with its commit.
+        if judged.is_some_and(|judged| judged.reference.is_shared()) {
+            return;
+        }
         let decided = witnesses
             .iter()
             .filter(|read| read.reference.is_verification())

@@ -1,6 +1,7 @@
 //! The commit that a closed issue landed as.
 
 use super::closed::ClosedWitness;
+use super::shared::{SharedLanding, claims_shared, verified_in};
 use super::witness::WitnessRef;
 use super::{Audit, AuditRow, CommitFacts, ContradictionCode as Code};
 use crate::policy::landing::LandingRecord;
@@ -15,11 +16,18 @@ impl<'a> Audit<'a> {
         found: &AuditRow,
         witnesses: &[ClosedWitness<'a>],
     ) {
+        let claims = claims_shared(&found.row);
         let Some(record) = &found.row.landing else {
+            if claims {
+                self.shared_unnamed(issue, found);
+            }
             self.unlanded(issue, found, witnesses);
             return;
         };
         if let Some(world) = &found.row.world {
+            if claims {
+                self.shared_unnamed(issue, found);
+            }
             self.note(format!(
                 "{issue}: landed in another repository ({world}); run the audit there"
             ));
@@ -35,7 +43,20 @@ impl<'a> Audit<'a> {
             true => false,
             false => self.trailers(issue, found, commit, witnesses),
         };
-        if !adopted && !found.row.recovered {
+        let within = verified_in(commit).filter(|_| !is_unchanged);
+        if let Some(tree) = &within {
+            let landing = SharedLanding {
+                issue,
+                found,
+                record,
+                commit,
+                tree,
+                adopted,
+            };
+            self.shared(&landing, witnesses);
+        } else if claims {
+            self.shared_unnamed(issue, found);
+        } else if !adopted && !found.row.recovered {
             self.verified(issue, witnesses, commit);
         }
     }
@@ -185,7 +206,10 @@ impl<'a> Audit<'a> {
                 ("Witness", trailers.witness.is_none()),
                 ("Trajectory", trailers.trajectory.is_none()),
                 ("Base", trailers.base.is_none()),
-                ("Verified-Tree", trailers.verified_tree.is_none()),
+                (
+                    "Verified-Tree",
+                    trailers.verified_tree.is_none() && trailers.verified_in.is_none(),
+                ),
             ];
             let lacking = lacks.into_iter().filter(|(_, lacks)| *lacks);
             differing.extend(lacking.map(|(key, _)| (key, "the trailer".to_owned(), "none")));

@@ -50,6 +50,8 @@ contradictions! {
     VerificationFailed = "the verification did not pass";
     FlakyDisagrees = "the verifications that failed on the tree that passed are not those that the row lists as flaky";
     TreeUnverified = "the commit's tree is not one that was verified";
+    SharedDisagrees = "row, witness and commit do not name the same verification of other work";
+    SharedUnverified = "no commit that was verified with the work follows on the target";
     CommitMissing = "the landed commit is not in the repository";
     CommitUnreachable = "the landed commit is not in the target's first-parent history";
     TargetMissing = "the landing target is not there";

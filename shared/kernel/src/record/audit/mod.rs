@@ -9,6 +9,7 @@ mod commit;
 mod contradiction;
 mod facts;
 mod history;
+mod shared;
 mod witness;
 
 pub use contradiction::{Contradiction, ContradictionCode};
@@ -32,6 +33,8 @@ pub struct AuditReport {
     pub closed: usize,
     /// How many landing commits there are.
     pub landings: usize,
+    /// How many of the closed ones were verified only with later work.
+    pub shared: usize,
     /// How many rows a later row or a landing covers.
     pub anchored_rows: usize,
 }

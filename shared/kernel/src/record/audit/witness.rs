@@ -4,7 +4,7 @@ use crate::failure::FailureClass;
 use crate::json::canonical::{canonical_value, sha256_hex};
 use crate::json::id::StepId;
 use crate::json::token;
-use crate::policy::landing::verification_rounds;
+use crate::policy::landing::{SHARED_ROUND, verification_rounds};
 use serde_json::Value;
 
 /// A reference to a witness document: `ciwitness://<step>/<phase>/<digest>`.
@@ -52,6 +52,11 @@ impl WitnessRef {
     /// with those of a crossing to another world.
     pub fn is_of_step(&self) -> bool {
         !matches!(self.phase.as_str(), "transport" | "gate")
+    }
+
+    /// Returns whether it says that work rests on the verification of other work.
+    pub fn is_shared(&self) -> bool {
+        self.phase == SHARED_ROUND
     }
 
     /// Returns whether it is a verification's.
