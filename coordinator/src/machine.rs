@@ -271,7 +271,7 @@ impl Machine {
         let looks = matches!(event, MachineEvent::WorkDone(_) | MachineEvent::Looked);
         self.take_in(event, now, &mut effects);
         self.advance(&mut effects);
-        if looks && self.wants_spare(now) {
+        if looks && self.needs_spare(now) {
             self.makes_spare = true;
             effects.push(Effect::MakeSpare);
         }
@@ -353,7 +353,7 @@ impl Machine {
 
     /// Returns whether a lane waits for a worktree: the work of its step is done
     /// and has waited long enough, and no other worktree is free.
-    fn wants_spare(&self, now: Timestamp) -> bool {
+    fn needs_spare(&self, now: Timestamp) -> bool {
         let has_waited = |lane: &Lane| {
             let since = lane.done_since.map(|since| now.duration_since(since));
             since.is_some_and(|since| {

@@ -55,6 +55,7 @@ tested! {
     policies: "guides/policies.md",
     landing: "guides/landing.md",
     retry: "guides/retry.md",
+    filters: "guides/filters.md",
     nightly: "guides/nightly.md",
     example: "guides/example.md",
     network: "guides/network.md",

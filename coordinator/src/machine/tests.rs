@@ -284,7 +284,7 @@ fn done(lane: LaneIndex) -> MachineEvent<&'static str> {
 }
 
 #[test]
-fn a_lane_whose_work_is_done_goes_on_in_a_spare_worktree() {
+fn a_lane_whose_work_is_done_continues_in_a_spare_worktree() {
     let mut m = with_spare(1, 1, Duration::ZERO);
     m.handle::<&str>(MachineEvent::Booted(0), NOW);
     assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);

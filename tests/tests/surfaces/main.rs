@@ -590,7 +590,7 @@ fn plain_words_code_and_tests_data_are_not_idioms() {
         ),
         (
             "worker/src/a.rs",
-            "/// The step goes.\n\n/// On Linux.\nfn goes_on() {}\n",
+            "/// The step goes.\n\n/// On Linux.\nfn continues() {}\n",
         ),
         (
             "worker/src/a.rs",

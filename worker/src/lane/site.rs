@@ -121,7 +121,7 @@ impl Site {
     }
 }
 
-/// Makes the place of a git folder anew; returns the folder to make in it.
+/// Empties the place of a git folder; returns the folder to make in it.
 fn renewed(place: &Path) -> PathBuf {
     // Where it fails, so does making the folder, which says why.
     scratch::renew(place).unwrap_or_else(|_| place.to_path_buf())

@@ -219,7 +219,7 @@ fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Returns whether any of the attributes that a line sets converts files. One
-/// that is taken away or unset does not.
+/// that is removed or unset does not.
 fn sets_any(values: &[u8], macros: &BTreeSet<Vec<u8>>) -> bool {
     let values = values.split(u8::is_ascii_whitespace);
     values.into_iter().any(|value| {

@@ -77,7 +77,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Makes a folder anew, without what was in it, and returns where in it to make
+/// Replaces a folder by an empty one, and returns where in it to make
 /// the folder that is needed.
 ///
 /// ext4 does not use the inode of a file again for minutes, and looks at every one
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_made_anew_is_empty_and_names_another_one_each_time() {
+    fn a_folder_that_is_replaced_is_empty_and_names_another_one_each_time() {
         let scratch = Scratch::make().unwrap();
         let folder = scratch.path().join("folder");
         let first = renew(&folder).unwrap();

@@ -193,7 +193,7 @@ fn a_lane_goes_between_files_folders_links_and_modes() {
 }
 
 #[test]
-fn what_is_in_the_way_is_neither_followed_nor_replaced() {
+fn what_occupies_a_place_is_neither_followed_nor_replaced() {
     let (scratch, tree) = Scratch::new();
     let outside = tempfile::tempdir().unwrap();
     let root = scratch.folder.path();
