@@ -179,7 +179,7 @@ impl Supervisor {
         })
     }
 
-    /// Sets another patience than [`PATIENCE`](Self::PATIENCE).
+    /// Sets another patience than `PATIENCE`.
     #[must_use]
     pub const fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -504,7 +504,7 @@ impl Running<'_> {
     /// for [`Exit::survivors`].
     ///
     /// Cancel-safe, and answers the same again once it has answered. Answers
-    /// within the command's limit, its grace and [`Supervisor::PATIENCE`],
+    /// within the command's limit, its grace and `Supervisor::PATIENCE`,
     /// whatever happened to the supervisor, and counts that from the command's
     /// begin however often the wait is cut short.
     ///

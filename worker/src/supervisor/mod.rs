@@ -8,7 +8,7 @@
 //! runs, and only then releases the lane's worktree lock.
 //!
 //! A command has the rights to stop or kill its supervisor. The lane therefore
-//! keeps a clock of its own ([`Supervisor::PATIENCE`]), and kills what a
+//! keeps a clock of its own (`Supervisor::PATIENCE`), and kills what a
 //! supervisor that hangs or has ended left behind.
 //!
 //! Invariants:

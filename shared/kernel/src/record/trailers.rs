@@ -126,7 +126,7 @@ impl LandingTrailers {
     /// # Errors
     ///
     /// [`TrailerError`], where the last paragraph has a line that begins with
-    /// `Step:` in any case, and is not exactly what [`write`](Self::write)
+    /// `Step:` in any case, and is not exactly what `write`
     /// writes.
     pub fn parse(message: &str) -> Result<Option<Self>, TrailerError> {
         let Some(block) = last_paragraph(message) else {
