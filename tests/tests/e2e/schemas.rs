@@ -365,6 +365,25 @@ fn commands(forms: &mut Forms, scratch: &Scratch) {
     }
 }
 
+/// The witnesses and events of work that is verified as one.
+fn shared(forms: &mut Forms) {
+    let scratch = super::batched::seven("");
+    let ended = super::batched::batch(&scratch, "none").end().exits(0);
+    for event in ended.events() {
+        forms.admit_ours("coordinator-event", &event);
+    }
+    let folder = scratch.root.join("artifacts/ciwitness");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.to_string_lossy().ends_with(".shared.json") {
+            forms.admit_ours("witness-shared", &read(&path));
+            count += 1;
+        }
+    }
+    assert_eq!(count, 4, "two runs of three, each with one verification");
+}
+
 #[test]
 fn every_document_of_a_batch_and_every_answer_has_its_form() {
     let mut forms = Forms::shipped();
@@ -380,6 +399,7 @@ fn every_document_of_a_batch_and_every_answer_has_its_form() {
         forms.admit_ours(kind, &document);
     }
     turns(&mut forms, &scratch);
+    shared(&mut forms);
     let policy = "worktrees.example/project/policies/control/harness-retry-policy-v1.json";
     forms.admit_ours("retry-policy", &read(&workspace().join(policy)));
     let embedded = serde_json::from_str(RetryPolicy::embedded_text()).unwrap();

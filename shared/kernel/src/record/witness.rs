@@ -23,7 +23,7 @@ pub(crate) const TURN_KIND: &str = "premath.harness.turn_witness.v1";
 /// The kind of a [`CloseWitness`].
 pub(crate) const CLOSE_KIND: &str = "premath.harness.mutation_witness.v1";
 /// The kind of a [`SharedWitness`].
-pub(crate) const SHARED_KIND: &str = "premath.harness.shared_verification_witness.v1";
+pub(crate) const SHARED_KIND: &str = "premath.harness.shared_witness.v1";
 
 /// The kind of a [`RefusalWitness`].
 pub(crate) const REFUSAL_KIND: &str = "premath.harness.refusal_witness.v1";
