@@ -196,6 +196,11 @@ classes! {
     FlakyExecution = "flaky_execution", "contracts 7", "The command failed in a way that a retry may fix.";
     FlakyIo = "flaky_io", "contracts 7", "A file operation failed in a way that a retry may fix.";
     AgentStreamInvalid = "agent_stream_invalid", "HARNESS-RUNTIME 3.2", "The agent's event stream cannot be read as evidence: a line is broken, could be a call of an unknown kind, or the stream does not begin or end as it must.";
+    HookChannelInvalid = "hook_channel_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "What reached the socket for hooks is not evidence: it cannot be read, is out of order or too much, or comes from a process that is not the agent's.";
+    HookCallMissing = "hook_call_missing", "TOOL-CALLING-HARNESS-TYPESTATE 4.5", "The agent reports a tool call that its hooks should have announced and did not: they were disabled, killed or too slow.";
+    HookCallUnaccounted = "hook_call_unaccounted", "TOOL-CALLING-HARNESS-TYPESTATE 4.5", "A hook announced a tool call that the agent's stream should have and has not.";
+    HookInputChanged = "hook_input_changed", "TOOL-CALLING-HARNESS-TYPESTATE 4.2", "A tool call ran with another input than the one that the turn policy judged.";
+    DeniedCallRan = "denied_call_ran", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "A tool call ran that the turn policy had denied.";
     UsageLimit = "usage_limit", "HARNESS-RUNTIME 3.2", "The agent's provider refuses more work until a limit resets.";
     ResourceExceeded = "resource_exceeded", "HARNESS-RUNTIME 3.2", "The command used more memory, processes or disk than it may and was killed with its group.";
     BudgetExceeded = "budget_exceeded", "HARNESS-RUNTIME 3.2", "The budget of tokens, money or time is used up.";
@@ -257,6 +262,8 @@ classes! {
     OutboxInvalid = "outbox_invalid", "contracts 8", "A line of the step's outbox is not a request that can be filed.";
     RetryPolicyInvalid = "retry_policy_invalid", "contracts 7", "The retry policy artifact cannot be read.";
     RetryPolicyDigestMismatch = "retry_policy_digest_mismatch", "contracts 7", "The retry policy's digest is not that of its content.";
+    TurnPolicyInvalid = "turn_policy_invalid", "TOOL-CALLING-HARNESS-TYPESTATE 4.1", "The turn policy artifact cannot be read.";
+    TurnPolicyDigestMismatch = "turn_policy_digest_mismatch", "TOOL-CALLING-HARNESS-TYPESTATE 4.1", "The turn policy's digest is not that of its content.";
     EscalationIssueContextUnbound = "escalation_issue_context_unbound", "contracts 7", "No source says which issue the escalation is about.";
     EscalationIssueContextAmbiguous = "escalation_issue_context_ambiguous", "contracts 7", "The sources disagree on which issue the escalation is about.";
     EscalationSessionInvalid = "escalation_session_invalid", "contracts 7", "The session that should name the issue is broken.";

@@ -35,9 +35,10 @@ const COMMANDS: [(&str, &str); 7] = [
 ];
 
 /// Settings that name a file.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("batch", "instruction"),
     ("batch", "retry_policy"),
+    ("batch", "turn_policy"),
     ("prompt", "template"),
     ("governance", "package"),
 ];

@@ -9,6 +9,7 @@ use premath_kernel::policy::network::NetworkUnenforced;
 use premath_kernel::policy::retry::PolicyError;
 use premath_kernel::policy::sandbox::{SandboxMode, SandboxUnavailable};
 use premath_kernel::policy::trust::TrustError;
+use premath_kernel::policy::turn::TurnPolicyError;
 use premath_memory::StoreError;
 use premath_worktree::governing::GoverningError;
 use std::path::PathBuf;
@@ -67,6 +68,14 @@ pub enum SettingsError {
         /// The error in the policy.
         source: PolicyError,
     },
+    /// The turn policy cannot be used.
+    #[error("cannot use the turn policy {path}")]
+    TurnPolicy {
+        /// The artifact.
+        path: PathBuf,
+        /// The error in the policy.
+        source: TurnPolicyError,
+    },
     /// The sandbox that was asked for does not work here.
     #[error(transparent)]
     Sandbox(#[from] SandboxUnavailable),
@@ -92,6 +101,10 @@ impl SettingsError {
             Self::Policy {
                 source: PolicyError::DigestMismatch { .. },
                 ..
+            }
+            | Self::TurnPolicy {
+                source: TurnPolicyError::DigestMismatch { .. },
+                ..
             } => crate::exit::REFUSED,
             Self::Instruction(error) => error.exit_code(),
             Self::Governance(GovernanceError::Refused { .. }) => crate::exit::REFUSED,
@@ -116,6 +129,9 @@ impl SettingsError {
             Self::Signing(_) => vec![FailureClass::SigningKeyUnusable],
             Self::Untrusted(_) => vec![FailureClass::GoverningFilesUntrusted],
             Self::Policy { source, .. } if self.exit_code() == crate::exit::REFUSED => {
+                vec![source.class()]
+            }
+            Self::TurnPolicy { source, .. } if self.exit_code() == crate::exit::REFUSED => {
                 vec![source.class()]
             }
             _ => Vec::new(),
@@ -181,6 +197,14 @@ impl SettingsError {
                 ..
             } => Some(
                 "the artifact changed after its approval: restore it, or enter its new digest"
+                    .to_owned(),
+            ),
+            Self::TurnPolicy {
+                source: TurnPolicyError::DigestMismatch { .. },
+                ..
+            } => Some(
+                "the artifact changed after its approval: restore it, or seal it again with \
+                `premath policy seal`"
                     .to_owned(),
             ),
             _ => None,

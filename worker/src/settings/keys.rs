@@ -233,6 +233,9 @@ keys! {
         /// Replace the built-in retry policy. Its digest is checked. Default:
         /// policies/control/harness-retry-policy-v1.json, if it exists.
         retry_policy: String = [r#""policies/control/harness-retry-policy-v1.json""#];
+        /// Replace the built-in turn policy: which tool calls agents may make. Its digest is
+        /// checked. Default: policies/control/harness-turn-policy-v1.json, if it exists.
+        turn_policy: String = [r#""policies/control/harness-turn-policy-v1.json""#];
         /// Issue types to work on: "all", or a list. Default: all except epics, gates and
         /// other types that are not work.
         issue_types: Words = [r#""all""#, r#"["task", "bug"]"#];

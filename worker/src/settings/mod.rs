@@ -52,6 +52,7 @@ use premath_kernel::json::canonical;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::policy::retry::{BackoffTable, RetryPolicy};
 use premath_kernel::policy::silence::SilenceLimits;
+use premath_kernel::policy::turn::TurnPolicy;
 use premath_kernel::turn::GovernanceProfile;
 use premath_memory::StoreError;
 use premath_memory::roots::{self, MemoryRoots};
@@ -160,6 +161,8 @@ pub struct Settings {
     pub limits: CommandLimits,
     /// The retry policy.
     pub retry: RetryPolicy,
+    /// The turn policy.
+    pub turn: TurnPolicy,
     /// How long the policy's backoff classes wait.
     pub backoff: BackoffTable,
     /// The variables that commands inherit.
@@ -257,6 +260,7 @@ impl Settings {
             "selection": format!("{:?}", self.selection),
             "assignees": format!("{:?}", self.assignees),
             "retryPolicy": self.retry.policy_digest(),
+            "turnPolicy": self.turn.policy_digest(),
             "promptTemplate": self.prompt_template,
             "landing": {
                 "mode": self.landing.mode.as_str(),

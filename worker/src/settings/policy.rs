@@ -1,35 +1,88 @@
-//! Which retry policy is in force (`contracts.md` 7).
+//! Which policies are in force (`contracts.md` 7, `tool-gate.md` 4).
 
 use super::SettingsError;
 use super::file::named_file;
 use super::program::Places;
-use premath_kernel::policy::retry::{POLICY_PLACE, RetryPolicy};
+use premath_kernel::policy::retry::{self, PolicyError, RetryPolicy};
+use premath_kernel::policy::turn::{self, TurnPolicy, TurnPolicyError};
 use premath_memory::artifact;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Finds the policy: the artifact that is named, from the repository root; the
+/// A policy that a repository may have a file of.
+pub(super) trait PolicyArtifact: Sized {
+    /// The key that names the file.
+    const KEY: &'static str;
+    /// The usual place of the file, from the repository root.
+    const PLACE: &'static str;
+    /// What is wrong with a file.
+    type Error;
+
+    /// Reads a file.
+    fn parse(bytes: &[u8]) -> Result<Self, Self::Error>;
+
+    /// Returns the policy of a repository that has no file.
+    fn embedded() -> Result<Self, Self::Error>;
+
+    /// Returns the error of the settings.
+    fn refused(path: PathBuf, source: Self::Error) -> SettingsError;
+}
+
+impl PolicyArtifact for RetryPolicy {
+    const KEY: &'static str = "batch.retry_policy";
+    const PLACE: &'static str = retry::POLICY_PLACE;
+    type Error = PolicyError;
+
+    fn parse(bytes: &[u8]) -> Result<Self, PolicyError> {
+        Self::parse(bytes)
+    }
+
+    fn embedded() -> Result<Self, PolicyError> {
+        Self::embedded()
+    }
+
+    fn refused(path: PathBuf, source: PolicyError) -> SettingsError {
+        SettingsError::Policy { path, source }
+    }
+}
+
+impl PolicyArtifact for TurnPolicy {
+    const KEY: &'static str = "batch.turn_policy";
+    const PLACE: &'static str = turn::POLICY_PLACE;
+    type Error = TurnPolicyError;
+
+    fn parse(bytes: &[u8]) -> Result<Self, TurnPolicyError> {
+        Self::parse(bytes)
+    }
+
+    fn embedded() -> Result<Self, TurnPolicyError> {
+        Self::embedded()
+    }
+
+    fn refused(path: PathBuf, source: TurnPolicyError) -> SettingsError {
+        SettingsError::TurnPolicy { path, source }
+    }
+}
+
+/// Finds a policy: the artifact that is named, from the repository root; the
 /// one in the usual place, where it is there; or the embedded one.
-pub(super) fn policy_in(
+pub(super) fn policy_in<P: PolicyArtifact>(
     root: &Path,
     named: Option<&str>,
     places: &Places,
-) -> Result<RetryPolicy, SettingsError> {
+) -> Result<P, SettingsError> {
     if let Some(name) = named {
         let path = root.join(name);
-        let bytes = named_file(places, "batch.retry_policy", name, &path)?;
+        let bytes = named_file(places, P::KEY, name, &path)?;
         return policy_of(&path, &bytes);
     }
-    let usual = root.join(POLICY_PLACE);
+    let usual = root.join(P::PLACE);
     if let Some(bytes) = artifact::read(&usual)? {
         return policy_of(&usual, &bytes);
     }
-    RetryPolicy::embedded().map_err(|source| SettingsError::Policy {
-        path: "(built in)".into(),
-        source,
-    })
+    P::embedded().map_err(|source| P::refused("(built in)".into(), source))
 }
 
-/// Reads the policy that `--policy` names.
+/// Reads the retry policy that `--policy` names.
 pub(super) fn policy_of_flag(path: &Path) -> Result<RetryPolicy, SettingsError> {
     let bytes = artifact::read(path)?.ok_or_else(|| SettingsError::Value {
         name: "--policy",
@@ -38,11 +91,8 @@ pub(super) fn policy_of_flag(path: &Path) -> Result<RetryPolicy, SettingsError> 
     policy_of(path, &bytes)
 }
 
-fn policy_of(path: &Path, bytes: &[u8]) -> Result<RetryPolicy, SettingsError> {
-    RetryPolicy::parse(bytes).map_err(|source| SettingsError::Policy {
-        path: path.to_path_buf(),
-        source,
-    })
+fn policy_of<P: PolicyArtifact>(path: &Path, bytes: &[u8]) -> Result<P, SettingsError> {
+    P::parse(bytes).map_err(|source| P::refused(path.to_path_buf(), source))
 }
 
 #[cfg(test)]
@@ -66,20 +116,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         let id = |named| {
-            policy_in(root, named, &Places::new())
+            policy_in::<RetryPolicy>(root, named, &Places::new())
                 .map(|policy| policy.policy_id().to_owned())
                 .unwrap()
         };
         let embedded = RetryPolicy::embedded().unwrap();
         assert_eq!(id(None), embedded.policy_id());
-        write(&root.join(POLICY_PLACE), "usual");
+        write(&root.join(RetryPolicy::PLACE), "usual");
         write(&root.join("own.json"), "own");
         assert_eq!(id(None), "usual");
         assert_eq!(id(Some("own.json")), "own");
-        assert!(policy_in(root, Some("none.json"), &Places::new()).is_err());
-        std::fs::write(root.join(POLICY_PLACE), "{}").unwrap();
+        assert!(policy_in::<RetryPolicy>(root, Some("none.json"), &Places::new()).is_err());
+        std::fs::write(root.join(RetryPolicy::PLACE), "{}").unwrap();
         assert!(
-            policy_in(root, None, &Places::new()).is_err(),
+            policy_in::<RetryPolicy>(root, None, &Places::new()).is_err(),
             "a broken one stops the run"
         );
     }
@@ -89,7 +139,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = "[batch]\nretry_policy = \"nofile\"\n";
         let file = FileSettings::parse(text, Path::new("h.toml")).unwrap();
-        let error = policy_in(folder.path(), Some("nofile"), &file.places).unwrap_err();
+        let error =
+            policy_in::<RetryPolicy>(folder.path(), Some("nofile"), &file.places).unwrap_err();
         assert_eq!(
             error.to_string(),
             "h.toml:2: `retry_policy`: cannot read nofile: no such file"

@@ -128,6 +128,7 @@ pub(super) fn named(
     let settings = [
         &batch.instruction,
         &batch.retry_policy,
+        &batch.turn_policy,
         &file.prompt_template,
     ];
     let settings = settings.into_iter().flatten().map(PathBuf::from);

@@ -40,6 +40,7 @@ impl Settings {
         let mode = sources.mode(&hooks, &work)?;
         let transport = sources.transport()?;
         let retry = policy::policy_in(root, file.batch.retry_policy.as_deref(), &file.places)?;
+        let turn = policy::policy_in(root, file.batch.turn_policy.as_deref(), &file.places)?;
         let prompt_template = sources.prompt_template()?;
         let governance = governance::profile(&file.governance, root)?;
         let bounds = file.bounds.clone().settled(flags, &work, now)?;
@@ -65,6 +66,7 @@ impl Settings {
             refuse_no_change: file.batch.on_no_change == Some(OnNoChange::Refuse),
             limits: file.limits.clone(),
             retry,
+            turn,
             backoff: sources.backoff(),
             environment: file.environment.clone(),
             prompt_template,

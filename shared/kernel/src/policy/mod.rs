@@ -20,3 +20,4 @@ pub mod silence;
 pub mod slots;
 pub mod target_sync;
 pub mod trust;
+pub mod turn;

@@ -1,0 +1,26 @@
+//! The turn policy: which tool calls an agent may make, and when its turn ends
+//! (`tool-gate.md` 4).
+//!
+//! The policy is an artifact of the operator, bound by its digest. A call is
+//! judged before it runs, by what the agent reports of it. Rules about commands
+//! are guidance and early feedback, and no boundary: a shell can always be
+//! talked around them. The boundary is the sandbox.
+
+mod artifact;
+mod call;
+pub mod command;
+mod glob;
+mod limits;
+mod rule;
+mod tool;
+mod verdict;
+
+pub use artifact::{POLICY_PLACE, StopRules, TurnPolicy, TurnPolicyError};
+pub use call::{AgentCall, CallPath};
+pub use limits::{CallCounts, CallLimits};
+pub use rule::{RuleDecision, ToolRule};
+pub use tool::ToolClass;
+pub use verdict::{DEFAULT_RULE_ID, ToolVerdict, decide};
+
+#[cfg(test)]
+mod tests;
